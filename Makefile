@@ -264,8 +264,10 @@ lint: dev
 	$(BIN)/python -m ruff format --check .
 	$(BIN)/python -m mypy python/frazil tools
 	MYPYPATH=python $(BIN)/python -m mypy.stubtest --mypy-config-file pyproject.toml frazil._native
-	$(call say,'Checking the budgets')
+	$(call say,'Checking budgets and prose')
 	$(BIN)/python tools/check_budgets.py
+	$(BIN)/python tools/check_prose.py
+	$(BIN)/python tools/document_stub.py --check
 
 bench: bench-inputs $(BENCH)/peers/.installed
 	$(call say,'Comparing with limits and peers (ten minutes on two cores)')

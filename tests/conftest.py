@@ -1,4 +1,4 @@
-"""What all tests need."""
+"""Fixtures and configuration for all tests."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 if TYPE_CHECKING:
     from xdist.scheduler import LoadScopeScheduling
 
-# A shell turns Ctrl-C off for what it begins in the background, and so for the processes that tests begin.
+# A shell disables Ctrl-C for background processes, and so for the processes that tests start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -30,13 +30,13 @@ SLOW = (
     "test_uploads",
     "test_writers",
 )
-"""The files with most of the time of the tests that start no Spark."""
+"""The files that take most of the test time without starting Spark."""
 
 ALONE = ("test_cluster", "test_cluster_writes")
-"""The files whose clusters need the machine for themselves: a starved executor counts as lost, and stages run again."""
+"""The files whose clusters need the whole machine: a starved executor counts as lost, and its stages are repeated."""
 
 SESSIONS = ("spark", "java")
-"""Fixtures that start a Java virtual machine, which all tests that use it share."""
+"""Fixtures that start a Java virtual machine, which is shared by all tests that use it."""
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
@@ -49,7 +49,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 def group(nodeid: str) -> str:
-    """Return the tests that run in one process: those of a file, and those of files that share a Spark session."""
+    """Return the group of a test: tests of one file, or of files that share a Spark session, run in one process."""
     path = PurePosixPath(nodeid.partition("::")[0])
     shares = path.parent.name == "spark" and not path.stem.startswith("test_connect")
     if shares or path.stem.startswith("test_java_"):

@@ -1,7 +1,7 @@
-"""Check what changed since the last green check: formatters, linters, types, unit tests and the fast tests of pytest.
+"""Check the changes since the last successful check: formatters, linters, types, unit tests and fast pytest tests.
 
-`make check` runs this after building the extension. Cargo and Python run side by side. The target directory keeps the
-digests of the files that passed, so that a second run without an edit has nothing to do.
+`make check` runs this after building the extension. Cargo and Python run in parallel. The target directory stores
+digests of the files that passed, so that a second run without edits has nothing to do.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ FAST = "not spark and not slow"
 
 
 def main() -> int:
-    """Run the steps that the changed files need; record the files if all pass."""
+    """Run the steps that the changed files require; record the files if all steps pass."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--jobs", default="2", help="processes of pytest")
-    parser.add_argument("--all", action="store_true", help="check everything, whatever passed before")
+    parser.add_argument("--jobs", default="2", help="number of pytest processes")
+    parser.add_argument("--all", action="store_true", help="check everything, even if it passed before")
     arguments = parser.parse_args()
     start = time.monotonic()
     now = digests()
@@ -57,7 +57,7 @@ def main() -> int:
 
 
 def digests() -> dict[str, str]:
-    """Return a digest of each file that git would commit, by its path."""
+    """Return the digest of each file that git would commit, by path."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate"],
         cwd=ROOT,
@@ -69,7 +69,7 @@ def digests() -> dict[str, str]:
 
 
 def rust_steps(changed: Iterable[str]) -> list[list[str]]:
-    """Return the commands for the crates that changed, or for all if the workspace did."""
+    """Return the commands for the changed crates, or for all crates if the workspace changed."""
     rust = [path for path in changed if path.endswith((".rs", ".toml", ".lock"))]
     whole = any(path.startswith(WORKSPACE) for path in rust)
     crates = [name for folder, name in CRATES.items() if whole or any(path.startswith(folder + "/") for path in rust)]
@@ -85,14 +85,16 @@ def rust_steps(changed: Iterable[str]) -> list[list[str]]:
 
 
 def python_steps(changed: Iterable[str], jobs: str) -> list[list[str]]:
-    """Return the commands for Python, which tests the extension too."""
+    """Return the commands for Python, which also test the extension."""
     steps = []
     python = [sys.executable, "-m"]
     if any(path.endswith((".py", ".pyi", ".toml")) for path in changed):
         steps += [[*python, "ruff", "check", "."], [*python, "ruff", "format", "--check", "."]]
         steps += [[*python, "mypy", "python/frazil", "tools"]]
+    if prose := [path for path in changed if path.endswith((".rs", ".py", ".pyi", ".md")) and (ROOT / path).exists()]:
+        steps += [[sys.executable, "tools/check_prose.py", *prose]]
     if changed:
-        steps += [[sys.executable, "tools/check_budgets.py"]]
+        steps += [[sys.executable, "tools/check_budgets.py"], [sys.executable, "tools/document_stub.py", "--check"]]
         pytest = [*python, "pytest", "--quiet", "--numprocesses", jobs, "-m", FAST]
         steps += [[*pytest, "tests/architecture", "tests/unit", "tests/catalog", "tests/behavior"]]
         steps += [[*python, "pytest", "--quiet", "--doctest-modules", "--pyargs", "frazil"]]
@@ -100,7 +102,7 @@ def python_steps(changed: Iterable[str], jobs: str) -> list[list[str]]:
 
 
 def run_steps(steps: Iterable[list[str]]) -> bool:
-    """Run commands until one fails, printing the time of each, and the output of the one that failed."""
+    """Run commands until one fails; print the time of each, and the output of the failed one."""
     for step in steps:
         start = time.monotonic()
         done = subprocess.run(step, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)

@@ -1,6 +1,7 @@
-"""Check the budgets of this repository: sizes of files and of the wheel, one Arrow, no way to abort.
+"""Check the budgets of this repository: sizes of files and of the wheel, a single Arrow version, no aborts.
 
-Clippy and ruff check functions and lines; this checks what they cannot see. Prints every violation and exits with 1.
+Clippy and ruff check functions and lines; this script checks what they cannot. It prints every violation and exits with
+1.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ FILE_CODE_LINES = 600
 WHEEL_BYTES = 25 * 1000 * 1000
 GOLDEN_BYTES = 10 * 1000 * 1000
 README_LINES = 120
-# Clippy refuses unwrap, expect, panic and indexing; these are the other ways to end a process.
+# Clippy rejects unwrap, expect, panic and indexing; these are the remaining ways to end a process.
 ABORTS = re.compile(
     r"\b(todo|unimplemented|unreachable|dbg)!\s*[(\[{]|process::(exit|abort)|(?<!debug_)\bassert(_eq|_ne)?!"
 )
@@ -34,33 +35,33 @@ def main() -> int:
     found = [*long_files(), *aborts(), *arrow_versions(), *wheel_size(), *golden_size(), *readme_length()]
     for violation in found:
         print(f"error: {violation}")
-    print(f"budgets: {len(found)} violations" if found else "budgets: all kept")
+    print(f"budgets: {len(found)} violations" if found else "budgets: all met")
     return bool(found)
 
 
 def rust_sources() -> Iterator[tuple[Path, str]]:
-    """Every Rust file that is shipped, without its test module."""
+    """Yield every shipped Rust file without its test module."""
     for path in sorted(ROOT.glob("rust/*/src/**/*.rs")):
         if not path.stem.endswith("tests") and "tests" not in path.relative_to(ROOT).parts:
             yield path.relative_to(ROOT), TEST_MODULE.split(path.read_text(encoding="utf-8"))[0]
 
 
 def python_sources() -> Iterator[tuple[Path, str]]:
-    """Every Python file that is shipped."""
+    """Yield every shipped Python file."""
     for path in sorted(ROOT.glob("python/**/*.py")):
         yield path.relative_to(ROOT), path.read_text(encoding="utf-8")
 
 
 def long_files() -> Iterator[str]:
-    """A file is one noun or one verb; beyond the budget it is two."""
+    """Yield files that are too long: a file should have a single subject, and longer ones should be split."""
     for path, text in [*rust_sources(), *python_sources()]:
         lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith(("//", "#"))]
         if len(lines) > FILE_CODE_LINES:
-            yield f"{path} has {len(lines)} lines of code, {FILE_CODE_LINES} are allowed"
+            yield f"{path} has {len(lines)} lines of code, but {FILE_CODE_LINES} are allowed"
 
 
 def aborts() -> Iterator[str]:
-    """No input may end the process."""
+    """Yield code that may abort: no input may end the process."""
     for path, text in rust_sources():
         for number, line in enumerate(text.splitlines(), start=1):
             if ABORTS.search(line) and not RUST_COMMENT.match(line):
@@ -68,7 +69,7 @@ def aborts() -> Iterator[str]:
 
 
 def arrow_versions() -> Iterator[str]:
-    """Two majors of arrow-rs in one build are two incompatible sets of arrays, and megabytes."""
+    """Yield multiple major versions of arrow-rs, which have incompatible arrays and take megabytes."""
     lock = tomllib.loads((ROOT / "Cargo.lock").read_text(encoding="utf-8"))
     versions: dict[str, set[str]] = {}
     for package in lock["package"]:
@@ -76,30 +77,30 @@ def arrow_versions() -> Iterator[str]:
             versions.setdefault(package["version"].split(".")[0], set()).add(package["name"])
     if len(versions) > 1:
         names = "; ".join(f"{major}: {', '.join(sorted(packages))}" for major, packages in sorted(versions.items()))
-        yield f"there are {len(versions)} majors of arrow-rs: {names}"
+        yield f"the build contains {len(versions)} major versions of arrow-rs: {names}"
 
 
 def wheel_size() -> Iterator[str]:
-    """A wheel is downloaded by every Spark worker."""
+    """Yield a wheel that is too large, because every Spark worker downloads it."""
     for wheel in sorted(WHEELS.glob("*.whl")):
         size = wheel.stat().st_size
         print(f"wheel: {size / 1e6:.1f} MB of {WHEEL_BYTES / 1e6:.0f}")
         if size > WHEEL_BYTES:
-            yield f"{wheel.name} has {size} bytes, {WHEEL_BYTES} are allowed"
+            yield f"{wheel.name} has {size} bytes, but {WHEEL_BYTES} are allowed"
 
 
 def golden_size() -> Iterator[str]:
-    """Everyone who clones the repository downloads the golden tables."""
+    """Yield golden tables that are too large, because every clone of the repository contains them."""
     size = sum(path.stat().st_size for path in (ROOT / "tests" / "golden").rglob("*") if path.is_file())
     if size > GOLDEN_BYTES:
-        yield f"tests/golden has {size} bytes, {GOLDEN_BYTES} are allowed"
+        yield f"tests/golden has {size} bytes, but {GOLDEN_BYTES} are allowed"
 
 
 def readme_length() -> Iterator[str]:
-    """Nobody reads a third screen."""
+    """Yield a README.md that is longer than two screens."""
     lines = len((ROOT / "README.md").read_text(encoding="utf-8").splitlines())
     if lines > README_LINES:
-        yield f"README.md has {lines} lines, {README_LINES} are allowed"
+        yield f"README.md has {lines} lines, but {README_LINES} are allowed"
 
 
 if __name__ == "__main__":

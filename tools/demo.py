@@ -1,9 +1,10 @@
-"""What `make demo` shows: tables that Java engines wrote, read without them.
+"""The demonstration of `make demo`: reads tables that Java engines wrote, without these engines.
 
-Of Iceberg position deletes, deletion vectors, equality deletes and an evolved partition spec; of Paimon a primary-key
-table whose files are merged, its snapshots, a tag and its changes. First in Python, then in PySpark, with a table that
-Spark SQL creates and fills. Last a lake of its own: a table that is made, filled, merged into and deleted from, read as
-it was, and rolled back; and a Paimon table that is upserted into and compacted.
+The Iceberg tables have position deletes, deletion vectors, equality deletes and an evolved partition spec. Paimon is
+represented by a primary-key table whose files are merged, its snapshots, a tag and its changes. All are read in Python,
+then in PySpark, along with a table that Spark SQL creates and fills. The demonstration ends with a separate lake. A
+table is created, filled, merged into, deleted from, read at earlier snapshots and rolled back; and a Paimon table is
+upserted into and compacted.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ GOLDEN = Path(__file__).resolve().parent.parent / "tests" / "golden"
 ICEBERG_TABLES = [
     ("position deletes", "del_pos_file_parquet_part", "id > 4", ("id", "c", "v")),
     ("deletion vectors", "dv_spark_parquet_part", "id in (1, 5)", ("id", "c", "v")),
-    ("equality deletes, NULL keys too", "del_eq_null_keys", "id <= 2", ("id", "c", "v")),
+    ("equality deletes, including NULL keys", "del_eq_null_keys", "id <= 2", ("id", "c", "v")),
     ("an evolved partition spec: by day, hour, bucket", "pevo_v2_three_specs", "ts < '1969-12-31T23:00:00'",
      ("id", "cat", "amount", "ts")),
 ]  # fmt: skip
@@ -47,7 +48,7 @@ INSERT INTO local.db.table VALUES (2, 'b');
 
 
 def main() -> None:
-    """Show every table, then the same ones through Spark."""
+    """Show every table, then the same tables through Spark."""
     print(f"frazil {frazil.__version__}, Python {sys.version.split()[0]}\n")
     counts = {
         f"iceberg/{name}": show_iceberg(title, name, row_filter, columns)
@@ -61,7 +62,7 @@ def main() -> None:
 
 
 def show_iceberg(title: str, name: str, row_filter: str, columns: tuple[str, ...]) -> int:
-    """Print a table, some rows and what a filter prunes; return the number of rows."""
+    """Print a table, some rows and the effect of pruning; return the number of rows."""
     table = frazil.load_table(GOLDEN / "iceberg" / name)
     print(f"--- Iceberg: {title}\n{table!r}")
     start = time.perf_counter()
@@ -75,7 +76,7 @@ def show_iceberg(title: str, name: str, row_filter: str, columns: tuple[str, ...
 
 
 def show_changes() -> int:
-    """Print how files of a Paimon table become rows, an earlier state, and what changed since; return the rows."""
+    """Print the files that a Paimon table merges, an earlier state, and the changes since; return the row count."""
     table = frazil.load_table(GOLDEN / CHANGED_TABLE, format="paimon")
     print(f"--- Paimon: a primary key, updates, deletes and a changelog\n{table!r}")
     print("snapshots:", ", ".join(f"{snapshot.snapshot_id} {snapshot.operation}" for snapshot in table.snapshots()))
@@ -100,7 +101,7 @@ def show_changes() -> int:
 
 
 def show_tags() -> int:
-    """Print how many rows a Paimon table has in its tags and branches; return how many it has now."""
+    """Print the row counts of a Paimon table in its tags and branches; return the current row count."""
     table = frazil.load_table(GOLDEN / TAGGED_TABLE, format="paimon")
     print(f"--- Paimon: tags and branches\n{table!r}")
     for kind, name in [("tag", name) for name in table.tags()] + [("branch", name) for name in table.branches()]:
@@ -111,7 +112,7 @@ def show_tags() -> int:
 
 
 def show_lake() -> None:
-    """Make a table in a lake, change it, look back, and go back."""
+    """Create a table in a lake, change it, read earlier snapshots, and roll it back."""
     schema = pa.schema([pa.field("id", pa.int64(), nullable=False), ("city", pa.string()), ("at", pa.timestamp("us"))])
     day = dt.datetime(2024, 2, 29, 12)  # noqa: DTZ001 - a timestamp without a zone
     with tempfile.TemporaryDirectory() as folder:
@@ -134,20 +135,20 @@ def show_lake() -> None:
         print_rows(table.scan(selected_fields=("id", "city", "at", "_row_id")).to_arrow().sort_by("id"))
         first, second, third = table.snapshots()
         counts = [table.scan(snapshot_id=s.snapshot_id).count() for s in (first, second, third)]
-        print(f"rows at each of its {len(counts)} snapshots: {counts}")
+        print(f"rows in each of its {len(counts)} snapshots: {counts}")
         show_history(table, first.snapshot_id)
         table.manage_snapshots().rollback_to_snapshot(second.snapshot_id).commit()
         reopened = catalog.load_table("demo.trips")
-        print(f"rolled back before the delete: {reopened.scan().count()} rows")
+        print(f"rolled back to before the delete: {reopened.scan().count()} rows")
 
 
 def show_history(table: Table, first: int) -> None:
-    """Show what changed since a snapshot, and which snapshots and files there are."""
+    """Show the changes since a snapshot, and the snapshots and files of the table."""
     print("changes since the first snapshot:")
     changes = table.changes(first, compute_updates=True, selected_fields=("id", "city")).to_arrow()
     order = [("_change_ordinal", "ascending"), ("id", "ascending")]
     print_rows(changes.drop_columns("_commit_snapshot_id").sort_by(order))
-    print("its snapshots and files, by table.inspect:")
+    print("its snapshots and files, from table.inspect:")
     print_rows(table.inspect.snapshots(selected_fields=["snapshot_id", "operation"]))
     print_rows(table.inspect.files(selected_fields=["content", "partition", "record_count", "file_size_in_bytes"]))
 
@@ -170,16 +171,16 @@ def show_upserts() -> None:
         levels = ["level", "record_count", "deleteRowCount", "min_sequence_number"]
         print_rows(table.inspect.files(selected_fields=levels))
         compacted = table.compact()
-        print(f"compact: {compacted.removed_files} files became {compacted.added_files}")
+        print(f"compact: {compacted.removed_files} files replaced by {compacted.added_files}")
         print_rows(table.inspect.files(selected_fields=levels))
         counts = [table.scan(snapshot_id=snapshot.snapshot_id).count() for snapshot in table.snapshots()]
-        print(f"rows at each of its {len(counts)} snapshots: {counts}")
+        print(f"rows in each of its {len(counts)} snapshots: {counts}")
 
 
 def told(result: WriteResult) -> str:
-    """Say what a write did."""
+    """Describe the result of a write."""
     rows = f"{result.inserted_rows} inserted, {result.updated_rows} updated, {result.deleted_rows} deleted"
-    return f"{rows}; {result.added_files} data files, {result.added_delete_files} delete files more"
+    return f"{rows}; {result.added_files} data files and {result.added_delete_files} delete files added"
 
 
 def print_rows(rows: pa.Table) -> None:
@@ -191,11 +192,11 @@ def print_rows(rows: pa.Table) -> None:
 
 
 def show_spark(counts: dict[str, int]) -> None:
-    """Read the same tables through the Spark data source, and compare."""
+    """Read the same tables with the Spark data source, and compare."""
     from pyspark.sql import SparkSession
 
     print("--- the same tables through PySpark: spark.read.format('frazil')")
-    # Spark finds no data source in Python if PYSPARK_PYTHON has a space: it is a name on the PATH instead.
+    # Spark finds no Python data source if PYSPARK_PYTHON contains a space, so it is set to a name on the PATH.
     folder, os.environ["PYSPARK_PYTHON"] = os.path.split(sys.executable)
     os.environ["PATH"] = os.pathsep.join([folder, os.environ.get("PATH", os.defpath)])
     with tempfile.TemporaryDirectory() as warehouse:
@@ -212,7 +213,7 @@ def show_spark(counts: dict[str, int]) -> None:
                 found = frame.count()
                 print(f"{name}: {found} rows")
                 if found != expected:
-                    sys.exit(f"error: Spark reads {found} rows of {name}, Python {expected}")
+                    sys.exit(f"error: Spark reads {found} rows from {name}, but Python reads {expected}")
             frame = spark.read.format("frazil").option("path", str(GOLDEN / CHANGED_TABLE)).load()
             frame.orderBy(*frame.columns[:1]).show()
             show_statements(spark, warehouse)
@@ -221,7 +222,7 @@ def show_spark(counts: dict[str, int]) -> None:
 
 
 def show_statements(spark: SparkSession, folder: str) -> None:
-    """Create, fill and read an Iceberg table by Spark SQL; print its files."""
+    """Create, fill and read an Iceberg table with Spark SQL; print its files."""
     import frazil.spark
 
     print("--- Spark SQL without jars: frazil.spark.connect(spark, catalogs)")

@@ -1,4 +1,4 @@
-"""Print the lowest and the newest minor release of pyspark that the extra `spark` allows, but not that of the tools."""
+"""Print the lowest and the latest pyspark minor releases that the extra `spark` allows, except that of the tools."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ REQUIREMENT = re.compile(r"pyspark>=(\d+\.\d+),<(\d+)\.(\d+)")
 
 
 def main() -> None:
-    """Read the range from the metadata, and the release of the tools from their constraints."""
+    """Read the range from the metadata, and the release used by the tools from their constraints."""
     metadata = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     requirement = next(one for one in metadata["project"]["optional-dependencies"]["spark"] if "pyspark" in one)
     found = REQUIREMENT.fullmatch(requirement)

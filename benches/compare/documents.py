@@ -1,4 +1,4 @@
-"""What stays of a run: its figures as JSON, and the tables and the picture of the documentation."""
+"""Saves the results of a run: figures as JSON, and the tables and the picture of the documentation."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ BEGIN, END = "<!-- written by make bench-full: begin -->", "<!-- written by make
 
 
 def save(file: Path, results: Results) -> None:
-    """Write every figure of every round."""
+    """Save all figures of all rounds."""
     file.parent.mkdir(parents=True, exist_ok=True)
     works = [{**dataclasses.asdict(work), **dataclasses.asdict(measured)} for work, measured in results.items()]
     file.write_text(json.dumps({"machine": machine(), "versions": versions(results), "works": works}, indent=1))
 
 
 def document(page: Path, verdicts: list[Verdict], results: Results) -> None:
-    """Write the table between the markers of a page, and the picture beside it."""
+    """Write the table between the markers of a page, and the picture next to it."""
     image = page.with_suffix(".svg")
     image.write_text(picture(verdicts), encoding="utf-8")
     used = ", ".join(f"{package} {version}" for package, version in sorted(versions(results).items()))
@@ -55,7 +55,7 @@ def versions(results: Results) -> dict[str, str]:
 
 
 def machine() -> str:
-    """Name the processor."""
+    """Return the name of the processor."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
         model = next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))

@@ -1,6 +1,6 @@
-"""Make an environment of peers: `python benches/compare/install.py FOLDER REQUIREMENTS...`.
+"""Create an environment of peers: `python benches/compare/install.py FOLDER REQUIREMENTS...`.
 
-A peer that cannot be installed is no failure: it is named here, and the rows of the benchmark say that it is missing.
+A peer that cannot be installed is not a failure: it is reported here, and its rows of the benchmark show it as missing.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ def main() -> None:
     for file in files:
         if pip_install(python, "--requirement", str(file)):
             continue
-        print(f"{file} cannot be installed as a whole; trying its lines", file=sys.stderr)
+        print(f"{file} cannot be installed as a whole; trying each line separately", file=sys.stderr)
         lines = [line.strip() for line in file.read_text().splitlines()]
         for requirement in filter(None, (line.partition("#")[0].strip() for line in lines)):
             if not pip_install(python, requirement):
-                print(f"{requirement} cannot be installed: its rows will say so", file=sys.stderr)
+                print(f"{requirement} cannot be installed; its rows will report this", file=sys.stderr)
 
 
 def pip_install(python: Path, *what: str) -> bool:

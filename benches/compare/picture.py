@@ -1,4 +1,4 @@
-"""A picture of the rows: a bar for frazil and a dot for each peer, as multiples of the limit, on a log scale."""
+"""Draws the rows: a bar for frazil and a dot for each peer, as multiples of the limit, on a log scale."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 LABELS, PLOT, LINE, TOP, LETTER = 330, 560, 26, 44, 6
 WIDTH = LABELS + PLOT + 40
-# The axis: from 0.1 to a power of ten that holds all.
+# The start of the axis, which ends at a power of ten.
 LEAST = 0.1
 INK, GRID, OURS, PEER, MARK = "#1f2328", "#d8dee4", "#2f6f9f", "#9a6a2f", "#b42318"
 
 
 def picture(verdicts: list[Verdict]) -> str:
-    """Draw the rows that are compared with something, where less is better."""
+    """Draw the rows that are compared with another figure and in which less is better."""
     drawn = [verdict for verdict in verdicts if verdict.ratio and verdict.row.against and not verdict.row.mark.at_least]
     ratios = [peer.ratio.median for verdict in drawn for peer in verdict.peers if peer.ratio]
     most = 10 ** math.ceil(math.log10(max([10.0, *ratios, *(v.ratio.median for v in drawn if v.ratio)])))
@@ -27,14 +27,14 @@ def picture(verdicts: list[Verdict]) -> str:
     parts = [*_axis(most, height)]
     for number, verdict in enumerate(drawn):
         parts += _row(verdict, TOP + LINE * number, most)
-    key = f"bar: frazil; dot: peer; red line: mark; 1 is the limit or what the row names ({len(drawn)} rows)"
+    key = f"bar: frazil; dot: peer; red line: mark; 1 is the limit or the stated reference ({len(drawn)} rows)"
     parts.append(_text(LABELS, height - 10, key))
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" font-family="sans-serif">'
     return "\n".join([head, f'<rect width="{WIDTH}" height="{height}" fill="#ffffff"/>', *parts, "</svg>", ""])
 
 
 def place(ratio: float, most: float) -> float:
-    """Give the distance from the left for a ratio."""
+    """Return the distance from the left for a ratio."""
     share = math.log10(max(ratio, LEAST) / LEAST) / math.log10(most / LEAST)
     return round(LABELS + PLOT * share, 1)
 
@@ -69,7 +69,7 @@ def _row(verdict: Verdict, y: int, most: float) -> list[str]:
     for number, (x, name) in enumerate(dots):
         following = dots[number + 1 : number + 2]
         if following and following[0][0] < x + 10 + LETTER * len(name):
-            dots[number + 1] = (following[0][0], f"{name}, {following[0][1]}")  # one text for dots that are near
+            dots[number + 1] = (following[0][0], f"{name}, {following[0][1]}")  # one label for adjacent dots
         else:
             parts.append(_text(x + 7, middle + 4, name, size=10))
     return parts

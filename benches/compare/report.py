@@ -1,4 +1,4 @@
-"""From what was measured to verdicts, a table for the terminal and one for the documentation."""
+"""Computes verdicts from measurements, and formats tables for the terminal and for the documentation."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OK, SHORT, OPEN = "ok", "short", "open"
 
 @dataclass(frozen=True)
 class Ratio:
-    """The median of the rounds and how far they lie apart."""
+    """The median of the rounds and their range."""
 
     median: float
     least: float
@@ -33,7 +33,7 @@ class Ratio:
 
 @dataclass(frozen=True)
 class Peer:
-    """Another engine: the same ratio for it, with its median figure, or why there is none."""
+    """Another engine: its ratio and median figure, or the reason why there is none."""
 
     engine: str
     ratio: Ratio | None
@@ -43,7 +43,7 @@ class Peer:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a row came to: `ok` or `short` of its mark, or `open` where something could not be measured."""
+    """The result of a row: `ok` or `short` of its mark, or `open` if a measurement failed."""
 
     row: Row
     state: str
@@ -68,7 +68,7 @@ def judge(row: Row, results: Results, index: Mapping[str, Any], *, full: bool) -
 
 
 def _figures_of(row: Row, results: Results, index: Mapping[str, Any]) -> tuple[list[float], list[float], str]:
-    """Give the figures of each round over and under the line, and why some are missing."""
+    """Return the numerators and denominators of all rounds, and the reason why some are missing."""
     works = [work for work in (row.ours, row.less, row.against) if work]
     failure = next(
         (f"{work.engine} {work.job} {work.table}: {why}" for work in works if (why := results[work].why)), ""
@@ -88,7 +88,7 @@ def _figures(work: Work, row: Row, results: Results, index: Mapping[str, Any]) -
 
 
 def _ratio(ours: list[float], against: list[float]) -> Ratio:
-    """Divide round by round: what was measured within seconds is compared, whatever else the machine did."""
+    """Divide round by round, so that figures are compared that were measured within seconds."""
     pairs = zip(ours, against, strict=False)
     return Ratio.of([one / other for one, other in pairs] if against else ours)
 
@@ -109,7 +109,7 @@ UNITS = {"cpu_s": "s", "wall_s": "s wall", "rise_mib": "MiB"}
 
 
 def quantity(value: float | None, row: Row) -> str:
-    """Write a figure with the unit that suits it."""
+    """Format a figure with a suitable unit."""
     if value is None:
         return "-"
     if row.per:
@@ -143,7 +143,7 @@ def _peer_text(peer: Peer, verdict: Verdict) -> str:
 
 
 def label(engine: str) -> str:
-    """How texts name an engine."""
+    """Return the display name of an engine."""
     return {"limits": "limit", "pyarrow": "pyarrow, bare files", "spark_parquet": "Spark's Parquet"}.get(
         engine, engine.replace("_", "-")
     )

@@ -1,7 +1,7 @@
 """The rows of the benchmark, as data.
 
-A row is a ratio of two figures that are measured in one run: what frazil takes (`ours`) over a limit, a peer, or frazil
-itself in another state (`against`). Its mark is a ratio too; the comment beside it says where its numbers come from.
+A row is the ratio of two figures from one run: that of frazil (`ours`) over that of a limit, a peer, or frazil itself
+in another state (`against`). Its mark is also a ratio; the comment next to it explains its numbers.
 """
 
 from __future__ import annotations
@@ -14,20 +14,21 @@ Figure = Literal["cpu_s", "wall_s", "rise_mib"]
 
 @dataclass(frozen=True)
 class Work:
-    """A job of an engine on a table or on `rows` values; `workers` threads, or as many as there are."""
+    """A job of an engine on a table or on `rows` values, with `workers` threads or the default number."""
 
     engine: str
     job: str
     table: str = ""
     rows: int = 0
     workers: int = 0
-    # How often a process repeats it, for the least it can take: kernels, and what is warm by definition.
+    # The number of repetitions in a process, of which the fastest counts: for kernels, and jobs that are warm by
+    # definition.
     repeats: int = 1
 
 
 @dataclass(frozen=True)
 class Mark:
-    """The ratio that a row must keep to: `reach / of`."""
+    """The ratio that a row must meet: `reach / of`."""
 
     reach: float
     of: float = 1.0
@@ -46,7 +47,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Row:
-    """`(ours - less) / against`, each divided by what the index says under `per`; without `against`, `ours` itself."""
+    """`(ours - less) / against`, each divided by the value `per` in the index; without `against`, `ours` itself."""
 
     id: str
     title: str
@@ -56,33 +57,33 @@ class Row:
     figure: Figure = "cpu_s"
     less: Work | None = None
     per: str = ""
-    # The other engines of `make bench`, and those that `make bench-full` adds.
+    # The other engines in `make bench`, and those that `make bench-full` adds.
     peers: tuple[str, ...] = ()
     more_peers: tuple[str, ...] = ()
-    # Only `make bench-full` has it.
+    # Whether only `make bench-full` includes the row.
     full: bool = False
 
     def works(self, *, full: bool) -> tuple[Work, ...]:
-        """Everything that is measured for this row."""
+        """Return everything that is measured for this row."""
         peers = (work for engine in self.peer_names(full=full) for work in self.of_peer(engine).own)
         return tuple(dict.fromkeys((*self.own, *([self.against] if self.against else ()), *peers)))
 
     @property
     def own(self) -> tuple[Work, ...]:
-        """What the engine in question does."""
+        """Return the work of the engine of the row."""
         return (self.ours, self.less) if self.less else (self.ours,)
 
     def peer_names(self, *, full: bool) -> tuple[str, ...]:
         return self.peers + (self.more_peers if full else ())
 
     def of_peer(self, engine: str) -> Row:
-        """The row as if it were about another engine."""
+        """Return the row for another engine."""
         less = replace(self.less, engine=engine) if self.less else None
         return replace(self, ours=replace(self.ours, engine=engine), less=less)
 
 
 INT64S, STRINGS, POSITIONS = 50_000_000, 10_000_000, 10_000_000
-# In `make bench` the repeats of a kernel are the best of so many, as those of its limit.
+# In `make bench`, the result of a kernel and of its limit is the best of this many repetitions.
 KERNEL = 5
 
 
@@ -107,14 +108,14 @@ FIND_IDS, MERGE = Work("pyarrow", "find_ids", "T3r"), frazil("merge_on_read", "T
 COPY_METADATA = Work("pyarrow", "copy_metadata", "TH")
 APPEND_PAIMON, UPSERT_PAIMON = frazil("append_paimon", "T3r"), frazil("upsert_paimon", "T3r")
 COMPACT_PAIMON = frazil("compact_paimon", "T3r")
-# Twice the threads take at most this part of the time.
+# With twice the threads, the work takes at most this fraction of the time.
 TWO_THREADS = Mark(1.7, at_least=True)
-# Ten times as much takes ten times as long, but for what is noise.
+# Ten times the input takes ten times the time, except for noise.
 LINEAR = Mark(1.15)
 
 
 ROWS = (
-    # One million files of 20 columns with metrics in 200 manifests. Marks are CPU seconds over those of the limit.
+    # One million files of 20 columns with metrics in 200 manifests. Marks are CPU seconds relative to the limit.
     Row("B1", "list 1 M files", LIST, WALK, Mark(2.0, 1.45), peers=("polars",), more_peers=("pyiceberg",)),
     Row("B1x2", "B1: one thread / two", frazil("list_files", "T1", workers=1), LIST, TWO_THREADS, "wall_s"),
     Row("B1g", "B1: a file of 1 M / of 100 k", LIST, frazil("list_files", "T1s"), LINEAR, per="files"),
@@ -138,7 +139,7 @@ ROWS = (
         frazil("filter_opened", "W", repeats=20),
         LINEAR,
     ),
-    # A pass over 40 MB of bounds at memory bandwidth took 1.45 ms where 20 ms were asked for.
+    # A pass over 40 MB of bounds at memory bandwidth took 1.45 ms; the target was 20 ms.
     Row(
         "B3", "B2 again, warm", frazil("filter_bounds_again", "T1", repeats=KERNEL), limit("bandwidth"), Mark(20, 1.45)
     ),
@@ -154,7 +155,7 @@ ROWS = (
     # The walk's own columns are 190 MiB.
     Row("B5", "memory of B1", LIST, WALK, Mark(280, 190), "rise_mib", peers=("polars",), more_peers=("pyiceberg",)),
     Row("B5f", "memory of B2", BOUNDS, None, Mark(64), "rise_mib", peers=("polars",), more_peers=("pyiceberg", "chdb")),
-    # Limits walk the manifests of data and of deletes.
+    # Limits visit the manifests of data and of deletes.
     Row(
         "B6",
         "list 100 k files with 20 k position deletes",
@@ -171,7 +172,7 @@ ROWS = (
         Mark(0.25, 0.18),
         more_peers=("chdb",),
     ),
-    # The limit uses what the processor has: these are the figures of AVX-512.
+    # The limit uses the instructions of the processor; these figures are for AVX-512.
     Row(
         "B7",
         "bucket of 50 M int64",
@@ -199,7 +200,7 @@ ROWS = (
         peers=("pyroaring",),
         more_peers=("pyiceberg",),
     ),
-    # 20 M rows of 5 columns; the limit is pyarrow on the same files, which deletes nothing.
+    # 20 M rows of 5 columns; the limit is pyarrow on the same files without deletes.
     Row(
         "B9",
         "read 20 M rows, 10 % position deletes",
@@ -226,7 +227,7 @@ ROWS = (
         TWO_THREADS,
         "wall_s",
     ),
-    # The delete part alone: without what the same rows take that have no deletes.
+    # Only the time for deletes: the time for the same rows without deletes is subtracted.
     Row(
         "B10",
         "delete 1 M int64 keys from 20 M rows",
@@ -253,7 +254,7 @@ ROWS = (
         Mark(0.03, 0.066),
         more_peers=("pypaimon",),
     ),
-    # Millions of rows read in a CPU second: 9.3 without merging, 8 with.
+    # Millions of rows read per CPU second: 9.3 without merging, 8 with merging.
     Row(
         "B12",
         "Paimon: merge 5 runs of 1 M rows",
@@ -263,8 +264,8 @@ ROWS = (
         peers=("paimon_rust",),
         more_peers=("pypaimon",),
     ),
-    # 20 M rows x 5 columns, read and aggregated.
-    # By `frazil.spark.read`, and once by the data source, where all rows come from Python.
+    # 20 M rows x 5 columns, read and aggregated by `frazil.spark.read`, and once by the data source, where all rows
+    # come from Python.
     Row("B13", "PySpark: no deletes", IN_SPARK["T3r"], SPARK_PARQUET, Mark(1.25), more_peers=("spark_java",)),
     Row("B13f", 'B13 by `format("frazil")`', SPARK_SOURCE, SPARK_PARQUET, Mark(1.25), full=True),
     Row("B13p", "PySpark: position deletes", IN_SPARK["T3"], SPARK_PARQUET, Mark(1.25), more_peers=("spark_java",)),
@@ -281,13 +282,13 @@ ROWS = (
         )
         for letter, table in (("p", "T3"), ("v", "T4"), ("e", "T5"))
     ),
-    # 40 statements each, which may take 50 ms more than the calls that do the same.
+    # 40 statements each, which may take 50 ms more each than the equivalent API calls.
     Row("S1", "Spark SQL: 40 INSERTs over append", SQL_INSERT, None, Mark(40 * 0.05), less=API_INSERT),
     Row("S2", "Spark SQL: 40 SELECTs over frazil.spark.read", SQL_QUERY, None, Mark(40 * 0.05), less=API_QUERY),
-    # 20 M rows x 5 columns, zstd, into 8 buckets; the limit writes them into one file without partitions.
+    # 20 M rows x 5 columns, zstd, in 8 buckets; the limit writes them to one file without partitions.
     Row("W1", "append 20 M rows", APPEND, WRITE, Mark(6.5, 4.9), more_peers=("pyiceberg",)),
     Row("W1m", "memory of W1", APPEND, None, Mark(1024), "rise_mib", more_peers=("pyiceberg",)),
-    # Java takes 2.4 to 3.2, and 1.0 is asked for, where the limit reads all ids and looks each up.
+    # Java takes 2.4 to 3.2; the target is 1.0. The limit reads all ids and looks each one up.
     Row(
         "W2",
         "delete 1,000 ids from 20 M rows",
@@ -296,8 +297,8 @@ ROWS = (
         Mark(1.0, 0.5),
         more_peers=("pyiceberg",),
     ),
-    Row("W2j", "the same by a merge", frazil("delete_joined", "T3r"), FIND_IDS, Mark(1.0, 0.5)),
-    # Java takes 12 and 29; the limits read the rows, and write them again.
+    Row("W2j", "W2 by a merge", frazil("delete_joined", "T3r"), FIND_IDS, Mark(1.0, 0.5)),
+    # Java takes 12 and 29; the limits read the rows, and rewrite them.
     Row(
         "W3",
         "merge 100 k rows into 10 M, merge-on-read",
@@ -308,7 +309,7 @@ ROWS = (
     Row("W3m", "memory of W3", MERGE, None, Mark(1024), "rise_mib"),
     Row(
         "W4",
-        "the same, copy-on-write",
+        "W3, copy-on-write",
         frazil("merge_on_write", "T3r"),
         Work("pyarrow", "rewrite_merged", "T3r"),
         Mark(12, 3),
@@ -316,9 +317,10 @@ ROWS = (
     ),
     # Java takes 0.031 to 0.045.
     Row("W5", "append a file to 1 M files", frazil("append_file", "T1"), None, Mark(0.020), more_peers=("pyiceberg",)),
-    # Java takes 51. 2.5 was asked for, but what the limit does is more: inflate the manifests and deflate them again.
+    # Java takes 51. The target was 2.5, but the limit takes longer: decompressing the manifests and compressing them
+    # again.
     Row("W5m", "W5 with merging of manifests", frazil("append_merging", "T1"), limit("repack", "T1"), Mark(1.15)),
-    # Java takes 0.09 to 0.2 and 0.05 is asked for.
+    # Java takes 0.09 to 0.2; the target is 0.05.
     Row(
         "W6",
         "append after 5,000 snapshots",
@@ -346,11 +348,11 @@ ROWS = (
 
 
 def select(names: list[str], *, full: bool) -> list[Row]:
-    """Give the rows of these names, or all; `W` gives `W1` and `B9` gives `B9v`, but `B1` does not give `B12`."""
+    """Return the rows with these names, or all; `W` selects `W1`, `B9` also `B9v`, but `B1` not `B12`."""
     rows = [row for row in ROWS if full or not row.full]
     unknown = [name for name in names if not any(_belongs(row, name) for row in rows)]
     if unknown:
-        message = f"no row {', '.join(unknown)}; there are {', '.join(row.id for row in rows)}"
+        message = f"unknown row {', '.join(unknown)}; known rows are {', '.join(row.id for row in rows)}"
         raise SystemExit(message)
     return [row for row in rows if not names or any(_belongs(row, name) for name in names)]
 
@@ -361,7 +363,7 @@ def _belongs(row: Row, name: str) -> bool:
 
 
 def groups(rows: list[Row], *, full: bool) -> list[list[Row]]:
-    """Put rows that share work into one group: what is compared takes turns within seconds."""
+    """Group rows that share work, so that compared work runs within seconds."""
     found: list[tuple[list[Row], set[Work]]] = []
     for row in rows:
         works = set(row.works(full=full))

@@ -1,7 +1,7 @@
 """Compare frazil with limits and peers: `python benches/compare/run.py [--full] [--row B6 ...]`. See README.md.
 
 Prints a table with `ok` or `short` for each row. Exits with 1 if a row could not be measured; with `--strict`, also if
-one is short of its mark.
+a row is short of its mark.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ def main() -> int:
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--full", action="store_true", help="all peers, as long as it takes")
+    parser.add_argument("--full", action="store_true", help="include all peers, regardless of the time it takes")
     parser.add_argument("--strict", action="store_true", help="fail if a row is short of its mark")
     parser.add_argument("--row", action="append", default=[], help="only these rows; B9 also means B9v and B9x2")
     parser.add_argument("--document", action="store_true", help="write docs/benchmarks.md and its picture")
-    parser.add_argument("--rounds", type=int, help="how often each work is done, at most")
+    parser.add_argument("--rounds", type=int, help="maximum number of rounds")
     parser.add_argument("--tables", type=Path, default=os.environ.get("BENCH_TABLES") or BENCH / "tables")
     parser.add_argument("--environments", type=Path, default=BENCH, help="the folder of the environments of peers")
-    parser.add_argument("--limits", type=Path, default=BENCH / "limits", help="the program of benches/rust")
+    parser.add_argument("--limits", type=Path, default=BENCH / "limits", help="the limits program of benches/rust")
     return parser.parse_args()
 
 

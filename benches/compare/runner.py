@@ -1,4 +1,4 @@
-"""Runs the work of rows: every run a fresh process, engines in turn, results compared before a time counts."""
+"""Runs the work of rows: each run in a new process, engines in turn, results compared before times count."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ if TYPE_CHECKING:
     from rows import Row, Work
 
 WORKER = Path(__file__).resolve().parent / "worker.py"
-# Engines that need neither an environment nor packages of their own run in that of the project.
+# Engines that need no additional packages run in the environment of the project.
 OWN = ("frazil", "pyarrow", "limits", "spark_frazil", "spark_parquet", "spark_java")
 LEAST_ROUNDS = {False: 2, True: 3}
-# A group of rows makes no further round after this, a peer none after a run that took so long.
+# The time after which a group of rows starts no further round, and a peer is not repeated.
 GROUP_SECONDS = {False: 15, True: 900}
 SLOW_SECONDS = {False: 20, True: 60}
 
 
 @dataclass
 class Measured:
-    """What was measured of one work: a dict for each round, or why there is none."""
+    """The measurements of one work: a dict for each round, or the reason why there are none."""
 
     runs: list[dict[str, Any]] = field(default_factory=list)
     failure: str = ""
 
     @property
     def why(self) -> str:
-        """Why there is no figure; empty if there is one."""
+        """Return the reason why there is no figure, or an empty string."""
         return self.failure or ("" if self.runs else "not measured")
 
 
-# What jobs that write must say, on tables of the full size. Where deletes are written no data file goes.
+# The required results of write jobs on tables of full size. Merge-on-read deletes remove no data file.
 _DELETED = {"deleted": 1_000, "files_removed": 0}
 _MERGED = {"updated": 90_000, "inserted": 10_000}
 WRITTEN: dict[str, dict[str, float]] = {
@@ -63,10 +63,10 @@ Results = dict["Work", Measured]
 
 @dataclass
 class Setting:
-    """Where things are, and how long to measure."""
+    """The locations of inputs, and the limits of measuring."""
 
     tables: str
-    peers: dict[str, str]  # the Python of each environment of peers
+    peers: dict[str, str]  # the Python interpreter of each peer environment
     rounds: int
     full: bool
     timeout_s: float
@@ -83,7 +83,7 @@ class Setting:
 
 
 def run(rows: list[Row], setting: Setting) -> Results:
-    """Measure the rows, group by group; what an interrupt leaves out is `not measured`."""
+    """Measure the rows, group by group; after an interrupt, the rest is `not measured`."""
     results: Results = {work: Measured() for row in rows for work in row.works(full=setting.full)}
     start = time.monotonic()
     try:
@@ -91,7 +91,7 @@ def run(rows: list[Row], setting: Setting) -> Results:
             _say(f"{', '.join(row.id for row in group)}")
             _run_group(group, results, setting)
     except KeyboardInterrupt:
-        _say("interrupted: what was measured so far is reported")
+        _say("interrupted: reporting the measurements so far")
     compare(results, setting)
     _say(f"{len(rows)} rows in {(time.monotonic() - start) / 60:.1f} minutes")
     return results
@@ -103,7 +103,7 @@ def _run_group(rows: Iterable[Row], results: Results, setting: Setting) -> None:
     for turn in range(setting.rounds):
         if turn >= LEAST_ROUNDS[setting.full] and time.monotonic() - start > GROUP_SECONDS[setting.full]:
             break
-        # Each round begins with another: the first of a round finds another machine than the last.
+        # Each round begins with a different engine, because the first one runs on a different state of the machine.
         first = turn % len(works)
         for work in works[first:] + works[:first]:
             measured = results[work]
@@ -120,9 +120,9 @@ def _run_group(rows: Iterable[Row], results: Results, setting: Setting) -> None:
 
 
 def _run_once(work: Work, setting: Setting) -> dict[str, Any] | str:
-    """Give what one process measured, or why it did not."""
+    """Return the measurement of one process, or the reason why it failed."""
     if work.table and work.table not in setting.index:
-        return f"no table {work.table} in {setting.tables}"
+        return f"{setting.tables} has no table {work.table}"
     task = json.dumps({"tables": setting.tables, **dataclasses.asdict(work)})
     command = [setting.python(work.engine), str(WORKER), task]
     try:
@@ -139,7 +139,7 @@ def _run_once(work: Work, setting: Setting) -> dict[str, Any] | str:
 
 
 def compare(results: Results, setting: Setting) -> None:
-    """Take back the times of engines whose results differ from the index of the tables, or else from frazil's."""
+    """Discard times of engines whose results differ from the index of the tables, or else from frazil's."""
     for work, measured in results.items():
         if not measured.runs:
             continue
@@ -149,12 +149,12 @@ def compare(results: Results, setting: Setting) -> None:
         found = [(name, value) for once in measured.runs for name, value in once["check"].items()]
         wrong = next(((name, value) for name, value in found if value != wanted.get(name, value)), None)
         if wrong:
-            measured.failure = f"wrong result: {wrong[0]} is {wrong[1]}, not {wanted[wrong[0]]}"
+            measured.failure = f"incorrect result: {wrong[0]} is {wrong[1]}, not {wanted[wrong[0]]}"
             _say(f"  {_name(work)}: {measured.failure}")
 
 
 def expectations(work: Work, index: dict[str, Any]) -> dict[str, float]:
-    """Give what the index of the tables says that must come out."""
+    """Return the expected results in the index of the tables."""
     record = index.get(work.table, {})
     if work.job in WRITTEN:
         return dict(WRITTEN[work.job])
@@ -162,13 +162,13 @@ def expectations(work: Work, index: dict[str, Any]) -> dict[str, float]:
         return {"files": 0}
     listed = {"files": "files", "deletes": "position_pairs"}
     wanted = listed if work.job == "list_files" else {"rows": "expected_rows"}
-    if work.engine in {"pyarrow", "spark_parquet"}:  # they delete nothing
+    if work.engine in {"pyarrow", "spark_parquet"}:  # these engines delete nothing
         return {}
     return {name: record[key] for name, key in wanted.items() if record.get(key) is not None}
 
 
 def same_question(one: Work, other: Work) -> bool:
-    """Whether both must give the same. What is warm must give what is cold; a stream counts rows as a read does."""
+    """Return whether both works have the same result: warm and cold runs do, and streams count rows like reads."""
     return (one.job, one.table, one.rows) == (other.job, other.table, other.rows)
 
 

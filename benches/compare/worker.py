@@ -1,6 +1,6 @@
 """One measurement in this process: `worker.py '{"engine": "frazil", "job": "list_files", ...}'` prints a line of JSON.
 
-What it takes are the fields of `rows.Work` and the folder of the tables.
+The argument has the fields of `rows.Work` and the folder of the tables.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 HERE = Path(__file__).resolve().parent
-# `engines.polars` and `polars` are different modules, since this folder's parent is not on the path.
+# `engines.polars` and `polars` are distinct modules, because this folder's parent is not on the path.
 sys.path[:0] = [str(HERE), str(HERE.parent / "python")]
 
 from clock import Clock  # noqa: E402
@@ -28,14 +28,14 @@ WARM_ROWS = 1_000
 
 
 def measure(engine: str, job: str, target: Target, repeats: int) -> dict[str, Any]:
-    """Do a job and say what it took at least, what came out, and which versions did it."""
+    """Run a job; return its minimum figures, its result, and the versions of the packages."""
     module = importlib.import_module(f"engines.{engine}")
     if not hasattr(module, job):
         sys.exit(f"{engine} has no job {job}")
     warm_up(module, job, target)
     run = getattr(module, job)(target)
     says_figures = hasattr(module, "SAYS_FIGURES")
-    # A repeated work follows on itself, as its limit does: what a clock looks up in between would cool the caches.
+    # Repeated work runs back to back, like its limit: reading the clock in between would cool the caches.
     passes = []
     with Clock() as clock:
         for _ in range(repeats):
@@ -49,7 +49,7 @@ def measure(engine: str, job: str, target: Target, repeats: int) -> dict[str, An
 
 
 def warm_up(module: ModuleType, job: str, target: Target) -> None:
-    """Load what an engine loads late, on a table of ten files or on few rows; limits need none."""
+    """Load lazily imported code of an engine, on a table of ten files or a few rows; limits need no warm-up."""
     if hasattr(module, "SAYS_FIGURES"):
         return
     if hasattr(module, "warm_up"):
@@ -74,5 +74,5 @@ if __name__ == "__main__":
     asked = json.loads(sys.argv[1])
     on = Target(asked["tables"], asked["table"], asked["rows"], asked["workers"])
     print(json.dumps(measure(asked["engine"], asked["job"], on, asked["repeats"])), flush=True)
-    # Some engines leave threads that would keep the process.
+    # Some engines leave threads that would keep the process alive.
     os._exit(0)

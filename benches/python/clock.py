@@ -1,7 +1,7 @@
-"""What a piece of work took: wall seconds, CPU seconds, and how far memory rose above where it stood.
+"""Measures work: wall-clock seconds, CPU seconds, and the rise of memory above the initial level.
 
-CPU seconds are user and system time of all threads of this process, of its children that ended, and of its
-descendants that still run, such as Spark's JVM and the Python workers below it. Memory is of this process alone.
+CPU seconds are the user and system time of all threads of this process, its finished children and its running
+descendants (Spark's JVM and Python workers). Memory is that of this process alone.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class Clock:
-    """Measures what happens between entering and leaving it."""
+    """A context manager that measures the time and memory of its body."""
 
     def __enter__(self) -> Self:
         gc.collect()
         with suppress(OSError):
-            # The high-water mark of memory falls to what is resident now.
+            # Resets the high-water mark of memory to the current resident size.
             Path("/proc/self/clear_refs").write_text("5")
         self._resident = _status_mib("VmRSS")
         self._others = _seconds_of_others()
@@ -31,7 +31,7 @@ class Clock:
         return self
 
     def __exit__(self, *_: object) -> None:
-        # Looking at other processes takes longer than some of what is measured: it is outside on both sides.
+        # Reading other processes takes longer than some measured work, so it is outside of the interval on both sides.
         own, wall = time.process_time(), time.perf_counter()
         self.wall_s = wall - self._wall
         self.cpu_s = own - self._own + _seconds_of_others() - self._others
@@ -49,7 +49,7 @@ def _seconds_of_others() -> float:
 
 def _descendants(pid: int) -> list[int]:
     children: list[int] = []
-    # Processes and their threads may end while this looks.
+    # Processes and threads may end while they are read.
     with suppress(OSError):
         for task in list(Path(f"/proc/{pid}/task").iterdir()):
             with suppress(OSError):
@@ -58,7 +58,7 @@ def _descendants(pid: int) -> list[int]:
 
 
 def _ticks(pid: int) -> int:
-    """Give the user and system time of a process and of its children that ended."""
+    """Return the user and system time of a process and of its finished children."""
     try:
         after_name = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:

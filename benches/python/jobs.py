@@ -1,8 +1,7 @@
-"""frazil from end to end: `python benches/python/jobs.py JOB TABLE [RUNS]` times a job on any table,
-which is a folder or a `metadata.json`, or on a number of rows.
+"""Time frazil's jobs end to end: `python benches/python/jobs.py JOB TABLE [RUNS]`.
 
-A job is a function that takes a `Target`, makes everything ready, and gives the function whose run is timed.
-`benches/compare` runs the same jobs next to other engines.
+The table is a folder, a `metadata.json`, or a number of rows. A job is a function that takes a `Target`, prepares
+everything, and returns the function that is timed. `benches/compare` runs the same jobs next to other engines.
 """
 
 from __future__ import annotations
@@ -36,39 +35,39 @@ def list_files(target: Target) -> Callable[[], dict[str, float]]:
 
 
 def filter_bounds(target: Target) -> Callable[[], dict[str, float]]:
-    """Open and plan with a filter that prunes no partition and matches the bounds of no file."""
+    """Open and plan with a filter that prunes no partition but all files by their bounds."""
     _configure(target)
     return partial(_plan, target, BOUNDS)
 
 
 def filter_bounds_again(target: Target) -> Callable[[], dict[str, float]]:
-    """The same when this process has planned it before, by another handle of the table."""
+    """Plan again in the same process, with another handle of the table."""
     filter_bounds(target)()
     return filter_bounds(target)
 
 
 def filter_opened(target: Target) -> Callable[[], dict[str, float]]:
-    """Plan with the filter on bounds, in a table that is open."""
+    """Plan with the filter on bounds, in an open table."""
     _configure(target)
     table = frazil.load_table(target.location)
     return lambda: _files(table.scan(BOUNDS))
 
 
 def filter_partition(target: Target) -> Callable[[], dict[str, float]]:
-    """Open and plan with a filter that leaves few manifests."""
+    """Open and plan with a filter that keeps few manifests."""
     _configure(target)
     start, end = (f"TIMESTAMP '{time:%Y-%m-%dT%H:%M:%S}+00:00'" for time in target.day)
     return partial(_plan, target, f"id = {target.absent_id} and ts >= {start} and ts < {end}")
 
 
 def inspect_planned(target: Target) -> Callable[[], dict[str, float]]:
-    """Open and stream of the metadata table `files` what a plan has."""
+    """Open and stream the columns of the metadata table `files` that a plan has."""
     _configure(target)
     return partial(_inspect, target, PLANNED)
 
 
 def inspect_files(target: Target) -> Callable[[], dict[str, float]]:
-    """Open and stream all columns of the metadata table `files`: metrics and bounds, twice."""
+    """Open and stream all columns of the metadata table `files`, with metrics and bounds in both forms."""
     _configure(target)
     return partial(_inspect, target, ("*",))
 
@@ -80,7 +79,7 @@ def read_rows(target: Target) -> Callable[[], pa.Table]:
 
 
 def stream_rows(target: Target) -> Callable[[], dict[str, float]]:
-    """Open and read all rows as a stream of batches that nobody keeps."""
+    """Open and read all rows as a stream of batches that are discarded."""
     _configure(target)
     return lambda: {
         "rows": sum(batch.num_rows for batch in frazil.load_table(target.location).scan().to_arrow_batch_reader())
@@ -96,7 +95,7 @@ def bucket_string(target: Target) -> Callable[[], pa.Array]:
 
 
 def deletion_mask(target: Target) -> Callable[[], pa.Array]:
-    """Make the blob of a deletion vector the mask of the rows that are left."""
+    """Convert the blob of a deletion vector to the mask of the remaining rows."""
     from frazil.iceberg import deletion_vector as vectors
 
     return partial(vectors.kept_rows, deletion_vector(target.rows), target.rows)
@@ -127,7 +126,7 @@ def _inspect(target: Target, columns: tuple[str, ...]) -> dict[str, float]:
 
 
 def main() -> None:
-    """Print what every run took."""
+    """Print the measurements of every run."""
     job, what, *runs = sys.argv[1:]
     target = Target(rows=int(what)) if what.isdecimal() else Target(at=what)
     run = globals()[job](target)

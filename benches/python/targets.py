@@ -1,4 +1,4 @@
-"""What jobs work on: tables that `benches/tables` made, and columns that are made up on the spot."""
+"""The input of jobs: tables that `benches/tables` created, and generated columns."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ PAIMON_ROWS = 5_000_000
 
 @dataclass(frozen=True)
 class Target:
-    """A table of a folder of tables, or only a number of rows; and how many threads may work on it (0: all)."""
+    """A table in a folder of tables, or only a number of rows; and the number of threads (0: all)."""
 
     tables: str = ""
     table: str = ""
     rows: int = 0
     workers: int = 0
-    # Where the table is, if no index says it.
+    # The location of the table, if it is not in an index.
     at: str = ""
 
     @property
     def record(self) -> dict[str, Any]:
-        """What the index of the tables says about the table."""
+        """Return the record of the table in the index."""
         record: dict[str, Any] = json.loads((Path(self.tables) / "index.json").read_text())[self.table]
         return record
 
     @property
     def location(self) -> str:
-        """The `metadata.json` of an Iceberg table, the folder of a Paimon table."""
+        """Return the `metadata.json` of an Iceberg table, or the folder of a Paimon table."""
         if self.at:
             return self.at
         record = self.record
@@ -56,12 +56,12 @@ class Target:
 
     @property
     def paimon_name(self) -> tuple[str, str]:
-        """The warehouse of a Paimon table, and its name there."""
+        """Return the warehouse of a Paimon table, and its name there."""
         return self.record["warehouse"], self.record["identifier"]
 
     @property
     def shared(self) -> str:
-        """The folder that holds everything: tables of it share data files."""
+        """Return the common root folder, because its tables share data files."""
         return str(Path(self.location).parents[2])
 
     @property
@@ -72,12 +72,12 @@ class Target:
 
     @property
     def absent_id(self) -> int:
-        """An `id` between the bounds of all files."""
+        """Return an `id` that is within the bounds of all files but in none."""
         return int(self.record["filter"]["id_gap"])
 
     @property
     def day(self) -> tuple[dt.datetime, dt.datetime]:
-        """The start and the end of the day of `ts` that few manifests hold."""
+        """Return the start and the end of the day of `ts` that only a few manifests contain."""
         start = dt.datetime(1970, 1, 1, tzinfo=dt.UTC) + dt.timedelta(days=self.record["filter"]["day"])
         return start, start + dt.timedelta(days=1)
 
@@ -90,7 +90,7 @@ def int64s(rows: int) -> pa.Array:
 
 
 def strings(rows: int, width: int = 16) -> pa.Array:
-    """Give strings of hexadecimal digits."""
+    """Return strings of hexadecimal digits."""
     import numpy as np
     import pyarrow as pa
 
@@ -107,7 +107,7 @@ def deleted_positions(rows: int) -> Any:
 
 
 def deletion_vector(rows: int) -> bytes:
-    """Give the blob of a deletion vector as Puffin files hold it, from its length to its CRC."""
+    """Return the blob of a deletion vector as in Puffin files, from its length to its CRC."""
     from pyroaring import BitMap
 
     bitmap = BitMap(deleted_positions(rows)).serialize()
@@ -116,7 +116,7 @@ def deletion_vector(rows: int) -> bytes:
 
 
 def all_rows(target: Target) -> pa.Table:
-    """Give the rows of a table to read."""
+    """Return the rows of a table to read."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -124,22 +124,22 @@ def all_rows(target: Target) -> pa.Table:
 
 
 def some_rows(target: Target) -> pa.Table:
-    """Give the first rows of a table to write, one batch after the other."""
+    """Return the first rows of a table to write, batch by batch."""
     return all_rows(target).slice(0, PAIMON_ROWS)
 
 
 def scattered_ids(target: Target, count: int = SCATTERED_IDS) -> pa.Array:
-    """Give ids of rows here and there in all of the files."""
+    """Return ids of rows scattered over all files."""
     return _sample(target.data_files, "id", count)
 
 
 def merge_files(target: Target) -> list[str]:
-    """Give the files that rows are merged into: the first half."""
+    """Return the files that rows are merged into: the first half."""
     return target.data_files[: len(target.data_files) // 2]
 
 
 def last_merged(target: Target) -> dt.datetime:
-    """Give the last `ts` of the rows that others are merged into; those of the files after it are later."""
+    """Return the last `ts` of the rows that are merged into; rows of subsequent files are later."""
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
@@ -148,12 +148,12 @@ def last_merged(target: Target) -> dt.datetime:
 
 
 def merge_source(target: Target) -> pa.Table:
-    """Give rows to merge: nine of ten with the id of a row here or there, the others with ids that no row has."""
+    """Return rows to merge: nine of ten have the id of a scattered row, the remaining ones have new ids."""
     import numpy as np
     import pyarrow as pa
 
     known = _sample(merge_files(target), "id", MERGED_ROWS * 9 // 10).to_numpy()
-    # No made-up id is negative.
+    # Generated ids are never negative.
     ids = np.concatenate([known, -1 - np.arange(len(known) // 9)])
     numbers = np.arange(len(ids))
     return pa.table(
@@ -178,7 +178,7 @@ def _sample(files: list[str], column: str, count: int) -> pa.Array:
 
 
 def check(result: Any) -> dict[str, float]:
-    """Boil a result down to numbers that must be the same for all engines: they are compared before a time counts."""
+    """Reduce a result to numbers that must be equal for all engines; they are compared before a time counts."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -1,6 +1,6 @@
-"""frazil writing, from end to end; as `jobs`. What is written goes into `written` below the folder of the tables.
+"""Write jobs of frazil, end to end, like `jobs`. Output goes to `written` below the folder of the tables.
 
-Tables that are there already are not touched: a job writes to a table of its own that has the same files.
+Existing tables are not changed: a job writes to a separate table that has the same files.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ONE_ROW = [{"id": 1, "ts": dt.datetime(2025, 1, 1, tzinfo=dt.UTC)}]
 
 
 def append_rows(target: Target) -> Callable[[], dict[str, float]]:
-    """Append all rows, which are in memory, to a table in buckets."""
+    """Append all rows, which are in memory, to a bucketed table."""
     _warm_up(target)
     rows = all_rows(target)
     table = frazil.create_table(_folder(target), rows.schema, partition_by=["bucket(8, id)"])
@@ -34,37 +34,37 @@ def append_rows(target: Target) -> Callable[[], dict[str, float]]:
 
 
 def delete_ids(target: Target) -> Callable[[], dict[str, float]]:
-    """Delete rows here and there by an `IN` of their ids."""
+    """Delete scattered rows by an `IN` of their ids."""
     table = _own_table(target, ON_READ)
     row_filter = f"id IN ({', '.join(map(str, scattered_ids(target).to_pylist()))})"
     return lambda: _changed(table.delete(row_filter))
 
 
 def delete_joined(target: Target) -> Callable[[], dict[str, float]]:
-    """Delete the same rows by merging a table of their ids."""
+    """Delete the same rows by merging with a table of their ids."""
     table = _own_table(target, ON_READ)
     ids = pa.table({"id": scattered_ids(target)})
     return lambda: _changed(table.merge(ids, on=["id"]).when_matched_delete().execute())
 
 
 def merge_on_read(target: Target) -> Callable[[], dict[str, float]]:
-    """Upsert rows into the first half, by deletes and new files."""
+    """Upsert rows into the first half, by delete files and new data files."""
     return _merge(target, "merge-on-read")
 
 
 def merge_on_write(target: Target) -> Callable[[], dict[str, float]]:
-    """Upsert rows into the first half, whose files are written again."""
+    """Upsert rows into the first half, whose files are rewritten."""
     return _merge(target, "copy-on-write")
 
 
 def append_file(target: Target) -> Callable[[], dict[str, float]]:
-    """Append one row, and leave the manifests as they are."""
+    """Append one row without merging manifests."""
     table = _own_table(target)
     return lambda: _added(table.append(ONE_ROW, fast=True))
 
 
 def append_merging(target: Target) -> Callable[[], dict[str, float]]:
-    """Append one row, and make few manifests of many."""
+    """Append one row, and merge the manifests."""
     table = _own_table(target)
     return lambda: _added(table.append(ONE_ROW))
 
@@ -77,7 +77,7 @@ def append_paimon(target: Target) -> Callable[[], dict[str, float]]:
 
 
 def upsert_paimon(target: Target) -> Callable[[], dict[str, float]]:
-    """Upsert rows, which are in memory, into a Paimon table of four buckets."""
+    """Upsert rows, which are in memory, into a Paimon table with four buckets."""
     rows = some_rows(target)
     table = _paimon(target, rows.schema, primary_keys=["id"], options={"bucket": "4"})
     return lambda: {"rows": table.append(rows).added_records}
@@ -101,7 +101,7 @@ def append_paimon_row(target: Target) -> Callable[[], dict[str, float]]:
 
 
 def _paimon(target: Target, schema: pa.Schema, **arguments: Any) -> Any:
-    """Return an empty Paimon table; modules that are imported on first use are imported before."""
+    """Return an empty Paimon table; lazily imported modules are imported first."""
     frazil.config.allowed_locations = [target.shared, target.tables]
     for name in ("warm-up", "table"):
         table: Any = frazil.create_table(_folder(target, name), schema, format="paimon", **arguments)
@@ -111,7 +111,7 @@ def _paimon(target: Target, schema: pa.Schema, **arguments: Any) -> Any:
 
 def _merge(target: Target, mode: str) -> Callable[[], dict[str, float]]:
     table = _own_table(target, {"write.merge.mode": mode})
-    # The times of files follow one another.
+    # The times of consecutive files do not overlap.
     table.delete(f"ts > TIMESTAMP '{last_merged(target):%Y-%m-%dT%H:%M:%S.%f}+00:00'")
     source = merge_source(target)
     return lambda: _changed(table.upsert(source, ["id"]))
@@ -131,7 +131,7 @@ def _added(result: WriteResult) -> dict[str, float]:
 
 
 def _own_table(target: Target, properties: dict[str, str] | None = None) -> Any:
-    """Give a table of the same files that may be written to, after as many commits as it has snapshots."""
+    """Return a writable table of the same files, with the same number of commits as the table has snapshots."""
     _warm_up(target)
     folder = Path(_folder(target))
     (folder / "metadata").mkdir(parents=True)
@@ -147,14 +147,14 @@ def _own_table(target: Target, properties: dict[str, str] | None = None) -> Any:
 
 
 def _folder(target: Target, name: str = "table") -> str:
-    """Give an empty place for a table."""
+    """Return an empty location for a table."""
     folder = Path(target.tables) / "written" / name
     shutil.rmtree(folder, ignore_errors=True)
     return str(folder)
 
 
 def _warm_up(target: Target) -> None:
-    """Import modules that are imported on first use."""
+    """Import lazily imported modules."""
     frazil.config.allowed_locations = [target.shared, target.tables]
     table = frazil.create_table(
         _folder(target, "warm-up"), pa.table({"id": [1]}).schema, properties=ON_READ, partition_by=["bucket(8, id)"]

@@ -1,8 +1,8 @@
 """Count the instructions of each kernel: `python benches/rust/instructions.py [NAME ...]`.
 
-A guard that needs no clock, but Valgrind: a kernel that takes more instructions than `baselines/instructions.tsv` says
-fails. The numbers are of one compiler and one profile, so that another compiler is only told the numbers. Where more is
-right, `FRAZIL_ACCEPT_BASELINES=1` writes them anew.
+This guard needs Valgrind but no clock. It fails if a kernel takes more instructions than `baselines/instructions.tsv`
+records. The numbers apply to one compiler and one profile; for another compiler they are only printed. If more
+instructions are justified, `FRAZIL_ACCEPT_BASELINES=1` updates the baselines.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ FOLDER = Path(__file__).resolve().parent
 BASELINES = FOLDER / "baselines" / "instructions.tsv"
 ACCEPT = "FRAZIL_ACCEPT_BASELINES"
 TOLERANCE = 0.03
-# Of which the least counts: tables have another seed in each.
+# The number of runs, of which the minimum counts, because hash tables have a different seed in each.
 RUNS = 4
 PROFILE = "profiling"
 COUNTED = "frazil_counted"
@@ -28,7 +28,7 @@ COUNTED = "frazil_counted"
 def main() -> int:
     """Count, and compare or accept."""
     if not shutil.which("valgrind"):
-        print("no valgrind: instructions are not counted")
+        print("valgrind is not installed: instructions are not counted")
         return 0
     binary = build()
     names = sys.argv[1:] or run(str(binary)).split()
@@ -46,16 +46,16 @@ def main() -> int:
         write(compiler, baselines | now)
         return 0
     if compiler != known_compiler:
-        print(f"baselines are of {known_compiler}, this is {compiler}: not compared")
+        print(f"baselines are for {known_compiler}, but this is {compiler}: not compared")
         return 0
     if exceeded:
         print(f"kernels exceed their baseline of {BASELINES} by more than {TOLERANCE:.0%}:", *exceeded, sep="\n")
-        print(f"If that is right, write them anew: {ACCEPT}=1 python benches/rust/instructions.py")
+        print(f"If this is justified, update them: {ACCEPT}=1 python benches/rust/instructions.py")
     return bool(exceeded)
 
 
 def build() -> Path:
-    """Build the program that runs one kernel and give where it is."""
+    """Build the program that runs one kernel, and return its path."""
     command = ["cargo", "build", "--locked", "--quiet", "--profile", PROFILE, "--package", "frazil-benches"]
     subprocess.run([*command, "--example", "once"], check=True, cwd=FOLDER)
     target = re.search(r'"target_directory":"([^"]+)"', run("cargo", "metadata", "--no-deps", "--format-version=1"))
@@ -64,7 +64,7 @@ def build() -> Path:
 
 
 def count(binary: Path, kernel: str) -> int:
-    """Give the instructions of one run, without those that make the input."""
+    """Return the instructions of one run, without those for creating the input."""
     with tempfile.TemporaryDirectory() as folder:
         options = ["--tool=callgrind", f"--toggle-collect={COUNTED}", f"--callgrind-out-file={folder}/out"]
         command = ["valgrind", *options, str(binary), kernel]
@@ -79,7 +79,7 @@ def run(*command: str) -> str:
 
 
 def read() -> tuple[str, dict[str, int]]:
-    """Give the compiler of the baselines, and the baselines."""
+    """Return the compiler of the baselines, and the baselines."""
     if not BASELINES.exists():
         return "nothing", {}
     compiler, *lines = BASELINES.read_text().splitlines()

@@ -1,7 +1,7 @@
-"""Avro object containers from columns: a manifest of thousands of entries is one matrix of bytes.
+"""Writes Avro object containers from columns: a manifest of thousands of entries is one matrix of bytes.
 
-A schema is the JSON of Avro as Python objects. A value has the shape of its schema; each of its leaves is either one
-value, which all records share, or a column with one element for each record.
+A schema is Avro JSON as Python objects. A value has the structure of its schema. Each leaf is either a single value,
+which all records share, or a column with one element for each record.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 Schema = Any
-# A part of every record: the same bytes, or rows of bytes and which of them count.
+# A part of every record: the same bytes, or rows of bytes and a mask of the valid ones.
 Piece = bytes | tuple[Bytes, NDArray[np.bool_] | None]
 
 SYNC = bytes(range(16))
@@ -41,23 +41,23 @@ def array_of(items: Schema) -> Schema:
 
 
 def field(name: str, kind: Schema, **attributes: Any) -> Schema:
-    """Give a field of a record; one that may be missing is missing by default."""
+    """Return a field of a record; an optional field is missing by default."""
     default = {"default": None} if isinstance(kind, list) else {}
     return {"name": name, "type": kind, **default, **attributes}
 
 
 def write(path: Path, schema: Schema, metadata: dict[str, str], records: Iterable[Any]) -> int:
-    """Write records whose leaves are single values, and give the length of the file."""
+    """Write records whose leaves are single values, and return the length of the file."""
     return write_blocks(path, schema, metadata, blocks([encode(schema, record, 1) for record in records]))
 
 
 def write_columns(path: Path, schema: Schema, metadata: dict[str, str], value: Any, count: int) -> int:
-    """Write `count` records that one value describes, and give the length of the file."""
+    """Write `count` records that are described by one value, and return the length of the file."""
     return write_blocks(path, schema, metadata, blocks([encode(schema, value, count)]))
 
 
 def write_blocks(path: Path, schema: Schema, metadata: dict[str, str], parts: Iterable[tuple[int, bytes]]) -> int:
-    """Write encoded records; `avro.codec` may be named in the metadata."""
+    """Write encoded records; the metadata may contain `avro.codec`."""
     metadata = {"avro.schema": json.dumps(schema), "avro.codec": "deflate"} | metadata
     pairs = b"".join(text(key) + text(value) for key, value in metadata.items())
     out = [b"Obj\x01", long(len(metadata)), pairs, b"\0", SYNC]
@@ -77,7 +77,7 @@ def compress(codec: str, data: bytes) -> bytes:
 
 
 def blocks(parts: Iterable[tuple[bytes, Integers]]) -> Iterator[tuple[int, bytes]]:
-    """Cut encoded records into blocks: how many, and their bytes."""
+    """Split encoded records into blocks: their numbers of records and their bytes."""
     parts = list(parts)
     data = b"".join(part for part, _ in parts)
     ends = np.cumsum(np.concatenate([lengths for _, lengths in parts])) if parts else np.zeros(0, np.int64)
@@ -90,7 +90,7 @@ def blocks(parts: Iterable[tuple[bytes, Integers]]) -> Iterator[tuple[int, bytes
 
 
 def encode(schema: Schema, value: Any, count: int) -> tuple[bytes, Integers]:
-    """Give the bytes of `count` records, one after the other, and the length of each."""
+    """Return the bytes of `count` records, concatenated, and the length of each."""
     found = merged(pieces(schema, value))
     if len(found) == 1 and isinstance(found[0], bytes):
         return found[0] * count, np.full(count, len(found[0]))
@@ -111,7 +111,7 @@ def encode(schema: Schema, value: Any, count: int) -> tuple[bytes, Integers]:
 
 
 def merged(found: Iterable[Piece]) -> list[Piece]:
-    """Join neighbouring constants."""
+    """Join adjacent constants."""
     out: list[Piece] = []
     for piece in found:
         if isinstance(piece, bytes) and out and isinstance(out[-1], bytes):
@@ -122,7 +122,7 @@ def merged(found: Iterable[Piece]) -> list[Piece]:
 
 
 def pieces(schema: Schema, value: Any) -> Iterator[Piece]:
-    """Give the parts of every record in their order."""
+    """Yield the parts of every record in order."""
     if isinstance(schema, list):
         yield long(0) if value is None else long(1)
         if value is not None:
@@ -151,12 +151,12 @@ def leaf(kind: str, value: Any) -> Iterator[Piece]:
     elif kind == "boolean":
         yield bytes([value])
     else:
-        message = f"no Avro type: {kind}"
+        message = f"unknown Avro type: {kind}"
         raise ValueError(message)
 
 
 def array(schema: Schema, value: Any) -> Iterator[Piece]:
-    """Give the items of an array; a map with keys that are no texts is an array of pairs, and given as a dict."""
+    """Yield the items of an array; a map whose keys are not strings is an array of pairs, given as a dict."""
     if value:
         yield long(len(value))
     if schema.get("logicalType") == "map":
@@ -172,7 +172,7 @@ def text(value: str | bytes) -> bytes:
 
 
 def long(value: int) -> bytes:
-    """Give a number in zigzag order, seven bits to a byte, the lowest first."""
+    """Return a zigzag-encoded number, with seven bits per byte, lowest first."""
     rest = value << 1 ^ value >> 63
     out = bytearray()
     while rest > 0x7F:
@@ -183,7 +183,7 @@ def long(value: int) -> bytes:
 
 
 def varints(numbers: Integers) -> Piece:
-    """Give a column of numbers, each in as many bytes as it takes."""
+    """Return a column of variable-length numbers."""
     zigzag = (numbers.astype(np.int64) << 1 ^ numbers.astype(np.int64) >> 63).view(np.uint64)
     width = len(long(int(zigzag.max()) >> 1))
     rest = zigzag[:, None] >> (np.uint64(7) * np.arange(width, dtype=np.uint64))

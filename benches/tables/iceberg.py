@@ -1,4 +1,4 @@
-"""Metadata of Iceberg tables: schemas of manifests, manifest lists, and the metadata file."""
+"""Writes metadata of Iceberg tables: schemas of manifests, manifest lists, and the metadata file."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Columns = list[tuple[str, str]]  # name, type; ids count from one
 
 @dataclass
 class Table:
-    """A table that is being written: where it is, what its columns are, and its manifests so far."""
+    """A table that is being written: its location, its columns, and its manifests so far."""
 
     folder: Path
     columns: Columns
@@ -48,7 +48,7 @@ class Table:
             (self.folder / name).mkdir(parents=True)
 
     def manifest_file(self, number: int) -> Path:
-        """Give where a manifest is; the same number is the same file in every run."""
+        """Return the path of a manifest, which depends only on its number."""
         return self.folder / "metadata" / f"{self.uuid(f'm{number}')}-m{number}.avro"
 
     def uuid(self, name: str = "") -> uuid.UUID:
@@ -82,9 +82,9 @@ class Table:
         return entry_schema(self.version, fields)
 
     def write_manifest(self, number: int, count: int, **data_file: Any) -> dict[str, Any]:
-        """Write a manifest of added files and give what the manifest list says of it.
+        """Write a manifest of added files, and return its entry for the manifest list.
 
-        Each leaf of `data_file` is a column or what all of the files share; what is not said is null.
+        Each leaf of `data_file` is a column or a value that all files share; missing leaves are null.
         """
         empty = dict.fromkeys(field["name"] for field in data_file_fields(self.version, []))
         file = empty | {"content": 0, "file_format": "PARQUET", "partition": {}} | data_file
@@ -105,7 +105,7 @@ class Table:
     def listed(
         self, path: Path, content: int, length: int, files: int, rows: int, ends: list[tuple[int, int]]
     ) -> dict[str, Any]:
-        """Give what the manifest list says of a manifest."""
+        """Return the entry of a manifest for the manifest list."""
         summaries = [
             {
                 "contains_null": False,
@@ -135,7 +135,7 @@ class Table:
         }
 
     def write_metadata(self, snapshots: int = 1) -> Path:
-        """Write the manifest list of every snapshot, all of the same manifests, and the metadata file."""
+        """Write the manifest list of every snapshot, which all have the same manifests, and the metadata file."""
         rows = 0
         for manifest in self.manifests:
             if self.version >= 3 and manifest["content"] == DATA:
@@ -211,7 +211,7 @@ def optional(name: str, kind: avro.Schema, number: int) -> avro.Schema:
 
 
 def by_column(name: str, number: int, key: int, value: int, kind: str) -> avro.Schema:
-    """Give a field that maps ids of columns to what is known of them."""
+    """Return a field that maps column ids to statistics."""
     pair = avro.record(f"k{key}_v{value}", [numbered("key", "int", key), numbered("value", kind, value)])
     return optional(name, {"type": "array", "items": pair, "logicalType": "map"}, number)
 

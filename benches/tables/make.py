@@ -1,27 +1,27 @@
-"""Write tables to be timed: `python benches/tables/make.py --out FOLDER [--tables W,T1,...] [--scale X]`.
+"""Write benchmark tables: `python benches/tables/make.py --out FOLDER [--tables W,T1,...] [--scale X]`.
 
-Iceberg, to plan (there are no data files):
-  W     10 files, to warm up with
+Iceberg, for planning (without data files):
+  W     10 files, for warm-up
   T1    1,000,000 files in 200 manifests; 20 columns with full metrics, day(ts) and bucket(64, id)
   T1s   100,000 files
   T2    100,000 files, 20,000 position delete files, 2,000 equality delete files
   T2p   T2 without the equality delete files
   TH    10 files and 5,000 snapshots
 
-Iceberg, to read (20,000,000 rows of 5 columns in 20 files):
+Iceberg, for reading (20,000,000 rows of 5 columns in 20 files):
   T3r   without deletes
   T3    10 % of the rows deleted by position delete files
   T4    the same rows deleted by deletion vectors in a Puffin file
   T5    1,000,000 equality deletes by an integer
-  T5b   1,000,000 equality deletes by a text
+  T5b   1,000,000 equality deletes by a string
 
 Paimon:
-  P20k  20,000 files of 10 columns with full statistics in 200 manifests and 100 partitions; there are no data files
+  P20k  20,000 files of 10 columns with full statistics in 200 manifests and 100 partitions, without data files
   PM    one bucket of a primary-key table: 5 sorted runs of level 0 x 1,000,000 rows whose keys overlap
   PA    the rows of PM without a key
 
-The same arguments give the same bytes. `FOLDER/index.json` says where each table is, how many files and rows an engine
-must find, and which filters to plan with. A table that is there in the same size is left alone.
+The same arguments produce the same bytes. `FOLDER/index.json` records the location of each table, the expected numbers
+of files and rows, and the filters for planning. An existing table of the same size is not rewritten.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ import rows
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-RECIPE = 1  # another number makes every table anew
+RECIPE = 1  # another number regenerates every table
 WIDE = {
     "W": wide.Size(10),
     "T1": wide.Size(1_000_000),
@@ -54,7 +54,7 @@ WIDE = {
 
 
 def makers(out: Path, scale: float) -> dict[str, tuple[Path, Callable[[Path], dict[str, Any]]]]:
-    """Give, by name, where a table goes and what writes it."""
+    """Return the folder and the writer of each table by name."""
     data = rows.Rows.scaled(out / "shared_data", scale)
     database = out / "bench.db"
     return {
@@ -67,17 +67,17 @@ def makers(out: Path, scale: float) -> dict[str, tuple[Path, Callable[[Path], di
 
 
 def main() -> None:
-    """Write the tables that are asked for."""
+    """Write the requested tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True, help="folder of the tables")
-    parser.add_argument("--tables", help="names, with commas between them; all if left out")
-    parser.add_argument("--scale", type=float, default=1.0, help="part of the full size; 0.02 is enough for a test")
+    parser.add_argument("--tables", help="comma-separated names; all by default")
+    parser.add_argument("--scale", type=float, default=1.0, help="fraction of the full size; 0.02 is enough for a test")
     arguments = parser.parse_args()
     out, scale = arguments.out.resolve(), arguments.scale
     known = makers(out, scale)
     names = arguments.tables.split(",") if arguments.tables else list(known)
     if unknown := [name for name in names if name not in known]:
-        parser.error(f"no tables {', '.join(unknown)}; there are {', '.join(known)}")
+        parser.error(f"unknown tables {', '.join(unknown)}; known tables are {', '.join(known)}")
     out.mkdir(parents=True, exist_ok=True)
     index_file = out / "index.json"
     index = json.loads(index_file.read_text()) if index_file.exists() else {}
@@ -85,7 +85,7 @@ def main() -> None:
         folder, make = known[name]
         made_by = {"recipe": RECIPE, "scale": scale}
         if folder.exists() and index.get(name, {}).get("made_by") == made_by:
-            print(f"{name}: there already", flush=True)
+            print(f"{name}: already exists", flush=True)
             continue
         start = time.monotonic()
         shutil.rmtree(folder, ignore_errors=True)

@@ -1,7 +1,7 @@
-"""Paimon tables, without Java: metadata as Paimon 1.4 lays it out.
+"""Writes Paimon tables without Java, with metadata in the layout of Paimon 1.4.
 
-P20k is to plan, and has no data files. PM and PA hold rows: PM is one bucket of a primary-key table, whose sorted runs
-of level 0 have overlapping keys; PA is the same rows without a key.
+P20k is for planning and has no data files. PM and PA contain rows. PM is one bucket of a primary-key table, whose
+sorted runs of level 0 have overlapping keys; PA has the same rows without a key.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Table:
         return self.folder / "manifest" / f"{kind}-00000000-0000-4000-8000-000000000000-{number}"
 
     def write_manifest(self, number: int, count: int, partition: Bytes | bytes, **file: Any) -> dict[str, Any]:
-        """Write a manifest of added files, whose leaves may be columns, and give what the list says of it."""
+        """Write a manifest of added files, whose leaves may be columns, and return its entry for the manifest list."""
         path = self.manifest_file("manifest", number)
         value = {
             "_VERSION": 2,
@@ -82,7 +82,7 @@ class Table:
         }
 
     def write_metadata(self, manifests: list[dict[str, Any]], rows: int) -> None:
-        """Write schema, manifest lists and the only snapshot that is left, which added the last manifest."""
+        """Write the schema, the manifest lists and the only remaining snapshot, which added the last manifest."""
         schema = {
             "version": 3,
             "id": 0,
@@ -118,7 +118,7 @@ class Table:
             (self.folder / "snapshot" / hint).write_text(str(number))
 
     def location(self) -> dict[str, Any]:
-        """Say where the table is, to engines that open paths and to those that open catalogs."""
+        """Return the location of the table, for engines that open paths and those that open catalogs."""
         database = self.folder.parent
         return {
             "path": str(self.folder),
@@ -128,9 +128,9 @@ class Table:
 
 
 def binary_row(*columns: Values) -> Bytes:
-    """Give rows as Paimon stores them, after the number of their columns.
+    """Return rows in Paimon's format, preceded by the number of their columns.
 
-    Numbers of at most 64 bits stand in their place; of texts, all longer than seven bytes, the place says where.
+    Numbers of up to 64 bits are stored in their slots; strings, which are all longer than seven bytes, are referenced.
     """
     arity, count = len(columns), len(columns[0])
     places, parts = [], []
@@ -154,7 +154,7 @@ def statistics(low: Bytes | bytes, high: Bytes | bytes, columns: int) -> dict[st
 
 
 def make_planned(folder: Path, scale: float) -> dict[str, Any]:
-    """Write P20k: every manifest is a commit with a file in each partition and ids of its own."""
+    """Write P20k: every manifest is a commit with one file in each partition and a separate range of ids."""
     table = Table(folder, PLANNED, partitions=("p",))
     table.make_folders()
     commits = max(2, round(200 * scale))
@@ -196,7 +196,7 @@ def make_planned(folder: Path, scale: float) -> dict[str, Any]:
 
 
 def planned_bounds(random: np.random.Generator, commit: int) -> list[tuple[Values, Values]]:
-    """Give the bounds of each column of P20k."""
+    """Return the bounds of each column of P20k."""
     count = FILES_OF_MANIFEST
     ids = commit * IDS_OF_MANIFEST + random.integers(0, IDS_OF_MANIFEST // 2, count)
     times = TIME_MS + commit * 60_000 + random.integers(0, 30_000, count)
@@ -262,7 +262,7 @@ def make_rows(folder: Path, scale: float, *, merged: bool) -> dict[str, Any]:
 
 
 def keys_of_run(run: int, rows: int) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """Choose a half of the keys below twice the number of rows."""
+    """Select half of the keys below twice the number of rows."""
     taken = np.zeros(2 * rows, bool)
     taken[np.random.default_rng(17 + run).permutation(2 * rows)[:rows]] = True
     return taken
@@ -276,14 +276,14 @@ def run_columns(run: int, keys: Integers) -> list[pa.Array]:
 
 
 def stored(columns: list[pa.Array], first_number: int, *, merged: bool) -> pa.Table:
-    """Give the columns of a data file: with a key also the key, sequence number and row kind."""
+    """Return the columns of a data file; with a key, also the key, sequence number and row kind."""
     count = len(columns[0])
     parts = [
         (number, name, array, "NOT NULL" not in kind)
         for number, ((name, kind), array) in enumerate(zip(ROWS, columns, strict=True))
     ]
     if merged:
-        # Rows are numbered as they came, and then sorted by key.
+        # Rows are numbered in order of arrival, and then sorted by key.
         numbers = pa.array(first_number + np.random.default_rng(first_number).permutation(count))
         parts = [
             (KEY_FIELD_ID, "_KEY_k", columns[0], False),

@@ -1,4 +1,4 @@
-"""Positions as a Roaring bitmap in its portable format."""
+"""Encodes positions as Roaring bitmaps in the portable format."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ MOST_OF_ARRAY = 4_096
 
 
 def encode64(positions: Integers) -> bytes:
-    """Give sorted positions as a bitmap of 64 bits: one of 32 bits for each upper half."""
+    """Encode sorted positions as a 64-bit bitmap: a 32-bit bitmap for each upper half."""
     halves = [(int(part[0] >> 32), encode32(part & 0xFFFF_FFFF)) for part in groups(positions, 32)]
     return struct.pack("<q", len(halves)) + b"".join(struct.pack("<I", key) + part for key, part in halves)
 
 
 def encode32(positions: Integers) -> bytes:
-    """Give sorted positions below 2^32 as array containers and bitmap containers."""
+    """Encode sorted positions below 2^32 as array and bitmap containers."""
     parts = groups(positions, 16)
     bodies = [container(part & 0xFFFF) for part in parts]
     keys = b"".join(struct.pack("<HH", part[0] >> 16, len(part) - 1) for part in parts)
@@ -39,5 +39,5 @@ def container(low: Integers) -> bytes:
 
 
 def groups(positions: Integers, bits: int) -> list[Integers]:
-    """Part sorted positions by all but the lowest bits."""
+    """Group sorted positions by all bits except the lowest `bits`."""
     return np.split(positions, np.flatnonzero(np.diff(positions >> bits)) + 1) if len(positions) else []

@@ -1,7 +1,7 @@
-"""Tables to read: the same rows without deletes and with each kind of them.
+"""Writes tables for reading: the same rows without deletes and with each type of deletes.
 
-T3r none, T3 position delete files, T4 deletion vectors, T5 equality deletes by an integer, T5b by a text. The data
-files are written once and linked into every table, since some engines want them below its location.
+T3r has none, T3 position delete files, T4 deletion vectors, T5 equality deletes by an integer, and T5b by a string. The
+data files are written once and linked into every table, because some engines require them below its location.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ EQUALITY_FILES = 4
 
 @dataclass(frozen=True)
 class Rows:
-    """The rows that all of the tables hold: so many, in so many files of a folder."""
+    """The rows of all tables: the number of rows and files, and the folder of the files."""
 
     folder: Path
     files: int
@@ -65,7 +65,7 @@ class Rows:
 
     @cached_property
     def deleted(self) -> list[Integers]:
-        """The positions that are deleted from each file, in order."""
+        """Return the positions that are deleted from each file, in order."""
         count = int(self.rows_of_file * DELETED_SHARE)
         return [
             np.sort(np.random.default_rng([7, number]).choice(self.rows_of_file, count, replace=False))
@@ -73,7 +73,7 @@ class Rows:
         ]
 
     def write(self) -> None:
-        """Write the files that are not there."""
+        """Write the files that do not exist yet."""
         marker = self.folder / "made_by.json"
         made_by = json.dumps([self.files, self.rows_of_file])
         if marker.exists() and marker.read_text() == made_by:
@@ -108,7 +108,7 @@ class Rows:
 
 
 def make(folder: Path, rows: Rows, name: str) -> dict[str, Any]:
-    """Write a table and say what is in it."""
+    """Write a table, and return a description of its contents."""
     rows.write()
     delete, version = KINDS[name]
     table = iceberg.Table(folder, COLUMNS, version=version)
@@ -139,7 +139,7 @@ def parquet_field(name: str) -> pa.Field:
 
 
 def words(numbers: Integers, prefix: bytes = b"name_") -> pa.Array:
-    """Give texts of sixteen characters, distinct for distinct numbers below 99,999,999,999."""
+    """Return strings of sixteen characters, distinct for distinct numbers below 99,999,999,999."""
     rows = values.join(prefix, values.digits(numbers * 2_654_435_761 % 99_999_999_999, 11))
     return (
         pa.FixedSizeBinaryArray.from_buffers(pa.binary(16), len(rows), [None, pa.py_buffer(rows.tobytes())])
@@ -149,7 +149,7 @@ def words(numbers: Integers, prefix: bytes = b"name_") -> pa.Array:
 
 
 def uris(table: iceberg.Table, paths: list[Path]) -> Bytes:
-    """Give where files are in a table; all of the names are of one length."""
+    """Return the locations of files in a table; all names have the same length."""
     return np.array([list(f"{table.uri}/data/{path.name}".encode()) for path in paths], np.uint8)
 
 
@@ -170,7 +170,7 @@ def no_deletes(_table: iceberg.Table, _rows: Rows) -> int:
 
 
 def position_deletes(table: iceberg.Table, rows: Rows) -> int:
-    """Write a delete file for each data file and give how many rows are deleted."""
+    """Write a delete file for each data file, and return the number of deleted rows."""
     schema = pa.schema(
         [
             delete_field("file_path", pa.string(), iceberg.FILE_PATH_ID),
@@ -201,7 +201,7 @@ def delete_field(name: str, kind: pa.DataType, number: int) -> pa.Field:
 
 
 def deletion_vectors(table: iceberg.Table, rows: Rows) -> int:
-    """Write a deletion vector for each data file, all into one Puffin file."""
+    """Write a deletion vector for each data file, all to one Puffin file."""
     path = table.folder / "data" / "deletes.puffin"
     data = uris(table, rows.paths)
     body, blobs = bytearray(b"PFA1"), []
@@ -243,14 +243,14 @@ def vector_blob(positions: Integers) -> bytes:
 
 
 def equality_deletes_by_id(table: iceberg.Table, rows: Rows) -> int:
-    """Delete rows here and there by their id."""
+    """Delete scattered rows by their ids."""
     which = np.random.default_rng(10).choice(rows.rows, rows.keys, replace=False)
     write_equality_deletes(table, "id", pa.array(values.scramble(np.sort(which))))
     return rows.keys
 
 
 def equality_deletes_by_word(table: iceberg.Table, rows: Rows) -> int:
-    """Delete by texts of which few are in the rows, so that not all of the rows are deleted."""
+    """Delete by strings of which only a few are in the rows, so that not all rows are deleted."""
     hits = min(DELETED_WORDS, rows.keys // 2)
     keys = [words(np.arange(hits)), words(np.arange(hits, rows.keys), b"miss_")]
     write_equality_deletes(table, "s", pa.concat_arrays(keys))
@@ -277,7 +277,7 @@ def write_equality_deletes(table: iceberg.Table, column: str, keys: pa.Array) ->
     )
 
 
-# By name: what deletes rows and gives how many, and the version of the format.
+# By name: the function that deletes rows and returns their number, and the format version.
 KINDS: dict[str, tuple[Callable[[iceberg.Table, Rows], int], int]] = {
     "T3r": (no_deletes, 2),
     "T3": (position_deletes, 2),

@@ -1,4 +1,4 @@
-"""Columns of made-up values: a column is an array with one element, or one row of bytes, for each record."""
+"""Generates columns of values: a column is an array with one element, or one row of bytes, for each record."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ GOLDEN = np.uint64(0x9E37_79B9_7F4A_7C15)
 
 
 def scramble(numbers: Integers) -> Integers:
-    """Give distinct ids below `ID_LIMIT` in no visible order for distinct numbers below it."""
+    """Map distinct numbers below `ID_LIMIT` to distinct ids below it without a visible order."""
     return (numbers.astype(np.uint64) * GOLDEN & np.uint64(ID_LIMIT - 1)).astype(np.int64)
 
 
 def join(*parts: bytes | Bytes) -> Bytes:
-    """Put constant and varying bytes side by side."""
+    """Concatenate constant and varying bytes row by row."""
     count = max(len(part) for part in parts if not isinstance(part, bytes))
     wide: list[Bytes] = [
         np.broadcast_to(np.frombuffer(part, np.uint8), (count, len(part))) if isinstance(part, bytes) else part
@@ -33,24 +33,24 @@ def join(*parts: bytes | Bytes) -> Bytes:
 
 
 def texts(column: Bytes) -> list[str]:
-    """Give every row as text."""
+    """Return every row as a string."""
     return [bytes(row).decode() for row in column]
 
 
 def digits(numbers: Integers, width: int) -> Bytes:
-    """Give the last `width` decimal digits."""
+    """Return the last `width` decimal digits."""
     return (numbers[:, None] // 10 ** np.arange(width)[::-1] % 10 + ord("0")).astype(np.uint8)
 
 
 def hexadecimal(numbers: NDArray[np.uint64], width: int) -> Bytes:
-    """Give the last `width` hexadecimal digits, the lowest first."""
+    """Return the last `width` hexadecimal digits, lowest first."""
     nibbles = numbers[:, None] >> np.uint64(4) * np.arange(width, dtype=np.uint64) & np.uint64(15)
     rows: Bytes = HEX[nibbles]
     return rows
 
 
 def dates(days: Integers) -> Bytes:
-    """Give days since 1970 as YYYY-MM-DD."""
+    """Return days since 1970 as YYYY-MM-DD."""
     known, which = np.unique(days, return_inverse=True)
     written = np.datetime_as_string(known.astype("datetime64[D]")).astype("S10")
     rows: Bytes = written.view(np.uint8).reshape(-1, 10)
@@ -58,11 +58,11 @@ def dates(days: Integers) -> Bytes:
 
 
 def little_endian(numbers: Values) -> Bytes:
-    """Give the bytes of numbers as Iceberg and Paimon store them."""
+    """Return the bytes of numbers in the format of Iceberg and Paimon."""
     width = numbers.dtype.itemsize
     return np.ascontiguousarray(numbers, numbers.dtype.newbyteorder("<")).view(np.uint8).reshape(-1, width)
 
 
 def big_endian(numbers: Integers, width: int) -> Bytes:
-    """Give the last `width` bytes, as Iceberg stores decimals."""
+    """Return the last `width` bytes in Iceberg's format of decimals."""
     return np.ascontiguousarray(numbers, ">i8").view(np.uint8).reshape(-1, 8)[:, 8 - width :]

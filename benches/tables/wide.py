@@ -1,6 +1,6 @@
-"""Tables to plan: twenty columns with full metrics, partitioned by day and bucket; there are no data files.
+"""Writes tables for planning: twenty columns with full metrics, partitioned by day and bucket, without data files.
 
-File `n` lies in bucket `n % FILES_OF_DAY % BUCKETS` of day `n // FILES_OF_DAY`: a manifest covers a day or two.
+File `n` is in bucket `n % FILES_OF_DAY % BUCKETS` of day `n // FILES_OF_DAY`: a manifest covers one or two days.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ COLUMNS: iceberg.Columns = [
     *((f"d{n}", "double") for n in range(1, 4)),
     *((f"m{n}", "decimal(18, 2)") for n in range(1, 4)),
 ]
-# Their bounds differ from file to file; those of the others are much alike.
+# The columns whose bounds differ between files; those of the remaining columns are similar.
 VARIED = {"l1", "l3", "l5", "s2", "s4", "d1", "m1"}
 FILES_OF_DAY = 4_000  # 62 or 63 in each partition
 FILES_OF_MANIFEST = 5_000
-ID_SLOT = ID_LIMIT // 63  # the ids of the n-th file of a partition lie in the n-th slot
+ID_SLOT = ID_LIMIT // 63  # the ids of the n-th file of a partition are in the n-th slot
 SEGMENTS = np.frombuffer(b"".join(b"customer_seg_%03d" % n for n in range(64)), np.uint8).reshape(64, 16)
 
 Bounds = tuple[Bytes, Bytes]
@@ -42,7 +42,7 @@ Bounds = tuple[Bytes, Bytes]
 
 @dataclass(frozen=True)
 class Size:
-    """How many files of what kind."""
+    """The numbers of files by type."""
 
     files: int
     position_deletes: int = 0
@@ -63,12 +63,12 @@ class Size:
 
 
 def make(folder: Path, size: Size) -> dict[str, Any]:
-    """Write a table and say what is in it."""
+    """Write a table, and return a description of its contents."""
     table = iceberg.Table(folder, COLUMNS, iceberg.DAY_AND_BUCKET)
     table.make_folders()
     starts = range(0, size.files, FILES_OF_MANIFEST)
 
-    # Nearly all of the time is spent in deflate, which runs beside other threads.
+    # Nearly all of the time is spent in deflate, which runs in parallel threads.
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         table.manifests = list(pool.map(lambda start: data_manifest(table, start, size.files), starts))
     for count, deletes in ((size.position_deletes, position_deletes), (size.equality_deletes, equality_deletes)):
@@ -91,18 +91,18 @@ def make(folder: Path, size: Size) -> dict[str, Any]:
 
 
 def partitions_of(files: int) -> int:
-    """Give in how many partitions the files are; partition `n` is bucket `n % BUCKETS` of a day."""
+    """Return the number of partitions of the files; partition `n` is bucket `n % BUCKETS` of a day."""
     whole_days, rest = divmod(files, FILES_OF_DAY)
     return whole_days * iceberg.BUCKETS + min(rest, iceberg.BUCKETS)
 
 
 def first_of(partitions: Integers) -> Integers:
-    """Give the first file of each partition."""
+    """Return the first file of each partition."""
     return partitions // iceberg.BUCKETS * FILES_OF_DAY + partitions % iceberg.BUCKETS
 
 
 def files_in(partitions: Integers, files: int) -> Integers:
-    """Give how many files each partition has."""
+    """Return the number of files in each partition."""
     first = first_of(partitions)
     end: Integers = np.minimum((first // FILES_OF_DAY + 1) * FILES_OF_DAY, files)
     return -((first - end) // iceberg.BUCKETS)
@@ -113,10 +113,12 @@ def partition_of(files: Integers) -> dict[str, Integers]:
 
 
 def filters(files: int) -> dict[str, Any]:
-    """Give filters that no file passes: what is timed is planning, by engines that cannot plan without reading too.
+    """Return filters that match no file, so that only planning is timed.
 
-    F1 is one day of two manifests (where there are as many) and an id in the gap of all bounds; F2 the id alone; F3 a
-    column without any partition, below all bounds. H1 is F1 with an id that files of that day may hold.
+    Engines that cannot plan without reading can be timed too.
+
+    F1 is one day of two manifests (if there are as many) and an id in the gap of all bounds; F2 is only the id. F3 is a
+    column other than the partition columns, below all bounds. H1 is F1 with an id that files of that day may contain.
     """
     days = range(-(-files // FILES_OF_DAY))
     middle = [*days[len(days) // 2 :], *days]
@@ -145,7 +147,7 @@ def last_manifest(day: int, files: int) -> int:
 
 
 def data_manifest(table: iceberg.Table, start: int, files: int) -> dict[str, Any]:
-    """Write the manifest of the data files from `start` on and give what the list says of it."""
+    """Write the manifest of the data files from `start` on, and return its entry for the manifest list."""
     numbers = np.arange(start, min(start + FILES_OF_MANIFEST, files))
     random = np.random.default_rng(start)
     count, ids = len(numbers), range(1, len(COLUMNS) + 1)
@@ -160,7 +162,7 @@ def data_manifest(table: iceberg.Table, start: int, files: int) -> dict[str, Any
         file_size_in_bytes=random.integers(1 << 27, 1 << 29, count),
         column_sizes={number: random.integers(1 << 20, 1 << 26, count) for number in ids},
         value_counts=dict.fromkeys(ids, rows),
-        # Half of the columns have nulls.
+        # Half of the columns have NULLs.
         null_value_counts={
             number: random.integers(64, 8192, count) if number > 2 and number % 2 == 0 else 0 for number in ids
         },
@@ -179,7 +181,7 @@ def folder_of(table: iceberg.Table, files: Integers) -> Bytes:
 
 
 def paths(table: iceberg.Table, files: Integers) -> Bytes:
-    """Give paths as Java names them; the part like a UUID depends on the number of the file only."""
+    """Return paths in Java's form; the part like a UUID depends only on the number of the file."""
     high = (files.astype(np.uint64) + np.uint64(1)) * values.GOLDEN
     low = (high ^ high >> np.uint64(29)) * np.uint64(0xBF58_476D_1CE4_E5B9)
     digits = np.concatenate([values.hexadecimal(high, 16), values.hexadecimal(low, 16)], axis=1)
@@ -191,7 +193,7 @@ def paths(table: iceberg.Table, files: Integers) -> Bytes:
 
 
 def make_bounds(random: np.random.Generator, files: Integers, name: str, kind: str) -> Bounds:
-    """Give the bounds of a column."""
+    """Return the bounds of a column."""
     if name == "id":
         return id_bounds(random, files)
     if kind == "timestamptz":
@@ -200,7 +202,7 @@ def make_bounds(random: np.random.Generator, files: Integers, name: str, kind: s
 
 
 def id_bounds(random: np.random.Generator, files: Integers) -> Bounds:
-    """Leave the last eighth of every slot empty."""
+    """Return bounds of ids that leave the last eighth of every slot empty."""
     start = files % FILES_OF_DAY // iceberg.BUCKETS * ID_SLOT
     noise = random.integers(0, 1 << 20, (2, len(files)))
     return values.little_endian(start + noise[0]), values.little_endian(start + ID_SLOT * 7 // 8 - noise[1])
@@ -230,7 +232,7 @@ def double_bounds(random: np.random.Generator, count: int, varied: bool) -> Boun
 
 
 def string_bounds(random: np.random.Generator, count: int, varied: bool) -> Bounds:  # noqa: FBT001
-    """Give sixteen characters, to which Iceberg truncates bounds."""
+    """Return bounds of sixteen characters, the length to which Iceberg truncates them."""
     if not varied:
         return SEGMENTS[random.integers(0, 8, count)], SEGMENTS[random.integers(56, 64, count)]
     low, high = values.HEX[random.integers(0, 16, (2, count, 16))]
@@ -239,7 +241,7 @@ def string_bounds(random: np.random.Generator, count: int, varied: bool) -> Boun
 
 
 def decimal_bounds(random: np.random.Generator, count: int, varied: bool) -> Bounds:  # noqa: FBT001
-    """Give unscaled numbers of seven bytes."""
+    """Return unscaled numbers of seven bytes."""
     low = random.integers(1 << 47, 1 << 53, count)
     if not varied:
         low = low // 1_000_000 * 1_000_000
@@ -255,7 +257,7 @@ BOUNDS: dict[str, Callable[[np.random.Generator, int, bool], Bounds]] = {
 
 
 def position_deletes(table: iceberg.Table, numbers: Integers, files: int) -> dict[str, Any]:
-    """Give delete files of a partition each, whose bounds hold the paths of all of its data files."""
+    """Return delete files for one partition each, whose bounds include the paths of all of its data files."""
     partitions = numbers % partitions_of(files)
     first = first_of(partitions)
     last = first + (files_in(partitions, files) - 1) * iceberg.BUCKETS
@@ -269,7 +271,7 @@ def position_deletes(table: iceberg.Table, numbers: Integers, files: int) -> dic
 
 
 def equality_deletes(table: iceberg.Table, numbers: Integers, files: int) -> dict[str, Any]:
-    """Give files of deleted ids of a partition each."""
+    """Return files of deleted ids for one partition each."""
     half = ID_LIMIT // 2
     low, high = np.random.default_rng(int(numbers[0])).integers(0, half, (2, len(numbers)))
     kind = {
@@ -285,7 +287,7 @@ def equality_deletes(table: iceberg.Table, numbers: Integers, files: int) -> dic
 def delete_files(
     table: iceberg.Table, numbers: Integers, first: Integers, prefix: bytes, kind: dict[str, Any]
 ) -> dict[str, Any]:
-    """Give what both kinds have; `first` are data files of the partitions."""
+    """Return the common properties of both types; `first` are data files of the partitions."""
     ids = list(kind["lower_bounds"])
     return kind | {
         "file_path": values.join(folder_of(table, first), prefix, values.digits(numbers, 7), b"-deletes.parquet"),

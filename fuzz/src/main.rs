@@ -1,8 +1,8 @@
 //! Feeds damaged bytes to every decoder: `cargo run -p frazil-fuzz -- [--seconds N] [--seed N] [--jobs N] [--target NAME] [FILE ...]`.
 //!
-//! A decoder may refuse; it may not panic, take more memory than [`MEMORY_LIMIT_BYTES`], or more time than
-//! [`TIME_LIMIT`], and what it accepts keeps the laws of its target. Inputs that break this are written to
-//! `fuzz/artifacts`; naming such a file as an argument runs it alone. The same seed gives the same inputs.
+//! A decoder may reject its input. It must not panic, or use more memory than [`MEMORY_LIMIT_BYTES`] or more time than
+//! [`TIME_LIMIT`]. Input that it accepts must satisfy the laws of its target. Inputs that violate this are written to
+//! `fuzz/artifacts`; such a file as an argument is run alone. The same seed produces the same inputs.
 
 mod memory;
 mod mutate;
@@ -18,13 +18,13 @@ use std::time::{Duration, Instant};
 use mutate::Mutator;
 use targets::Target;
 
-/// More than any input here needs, and little enough for a small machine.
+/// The memory limit, which is more than any input needs and low enough for a small machine.
 const MEMORY_LIMIT_BYTES: usize = 256 << 20;
 
-/// For one input, in a build with checks.
+/// The time limit for one input, in a build with checks.
 const TIME_LIMIT: Duration = Duration::from_secs(8);
 
-/// After so many failures of one target there is enough to look at.
+/// The maximum number of failures of one target that are shown.
 const FAILURES_SHOWN: usize = 5;
 
 struct Options {
@@ -47,7 +47,7 @@ fn main() -> ExitCode {
         targets::all().filter(|target| options.target.as_deref().is_none_or(|name| name == target.name)).collect();
     if chosen.is_empty() {
         let names: Vec<_> = targets::all().map(|target| target.name).collect();
-        eprintln!("error: there is no such target; there are {}", names.join(", "));
+        eprintln!("error: unknown target; known targets are {}", names.join(", "));
         return ExitCode::from(2);
     }
     // A caught panic is reported once, below.
@@ -64,20 +64,20 @@ fn options() -> Result<Options, String> {
     let mut options = Options { seconds: 10.0, jobs: 1, seed: 1, target: None, files: Vec::new() };
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
-        let mut value = || arguments.next().ok_or(format!("{argument} needs a value"));
+        let mut value = || arguments.next().ok_or(format!("{argument} requires a value"));
         match argument.as_str() {
-            "--seconds" => options.seconds = value()?.parse().map_err(|_| "--seconds needs a number")?,
-            "--jobs" => options.jobs = value()?.parse().map_err(|_| "--jobs needs a number")?,
-            "--seed" => options.seed = value()?.parse().map_err(|_| "--seed needs a number")?,
+            "--seconds" => options.seconds = value()?.parse().map_err(|_| "--seconds requires a number")?,
+            "--jobs" => options.jobs = value()?.parse().map_err(|_| "--jobs requires a number")?,
+            "--seed" => options.seed = value()?.parse().map_err(|_| "--seed requires a number")?,
             "--target" => options.target = Some(value()?),
-            option if option.starts_with("--") => return Err(format!("there is no option {option}")),
+            option if option.starts_with("--") => return Err(format!("unknown option {option}")),
             file => options.files.push(PathBuf::from(file)),
         }
     }
     Ok(options)
 }
 
-/// Runs each target in a process of its own, several at a time: memory is counted by process.
+/// Runs each target in a separate process, several at a time, because memory is measured per process.
 fn run_in_processes(chosen: &[&Target], options: &Options) -> usize {
     let next = AtomicUsize::new(0);
     let failures = AtomicUsize::new(0);
@@ -114,7 +114,7 @@ fn run_in_process(target: &Target, options: &Options) -> usize {
     }
 }
 
-/// Runs one target on files, or on its seeds and then on damaged copies of them until the time is over.
+/// Runs one target on files, or on its seeds and then on damaged copies of them until the time is up.
 fn run(target: &Target, options: &Options) -> usize {
     let replayed = options.files.iter().filter_map(|file| std::fs::read(file).ok()).collect::<Vec<_>>();
     let replaying = !options.files.is_empty();
@@ -149,13 +149,13 @@ fn run(target: &Target, options: &Options) -> usize {
         start.elapsed().as_secs_f64()
     );
     if accepted == 0 && !replaying {
-        println!("{:<23} accepts none of its seeds: they are of another time", target.name);
+        println!("{:<23} accepts none of its seeds: they are outdated", target.name);
         return failures + 1;
     }
     failures
 }
 
-/// Whether the decoder accepted the input, or what it did wrong.
+/// Returns whether the decoder accepted the input, or a description of its failure.
 fn judge(target: &Target, input: &[u8]) -> Result<bool, String> {
     let start = Instant::now();
     memory::reset_peak();
@@ -165,12 +165,12 @@ fn judge(target: &Target, input: &[u8]) -> Result<bool, String> {
         return Err(format!("took {:.1} s", start.elapsed().as_secs_f64()));
     }
     if peak > MEMORY_LIMIT_BYTES {
-        return Err(format!("took {} MiB", peak >> 20));
+        return Err(format!("used {} MiB", peak >> 20));
     }
     match outcome {
         Ok(Ok(())) => Ok(true),
         Ok(Err(targets::Refusal::Error)) => Ok(false),
-        Ok(Err(targets::Refusal::BrokenLaw(law))) => Err(format!("broke a law: {law}")),
+        Ok(Err(targets::Refusal::BrokenLaw(law))) => Err(format!("violated a law: {law}")),
         Err(panic) => {
             let text = panic.downcast_ref::<String>().map(String::as_str);
             let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("without a message");
@@ -179,13 +179,13 @@ fn judge(target: &Target, input: &[u8]) -> Result<bool, String> {
     }
 }
 
-/// Writes an input that failed and says how to run it again.
+/// Writes an input that failed, and returns how to run it again.
 fn keep(target: &Target, input: &[u8]) -> String {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("artifacts");
     let hash = input.iter().fold(0xcbf2_9ce4_8422_2325_u64, |h, &b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3));
     let file = folder.join(format!("{}-{hash:016x}", target.name));
     match std::fs::create_dir_all(&folder).and_then(|()| std::fs::write(&file, input)) {
         Ok(()) => format!("run it with --target {} {}", target.name, file.display()),
-        Err(error) => format!("the input could not be kept: {error}"),
+        Err(error) => format!("the input could not be saved: {error}"),
     }
 }

@@ -1,4 +1,4 @@
-//! Counts what is allocated, so that an allocation by a lying length is seen even where the system would grant it.
+//! Counts allocations, so that an allocation by an incorrect length is detected even if the system would grant it.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,8 +12,8 @@ struct Counting;
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-#[expect(unsafe_code, reason = "an allocator is unsafe by nature; every call is handed on unchanged")]
-// SAFETY: every request goes to the system's allocator as it came.
+#[expect(unsafe_code, reason = "an allocator is inherently unsafe; every call is passed on unchanged")]
+// SAFETY: every call is passed to the system allocator unchanged.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let live = LIVE_BYTES.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
@@ -36,7 +36,7 @@ pub(crate) fn reset_peak() {
     PEAK_BYTES.store(live, Ordering::Relaxed);
 }
 
-/// The most that was allocated at one time since [`reset_peak`], beyond what was there.
+/// Returns the peak allocation since [`reset_peak`], beyond what was allocated then.
 pub(crate) fn peak_bytes() -> usize {
     PEAK_BYTES.load(Ordering::Relaxed).saturating_sub(BASE_BYTES.load(Ordering::Relaxed))
 }

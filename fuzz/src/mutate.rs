@@ -1,6 +1,6 @@
-//! Damage: what bit rot, truncation and liars do to bytes.
+//! Damages bytes like bit rot, truncation and malicious writers.
 
-/// Values at which lengths, counts and offsets go wrong.
+/// Boundary values at which lengths, counts and offsets fail.
 const EDGES: [u64; 14] = [
     0,
     1,
@@ -18,7 +18,7 @@ const EDGES: [u64; 14] = [
     0xffff_ffff_ffff_ffff,
 ];
 
-/// Inputs do not grow beyond this.
+/// The maximum length of inputs.
 const MAX_INPUT_BYTES: usize = 1 << 20;
 
 /// A deterministic source of damaged copies.
@@ -29,7 +29,7 @@ impl Mutator {
         Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 
-    /// xorshift64*: any generator will do, and this one is the same everywhere.
+    /// Returns the next number of xorshift64*. Any generator is sufficient, and this one is the same on all platforms.
     fn next(&mut self) -> u64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
@@ -37,7 +37,7 @@ impl Mutator {
         self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
     }
 
-    /// A number below `limit`; 0 when there is none.
+    /// Returns a number below `limit`, or 0 if `limit` is 0.
     fn below(&mut self, limit: usize) -> usize {
         let limit = u64::try_from(limit).unwrap_or(u64::MAX);
         usize::try_from(self.next().checked_rem(limit).unwrap_or(0)).unwrap_or(0)
@@ -47,7 +47,7 @@ impl Mutator {
         of.get(self.below(of.len()))
     }
 
-    /// One of `seeds` with one to eight damages.
+    /// Returns one of `seeds` with one to eight damages.
     pub(crate) fn damaged(&mut self, seeds: &[Vec<u8>]) -> Vec<u8> {
         let mut bytes = self.pick(seeds).cloned().unwrap_or_default();
         for _ in 0..=self.below(8) {
@@ -104,7 +104,7 @@ fn overwrite(bytes: &mut [u8], at: usize, with: &[u8]) {
     }
 }
 
-/// The variable-length form of Avro and Protocol Buffers.
+/// Encodes a number in the variable-length form of Avro and Protocol Buffers.
 fn varint(mut value: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     loop {

@@ -1,17 +1,17 @@
-//! What damage starts from: files of `fuzz/seeds/<target>`, and files of the golden tables by their names.
+//! Reads the seeds: files of `fuzz/seeds/<target>`, and files of the golden tables by name.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::targets::Target;
 
-/// Small files are damaged where it matters more often.
+/// The maximum length of seeds: in small files, damage more often affects relevant bytes.
 const MAX_SEED_BYTES: u64 = 64 << 10;
 
-/// More seeds of one kind than this say nothing new.
+/// The maximum number of golden seeds of one target; more of them add nothing new.
 const MAX_GOLDEN_SEEDS: usize = 60;
 
-/// The seeds of a target, in a fixed order.
+/// Returns the seeds of a target in a fixed order.
 pub(crate) fn of(target: &Target) -> Vec<Vec<u8>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut own = Vec::new();
@@ -22,7 +22,7 @@ pub(crate) fn of(target: &Target) -> Vec<Vec<u8>> {
     }
     own.sort();
     golden.sort();
-    // Evenly over all tables, not only the first of them.
+    // Evenly distributed over all tables.
     let step = golden.len().div_ceil(MAX_GOLDEN_SEEDS).max(1);
     let texts = target.seeds.iter().map(|seed| seed.to_vec());
     let files = own.iter().chain(golden.iter().step_by(step)).filter_map(|path| fs::read(path).ok());

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 else:
 
     def __getattr__(name: str) -> object:
-        """Import the package of a format when it is first asked for, as in `frazil.iceberg.Table`."""
+        """Import the package of a format on first use, as in `frazil.iceberg.Table`."""
         if name in ("iceberg", "paimon"):
             return importlib.import_module(f"frazil.{name}")
         message = f"module {__name__!r} has no attribute {name!r}"

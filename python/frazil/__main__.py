@@ -1,4 +1,4 @@
-"""`python -m frazil` is the command `frazil`."""
+"""The entry point of `python -m frazil`, which runs the command `frazil`."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Arguments of scans as users give them, checked and in the form that the native module takes."""
+"""Validation of user-provided arguments, and their conversion to the form that the native module expects."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from frazil._credentials import Credentials
 
 SnapshotChoice = tuple[str, int | str]
-"""Which snapshot: `("id", 7)`, `("ref", "name")` or `("as_of", milliseconds)`."""
+"""The selected snapshot: `("id", 7)`, `("ref", "name")` or `("as_of", milliseconds)`."""
 
 
 def table_files(
@@ -33,22 +33,22 @@ def table_files(
 
 
 def place_of_new(location: str | os.PathLike[str]) -> str:
-    """Give the location that a new table records, which is read from other folders, too."""
+    """Return the location to record for a new table, which must be valid from other folders, too."""
     place = path_text("location", location).rstrip("/")
     if not place:
-        message = "the location of a table is empty"
+        message = "the location of the table is empty"
         raise InvalidArgumentError(message)
-    # resolve() would follow links.
+    # resolve() would follow symbolic links.
     return place if ":" in place.partition("/")[0] else os.path.abspath(place)  # noqa: PTH100
 
 
 def path_text(name: str, location: object) -> str:
-    """Give a path or a URI as text."""
+    """Return a path or a URI as a string."""
     return text(name, os.fspath(location) if isinstance(location, os.PathLike) else location)
 
 
 def relocations(relocate: Mapping[str, str] | None) -> dict[str, str]:
-    """Return recorded prefixes and where their files are now; none for None."""
+    """Return the mapping of recorded prefixes to current locations; empty for None."""
     if relocate is None:
         return {}
     if not isinstance(relocate, Mapping):
@@ -58,7 +58,7 @@ def relocations(relocate: Mapping[str, str] | None) -> dict[str, str]:
 
 
 def locations(allowed: Iterable[str] | None) -> list[str]:
-    """Return the locations in an argument `allowed_locations`, of which one may be given alone."""
+    """Return the locations in the argument `allowed_locations`, which may be a single location."""
     if allowed is None:
         return []
     given = [allowed] if isinstance(allowed, str | os.PathLike) else allowed
@@ -67,7 +67,7 @@ def locations(allowed: Iterable[str] | None) -> list[str]:
         raise InvalidArgumentError(message)
     places = [path_text("allowed_locations", place) for place in given]
     if not all(places):
-        message = "allowed_locations contains an empty location"
+        message = "allowed_locations contains an empty string"
         raise InvalidArgumentError(message)
     return places
 
@@ -76,24 +76,24 @@ _OF_TABLES = ("write.", "read.", "commit.", "history.", "gc.", "schema.name-mapp
 
 
 def storage_options(storage: Mapping[str, object] | None) -> dict[str, str]:
-    """Return options of the storage as text, for which properties of tables are easily mistaken.
+    """Return storage options as strings, rejecting table properties, which are easily confused with them.
 
     Raises:
-        InvalidArgumentError: An option that is a property of tables.
+        InvalidArgumentError: An option is a table property.
     """
     options = property_texts(storage, "storage")
     wrong = next((key for key in options if key.startswith(_OF_TABLES)), None)
     if wrong is not None:
-        message = f"`{wrong}` is a property of a table, not an option of the storage"
+        message = f"`{wrong}` is a table property, not a storage option"
         raise InvalidArgumentError(message, hint="pass it in properties={...} to create_table, or to set_properties")
     return options
 
 
 def listed_locations(text: str) -> list[str]:
-    """Return locations that are written as a JSON list, or with commas between them.
+    """Return locations that are given as a JSON list or separated by commas.
 
     Raises:
-        InvalidArgumentError: The text is not a list of locations.
+        InvalidArgumentError: The string is not a list of locations.
     """
     if not text.lstrip().startswith("["):
         return [place.strip() for place in text.split(",") if place.strip()]
@@ -105,30 +105,30 @@ def listed_locations(text: str) -> list[str]:
 
 
 def filter_text(row_filter: str | bool, name: str = "row_filter") -> str:  # noqa: FBT001
-    """Give the SQL of a filter, which the user knows by `name`; nothing for all rows."""
+    """Return the SQL of a filter, which messages call `name`; empty for all rows."""
     if isinstance(row_filter, bool):
         return "" if row_filter else "false"
     if isinstance(row_filter, str):
         return row_filter
-    message = f"{name} is SQL text or True, not {type(row_filter).__name__}"  # type: ignore[unreachable]
+    message = f"{name} must be an SQL string or True, not {type(row_filter).__name__}"  # type: ignore[unreachable]
     raise InvalidArgumentError(message)
 
 
 def field_names(fields: object, name: str = "selected_fields") -> list[str]:
-    """Give the names of columns, which the user gave as `name`, as a list."""
+    """Return the column names in the argument `name` as a list."""
     if isinstance(fields, str):
-        message = f"{name} is a sequence of names, not the text {fields!r}"
-        raise InvalidArgumentError(message, hint=f"write {name}=[{fields!r}]")
+        message = f"{name} must be a sequence of names, not the string {fields!r}"
+        raise InvalidArgumentError(message, hint=f"pass {name}=[{fields!r}]")
     names: list[Any] = list(fields) if isinstance(fields, Iterable) else [fields]
     for wrong in names:
         if not isinstance(wrong, str):
-            message = f"{name} is a sequence of names, not {wrong!r}"
+            message = f"{name} must be a sequence of names, not {wrong!r}"
             raise InvalidArgumentError(message)
     return names
 
 
 def row_limit(limit: int | None) -> int | None:
-    """Give how many rows at most."""
+    """Return the maximum number of rows."""
     if limit is None:
         return None
     limit = whole_number("limit", limit)
@@ -141,7 +141,7 @@ def row_limit(limit: int | None) -> int | None:
 def snapshot_choice(
     snapshot_id: int | None, ref: str | None, as_of: int | str | datetime.datetime | None
 ) -> SnapshotChoice | None:
-    """Give the one way to choose a snapshot that was used; None for none."""
+    """Return the snapshot selected by at most one of the arguments; None without any."""
     arguments = {"snapshot_id": snapshot_id, "ref": ref, "as_of": as_of}
     if len(names := [name for name, value in arguments.items() if value is not None]) > 1:
         message = f"{', '.join(names[:-1])} and {names[-1]} are mutually exclusive"
@@ -150,69 +150,69 @@ def snapshot_choice(
         return "id", whole_number("snapshot_id", snapshot_id)
     if ref is not None:
         if not isinstance(ref, str):
-            message = f"ref is the name of a tag or branch, not {type(ref).__name__}"  # type: ignore[unreachable]
+            message = f"ref must be the name of a tag or branch, not {type(ref).__name__}"  # type: ignore[unreachable]
             raise InvalidArgumentError(message)
         return "ref", ref
     return None if as_of is None else ("as_of", milliseconds(as_of))
 
 
 def property_texts(properties: Mapping[str, object] | None, name: str = "properties") -> dict[str, str]:
-    """Give the texts of properties, as formats write them: numbers, and `true` and `false`; none for None."""
+    """Return property values as strings, with numbers and Booleans in the formats' notation; empty for None."""
     if properties is None:
         return {}
     if not isinstance(properties, Mapping):
-        message = f"{name} is a mapping of names to texts, not {type(properties).__name__}"  # type: ignore[unreachable]
+        message = f"{name} must be a mapping of names to strings, not {type(properties).__name__}"  # type: ignore[unreachable]
         raise InvalidArgumentError(message)
     texts = {}
     for key, value in properties.items():
         if not isinstance(value, (str, int, float)):
-            message = f"the property {key!r} is a text, not {type(value).__name__}"
+            message = f"the property {key!r} must be a string, not {type(value).__name__}"
             raise InvalidArgumentError(message)
         texts[text("the name of a property", key)] = str(value).lower() if isinstance(value, bool) else str(value)
     return texts
 
 
 def text(name: str, value: object) -> str:
-    """Give a text that the native module takes."""
+    """Return a string for the native module."""
     if not isinstance(value, str):
-        message = f"{name} is a text, not {value!r}"
+        message = f"{name} must be a string, not {value!r}"
         raise InvalidArgumentError(message)
     return value
 
 
 def optional_text(name: str, value: object) -> str | None:
-    """Give a text or None."""
+    """Return a string or None."""
     return None if value is None else text(name, value)
 
 
 def flag(name: str, value: object) -> bool:
-    """Give True or False, which nothing else stands for."""
+    """Return True or False, rejecting all other values."""
     if not isinstance(value, bool):
-        message = f"{name} is True or False, not {value!r}"
+        message = f"{name} must be True or False, not {value!r}"
         raise InvalidArgumentError(message)
     return value
 
 
 def whole_number(name: str, value: object) -> int:
-    """Give a number that the native module takes."""
+    """Return an integer for the native module."""
     try:
         number = operator.index(value)  # type: ignore[arg-type]
     except TypeError as error:
-        message = f"{name} is {value!r}, expected a whole number"
+        message = f"{name} is {value!r}, expected an integer"
         raise InvalidArgumentError(message) from error
     if not -(2**63) <= number < 2**64:
-        message = f"{name} is {number}, which is not a 64-bit number"
+        message = f"{name} is {number}, which is not a 64-bit integer"
         raise InvalidArgumentError(message)
     return number
 
 
 def optional_number(name: str, value: object) -> int | None:
-    """Return a whole number or None."""
+    """Return an integer or None."""
     return None if value is None else whole_number(name, value)
 
 
 def fraction(name: str, value: object) -> float:
-    """Return a number above 0 and up to 1."""
+    """Return a number greater than 0 and at most 1."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 1:
         message = f"{name} is {value!r}, expected a number above 0 and up to 1"
         raise InvalidArgumentError(message)
@@ -220,7 +220,7 @@ def fraction(name: str, value: object) -> float:
 
 
 def milliseconds(moment: int | str | datetime.datetime, name: str = "as_of") -> int:
-    """Return a moment, which the user knows by `name`, as milliseconds since the epoch."""
+    """Return a time, which messages call `name`, in milliseconds since the epoch."""
     if isinstance(moment, str):
         moment = _moment(moment, name)
     if isinstance(moment, datetime.datetime):
@@ -234,7 +234,7 @@ def milliseconds(moment: int | str | datetime.datetime, name: str = "as_of") -> 
 
 
 def _local(moment: datetime.datetime, name: str) -> datetime.datetime:
-    """Return a datetime without a time zone as local time."""
+    """Interpret a datetime without a time zone as local time."""
     try:
         return moment.astimezone()
     except (OverflowError, OSError, ValueError) as error:
@@ -246,7 +246,7 @@ _MOMENTS = "milliseconds since the epoch, a datetime, or text such as '2024-01-3
 
 
 def _moment(text: str, name: str) -> datetime.datetime:
-    """Read a moment of ISO 8601, which has a time zone: a day means other moments in other zones."""
+    """Parse an ISO 8601 time, which must have a time zone, because a date alone is ambiguous across time zones."""
     try:
         moment = datetime.datetime.fromisoformat(text.strip())
     except ValueError:
@@ -254,6 +254,6 @@ def _moment(text: str, name: str) -> datetime.datetime:
         raise InvalidArgumentError(message) from None
     if moment.tzinfo is None:
         message = f"{name} is {text!r}, which has no time zone"
-        hint = f"write {moment.isoformat()}Z for UTC, or an offset such as {moment.isoformat()}+01:00"
+        hint = f"use {moment.isoformat()}Z for UTC, or an offset such as {moment.isoformat()}+01:00"
         raise InvalidArgumentError(message, hint=hint)
     return moment

@@ -1,4 +1,4 @@
-"""Arrow schemas as users give them: of pyarrow, or of data frames."""
+"""Conversion of user-provided Arrow schemas, from pyarrow or data frames."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _SCHEMA_HINT = 'such as pyarrow.schema([("id", pyarrow.int64()), ("name", pyarro
 
 
 def arrow_schema(schema: Any) -> Any:
-    """Return what exports the Arrow schema of an object: a schema, or rows of any library that speaks Arrow.
+    """Return an exporter of an object's Arrow schema, for a schema or for rows of any Arrow-compatible library.
 
     Raises:
-        InvalidArgumentError: An object of another kind.
+        InvalidArgumentError: The object is of an unsupported type.
     """
     import pyarrow as pa
 
@@ -23,7 +23,10 @@ def arrow_schema(schema: Any) -> Any:
         if hasattr(candidate, "__arrow_c_schema__") and not hasattr(candidate, "__arrow_c_stream__"):
             return candidate
     if not hasattr(schema, "__arrow_c_stream__"):
-        message = f"a schema must be an Arrow schema, a data frame or types by name, not {type(schema).__name__}"
+        message = (
+            "a schema must be an Arrow schema, a data frame or a mapping of names to types, not "
+            f"{type(schema).__name__}"
+        )
         is_lazy = type(schema).__name__ == "LazyFrame"
         raise InvalidArgumentError(message, hint="call .collect() to get a DataFrame" if is_lazy else _SCHEMA_HINT)
     from frazil.files.rows.batches import unnamed_levels

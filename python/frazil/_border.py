@@ -1,4 +1,4 @@
-"""The border to native code: a bug below it becomes `InternalError`, which names the operation and the table."""
+"""The boundary to native code: converts panics to `InternalError` and adds the operation and the table."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["guarded", "operation", "operation_of"]
 
 _PANIC = ("pyo3_runtime", "PanicException")
-"""What a panic of native code becomes where no error of frazil was made of it: not even an `Exception`."""
+"""The exception for a panic in native code that was not converted to a frazil error; it is not even an `Exception`."""
 
 
 class _OfTable(Protocol):
@@ -29,7 +29,7 @@ Parameters = ParamSpec("Parameters")
 
 @contextlib.contextmanager
 def operation(name: str, place: Callable[[], str]) -> Iterator[None]:
-    """Add the operation and the place of the table to an `InternalError` error, and make one of a panic."""
+    """Add the operation and the table location to an `InternalError`, and convert a panic to one."""
     try:
         yield
     except InternalError as error:
@@ -39,14 +39,14 @@ def operation(name: str, place: Callable[[], str]) -> Iterator[None]:
     except BaseException as error:
         if (type(error).__module__, type(error).__name__) != _PANIC:
             raise
-        bug = InternalError(f"panic: {error}", hint="this is a bug of frazil, please report it")
+        bug = InternalError(f"panic: {error}", hint="this is a bug in frazil; please report it")
         raise _located(bug, name, place) from error
 
 
 def operation_of(
     method: Callable[Concatenate[Of, Parameters], Result],
 ) -> Callable[Concatenate[Of, Parameters], Result]:
-    """Make a method an operation of its name."""
+    """Decorate a method as an operation with the method's name."""
 
     @functools.wraps(method)
     def guarded_method(self: Of, /, *arguments: Parameters.args, **options: Parameters.kwargs) -> Result:
@@ -57,7 +57,7 @@ def operation_of(
 
 
 def guarded(name: str, place: Callable[[], str], items: Iterable[Item]) -> Generator[Item, None, None]:
-    """Yield the items; taking them is an operation."""
+    """Yield the items, treating each step of the iteration as part of an operation."""
     with operation(name, place):
         yield from items
 
@@ -65,4 +65,4 @@ def guarded(name: str, place: Callable[[], str], items: Iterable[Item]) -> Gener
 def _located(error: InternalError, name: str, place: Callable[[], str]) -> InternalError:
     table = place()
     context = {**error.context, "operation": name, "table": table}
-    return InternalError(f"{name} of the table {table} failed: {error.message}", context=context, hint=error.hint)
+    return InternalError(f"{name} of table {table} failed: {error.message}", context=context, hint=error.hint)

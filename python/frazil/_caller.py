@@ -1,4 +1,4 @@
-"""The code outside of this package that called it."""
+"""Identification of the code outside this package that called it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _PACKAGE = f"{Path(__file__).parent}{os.sep}"
 
 
 def caller_depth() -> int:
-    """Return the `stacklevel` of the first frame outside of this package, for a warning of the calling function."""
+    """Return the `stacklevel` of the first frame outside this package, for a warning from the calling function."""
     depth, frame = 1, sys._getframe(1)  # noqa: SLF001 - `skip_file_prefixes` needs Python 3.12
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         depth, frame = depth + 1, frame.f_back

@@ -1,4 +1,4 @@
-"""What reads of changes have in common, whatever the format."""
+"""The format-independent parts of reading changes."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
     from frazil import _native
 
 COLUMNS = ("_change_type", "_change_ordinal", "_commit_snapshot_id")
-"""The columns that changes have after those of the table."""
+"""The columns that follow the table columns in changes."""
 
 _SHARE_OF_MEMORY = 8
-"""Which part of the memory limit rows may take that wait to be paired."""
+"""The divisor of the memory limit for rows that wait to be paired."""
 
 P = TypeVar("P", bound=scan.NativePlan)
 Stage = TypeVar("Stage")
 
 
 class Changes(scan.Scan[P, Stage]):
-    """The rows that snapshots inserted and deleted. They are read when asked for."""
+    """The rows that snapshots inserted and deleted, read on request."""
 
     def to_arrow_batch_reader(self) -> pa.RecordBatchReader:
         """Stream the changes as Arrow record batches, in the order of the snapshots."""
@@ -43,7 +43,7 @@ class Changes(scan.Scan[P, Stage]):
 
     @operation_of
     def count(self) -> int:
-        """Count the changes, by reading them."""
+        """Count the changes by reading them."""
         return sum(batch.num_rows for batch in self.to_arrow_batch_reader())
 
     @abstractmethod
@@ -55,11 +55,11 @@ class Paired(Protocol):
     """A stage whose rows may have to be paired."""
 
     def pairs(self, memory_bytes: int) -> _native.ChangePairs | None:
-        """Return what pairs the rows; None if they are not paired."""
+        """Return the object that pairs the rows; None if they are not paired."""
 
 
 def paired(stage: Paired, rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Stream the rows of a stage, those that belong together after all of them were read."""
+    """Stream the rows of a stage; paired rows are emitted after all rows have been read."""
     pairs = stage.pairs(max(1, config.memory_limit // _SHARE_OF_MEMORY))
     if pairs is None:
         yield from rows
@@ -82,12 +82,12 @@ def native_arguments(  # noqa: PLR0913 - the arguments of `Table.changes`
     case_sensitive: bool,
     has_key: bool = False,
 ) -> dict[str, Any]:
-    """Check the arguments of `Table.changes`, and return those of the native scan.
+    """Check the arguments of `Table.changes` and return those of the native scan.
 
-    `has_key` says whether the table has a primary key, so that updates are computed by default.
+    `has_key` states whether the table has a primary key, in which case updates are computed by default.
 
     Raises:
-        InvalidArgumentError: An argument of another type, or arguments that contradict each other.
+        InvalidArgumentError: An argument has the wrong type, or arguments contradict each other.
     """
     identifiers = field_names(identifier_columns, "identifier_columns") if identifier_columns != () else []
     names = ("from_snapshot_id_exclusive", "to_snapshot_id_inclusive")
@@ -109,15 +109,15 @@ def native_arguments(  # noqa: PLR0913 - the arguments of `Table.changes`
 
 
 def _mode(*, net: bool, updates: bool | None, carryovers: bool, identifiers: list[str], has_key: bool) -> str:
-    """Return how deletes and inserts are paired."""
+    """Return the mode in which deletes and inserts are paired."""
     if updates is None:
         updates = bool(identifiers) or (has_key and not net and not carryovers)
     if identifiers and not updates:
-        message = "identifier_columns are used only to compute updates, which compute_updates=False turns off"
+        message = "identifier_columns apply only to updates, which compute_updates=False disables"
         raise InvalidArgumentError(message)
     modes = {"net": net, "updates": updates, "carryovers": carryovers}
     chosen = [mode for mode, wanted in modes.items() if wanted]
     if len(chosen) > 1:
-        message = "net_changes, compute_updates and carryovers exclude each other"
-        raise InvalidArgumentError(message, hint="read the changes once for each")
+        message = "net_changes, compute_updates and carryovers are mutually exclusive"
+        raise InvalidArgumentError(message, hint="read the changes separately for each mode")
     return chosen[0] if chosen else "changes"

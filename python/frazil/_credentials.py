@@ -1,4 +1,4 @@
-"""Credentials for storage that expire."""
+"""Expiring storage credentials."""
 
 from __future__ import annotations
 
@@ -11,4 +11,4 @@ class Credentials(Protocol):
     """Storage properties that are renewed before they expire. Pickles contain no secrets."""
 
     def current(self) -> tuple[dict[str, str], int | None]:
-        """Return storage properties that are valid now, and when to ask again, in milliseconds since the epoch."""
+        """Return storage properties that are currently valid, and the renewal time in milliseconds since the epoch."""

@@ -1,4 +1,4 @@
-"""Files that are going to be deleted: planned first, so that a user can look at them."""
+"""Plans for deleting files, which users can inspect before the deletion."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 __all__ = ["DeletionPlan"]
 
 _CHUNK = 1024
-"""How many files are deleted before the next are taken out of the plan."""
+"""The number of files deleted before the next ones are read from the plan."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeletionPlan:
-    """Files to delete. `batch` has a row for each file: `kind`, `location`, `size_bytes`."""
+    """The files to delete. `batch` has a row for each file: `kind`, `location`, `size_bytes`."""
 
     batch: pa.RecordBatch
     files: _native.Files
@@ -35,11 +35,11 @@ class DeletionPlan:
 
     @property
     def size_bytes(self) -> int:
-        """The bytes of all files."""
+        """The total size of all files in bytes."""
         return sum(size for _, size in self.by_kind().values())
 
     def by_kind(self) -> dict[str, tuple[int, int]]:
-        """Return the number of files and of bytes of each kind."""
+        """Return the number and total bytes of files by type."""
         import pyarrow as pa
 
         grouped = (
@@ -49,22 +49,22 @@ class DeletionPlan:
         return {row["kind"]: (row["count_all"], row["size_bytes_sum"]) for row in rows}
 
     def of_kind(self, kind: str) -> list[str]:
-        """Return the locations of the files of a kind."""
+        """Return the locations of the files of one type."""
         import pyarrow.compute as pc
 
         chosen: list[str] = self.batch.filter(pc.equal(self.batch["kind"], kind))["location"].to_pylist()
         return chosen
 
     def delete_files(self, done: str, context: Mapping[str, str], *, keep: frozenset[str] = frozenset()) -> None:
-        """Delete the files except those to `keep`, in their order: what others name goes before what names them.
+        """Delete the files in order, except those to `keep`; referenced files precede the files that reference them.
 
         Args:
-            done: What has happened already, for the message of an error: `the table is gone`.
-            context: What the error says of the place.
-            keep: The locations of files that stay.
+            done: The changes already made, for the error message: `the table was dropped`.
+            context: The context of the error.
+            keep: The locations of files that are not deleted.
 
         Raises:
-            StorageError: Some files could not be deleted; the others are gone.
+            StorageError: Some files could not be deleted; the other files were deleted.
         """
         failures: list[tuple[str, FrazilError]] = []
 
@@ -80,5 +80,7 @@ class DeletionPlan:
                 list(pool.map(delete, (location for location in locations if location not in keep)))
         if failures:
             location, error = failures[0]
-            message = f"{done}, but {len(failures)} of {len(self)} files are left, such as {location}: {error}"
+            message = (
+                f"{done}, but {len(failures)} of {len(self)} files could not be deleted, such as {location}: {error}"
+            )
             raise StorageError(message, context={**context, "file": location}) from error

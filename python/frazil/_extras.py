@@ -1,4 +1,4 @@
-"""Libraries that frazil uses if they are installed."""
+"""Optional libraries, which frazil uses if they are installed."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ _SHOWN = {"sqlalchemy": "SQLAlchemy", "pyspark": "PySpark", "yaml": "PyYAML", "p
 
 
 def imported(module: str, purpose: str) -> Any:
-    """Return a module that an extra of frazil installs; `purpose` says what needs it.
+    """Return a module that is installed by a frazil extra; `purpose` describes the feature that needs it.
 
     Raises:
-        UnsupportedError: It is not installed; the hint says how to install it.
+        UnsupportedError: The module is not installed; the hint contains the command to install it.
     """
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] != module.partition(".")[0]:
             raise
-        message = f"{purpose} needs {_SHOWN.get(module, module)}, which is not installed"
+        message = f"{purpose} requires {_SHOWN.get(module, module)}, which is not installed"
         hint = f"pip install 'frazil[{_EXTRA_OF.get(module, module)}]'"
         raise UnsupportedError(message, context={"module": module}, hint=hint) from None
 
 
 def has_pyarrow(major: int) -> bool:
-    """Return whether pyarrow is of this major version or a later one."""
+    """Return whether pyarrow has this major version or a later one."""
     import pyarrow as pa
 
     return int(pa.__version__.partition(".")[0]) >= major

@@ -1,4 +1,4 @@
-"""Folders of this machine that are made for something and removed if that fails."""
+"""Local folders that are created for an operation and removed if it fails."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def local_path(location: str) -> Path | None:
-    """Return the path of a location; None if it is not on this machine."""
+    """Return the path of a local location; None for a remote location."""
     scheme, colon, rest = location.partition(":")
     if colon and scheme.lower() == "file":
         return Path("/" + rest.lstrip("/"))
@@ -23,15 +23,15 @@ def local_path(location: str) -> Path | None:
 
 
 class NewFolder:
-    """A folder that is created for something, with the folders around it."""
+    """A folder that is created for an operation, with its missing parents."""
 
     def __init__(self, folder: Path) -> None:
-        """Take the folder before anything is written into it."""
+        """Record the folder before anything is written to it."""
         self._folder = folder
         self._new_parents = [path for path in folder.parents if not path.exists()]
 
     def make(self, name: str) -> None:
-        """Create it with a folder in it; nobody sees it without that one."""
+        """Create the folder with a subfolder, without which other processes ignore it."""
         path = self._folder / name
         try:
             self._folder.parent.mkdir(parents=True, exist_ok=True)
@@ -46,7 +46,7 @@ class NewFolder:
             raise StorageError(message, context={"file": str(path)}) from error
 
     def remove_if_empty(self) -> None:
-        """Remove the folder and those in it if there is no file, and those around it that are new and empty."""
+        """Remove the folder and its subfolders if they contain no files, and empty parents that were created."""
         if any(files for _, _, files in os.walk(self._folder)):
             return
         with suppress(OSError):
@@ -58,7 +58,7 @@ class NewFolder:
 
 @contextmanager
 def removed_on_failure(folder: Path | None) -> Iterator[None]:
-    """If the block raises, remove the folder and those around it that did not exist before and are empty."""
+    """If the block raises, remove the folder and its parents that did not exist before, as far as they are empty."""
     new = [] if folder is None else [path for path in (folder, *folder.parents) if not path.exists()]
     try:
         yield

@@ -1,4 +1,4 @@
-"""The table formats that frazil knows: how each is recognized, opened and created."""
+"""The supported table formats: how each is detected, opened and created."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ __all__ = ["FORMATS", "Format", "format_named"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Format:
-    """What frazil has to know about a format to open a table of it by location."""
+    """The definition of a table format, used to open tables by location."""
 
     name: str
     table_class: Callable[[], type[Any]]
-    """Imports and returns the class, which has `open` and `create`."""
+    """A function that imports and returns the table class, which has `open` and `create`."""
     metadata_table: Callable[[Any, str], Any]
-    """Returns the metadata table or system table of a table that has this name."""
+    """A function that returns a metadata table or system table by name."""
     create_arguments: tuple[str, ...]
-    """The arguments that `create_table` has for this format only."""
+    """The arguments of `create_table` that apply only to this format."""
     folder: str
-    """The folder in a table that has the files by which a table is recognized."""
+    """The folder in a table whose files identify the format."""
     recognizes: Callable[[str], bool]
-    """Tells whether a file in `folder` has a name that only tables of this format give."""
+    """A function that returns whether a file name in `folder` identifies a table of this format."""
 
 
 def _iceberg_table() -> type[IcebergTable]:
@@ -77,10 +77,10 @@ FORMATS = {
 
 
 def format_named(name: str) -> Format:
-    """Return the format of a name.
+    """Return the format with the given name.
 
     Raises:
-        InvalidArgumentError: The name is not that of a format.
+        InvalidArgumentError: The format is unknown.
     """
     if name not in FORMATS:
         message = f"unknown table format {name!r}, expected one of {', '.join(FORMATS)}"

@@ -1,4 +1,4 @@
-"""What `table.inspect` of both formats shares: virtual tables by name, of a snapshot."""
+"""The format-independent parts of `table.inspect`: virtual tables by name, at a snapshot."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from frazil._virtual_table import ReadOptions
 
     class SnapshotOptions(ReadOptions, total=False):
-        """How a table of one snapshot is read: of the newest snapshot, unless one is chosen."""
+        """The options for reading a table of one snapshot, which is the latest one by default."""
 
         ref: str | None
         as_of: int | str | datetime.datetime | None
@@ -33,12 +33,12 @@ class InspectTables(ABC):
     _FORMAT: ClassVar[str]
 
     def __init__(self, table: _native.Table | _native.PaimonTable, place: str) -> None:
-        """Use `Table.inspect` instead."""
+        """Not for direct use; use `Table.inspect`."""
         self._table = table
         self._place = place
 
     def __getitem__(self, name: str) -> VirtualTable:
-        """Return the table of this name, of the newest snapshot if it shows one."""
+        """Return the virtual table of this name, at the latest snapshot if it shows a single one."""
         return self.open(name)
 
     def open(
@@ -49,17 +49,18 @@ class InspectTables(ABC):
         ref: str | None = None,
         as_of: int | str | datetime.datetime | None = None,
     ) -> VirtualTable:
-        """Return the table of this name.
+        """Return the virtual table of this name.
 
         Args:
             name: `snapshots`, `files` or another name in `names()`.
             snapshot_id: The snapshot that the table shows.
-            ref: The branch or tag whose snapshot it shows.
-            as_of: Show what was current then, as in `Table.scan`.
+            ref: The branch or tag whose snapshot the table shows.
+            as_of: The time whose current snapshot the table shows, as in `Table.scan`.
 
         Raises:
-            InvalidArgumentError: An unknown name, or a snapshot for a table that does not show a single one.
-            NoSuchSnapshotError: No such snapshot, branch or tag.
+            InvalidArgumentError: The name is unknown, or a snapshot is given for a table that does not show a single
+                one.
+            NoSuchSnapshotError: The snapshot, branch or tag does not exist.
         """
         choice = snapshot_choice(snapshot_id, ref, as_of)
         with operation("inspect", lambda: self._place):
@@ -75,5 +76,5 @@ class InspectTables(ABC):
         return table.scan(**cast("ReadOptions", options)).to_arrow()
 
     def __repr__(self) -> str:
-        """Return the names of the tables."""
+        """Return a representation with the names of the tables."""
         return f"<frazil.{self._FORMAT}.Inspect of {self._place!r}: {', '.join(self.names())}>"

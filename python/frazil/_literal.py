@@ -1,4 +1,4 @@
-"""Python values as SQL text."""
+"""Conversion of Python values to SQL literals."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Lit:
-    """A value as SQL text; made by `lit`."""
+    """An SQL literal created by `lit`."""
 
     sql: str
 
     def __str__(self) -> str:
-        """Give the SQL text."""
+        """Return the SQL literal."""
         return self.sql
 
 
@@ -30,7 +30,7 @@ Value: TypeAlias = "str | Lit | bool | int | float | decimal.Decimal | bytes | d
 
 
 def lit(value: Any) -> Lit:
-    """Turn a Python value into one that `set=` and `values=` take as it is: there, bare text is SQL.
+    """Return a Python value as a literal for `set=` and `values=`, where a plain string is an SQL expression.
 
     >>> print(lit("it's"))
     'it''s'
@@ -39,10 +39,10 @@ def lit(value: Any) -> Lit:
 
 
 def plain(value: Any) -> Any:
-    """Give the Python value of a scalar of NumPy or pyarrow; anything else as it is."""
+    """Return the Python value of a NumPy or pyarrow scalar; any other value unchanged."""
     if hasattr(value, "as_py"):
         return value.as_py()
-    # Arrays have a shape that is not empty.
+    # Arrays have a non-empty shape.
     return value.item() if getattr(value, "shape", None) == () else value
 
 
@@ -55,8 +55,8 @@ def _sql(value: Any) -> str:
     for kinds, write in _WRITERS:
         if isinstance(value, kinds):
             return write(value)
-    message = f"a value of type {type(value).__name__} is no literal"
-    raise InvalidArgumentError(message, hint="write it as SQL text")
+    message = f"a value of type {type(value).__name__} cannot be written as an SQL literal"
+    raise InvalidArgumentError(message, hint="pass it as an SQL string")
 
 
 def _quoted(text: str) -> str:
@@ -72,12 +72,12 @@ def _float(value: float) -> str:
 
 def _decimal(value: decimal.Decimal) -> str:
     if not value.is_finite():
-        message = f"{value} is no decimal number"
+        message = f"{value} is not a finite decimal"
         raise InvalidArgumentError(message)
     return f"{value:f}"
 
 
-# In the order in which they are tried: a bool is an int, a datetime is a date.
+# The order matters: a bool is also an int, and a datetime is also a date.
 _WRITERS: tuple[tuple[type | tuple[type, ...], Callable[[Any], str]], ...] = (
     (bool, lambda value: "TRUE" if value else "FALSE"),
     (int, str),

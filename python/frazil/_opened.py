@@ -1,4 +1,4 @@
-"""How a table was opened, whatever its format."""
+"""The options that a table was opened with, for all formats."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ def opened_with(
     allowed_locations: Iterable[str],
     credentials: Credentials | None = None,
 ) -> dict[str, Any]:
-    """Return the arguments that a table was opened with, as its pickle holds them."""
+    """Return the arguments that a table was opened with, in the form stored in its pickle."""
     options = {"relocate": dict(relocate), "storage": dict(storage), "allowed_locations": list(allowed_locations)}
     return options if credentials is None else {**options, "credentials": credentials}
 
 
 def storage_of(options: Mapping[str, Any]) -> dict[str, str]:
-    """Return the storage properties of a table with these options, with credentials that are valid now."""
+    """Return the storage properties for a table with these options, with currently valid credentials."""
     credentials = options.get("credentials")
     return {**options["storage"], **({} if credentials is None else credentials.current()[0])}
 
@@ -32,26 +32,26 @@ def storage_of(options: Mapping[str, Any]) -> dict[str, str]:
 def opening(
     relocate: Mapping[str, str] | None, storage: Mapping[str, str] | None, allowed_locations: Iterable[str] | None
 ) -> dict[str, Any]:
-    """Return the same of what a user gives, checked."""
+    """Return the validated arguments of a user in the same form."""
     return opened_with(relocations(relocate), storage_options(storage), locations(allowed_locations))
 
 
 class Opened:
-    """A table that remembers how it was opened."""
+    """A table that keeps the options it was opened with."""
 
     _options: dict[str, Any]
 
     @property
     def relocations(self) -> dict[str, str]:
-        """Recorded prefixes to where the files lie now, as the table was opened with them."""
+        """The mapping of recorded prefixes to current locations that the table was opened with."""
         return dict(self._options["relocate"])
 
     @property
     def allowed_locations(self) -> list[str]:
-        """The locations besides its own that this handle may access."""
+        """The locations that this handle may access in addition to its own."""
         return list(self._options["allowed_locations"])
 
     @property
     def storage_properties(self) -> dict[str, str]:
-        """The options of the storage, and credentials that the catalog of the table gives; they may be secret."""
+        """The storage options, including credentials vended by the table's catalog; they may be secret."""
         return storage_of(self._options)

@@ -1,4 +1,4 @@
-"""What the parts of all scans share: they are shipped as bytes, and read alone and anywhere."""
+"""The common interface of scan parts, which are sent as bytes and can be read independently in any process."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ if TYPE_CHECKING:
 
 
 class NativePart(Protocol):
-    """A file of a scan, or files that are read together."""
+    """A file of a scan, or several files that are read together."""
 
     def schema(self) -> pa.Schema:
-        """Give the schema of the rows."""
+        """Return the schema of the rows."""
 
     def to_bytes(self) -> bytes:
-        """Give the wire form."""
+        """Return the serialized form."""
 
 
 N = TypeVar("N", bound=NativePart)
 
 
 class Part(Generic[N]):
-    """A part of a scan. Pickles as its wire form, which holds no credentials."""
+    """A part of a scan. It is pickled without credentials."""
 
     def __init__(self, native: N) -> None:
-        """Use `Scan.plan_files` or `from_bytes` instead."""
+        """Not for direct use; use `Scan.plan_files` or `from_bytes`."""
         self._native = native
 
     def schema(self) -> pa.Schema:
-        """Give the Arrow schema of the rows."""
+        """Return the Arrow schema of the rows."""
         return self._native.schema()
 
     @abstractmethod
@@ -43,26 +43,26 @@ class Part(Generic[N]):
         """Stream the rows."""
 
     def to_arrow_batch_reader(self) -> pa.RecordBatchReader:
-        """Stream the rows, with their schema."""
+        """Stream the rows together with their schema."""
         import pyarrow as pa
 
         return pa.RecordBatchReader.from_batches(self.schema(), self.to_arrow_batches())
 
     def to_arrow(self) -> pa.Table:
-        """Give the rows."""
+        """Return the rows."""
         return self.to_arrow_batch_reader().read_all()
 
     def to_bytes(self) -> bytes:
-        """Give the wire form: all that another process needs to read the part but credentials."""
+        """Return the serialized form: everything that another process needs to read the part, except credentials."""
         return self._native.to_bytes()
 
     @classmethod
     def from_bytes(cls, content: bytes, *, storage: Mapping[str, str] | None = None) -> list[Self]:
-        """Read the parts of a wire form; `storage` are the options of the storage.
+        """Deserialize parts; `storage` holds the storage options.
 
         Raises:
-            UnsupportedError: The bytes were written by another version.
-            CorruptDataError: The bytes are no wire form of such parts.
+            UnsupportedError: The bytes were written by a different version.
+            CorruptDataError: The bytes are not the serialized form of such parts.
         """
         files = _native.Files("/", [], [], dict(storage or {}))
         return [cls(native) for native in cls._reader()(content, files)]
@@ -70,10 +70,10 @@ class Part(Generic[N]):
     @classmethod
     @abstractmethod
     def _reader(cls) -> Callable[[bytes, _native.Files], list[N]]:
-        """Give what reads wire forms."""
+        """Return the function that deserializes parts."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle as the wire form."""
+        """Pickle the serialized form."""
         return _from_bytes, (type(self), self.to_bytes())
 
 

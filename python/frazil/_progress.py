@@ -1,4 +1,4 @@
-"""Progress of long writes: told to a function, or shown as a line where somebody is watching."""
+"""Progress of long writes, reported to a function or shown as a line in a terminal or notebook."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from frazil.config import Progress
 
 PATIENCE_S = 2.0
-"""What takes no longer is not worth a line."""
+"""The time before a progress line is shown."""
 
 
 @contextlib.contextmanager
 def reported(wish: Progress | bool | None) -> Iterator[Progress | None]:  # noqa: FBT001 - a setting
-    """Give what is to be told of a write, by `frazil.config.progress`."""
+    """Yield the function to report the progress of a write to, as set by `frazil.config.progress`."""
     if callable(wish):
         yield wish
     elif wish is False or (wish is None and not _is_watched()):
@@ -30,15 +30,15 @@ def reported(wish: Progress | bool | None) -> Iterator[Progress | None]:  # noqa
 
 
 class Together:
-    """Tells the progress of several writes at once as that of one."""
+    """Reports the combined progress of several concurrent writes."""
 
     def __init__(self, tell: Progress) -> None:
-        """Take what is told the sums."""
+        """Keep the function that receives the sums."""
         self._tell, self._lock = tell, threading.Lock()
         self._parts: list[tuple[int, int, int]] = []
 
     def part(self) -> Progress:
-        """Return what one of the writes tells."""
+        """Return the progress function for one of the writes."""
         with self._lock:
             place = len(self._parts)
             self._parts.append((0, 0, 0))
@@ -52,7 +52,7 @@ class Together:
 
 
 def _is_watched() -> bool:
-    """Say whether a person sees what is printed, in a terminal or a notebook."""
+    """Return whether the output is visible to a user, in a terminal or a notebook."""
     return sys.stderr is not None and (sys.stderr.isatty() or "ipykernel" in sys.modules)
 
 

@@ -1,4 +1,4 @@
-"""Reading the parts of a scan in their order, while threads read ahead."""
+"""Reads the parts of a scan in order, while threads read ahead."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Part = TypeVar("Part")
-"""What one thread reads alone: a task, a split, a file."""
+"""The unit that one thread reads: a task, a split or a file."""
 
 QUEUE_BATCHES = 4
-"""How many batches of one part may wait to be taken."""
+"""The maximum number of buffered batches per part."""
 
 WAIT_S = 0.1
-"""How long a worker waits before it looks whether the read was given up."""
+"""The time that a worker waits before it checks whether the read was abandoned."""
 
 
 def read_parts(
@@ -28,9 +28,9 @@ def read_parts(
     workers: int,
     limit: int | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """Stream the rows that `read` gives for each part, in the order of the parts; up to `workers` threads read ahead.
+    """Stream the rows that `read` returns for each part, in order; up to `workers` threads read ahead.
 
-    With a `limit` at most so many rows come, and the rest is not read.
+    With a `limit`, at most this many rows are returned, and the rest is not read.
     """
     if limit == 0:
         return
@@ -38,7 +38,7 @@ def read_parts(
 
 
 def limited(batches: Generator[pa.RecordBatch, None, None], limit: int | None) -> Iterator[pa.RecordBatch]:
-    """Stream at most `limit` rows, and close what yields them."""
+    """Stream at most `limit` rows, then close the generator."""
     try:
         for batch in batches:
             if limit is not None and batch.num_rows >= limit:
@@ -59,7 +59,7 @@ def _in_turn(
 
 
 class _Reading(Generic[Part]):
-    """One part that a worker reads: its batches, then None, or the error that ended it."""
+    """A part that a worker reads: its batches, then None or the error that ended the read."""
 
     def __init__(self, part: Part) -> None:
         self.part = part

@@ -1,4 +1,4 @@
-"""What gives rows as Arrow batches, and so as whatever other libraries take."""
+"""Conversion of rows to Arrow batches and to the types of other libraries."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 class Batches(ABC):
-    """Columns that come in batches.
+    """Columns that are produced in batches.
 
-    Any library that takes the Arrow PyCapsule interface reads them: `pyarrow.table(x)`, `polars.DataFrame(x)`.
+    Any library that supports the Arrow PyCapsule interface can read them: `pyarrow.table(x)`, `polars.DataFrame(x)`.
     """
 
     @abstractmethod
@@ -27,25 +27,25 @@ class Batches(ABC):
         """Stream the rows as Arrow record batches."""
 
     def to_arrow(self) -> pa.Table:
-        """Give all rows as a `pyarrow.Table`."""
+        """Return all rows as a `pyarrow.Table`."""
         return self.to_arrow_batch_reader().read_all()
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """Export the rows by the Arrow PyCapsule interface."""
+        """Export the rows through the Arrow PyCapsule interface."""
         return self.to_arrow_batch_reader().__arrow_c_stream__(requested_schema)
 
 
 class Rows(Batches):
-    """Rows of a table, for pandas, Polars and DuckDB too."""
+    """The rows of a table, with conversions to pandas, Polars and DuckDB."""
 
     def to_pandas(self, **options: Any) -> pd.DataFrame:
-        """Give all rows as a pandas DataFrame; `options` go to `pyarrow.Table.to_pandas`."""
+        """Return all rows as a pandas DataFrame; `options` are passed to `pyarrow.Table.to_pandas`."""
         imported("pandas", "to_pandas")
         frame: pd.DataFrame = self.to_arrow().to_pandas(**options)
         return frame
 
     def to_polars(self) -> pl.DataFrame:
-        """Give all rows as a Polars DataFrame."""
+        """Return all rows as a Polars DataFrame."""
         polars = imported("polars", "to_polars")
         frame: pl.DataFrame = polars.from_arrow(self.to_arrow())
         return frame
@@ -53,7 +53,7 @@ class Rows(Batches):
     def to_duckdb(
         self, table_name: str, connection: duckdb.DuckDBPyConnection | None = None
     ) -> duckdb.DuckDBPyConnection:
-        """Register all rows as a view of a DuckDB connection, a new one in memory by default."""
+        """Register all rows as a view in a DuckDB connection; by default in a new in-memory one."""
         duckdb = imported("duckdb", "to_duckdb")
         text("table_name", table_name)
         if connection is not None and not isinstance(connection, duckdb.DuckDBPyConnection):

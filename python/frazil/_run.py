@@ -1,7 +1,7 @@
-"""Carry out an operation on a table: prepare it once, then plan, execute and commit it until no writer is in the way.
+"""Runs an operation on a table: prepares it once, then plans, executes and commits it until no conflict remains.
 
-An operation is a value, the same for tables, transactions and Spark. A format describes what its operations do; this
-module is the one place that knows in which order, and what is deleted if a step fails.
+An operation is a value that is the same for tables, transactions and Spark. Each format defines its operations. Only
+this module determines the order of the steps, and the files to delete if a step fails.
 """
 
 from __future__ import annotations
@@ -44,30 +44,30 @@ Writer_contra = TypeVar("Writer_contra", contravariant=True)
 
 @dataclass(frozen=True, slots=True)
 class ReadSnapshot:
-    """The snapshot of a branch whose rows were read to make the rows of an operation on the same branch."""
+    """The snapshot of a branch that an operation on the same branch read its rows from."""
 
     snapshot_id: int | None
-    """None if the branch had no snapshot."""
+    """The snapshot; None if the branch was empty."""
 
 
 class States(Protocol[State_co]):
-    """A table as an operation finds it."""
+    """A table in the form that operations use."""
 
     def state(self) -> State_co:
-        """Return the state that is at hand."""
+        """Return the current state."""
 
     def newest(self) -> State_co:
-        """Load and return the newest state; it is the one at hand afterwards."""
+        """Load the latest state, make it the current one and return it."""
 
 
 class Ready(Protocol[State_contra]):
-    """What an operation did before its first attempt, such as data files that it wrote."""
+    """The result of preparing an operation before its first attempt, such as written data files."""
 
     def fit(self, state: State_contra) -> Self:
-        """Return what fits a state that may be newer than the one that this was prepared for.
+        """Return a version that fits a state, which may be later than the one that this was prepared for.
 
         Raises:
-            CommitConflictError: The schema or the partition spec changed, and rows cannot be read again.
+            CommitConflictError: The schema or the partition spec changed, and the rows cannot be read again.
         """
 
     def abort(self) -> None:
@@ -75,17 +75,17 @@ class Ready(Protocol[State_contra]):
 
 
 class Work(Protocol[Writer_contra, Change_co]):
-    """One attempt at an operation, planned on one state."""
+    """An attempt at an operation, planned on one state."""
 
     def execute(self, writer: Writer_contra) -> Change_co:
-        """Write what the attempt writes, and return the change to commit."""
+        """Write the files of the attempt and return the change to commit."""
 
 
 class Done(Generic[Change]):
-    """Work that needs no execution: all files were written when the operation was prepared."""
+    """Work without execution: all files were written during preparation."""
 
     def __init__(self, change: Change) -> None:
-        """Take the change."""
+        """Keep the change."""
         self._change = change
 
     def execute(self, writer: object) -> Change:  # noqa: ARG002 - as of `Work`
@@ -94,33 +94,33 @@ class Done(Generic[Change]):
 
 
 class Operation(Protocol[State_contra]):
-    """What a user asked for: a frozen value without rows, which workers get as a pickle."""
+    """An operation requested by a user: a frozen value without rows, which is pickled for workers."""
 
     replans: ClassVar[bool]
-    """Whether a conflict is resolved by planning again on the newest state."""
+    """Whether a conflict is resolved by planning again on the latest state."""
 
     def prepare(self, table: States[State_contra], rows: Any) -> Any:
-        """Do once what all attempts share: write the rows into files, or read them."""
+        """Do the work that all attempts share: write the rows into files, or read them."""
 
     def plan(self, state: State_contra, ready: Any, tasks: bytes | None = None) -> Any:
-        """Plan one attempt; in a worker, the part of it that `tasks` names."""
+        """Plan one attempt; in a worker, only the part given by `tasks`."""
 
 
 class Staged(Protocol[State_co, Change_contra]):
-    """Changes on their way to a commit. The `with` block deletes their files if it raises."""
+    """Staged changes before their commit. The `with` block deletes their files if it raises."""
 
     @property
     def may_be_committed(self) -> bool:
-        """Whether the changes are committed, or the outcome is unknown: nothing may be deleted."""
+        """Whether the changes are committed or their outcome is unknown, so that nothing may be deleted."""
 
     def state(self) -> State_co:
         """Return the state with all changes so far."""
 
     def add(self, change: Change_contra) -> WriteResult:
-        """Make a change; the result is complete after the commit."""
+        """Add a change; the result is complete after the commit."""
 
     def commit(self) -> int:
-        """Commit, and return the number of attempts, those before counted."""
+        """Commit and return the number of attempts, including earlier ones."""
 
     def __enter__(self) -> Self: ...
     def __exit__(
@@ -129,14 +129,14 @@ class Staged(Protocol[State_co, Change_contra]):
 
 
 class Executor(Protocol):
-    """Where the work of an attempt is done."""
+    """Carries out the work of an attempt."""
 
     def execute(self, operation: Any, work: Any, ready: Any, staged: Any) -> Any:
-        """Do the work, and return the change to commit."""
+        """Do the work and return the change to commit."""
 
 
 class _Here:
-    """This process."""
+    """An executor that works in this process."""
 
     def execute(self, operation: Any, work: Work[Any, Change], ready: Any, staged: Any) -> Change:  # noqa: ARG002
         return work.execute(staged)
@@ -149,25 +149,25 @@ class Target(States[State_co], Protocol[State_co]):
     """A table that operations change."""
 
     def begin(self) -> Staged[State_co, Any]:
-        """Begin changes of the state at hand."""
+        """Begin changes to the current state."""
 
     def adopt(self, staged: Any) -> None:
-        """Go to the state that a commit made."""
+        """Adopt the state that a commit published."""
 
     def replan(self) -> bool:
-        """Wait, and load the newest state for another attempt; return False if no more attempts are allowed."""
+        """Back off and load the latest state for another attempt; return False if the attempts are used up."""
 
     def is_behind(self) -> bool:
-        """Load the newest state, and return whether it is another one than that which was at hand."""
+        """Load the latest state and return whether it differs from the current one."""
 
     def end(self) -> None:
-        """End the attempts: let other writers of this machine have their turn."""
+        """End the attempts, so that waiting writers on this machine can continue."""
 
 
 def apply(
     staged: Staged[State, Any], operation: Operation[State], ready: Any, executor: Executor = HERE
 ) -> WriteResult:
-    """Make the change of an operation on what is staged."""
+    """Apply the change of an operation to the staged changes."""
     work = operation.plan(staged.state(), ready)
     return staged.add(executor.execute(operation, work, ready, staged))
 
@@ -175,12 +175,12 @@ def apply(
 def run(target: Target[State], operation: Operation[State], rows: Any = None, executor: Executor = HERE) -> WriteResult:
     """Carry out one operation and commit it.
 
-    Rows are read and written once: a stream gives them only once. If another writer changed what the operation looked
-    at, it is planned again on the newest state.
+    Rows are read and written once, because a stream can be read only once. If a concurrent writer changed the data that
+    the operation depends on, the operation is planned again on the latest state.
 
     Raises:
-        CommitConflictError: Other writers were first in each attempt.
-        CommitStateUnknownError: It is not known whether the change was committed; nothing was deleted.
+        CommitConflictError: Concurrent commits won in every attempt.
+        CommitStateUnknownError: It is unknown whether the change was committed; nothing was deleted.
     """
     began = time.perf_counter()
     ready = operation.prepare(target, rows)
@@ -199,7 +199,7 @@ def run(target: Target[State], operation: Operation[State], rows: Any = None, ex
                 if not (operation.replans and target.replan()):
                     raise
             except MissingFileError:
-                # The state at hand may have expired since it was loaded, with its files.
+                # The current state may have expired since it was loaded, and its files may have been deleted.
                 if not target.is_behind():
                     raise
     except BaseException:

@@ -1,4 +1,4 @@
-"""What the scans of all formats share: they are planned, executed part by part, and give rows."""
+"""The format-independent parts of scans: planning, execution part by part, and conversion of rows."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 
 
 class NativePlan(Protocol):
-    """The parts of a scan: files, or files that are read together."""
+    """The parts of a scan: files, or groups of files that are read together."""
 
     def __len__(self) -> int:
-        """Give the number of parts."""
+        """Return the number of parts."""
 
     def metrics(self) -> dict[str, int]:
-        """Count what is planned and what is not."""
+        """Return the counts of planned and pruned objects."""
 
     def count(self) -> tuple[int, list[int]]:
-        """Give the rows that metadata alone counts, and the parts that must be read to count the rest."""
+        """Return the number of rows known from metadata, and the parts that must be read to count the rest."""
 
     def groups(self, target_bytes: int, open_cost_bytes: int) -> list[bytes]:
-        """Give wire forms of groups of parts."""
+        """Return groups of parts in serialized form."""
 
 
 P = TypeVar("P", bound=NativePlan)
@@ -39,27 +39,27 @@ Part = TypeVar("Part")
 
 
 class NativeScan(Protocol[P_co]):
-    """A scan that is bound to a snapshot and a schema."""
+    """A scan bound to a snapshot and a schema."""
 
     @property
     def snapshot_id(self) -> int | None:
-        """The snapshot."""
+        """The id of the snapshot."""
 
     @property
     def filter(self) -> str:
         """The filter as SQL."""
 
     def schema(self) -> pa.Schema:
-        """Give the schema of the rows."""
+        """Return the schema of the rows."""
 
     def plan(self, workers: int) -> P_co:
-        """Plan on so many threads."""
+        """Plan the scan with up to `workers` threads."""
 
 
 class Unpickled:
-    """What is bound to a state of a table in this process, and so is not pickled."""
+    """An object bound to a table state in this process, which therefore cannot be pickled."""
 
-    _INSTEAD = "pickle the table, or the tasks that plan_files() gives"
+    _INSTEAD = "pickle the table, or the tasks returned by plan_files()"
 
     def __reduce__(self) -> NoReturn:
         """Raise `UnsupportedError`."""
@@ -68,44 +68,44 @@ class Unpickled:
 
 
 class Plan(Unpickled, Batches, Generic[P]):
-    """The data files of a scan, as columns."""
+    """The data files of a scan, as Arrow columns."""
 
     def __init__(self, native: P) -> None:
-        """Use `Scan.plan` instead."""
+        """Not for direct use; use `Scan.plan`."""
         self._native = native
 
     def __len__(self) -> int:
-        """Give the number of parts that are read alone: data files, or splits."""
+        """Return the number of parts that can be read independently: data files or splits."""
         return len(self._native)
 
     @property
     def metrics(self) -> dict[str, int]:
-        """How many manifests, files and parts there are, and how many were left out and why."""
+        """The numbers of manifests, files and parts, and the numbers pruned for each reason."""
         return self._native.metrics()
 
     def groups(self, target_bytes: int, open_cost_bytes: int) -> list[bytes]:
-        """Give the parts in groups of about `target_bytes`, each as a wire form, which can be read anywhere.
+        """Return the parts in groups of about `target_bytes`, each as a serialized form that any process can read.
 
         Args:
-            target_bytes: How many bytes of files a group has at most, unless one of the parts alone has more.
-            open_cost_bytes: What each of the parts counts at least.
+            target_bytes: The maximum bytes of files in a group, unless a single part is larger.
+            open_cost_bytes: The minimum size that each part counts as.
         """
         return self._native.groups(target_bytes, open_cost_bytes)
 
     @abstractmethod
     def explain(self) -> str:
-        """Say in one line what was kept and what was left out."""
+        """Return a one-line summary of the planned and pruned files."""
 
     def __repr__(self) -> str:
-        """Give what was kept and what was left out."""
+        """Return a representation with the planned and pruned files."""
         return f"<{_package(self)}.Plan {self.explain()}>"
 
 
 class Scan(Unpickled, Rows, Generic[P, Part]):
-    """A read of a table that is bound to a snapshot and a schema. Rows are read when asked for."""
+    """A read of a table, bound to a snapshot and a schema. Rows are read on request."""
 
     def __init__(self, native: NativeScan[P], limit: int | None) -> None:
-        """Use `Table.scan` instead."""
+        """Not for direct use; use `Table.scan`."""
         self._native = native
         self._limit = limit
 
@@ -116,23 +116,23 @@ class Scan(Unpickled, Rows, Generic[P, Part]):
 
     @property
     def filter(self) -> str:
-        """The filter as it was bound to the table's columns, as SQL."""
+        """The filter bound to the table's columns, as SQL."""
         return self._native.filter
 
     def schema(self) -> pa.Schema:
-        """Give the Arrow schema of the rows."""
+        """Return the Arrow schema of the rows."""
         return self._native.schema()
 
     @abstractmethod
     def plan(self) -> Plan[P]:
-        """Plan the scan: which data files are read, with which deletes, and which of them together."""
+        """Plan the scan: the data files to read, their deletes, and which files are read together."""
 
     def explain(self) -> str:
-        """Say what the plan keeps and what it leaves out."""
+        """Return a summary of the planned and pruned files."""
         return self.plan().explain()
 
     def to_arrow_batch_reader(self) -> pa.RecordBatchReader:
-        """Stream the rows as Arrow record batches; files are read ahead by `config.max_workers` threads."""
+        """Stream the rows as Arrow record batches; `config.max_workers` threads read files ahead."""
         import pyarrow as pa
 
         plan = self._plan()
@@ -142,7 +142,7 @@ class Scan(Unpickled, Rows, Generic[P, Part]):
 
     @operation_of
     def count(self) -> int:
-        """Count the rows: from metadata where no merge, delete or filter forbids it, by reading else."""
+        """Count the rows from metadata unless a merge, delete or filter requires reading them."""
         plan = self._without_columns().plan(config.max_workers)
         rows, unread = plan.count()
         for index in unread:
@@ -161,18 +161,18 @@ class Scan(Unpickled, Rows, Generic[P, Part]):
 
     @abstractmethod
     def _without_columns(self) -> NativeScan[P]:
-        """Give the same scan of no columns."""
+        """Return the same scan without columns."""
 
     @abstractmethod
     def _part(self, plan: P, index: int) -> Part:
-        """Give a part of a plan."""
+        """Return a part of a plan."""
 
     @abstractmethod
     def _read(self, part: Part) -> Iterator[pa.RecordBatch]:
         """Stream the rows of a part."""
 
     def __repr__(self) -> str:
-        """Give filter and snapshot."""
+        """Return a representation with the filter and the snapshot."""
         return f"<{_package(self)}.Scan snapshot {self.snapshot_id} where {self.filter}>"
 
 

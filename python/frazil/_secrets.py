@@ -1,4 +1,4 @@
-"""Passwords and tokens that texts hold by mistake, such as an address in the place of a folder."""
+"""Removal of passwords and tokens from strings that should not contain them, such as URIs in error messages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PARAMETER = re.compile(
 
 
 def without_secrets(text: str) -> str:
-    """Return a text without user and password before a host, and without the values of parameters that are secrets.
+    """Return a string without the user and password before a host, and without the values of secret parameters.
 
     >>> without_secrets("there is no folder /data/me:abc@host/db, nor me:abc@host/db?password=abc&x=1")
     'there is no folder /data/***@host/db, nor ***@host/db?password=***&x=1'

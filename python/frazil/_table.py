@@ -1,4 +1,4 @@
-"""Opening a table by its location, whatever its format."""
+"""Opens a table by its location, in any supported format."""
 
 from __future__ import annotations
 
@@ -63,28 +63,28 @@ def load_table(
     storage: Mapping[str, str] | None = None,
     allowed_locations: Sequence[str] = (),
 ) -> IcebergTable | PaimonTable | Any:
-    """Open the table in a folder, or an Iceberg table by one of its metadata files.
+    """Open the table in a folder, or an Iceberg table from one of its metadata files.
 
-    `/lake/events$files` opens the metadata table or system table `files` of the table in `/lake/events`, which is a
+    `/lake/events$files` opens the metadata table or system table `files` of the table in `/lake/events`, as a
     `frazil.VirtualTable`. A table in a folder of that name takes precedence.
-    `load_table("/lake/events").inspect["files"]` is the same, with its type known to type checkers.
+    `load_table("/lake/events").inspect["files"]` opens the same table, with a type that type checkers know.
 
     Args:
         location: A folder or a `metadata.json`, as a path or a URI (`s3://`, `gs://`, `abfss://`, `https://`),
-            perhaps with `$` and the name of a metadata table.
-        format: `iceberg` or `paimon`; found by looking when not given. A Paimon table that keeps Iceberg metadata
-            beside its own is a Paimon table unless this says otherwise.
-        relocate: Recorded prefixes to where the files lie now, for tables that were moved or copied. A table that
-            is opened in another folder than it records needs none.
-        storage: Options of the storage, such as `s3.endpoint` or `s3.access-key-id`.
-        allowed_locations: Paths or URIs that this table may access besides its own folder and those in
+            optionally followed by `$` and the name of a metadata table.
+        format: `iceberg` or `paimon`; detected from the files if omitted. A Paimon table that also keeps Iceberg
+            metadata is opened as a Paimon table unless this argument is `iceberg`.
+        relocate: A mapping of recorded prefixes to their current locations, for tables that were moved or copied. It is
+            not needed for a table that is opened in a different folder from the one it records.
+        storage: Storage options, such as `s3.endpoint` or `s3.access-key-id`.
+        allowed_locations: Paths or URIs that this table may access in addition to its own folder and those in
             `frazil.config.allowed_locations`.
 
     Raises:
         InvalidArgumentError: The table does not have this metadata table.
-        NoSuchTableError: There is no table at the location.
-        CorruptMetadataError: The table's metadata contradicts its specification.
-        UnsupportedError: The table is of a format or version that this release does not read.
+        NoSuchTableError: The location does not contain a table.
+        CorruptMetadataError: The table's metadata violates the specification.
+        UnsupportedError: This release does not read the table's format or version.
 
     >>> load_table("tests/golden/iceberg/del_pos_file_parquet_part").location
     '/golden/iceberg/del_pos_file_parquet_part'
@@ -103,11 +103,11 @@ def open_named(
     storage: Mapping[str, str] | None,
     allowed_locations: Sequence[str],
 ) -> tuple[IcebergTable | PaimonTable, str | None]:
-    """Open a table; also return the name of its metadata table if the location is one, such as `/lake/t$files`.
+    """Open a table and return it with the name of its metadata table, if the location has one (`/lake/t$files`).
 
     Raises:
-        InvalidArgumentError: There is no such format.
-        NoSuchTableError: There is no table at the location.
+        InvalidArgumentError: The format is unknown.
+        NoSuchTableError: The location does not contain a table.
     """
     location = path_text("location", location)
     if table_format is not None:
@@ -169,32 +169,34 @@ def create_table(
     storage: Mapping[str, str] | None = None,
     **arguments: Any,
 ) -> IcebergTable | PaimonTable:
-    """Make a table in a folder, without a catalog.
+    """Create a table in a folder, without a catalog.
 
     Args:
-        location: The folder, as a path or a URI. There may be no table in it.
-        schema: An Arrow schema, a data frame, types by name such as `{"id": "long"}`, or a schema of PyIceberg. Types
-            of Paimon are those of its SQL: `{"id": "BIGINT NOT NULL"}`.
+        location: The folder, as a path or a URI. It must not contain a table.
+        schema: An Arrow schema, a data frame, a mapping of names to types such as `{"id": "long"}`, or a PyIceberg
+            schema.
+            Paimon types are written in its SQL: `{"id": "BIGINT NOT NULL"}`.
         format: `iceberg` or `paimon`.
-        partition_by: Partition fields: `region`, `day(ts)`, `bucket(16, id)`, `truncate(4, name)`; or a partition spec
-            of PyIceberg.
-        sort_order: Sort keys: `id`, `day(ts) desc`, `name asc nulls last`; or a sort order of PyIceberg.
+        partition_by: Partition fields: `region`, `day(ts)`, `bucket(16, id)`, `truncate(4, name)`; or a PyIceberg
+            partition spec.
+        sort_order: Sort keys: `id`, `day(ts) desc`, `name asc nulls last`; or a PyIceberg sort order.
         format_version: 1, 2 or 3.
-        properties: Properties of the table, such as `write.parquet.compression-codec`. A `write.data.path` or
-            `write.metadata.path` outside the folder is allowed for this handle; see `load_table` for later ones.
-        partition_keys: Paimon: the columns whose values are equal in a partition, outermost first.
-        primary_keys: Paimon: the columns that name a row.
-        options: Paimon: options of the table, such as `file.compression`. A folder in `data-file.external-paths` is
-            allowed for this handle; see `load_table` for later ones.
+        properties: Table properties, such as `write.parquet.compression-codec`. A `write.data.path` or
+            `write.metadata.path` outside the folder is allowed for this handle only; to allow it later, see
+            `load_table`.
+        partition_keys: Paimon: the partition columns, outermost first.
+        primary_keys: Paimon: the columns of the primary key.
+        options: Paimon: table options, such as `file.compression`. A folder in `data-file.external-paths` is allowed
+            for this handle only; to allow it later, see `load_table`.
         comment: Paimon: a comment on the table.
-        storage: Options of the storage, such as `s3.endpoint`. They are not written into the table.
-        **arguments: Those of the format, as the signatures above name them.
+        storage: Storage options, such as `s3.endpoint`. They are not written to the table.
+        **arguments: The arguments of the format, as listed in the signatures above.
 
     Raises:
-        AlreadyExistsError: There is a table in the folder.
-        InvalidArgumentError: A type that the format does not have, a partition field that is none, or an argument of
-            the other format.
-        UnsupportedError: The table is of a kind that is not written yet; the message names it.
+        AlreadyExistsError: The folder already contains a table.
+        InvalidArgumentError: A type is not supported by the format, a partition field is invalid, or an argument
+            belongs to the other format.
+        UnsupportedError: frazil cannot write this type of table yet; the message identifies the unsupported feature.
 
     >>> import tempfile, pyarrow as pa
     >>> schema = pa.schema([("id", pa.int64()), ("ts", pa.timestamp("us"))])
@@ -208,14 +210,14 @@ def create_table(
     known = chosen.create_arguments
     wrong = next((name for name in arguments if name not in known), None)
     if wrong is not None:
-        message = f"create_table has no argument `{wrong}` for tables of the format {format}"
-        raise InvalidArgumentError(message, hint=f"its arguments are {', '.join(known)}")
+        message = f"create_table has no argument `{wrong}` for {format} tables"
+        raise InvalidArgumentError(message, hint=f"the accepted arguments are {', '.join(known)}")
     table: IcebergTable | PaimonTable = chosen.table_class().create(location, schema, storage=storage, **arguments)
     return table
 
 
 def _format_of(location: str, options: Mapping[str, Any]) -> str:
-    """Look for the files of a Paimon table; what cannot be looked at is left to the opening of an Iceberg table."""
+    """Detect a Paimon table by its files; a location that cannot be listed is left to the Iceberg reader."""
     folder = location.rstrip("/")
     if not folder or folder.endswith((".json", ".json.gz")):
         return "iceberg"
@@ -223,29 +225,29 @@ def _format_of(location: str, options: Mapping[str, Any]) -> str:
 
 
 def _what_is_there(location: str, options: Mapping[str, Any]) -> str:
-    """Say what a location without a table holds, for users who pass the wrong one."""
+    """Describe the contents of a location that does not contain a table, for users who pass the wrong one."""
     folder = location.rstrip("/") or "/"
     local = local_path(location)
     if local is not None and not local.exists():
         return "the folder does not exist"
     if local is not None and local.is_file():
-        return "this is a file; pass the folder of the table, or a *.metadata.json"
+        return "the location is a file; pass the folder of the table, or a *.metadata.json"
     if folder.rpartition("/")[2] in _INNER_FOLDERS:
         return f"pass the folder of the table, perhaps {folder.rpartition('/')[0]!r}"
     for inner, name in _OTHER_FORMATS.items():
         if _file_names(f"{folder}/{inner}", folder, options):
-            return f"this is a {name} table, which frazil does not read"
+            return f"the location is a {name} table, which frazil does not read"
     return _tables_in(folder, options) or _EXPECTED
 
 
 def _tables_in(folder: str, options: Mapping[str, Any]) -> str | None:
-    """Name some tables in the folders of a folder; None if there are none."""
+    """Return a message that lists some tables in the subfolders of a folder; None if there are none."""
     try:
         inside = sorted(table_files(folder, **options).folders(folder))
     except FrazilError:
         inside = []
     tables = [name for name in inside if _has_table(f"{folder}/{name}", options)][:_SHOWN_TABLES]
-    return f"tables are in its folders, such as {', '.join(repr(name) for name in tables)}" if tables else None
+    return f"its subfolders contain tables, such as {', '.join(repr(name) for name in tables)}" if tables else None
 
 
 def _has_table(folder: str, options: Mapping[str, Any]) -> bool:
@@ -258,7 +260,7 @@ def _has_files_of(table_format: Format, folder: str, options: Mapping[str, Any])
 
 
 def _file_names(folder: str, root: str, options: Mapping[str, Any]) -> list[str]:
-    """Return the names of the files in a folder; none if it cannot be listed."""
+    """Return the names of the files in a folder; an empty list if the folder cannot be listed."""
     try:
         return [place.rpartition("/")[2] for place, _, _ in table_files(root, **options).list(folder)]
     except FrazilError:

@@ -1,4 +1,4 @@
-"""Tasks in threads of this process: the first error, or Ctrl-C, stops the others."""
+"""Runs tasks in threads of this process; the first error, or Ctrl-C, stops the other tasks."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ _PATIENCE_S = 0.1
 
 
 class StoppedError(Exception):
-    """A task stopped because another one failed or the user interrupted them."""
+    """Raised in a task that stops because another task failed or the user interrupted the run."""
 
 
 class Stop:
-    """Asks tasks to stop. They look at it between batches."""
+    """A stop request, which tasks check between batches."""
 
     def __init__(self) -> None:
-        """Begin without a request."""
+        """Create an unset stop request."""
         self._event = threading.Event()
 
     def request(self) -> None:
-        """Let all tasks stop at their next check."""
+        """Request that all tasks stop at their next check."""
         self._event.set()
 
     def check(self) -> None:
-        """Raise `StoppedError` if the task must stop."""
+        """Raise `StoppedError` if a stop was requested."""
         if self._event.is_set():
             raise StoppedError
 
 
 def run_in_threads(tasks: Sequence[Callable[[Stop], T]], count: int, undo: Callable[[T], None], name: str) -> list[T]:
-    """Run tasks in up to `count` threads, and return their results in order.
+    """Run tasks in up to `count` threads and return their results in order.
 
-    If a task raises, or this thread is interrupted, the other tasks stop at their next check, results are undone, and
-    the error is raised.
+    If a task raises or this thread is interrupted, the other tasks stop at their next check. Finished results are then
+    undone, and the error is raised.
     """
     stop = Stop()
     with ThreadPoolExecutor(count, name) as pool:

@@ -1,7 +1,7 @@
-"""Thrift's compact protocol, as far as Parquet footers use it.
+"""A reader for Thrift's compact protocol, limited to what Parquet footers use.
 
-A struct is a run of fields and a zero byte; a field begins with a byte: how far its number is from the one before it
-(0 where the number follows) and its kind.
+A struct is a sequence of fields that ends with a zero byte. A field begins with a byte that holds the difference to the
+previous field id (0 if the id follows) and the type.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ __all__ = ["CompactCursor"]
 
 _BYTE, _VARINTS, _BINARY, _LISTS, _STRUCT = 3, (4, 5, 6), 8, (9, 10), 12
 _FIXED = {_BYTE: 1, 7: 8}
-"""The bytes of a byte and of a double."""
+"""The sizes of the types byte and double."""
 
 _BOOLEANS = (1, 2)
 _LAST_SHIFT = 63
 
 
 class CompactCursor:
-    """Reads values of Thrift's compact protocol; `IndexError` or `ValueError` where the bytes are damaged."""
+    """A reader of values in Thrift's compact protocol. Damaged bytes raise `IndexError` or `ValueError`."""
 
     def __init__(self, data: bytes) -> None:
-        """Begin at the first byte."""
+        """Start at the first byte."""
         self._data, self.position = data, 0
 
     def fields(self) -> Iterator[tuple[int, int]]:
-        """Yield kind and number of each field of a struct; the caller reads or skips its value in between."""
+        """Yield the type and the id of each field of a struct; the caller reads or skips the value in between."""
         number = 0
         while header := self._byte():
             delta, kind = header >> 4, header & 15
@@ -37,29 +37,29 @@ class CompactCursor:
             yield kind, number
 
     def list_header(self) -> tuple[int, int]:
-        """Read how many elements a list has, and their kind."""
+        """Read the length of a list and the type of its elements."""
         header = self._byte()
         size = header >> 4
         return (self.varint() if size == 15 else size), header & 15  # noqa: PLR2004 - longer lists
 
     def varint(self) -> int:
-        """Read a number without a sign."""
+        """Read an unsigned integer."""
         value = shift = 0
         while (byte := self._byte()) & 0x80:
             value |= (byte & 0x7F) << shift
             shift += 7
             if shift > _LAST_SHIFT:
-                message = "a number is longer than 64 bits"
+                message = "a varint is longer than 64 bits"
                 raise ValueError(message)
         return value | byte << shift
 
     def zigzag(self) -> int:
-        """Read a number with a sign."""
+        """Read a signed integer."""
         value = self.varint()
         return (value >> 1) ^ -(value & 1)
 
     def skip(self, kind: int) -> None:
-        """Pass a value of a kind."""
+        """Skip a value of a type."""
         if kind in _FIXED:
             self.position += _FIXED[kind]
         elif kind in _VARINTS:
@@ -75,10 +75,10 @@ class CompactCursor:
             for of, _ in self.fields():
                 self.skip(of)
         elif kind not in _BOOLEANS:
-            message = f"Thrift type {kind} is not known"
+            message = f"unknown Thrift type {kind}"
             raise ValueError(message)
         if self.position > len(self._data):
-            message = "a value ends after the data"
+            message = "a value extends beyond the end of the data"
             raise IndexError(message)
 
     def _byte(self) -> int:

@@ -12,17 +12,17 @@ if TYPE_CHECKING:
 
 
 def to_json(variants: Any) -> pa.StringArray | pa.ChunkedArray:
-    """Give variants as JSON text, NULL for NULL.
+    """Return variants as JSON strings; NULL stays NULL.
 
-    Types that JSON lacks become text: dates, times and timestamps in ISO form, UUIDs, binary as base64; decimals and
-    integers are numbers.
+    Types that JSON lacks become strings: dates, times and timestamps in ISO form, UUIDs, and binary as base64. Decimals
+    and integers become numbers.
 
     Args:
-        variants: A column of a scan: a struct array of `metadata` and `value`, chunked or not.
+        variants: A column of a scan: a struct array of `metadata` and `value`, chunked or contiguous.
 
     Raises:
         InvalidArgumentError: The array does not hold variants.
-        CorruptDataError: A variant does not decode.
+        CorruptDataError: A variant cannot be decoded.
 
     >>> import frazil
     >>> table = frazil.load_table("tests/golden/iceberg/variant_parquet")
@@ -35,6 +35,6 @@ def to_json(variants: Any) -> pa.StringArray | pa.ChunkedArray:
     if isinstance(variants, pa.ChunkedArray):
         return pa.chunked_array([to_json(chunk) for chunk in variants.chunks], pa.string())
     if not hasattr(variants, "__arrow_c_array__"):
-        message = f"variants are an Arrow array, not {type(variants).__name__}"
+        message = f"variants must be an Arrow array, not {type(variants).__name__}"
         raise InvalidArgumentError(message)
     return _native.variant_to_json(variants)

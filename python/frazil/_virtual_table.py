@@ -18,7 +18,7 @@ __all__ = ["ReadOptions", "VirtualPlan", "VirtualScan", "VirtualTable", "split_m
 
 
 class ReadOptions(TypedDict, total=False):
-    """How a virtual table is read: as the arguments of `VirtualTable.scan`."""
+    """The options for reading a virtual table: the arguments of `VirtualTable.scan`."""
 
     row_filter: str | bool
     selected_fields: Sequence[str]
@@ -27,7 +27,7 @@ class ReadOptions(TypedDict, total=False):
 
 
 def split_metadata_table(location: str) -> tuple[str, str | None]:
-    """Split the location of a metadata table, such as `/lake/t$files`, at its last `$`; None if there is none.
+    """Split the location of a metadata table, such as `/lake/t$files`, at the last `$`; None without a `$`.
 
     >>> split_metadata_table("s3://lake/t$files"), split_metadata_table("/lake/a$b/t"), split_metadata_table("$files")
     (('s3://lake/t', 'files'), ('/lake/a$b/t', None), ('$files', None))
@@ -38,10 +38,10 @@ def split_metadata_table(location: str) -> tuple[str, str | None]:
 
 
 class VirtualTable:
-    """A read-only table whose rows are computed. It shows the state that it was opened at."""
+    """A read-only table whose rows are computed. It shows the table state at which it was opened."""
 
     def __init__(self, native: _native.VirtualTable, name: str, place: str) -> None:
-        """Use `table.inspect` instead."""
+        """Not for direct use; open virtual tables with `table.inspect`."""
         self._native = native
         self._place = place
         self.name = name
@@ -58,23 +58,24 @@ class VirtualTable:
         case_sensitive: bool = True,
         limit: int | None = None,
     ) -> scan.Scan[Any, Any]:
-        """Describe a read; nothing is read before rows are asked for.
+        """Define a read; no data is read until rows are requested.
 
         Args:
-            row_filter: SQL such as `record_count > 10 and partition.day = '2024-01-31'`; True for all rows.
-            selected_fields: Column names; `*` for all.
-            case_sensitive: Whether `ID` is another column than `id`.
-            limit: At most so many rows.
+            row_filter: An SQL expression such as `record_count > 10 and partition.day = '2024-01-31'`; True for all
+                rows.
+            selected_fields: Column names; `*` selects all columns.
+            case_sensitive: Whether column names are case-sensitive.
+            limit: The maximum number of rows.
 
         Raises:
-            InvalidArgumentError: A column, literal or option that does not fit.
+            InvalidArgumentError: A column, literal or option is invalid.
         """
         text, sensitive = filter_text(row_filter), flag("case_sensitive", case_sensitive)
         native = self._native.scan(text, field_names(selected_fields), sensitive)
         return VirtualScan(native, row_limit(limit), lambda: self._native.scan(text, [], sensitive), self._place)
 
     def __repr__(self) -> str:
-        """Return the name, the table and the columns."""
+        """Return a representation with the name, the table and the columns."""
         return f"<frazil.VirtualTable {self.name!r} of {self._place!r}: {', '.join(self.schema().names)}>"
 
 
@@ -82,19 +83,19 @@ class VirtualPlan(scan.Plan[_native.VirtualPlan]):
     """The parts of a read of a virtual table."""
 
     def to_arrow_batch_reader(self) -> pa.RecordBatchReader:
-        """Stream the parts: one row for each, with its bytes."""
+        """Stream the parts, one row per part, with its serialized form."""
         import pyarrow as pa
 
         parts = pa.table({"part": pa.array([self._native.part(i) for i in range(len(self))], pa.binary())})
         return parts.to_reader()
 
     def explain(self) -> str:
-        """Return how many parts are read, as one line."""
+        """Return the number of parts to read, as one line."""
         return f"{len(self)} parts"
 
 
 class VirtualScan(scan.Scan[_native.VirtualPlan, bytes]):
-    """A read of a virtual table. Rows are read when asked for; parts are read ahead by several threads."""
+    """A read of a virtual table. Rows are read on request; several threads read parts ahead."""
 
     def __init__(
         self,
@@ -103,14 +104,14 @@ class VirtualScan(scan.Scan[_native.VirtualPlan, bytes]):
         without_columns: Callable[[], _native.VirtualScan],
         place: str,
     ) -> None:
-        """Use `VirtualTable.scan` instead."""
+        """Not for direct use; create scans with `VirtualTable.scan`."""
         super().__init__(native, limit)
         self._virtual = native
         self._of_no_columns = without_columns
         self._location = place
 
     def plan(self) -> VirtualPlan:
-        """Plan the read: which parts are read."""
+        """Plan the parts to read."""
         return VirtualPlan(self._plan())
 
     def _place(self) -> str:
@@ -132,7 +133,7 @@ class VirtualScan(scan.Scan[_native.VirtualPlan, bytes]):
         return self.read(part)
 
     def read(self, part: bytes) -> Iterator[pa.RecordBatch]:
-        """Stream the rows of a part that `plan().groups(...)` returned, perhaps in another process."""
+        """Stream the rows of a part returned by `plan().groups(...)`, possibly in another process."""
         file = self._virtual.file(part)
         if file is not None:
             yield from self._read_file(part, *file)
@@ -152,5 +153,5 @@ class VirtualScan(scan.Scan[_native.VirtualPlan, bytes]):
                     yield rows
 
     def __repr__(self) -> str:
-        """Return the columns and the filter."""
+        """Return a representation with the columns and the filter."""
         return f"<frazil.VirtualScan of {', '.join(self.schema().names)} where {self.filter}>"

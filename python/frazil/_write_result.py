@@ -1,4 +1,4 @@
-"""What a write did."""
+"""The result of a write."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ __all__ = ["RowCounts", "WriteResult"]
 
 @dataclass(frozen=True, slots=True)
 class WriteResult:
-    """What a write did.
+    """The result of a write.
 
-    `snapshot_id` is None where there was nothing to do. Records and files are those of the data files that came and
-    went; `deleted_rows`, `updated_rows` and `inserted_rows` are the rows of the table that changed.
+    `snapshot_id` is None if nothing was committed. Record and file counts are those of the added and removed data
+    files; `deleted_rows`, `updated_rows` and `inserted_rows` count the changed rows of the table.
     """
 
     snapshot_id: int | None
@@ -31,24 +31,24 @@ class WriteResult:
 
     @property
     def rows_updated(self) -> int:
-        """`updated_rows` by its name in PyIceberg."""
+        """`updated_rows` under its PyIceberg name."""
         return self.updated_rows
 
     @property
     def rows_inserted(self) -> int:
-        """`inserted_rows` by its name in PyIceberg."""
+        """`inserted_rows` under its PyIceberg name."""
         return self.inserted_rows
 
 
 def settle(result: WriteResult, **known: float | None) -> None:
-    """Set what is known of a write only after it was made, or only after it was committed."""
+    """Set the values of a write result that are known only after the write or the commit."""
     for name, value in known.items():
         object.__setattr__(result, name, value)
 
 
 @dataclass(frozen=True, slots=True)
 class RowCounts:
-    """How many rows of the table change; `deleted` is None where all rows of the files that go do."""
+    """The number of table rows that change; `deleted` is None if all rows of the removed files are deleted."""
 
     deleted: int | None = None
     updated: int = 0

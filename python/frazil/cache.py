@@ -1,4 +1,4 @@
-"""What frazil keeps of files that it has read: decoded columns of manifests, for the next plan.
+"""The cache of file contents: decoded manifest columns, kept for later plans.
 
 >>> import frazil
 >>> stats = frazil.cache.stats()
@@ -8,10 +8,11 @@ True
 >>> frazil.cache.stats().entries
 0
 
-Only files that tables write once are kept, known by their place, length and time of change; files of object stores only
-for the table handle that read them. A table that may not read a file does not see what another one read from it. The
-cache holds at most ``frazil.config.cache_bytes``, and less where planning needs ``frazil.config.memory_limit``. Results
-are the same with a cache, without one (``cache_bytes = 0``) and with one that was just emptied.
+Only immutable table files are cached, identified by location, length and modification time. Files in object stores are
+cached only for the table handle that read them. A table that may not access a file does not see the cached contents
+that another table read. The cache holds at most ``frazil.config.cache_bytes``, and less if planning needs
+``frazil.config.memory_limit``. Results are the same with a cache, without one (``cache_bytes = 0``) and after the cache
+is cleared.
 """
 
 from __future__ import annotations
@@ -24,22 +25,22 @@ __all__ = ["Stats", "clear", "stats"]
 
 
 class Stats(NamedTuple):
-    """What the cache of this process did and what it holds."""
+    """The counters and the current size of this process's cache."""
 
     hits: int
-    """How often something was asked for and there."""
+    """The number of lookups that found an entry."""
     misses: int
-    """How often something was asked for and not there."""
+    """The number of lookups that found no entry."""
     evictions: int
-    """How many entries went for lack of room."""
+    """The number of entries removed to free space."""
     entries: int
-    """How many entries there are."""
+    """The number of entries."""
     bytes: int
-    """How much memory they hold."""
+    """The memory used by the entries, in bytes."""
 
 
 def stats() -> Stats:
-    """Count what the cache did since the process began, and what it holds now."""
+    """Return the counters since the process started and the current size of the cache."""
     from frazil import _native
 
     _native.cache_limit(config.cache_bytes)
@@ -47,7 +48,7 @@ def stats() -> Stats:
 
 
 def clear() -> None:
-    """Drop all that is kept; the counts go on."""
+    """Remove all entries; the counters are not reset."""
     from frazil import _native
 
     _native.cache_clear()

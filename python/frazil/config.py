@@ -1,4 +1,4 @@
-"""Settings of this process: how much memory, which places, how many threads.
+"""The settings of this process: memory, allowed locations and threads.
 
 >>> from frazil.config import config
 >>> config.memory_limit > 0
@@ -8,8 +8,8 @@ Traceback (most recent call last):
   ...
 frazil.errors.InvalidArgumentError: max_workers must be at least 1, not 0
 
-Each setting starts from its environment variable (``FRAZIL_MEMORY_LIMIT``, ``FRAZIL_CACHE_BYTES``,
-``FRAZIL_ALLOWED_LOCATIONS``, ``FRAZIL_MAX_WORKERS``) and else from the machine; an assignment wins over both.
+Each setting defaults to its environment variable (``FRAZIL_MEMORY_LIMIT``, ``FRAZIL_CACHE_BYTES``,
+``FRAZIL_ALLOWED_LOCATIONS``, ``FRAZIL_MAX_WORKERS``), or else to a value for the machine. An assignment overrides both.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     Progress = Callable[[int, int, int], None]
-    """Is told the rows, bytes and files that are written so far."""
+    """A function that is called with the rows, bytes and files written so far."""
 
 __all__ = ["Config", "config"]
 
@@ -36,7 +36,7 @@ _CACHE_BYTES = 256 << 20
 
 
 class Config:
-    """The settings; ``frazil.config`` is the one instance that frazil looks at.
+    """The settings; ``frazil.config`` is the only instance that frazil uses.
 
     >>> settings = Config()
     >>> settings.memory_limit = "2 GiB"
@@ -48,7 +48,7 @@ class Config:
     __slots__ = ("_allowed_locations", "_cache_bytes", "_max_workers", "_memory_limit", "_progress")
 
     def __init__(self) -> None:
-        """Start without assignments: every setting comes from the environment when it is first read."""
+        """Start without assignments: settings are read from the environment on first use."""
         self._memory_limit: int | None = None
         self._cache_bytes: int | None = None
         self._allowed_locations: list[str] | None = None
@@ -57,9 +57,9 @@ class Config:
 
     @property
     def memory_limit(self) -> int:
-        """How many bytes planning, decoding and deleting may hold; three quarters of the memory unless set.
+        """The maximum bytes held by planning, decoding and deleting; three quarters of the memory by default.
 
-        Accepts a number of bytes or text such as ``"8 GiB"`` (units of 1024).
+        Accepts a number of bytes or a string such as ``"8 GiB"`` (units of 1024).
         """
         if self._memory_limit is None:
             text = os.environ.get("FRAZIL_MEMORY_LIMIT")
@@ -72,10 +72,11 @@ class Config:
 
     @property
     def cache_bytes(self) -> int:
-        """How many bytes of decoded metadata are kept for the next plan; 256 MiB unless set, 0 for none.
+        """The maximum bytes of decoded metadata kept for later plans; 256 MiB by default, 0 disables the cache.
 
-        They count within `memory_limit` and give way to what planning needs. Accepts what `memory_limit` does. What is
-        above a new limit goes with the next plan or call of `frazil.cache`.
+        The cache counts towards `memory_limit` and shrinks if planning needs memory. The same values as for
+        `memory_limit` are accepted. Entries above a lowered limit are removed at the next plan or call of
+        `frazil.cache`.
         """
         if self._cache_bytes is None:
             text = os.environ.get("FRAZIL_CACHE_BYTES")
@@ -88,7 +89,7 @@ class Config:
 
     @property
     def allowed_locations(self) -> list[str]:
-        """Places that any table may read beside its own; a list to add to. Comma-separated in the environment."""
+        """The locations that any table may access, as a list; comma-separated in the environment."""
         if self._allowed_locations is None:
             text = os.environ.get("FRAZIL_ALLOWED_LOCATIONS", "")
             self._allowed_locations = [place.strip() for place in text.split(",") if place.strip()]
@@ -105,7 +106,7 @@ class Config:
 
     @property
     def max_workers(self) -> int:
-        """How many threads read data files at the same time; as many as this process has processors unless set."""
+        """The number of threads that read data files concurrently; defaults to the processors of this process."""
         if self._max_workers is None:
             text = os.environ.get("FRAZIL_MAX_WORKERS")
             self._max_workers = _parse_count("FRAZIL_MAX_WORKERS", text) if text else _processors()
@@ -117,9 +118,9 @@ class Config:
 
     @property
     def progress(self) -> Progress | bool | None:
-        """Who is told how far a write is: a function of rows, bytes and files written; True for a line on stderr.
+        """The progress report of writes: a function of rows, bytes and files written, or True for a line on stderr.
 
-        Unless set there is a line in terminals and notebooks, if `rich` is installed; False for none.
+        By default a line is shown in terminals and notebooks if `rich` is installed; False disables it.
         """
         return self._progress
 
@@ -131,7 +132,7 @@ class Config:
         self._progress = value
 
     def __repr__(self) -> str:
-        """Show every setting as it is now."""
+        """Return a representation with the current values of all settings."""
         settings = ", ".join(
             f"{name}={getattr(self, name)!r}"
             for name in ("memory_limit", "cache_bytes", "allowed_locations", "max_workers", "progress")
@@ -175,7 +176,7 @@ def _processors() -> int:
 
 
 def _default_memory_limit() -> int:
-    """Return three quarters of what the machine, or the container that this process runs in, has."""
+    """Return three quarters of the memory of the machine or of the container that this process runs in."""
     try:
         total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, OSError, ValueError):

@@ -1,9 +1,9 @@
-"""Every error that frazil raises, as one tree of classes.
+"""All errors that frazil raises, as one hierarchy of classes.
 
-All of them are :class:`FrazilError`; many are a built-in error too, so that ``except FileNotFoundError`` or
-``except ValueError`` does what it says. The text says what failed, where, and what to do; ``context`` holds the places
-by name (``file``, ``table``, ``snapshot``, ``column``, ``offset``) and ``hint`` the way out. None of them ever holds a
-secret, and all of them survive pickling, as Spark and multiprocessing need it.
+All errors are subclasses of :class:`FrazilError`. Many are also built-in errors, so that ``except FileNotFoundError``
+or ``except ValueError`` works. The message states what failed, where, and what to do. ``context`` maps names (``file``,
+``table``, ``snapshot``, ``column``, ``offset``) to locations, and ``hint`` suggests a remedy. Errors never contain
+secrets, and they can be pickled, as Spark and multiprocessing require.
 
 >>> try:
 ...     raise MissingFileError("there is no such file (file: /t/data/a.parquet)", context={"file": "/t/data/a.parquet"})
@@ -54,10 +54,10 @@ __all__ = [
 
 
 class FrazilError(Exception):
-    """The base of all errors of frazil.
+    """The base class of all frazil errors.
 
-    ``message`` says what failed, ``context`` where (innermost place first), ``hint`` what to do, or ``None``. The text
-    of the error ends with the hint.
+    ``message`` states what failed, ``context`` where (innermost location first), and ``hint`` what to do, or is
+    ``None``. The text of the error ends with the hint.
 
     >>> error = InvalidArgumentError("the limit is negative", context={"option": "limit"}, hint="leave it out")
     >>> str(error), error.context, error.hint
@@ -69,7 +69,7 @@ class FrazilError(Exception):
     hint: str | None
 
     def __init__(self, message: str, *, context: Mapping[str, str] | None = None, hint: str | None = None) -> None:
-        """Keep the text, the places and the way out."""
+        """Keep the message, the context and the hint."""
         self.message = without_secrets(message)
         super().__init__(self.message)
         self.context = {name: without_secrets(place) for name, place in (context or {}).items()}
@@ -77,7 +77,7 @@ class FrazilError(Exception):
 
     @property
     def kind(self) -> str:
-        """The name of the class, which is the name of the kind in frazil's documents.
+        """The name of the class, which frazil's documentation uses as the error kind.
 
         >>> NoSuchTableError("there is no table").kind
         'NoSuchTableError'
@@ -91,7 +91,7 @@ class FrazilError(Exception):
         return f"{self.message}; {self.hint}"
 
     def __reduce__(self) -> tuple[Callable[..., FrazilError], tuple[Any, ...], dict[str, Any]]:
-        """Pickle by message, context and hint, whatever the built-in base makes of its arguments."""
+        """Pickle the message, context and hint, independent of the arguments that the built-in base class expects."""
         return _rebuild, (type(self), self.message, self.context, self.hint), self.__dict__
 
 
@@ -100,113 +100,113 @@ def _rebuild(cls: type[FrazilError], message: str, context: dict[str, str], hint
 
 
 class InvalidArgumentError(FrazilError, ValueError):
-    """An argument, option, filter or configuration value that cannot be meant."""
+    """An argument, option, filter or configuration value is invalid."""
 
 
 class NotFoundError(FrazilError, LookupError):
-    """Something asked for by name does not exist."""
+    """A named object does not exist."""
 
 
 class NoSuchTableError(NotFoundError):
-    """There is no table at a location or under a name."""
+    """A location or a name does not refer to a table."""
 
 
 class NoSuchNamespaceError(NotFoundError):
-    """There is no such namespace in a catalog."""
+    """A namespace does not exist in a catalog."""
 
 
 class NoSuchSnapshotError(NotFoundError):
-    """There is no such snapshot, branch or tag."""
+    """A snapshot, branch or tag does not exist."""
 
 
 class AlreadyExistsError(FrazilError):
-    """Something to be created exists already."""
+    """An object to be created already exists."""
 
 
 class CorruptDataError(FrazilError):
-    """Bytes that do not decode, or contradict what was recorded of them."""
+    """Bytes cannot be decoded, or contradict what metadata records about them."""
 
 
 class CorruptMetadataError(CorruptDataError):
-    """Table metadata, a schema or a snapshot that contradicts its specification."""
+    """Table metadata, a schema or a snapshot violates the specification."""
 
 
 class CorruptManifestError(CorruptDataError):
-    """A manifest list or manifest that contradicts its specification."""
+    """A manifest list or manifest violates the specification."""
 
 
 class CorruptDataFileError(CorruptDataError):
-    """A data file that cannot be decoded or is not the file that was recorded."""
+    """A data file cannot be decoded, or is not the recorded file."""
 
 
 class CorruptDeletesError(CorruptDataError):
-    """A delete file or deletion vector that cannot be decoded. Reading on would bring deleted rows back."""
+    """A delete file or deletion vector cannot be decoded. Ignoring it would restore deleted rows."""
 
 
 class UnsupportedError(FrazilError, NotImplementedError):
-    """A feature, version or option that frazil knows to exist and does not support."""
+    """A feature, version or option is known to frazil but not supported."""
 
 
 class MissingFileError(FrazilError, FileNotFoundError):
-    """A file that metadata names is not there."""
+    """A file that metadata references does not exist."""
 
     def __init__(self, message: str, *, context: Mapping[str, str] | None = None, hint: str | None = None) -> None:
-        """Fill in what users of ``FileNotFoundError`` look at."""
+        """Set the attributes that users of ``FileNotFoundError`` expect."""
         super().__init__(message, context=context, hint=hint)
         self.errno = errno.ENOENT
         self.filename = self.context.get("file")
 
 
 class PathNotAllowedError(MissingFileError):
-    """A path in metadata leads out of the places that the table may read: for this table there is no such file.
+    """A path in metadata is outside the locations that the table may access; for the table the file does not exist.
 
-    If it may read there, pass the place as ``allowed_locations`` to ``frazil.load_table`` or ``frazil.load_catalog``.
+    To allow access, pass the location as ``allowed_locations`` to ``frazil.load_table`` or ``frazil.load_catalog``.
     """
 
 
 class LimitExceededError(FrazilError, MemoryError):
-    """More memory, length or depth than allowed; ``frazil.config.memory_limit`` is the limit on memory."""
+    """More memory, length or depth is needed than allowed; ``frazil.config.memory_limit`` limits the memory."""
 
 
 class CommitError(FrazilError):
-    """A commit did not happen as asked for; the subclasses say what is known."""
+    """A commit did not succeed as requested; the subclasses state the outcome."""
 
 
 class CommitConflictError(CommitError):
-    """Another writer won, and the operation cannot be rebased on its result."""
+    """A concurrent commit won, and the operation cannot be rebased on its result."""
 
 
 class CommitStateUnknownError(CommitError):
-    """The outcome is not known: the commit may have happened. Nothing was deleted."""
+    """The outcome of a commit is unknown: it may have succeeded. Nothing was deleted."""
 
 
 class CommitValidationError(CommitError):
-    """The commit would break what the operation promised."""
+    """The commit would violate a guarantee of the operation."""
 
 
 class CatalogError(FrazilError):
-    """A catalog or a store refused or failed; the subclasses say how."""
+    """A catalog or a store rejected a request or failed; the subclasses state how."""
 
 
 class UnauthorizedError(CatalogError):
-    """Credentials are missing or not accepted."""
+    """Credentials are missing or were rejected."""
 
 
 class ForbiddenError(CatalogError):
-    """Credentials are accepted and do not suffice."""
+    """Credentials are valid but lack a permission."""
 
 
 class UnavailableError(CatalogError):
-    """The service cannot answer now; trying again later may help."""
+    """The service is currently unavailable; a later attempt may succeed."""
 
 
 class StorageError(FrazilError, OSError):
-    """The storage failed in a way that no other class names."""
+    """The storage failed in a way that no other class covers."""
 
 
 class CancelledError(FrazilError):
-    """The caller asked to stop."""
+    """The caller requested cancellation."""
 
 
 class InternalError(FrazilError):
-    """A bug in frazil: please report it with the whole text."""
+    """A bug in frazil; please report it with the full message."""

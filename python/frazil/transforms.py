@@ -9,8 +9,8 @@
 >>> days(pa.array([0, -1], pa.timestamp("us"))).to_pylist()
 [datetime.date(1970, 1, 1), datetime.date(1969, 12, 31)]
 
-A transform takes a `pyarrow.Array`, a `pyarrow.ChunkedArray`, a pandas or Polars Series, or whatever else exports Arrow
-data. NULL gives NULL.
+A transform accepts a `pyarrow.Array`, a `pyarrow.ChunkedArray`, a pandas or Polars Series, or any other object that
+exports Arrow data. NULL values stay NULL.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _MAX_PRECISION: Final = 38
 
 
 class Transform:
-    """A partition transform: call it with Arrow data. Its text is the one of the Iceberg specification.
+    """A partition transform, called with Arrow data. Its string form is that of the Iceberg specification.
 
     >>> str(bucket(16)), repr(bucket(16)), bucket(16) == bucket(16), bucket(16) == bucket(8)
     ('bucket[16]', 'bucket(16)', True, False)
@@ -42,18 +42,18 @@ class Transform:
     __slots__ = ("_call", "_text")
 
     def __init__(self, text: str, call: str) -> None:
-        """Use the functions of this module instead."""
+        """Not for direct use; use the functions of this module."""
         self._text = text
         self._call = call
 
     def __call__(self, values: object) -> pa.Array | pa.ChunkedArray:
-        """Transform every value.
+        """Transform all values.
 
         Returns:
-            A `pyarrow.Array` for one chunk of data, a `pyarrow.ChunkedArray` with the same chunks for a stream of them.
+            A `pyarrow.Array` for a single chunk of data, or a `pyarrow.ChunkedArray` with the same chunks for a stream.
 
         Raises:
-            InvalidArgumentError: The transform does not apply to the type of the values, or they are no Arrow data.
+            InvalidArgumentError: The transform does not apply to the type of the values, or they are not Arrow data.
 
         >>> import pyarrow as pa
         >>> bucket(16)(pa.chunked_array([[34], [35]])).num_chunks
@@ -61,7 +61,7 @@ class Transform:
         >>> hours(pa.array([1.5]))
         Traceback (most recent call last):
           ...
-        frazil.errors.InvalidArgumentError: hour does not apply to double
+        frazil.errors.InvalidArgumentError: the transform hour does not apply to the type double
         """
         data = _arrow(values)
         if isinstance(data, pa.Array):
@@ -77,28 +77,28 @@ class Transform:
         return result
 
     def __str__(self) -> str:
-        """Give the text of the specification, such as `bucket[16]`."""
+        """Return the string form of the specification, such as `bucket[16]`."""
         return self._text
 
     def __repr__(self) -> str:
-        """Give the call that makes this transform."""
+        """Return the call that creates this transform."""
         return self._call
 
     def __eq__(self, other: object) -> bool:
-        """Compare by text."""
+        """Compare by string form."""
         return self._text == other._text if isinstance(other, Transform) else NotImplemented
 
     def __hash__(self) -> int:
-        """Hash by text."""
+        """Hash by string form."""
         return hash(self._text)
 
     def __reduce__(self) -> tuple[type[Transform], tuple[str, str]]:
-        """Pickle by text."""
+        """Pickle the string form."""
         return type(self), (self._text, self._call)
 
 
 class _Plain(Transform):
-    """A transform without a parameter: `days(array)` transforms, `days()` is `days`."""
+    """A transform without a parameter: `days(array)` transforms values, `days()` is the same as `days`."""
 
     __slots__ = ()
 
@@ -108,17 +108,17 @@ class _Plain(Transform):
     def __call__(self, values: object) -> pa.Array | pa.ChunkedArray: ...
 
     def __call__(self, *values: object, **named: object) -> _Plain | pa.Array | pa.ChunkedArray:
-        """Transform every value of the one argument; without one, give the transform itself."""
+        """Transform all values of the argument; without an argument, return the transform itself."""
         return super().__call__(*values, **named) if values or named else self
 
 
 def bucket(n: int) -> Transform:
-    """Give the transform to `n` buckets by hash: integers from 0 to n - 1.
+    """Return the transform that hashes values into `n` buckets: integers from 0 to n - 1.
 
-    Takes integers, decimals, dates, times, timestamps, strings, UUIDs and binary values.
+    Accepts integers, decimals, dates, times, timestamps, strings, UUIDs and binary values.
 
     Raises:
-        InvalidArgumentError: `n` is not a positive integer of 31 bits.
+        InvalidArgumentError: `n` is not a positive 31-bit integer.
 
     >>> import pyarrow as pa
     >>> bucket(100)(pa.array([34])).to_pylist()
@@ -129,12 +129,12 @@ def bucket(n: int) -> Transform:
 
 
 def truncate(width: int) -> Transform:
-    """Give the transform that cuts strings to `width` characters, binary values to bytes, numbers down to a multiple.
+    """Return the transform that truncates strings and binary values to a length, and numbers to a multiple of `width`.
 
-    The width of a decimal counts in units of its last digit.
+    The width of a decimal is in units of its last digit.
 
     Raises:
-        InvalidArgumentError: `width` is not a positive integer of 31 bits.
+        InvalidArgumentError: `width` is not a positive 31-bit integer.
 
     >>> import pyarrow as pa
     >>> truncate(10)(pa.array([1, -1, -11])).to_pylist()
@@ -145,22 +145,22 @@ def truncate(width: int) -> Transform:
 
 
 years: Final = _Plain("year", "years()")
-"""Years since 1970 of dates and timestamps."""
+"""The years since 1970 of dates and timestamps."""
 
 months: Final = _Plain("month", "months()")
-"""Months since January 1970 of dates and timestamps."""
+"""The months since January 1970 of dates and timestamps."""
 
 days: Final = _Plain("day", "days()")
 """The dates of dates and timestamps."""
 
 hours: Final = _Plain("hour", "hours()")
-"""Hours since the epoch of timestamps."""
+"""The hours since the epoch of timestamps."""
 
 identity: Final = _Plain("identity", "identity()")
-"""The values as they are."""
+"""The unchanged values."""
 
 void: Final = _Plain("void", "void()")
-"""NULL for every value, of the same type."""
+"""NULL for every value, with the same type."""
 
 
 def _parameter(name: str, value: int) -> int:
@@ -169,7 +169,7 @@ def _parameter(name: str, value: int) -> int:
     except TypeError:
         number = 0
     if isinstance(value, bool) or not 0 < number <= _MAX_PARAMETER:
-        message = f"{name} takes an integer from 1 to {_MAX_PARAMETER}, not {value!r}"
+        message = f"{name} must be an integer from 1 to {_MAX_PARAMETER}, not {value!r}"
         raise InvalidArgumentError(message)
     return number
 
@@ -185,14 +185,14 @@ def _arrow(values: object) -> pa.Array | pa.ChunkedArray:
         if hasattr(values, "__arrow_c_stream__"):
             return pa.chunked_array(values)
     except (pa.ArrowException, TypeError, ValueError) as error:
-        message = f"the values do not convert to Arrow data: {error}"
+        message = f"the values cannot be converted to Arrow data: {error}"
         raise InvalidArgumentError(message) from error
-    message = f"a transform takes Arrow data, not {type(values).__name__}"
-    raise InvalidArgumentError(message, hint="make a pyarrow.array of the values")
+    message = f"a transform requires Arrow data, not {type(values).__name__}"
+    raise InvalidArgumentError(message, hint="convert the values to a pyarrow.array")
 
 
 def _of_iceberg_type(array: pa.Array) -> pa.Array:
-    """Cast types that Iceberg lacks to the next that holds all of their values; leave the others."""
+    """Cast types that Iceberg lacks to the next type that can hold all of their values; keep the others."""
     target = _next_type(array.type)
     if target is None or target == array.type:
         return array

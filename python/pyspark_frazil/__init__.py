@@ -1,7 +1,7 @@
-"""Where Spark finds the data source `frazil` by itself.
+"""The module in which Spark finds the data source `frazil` automatically.
 
-Spark imports every module whose name begins with `pyspark_` when it first looks for any data source, so this is light
-and never fails: where frazil cannot be imported there is no data source of that name.
+Spark imports every module whose name begins with `pyspark_` when it first looks for a data source. This module
+therefore loads quickly and never fails: if frazil cannot be imported, the data source does not exist.
 """
 
 import contextlib

@@ -1,7 +1,7 @@
-"""Import cycles: there are none.
+"""Tests that there are no import cycles.
 
-In Python every import of a module counts, those inside functions and for type checking too. In Rust the modules at the
-top of a crate count, without what is compiled for tests only.
+In Python, every import of a module counts, including those inside functions and for type checking. In Rust, the
+top-level modules of a crate count, without code that is compiled only for tests.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ CRATES = ("core", "iceberg", "paimon", "py", "storage")
 
 
 def cycles(edges: Mapping[str, Iterable[str]]) -> list[set[str]]:
-    """Return the strongly connected components of more than one node (Tarjan)."""
+    """Return the strongly connected components of more than one node (Tarjan's algorithm)."""
     order: dict[str, int] = {}
     low: dict[str, int] = {}
     stack: list[str] = []
@@ -75,7 +75,7 @@ CRATE_PATH = re.compile(r"\bcrate::(?:\{([^;]*)\}|(\w+))")
 
 
 def rust_imports(crate: str) -> dict[str, set[str]]:
-    """Return the top-level modules that each top-level module of a crate names."""
+    """Return the top-level modules that each top-level module of a crate references."""
     source = RUST / crate / "src"
     edges: dict[str, set[str]] = {}
     for path in sorted(source.rglob("*.rs")):

@@ -1,4 +1,4 @@
-"""The direction of dependencies: what may import what, and what importing frazil may cost."""
+"""Tests of the direction of dependencies: which modules may import which, and what importing frazil costs."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 PYTHON = Path(__file__).parents[2] / "python"
 FORMATS = ("frazil.iceberg", "frazil.paimon")
-# Who opens a table, or creates it by a statement, chooses its format.
+# Code that opens a table, or creates it by a statement, chooses its format.
 ABOVE_FORMATS = ("frazil._formats", "frazil._table", "frazil.catalog", "frazil.sql")
 OUTERMOST = ("frazil.spark", "frazil.cli", "frazil.__main__", "pyspark_frazil")
 DATA_FILES = "frazil.files"
-# What of the native module names no format.
+# The members of the native module that are independent of formats.
 SHARED_NATIVES = {"BatchReader", "Files", "Upload", "int96_timestamps"}
 INNERMOST = ("frazil.errors", "frazil.config", "frazil._secrets")
-# Imported where they are needed, never with `import frazil`.
+# Modules that are imported on demand, never with `import frazil`.
 HEAVY = ("pyarrow", "pyspark", "pandas", "polars", "duckdb", "numpy", "click")
 
 
@@ -33,7 +33,7 @@ def module_name(path: Path) -> str:
 
 
 def imports(path: Path) -> Iterator[str]:
-    """Every module that a file imports, at any depth; `from a import b` may mean the module a.b."""
+    """Yield every module that a file imports, at any depth; `from a import b` may mean the module a.b."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -67,7 +67,7 @@ def test_formats_never_import_each_other(module: str) -> None:
 
 @pytest.mark.parametrize("module", FILES)
 def test_what_formats_share_knows_none_of_them(module: str) -> None:
-    # The package itself names the packages of the formats.
+    # The package itself references the packages of the formats.
     if module != "frazil" and not within(module, (*FORMATS, *ABOVE_FORMATS, *OUTERMOST)):
         formats = {name for name in imports(FILES[module]) if within(name, FORMATS)}
         assert not formats
@@ -94,7 +94,7 @@ SHARED_RUST = [
 )
 def test_shared_code_names_no_format(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
-    # Comments say which specification or library something is from.
+    # Comments are excluded because they cite specifications and libraries.
     code = rust_code(text) if path.suffix == ".rs" else ast.unparse(without_docstrings(ast.parse(text)))
     assert not re.search("iceberg|paimon", code, re.IGNORECASE)
 
@@ -112,7 +112,7 @@ def rust_code(text: str) -> str:
 
 
 def without_docstrings(tree: ast.Module) -> ast.Module:
-    """Remove the strings that stand as statements of their own."""
+    """Remove strings that are standalone statements."""
     for node in ast.walk(tree):
         body = getattr(node, "body", None)
         if isinstance(body, list):

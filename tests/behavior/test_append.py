@@ -1,4 +1,4 @@
-"""Appending to Iceberg tables: what is written is what is read, by us and by PyIceberg."""
+"""Tests of appending to Iceberg tables: both frazil and PyIceberg read the rows that were written."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ ROWS: list[dict[str, Any]] = [
 
 
 def rows_of(table: Any) -> list[dict[str, Any]]:
-    """Give the rows in the order of their ids."""
+    """Return the rows in the order of their ids."""
     found: list[dict[str, Any]] = table.scan().to_arrow().sort_by("id").to_pylist()
     return found
 
@@ -147,11 +147,11 @@ def test_files_hold_field_ids_and_the_codec_of_the_table(tmp_path: Path) -> None
     ("rows", "words"),
     [
         ([{"id": 1, "nope": 2}], "no column `nope`"),
-        ([{"name": "a"}], "`id` is required, and NULL in row 0"),
-        (pa.table({"id": pa.array([1, None, 3], pa.int64())}), "`id` is required, and NULL in row 1"),
+        ([{"name": "a"}], "`id` is required, but NULL in row 0"),
+        (pa.table({"id": pa.array([1, None, 3], pa.int64())}), "`id` is required, but NULL in row 1"),
         (pa.table({"id": ["1"]}), "`id` has the type string"),
         ([{"id": "x"}], "does not fit"),
-        (pa.Table.from_arrays([pa.array([1]), pa.array([2])], ["id", "id"]), "two columns have the name `id`"),
+        (pa.Table.from_arrays([pa.array([1]), pa.array([2])], ["id", "id"]), "two columns have the same name `id`"),
         (17, "rows must be Arrow"),
     ],
 )
@@ -219,7 +219,7 @@ def test_a_table_in_a_relative_folder_is_found_from_others(tmp_path: Path, monke
     static = pytest.importorskip("pyiceberg.table").StaticTable
     assert static.from_metadata(table.metadata_location).scan().to_arrow().num_rows == 2 * len(ROWS)
     for nowhere in ("", "/"):
-        with pytest.raises(InvalidArgumentError, match="location of a table is empty"):
+        with pytest.raises(InvalidArgumentError, match="the location of the table is empty"):
             frazil.create_table(nowhere, SCHEMA)
 
 
@@ -228,9 +228,9 @@ def test_properties_are_texts_or_what_has_one(tmp_path: Path) -> None:
     assert table.properties == {"commit.retry.num-retries": "7", "write.object-storage.enabled": "false"}
     table.append(ROWS, snapshot_properties={"batch": 7})
     assert table.current_snapshot().summary["batch"] == "7"
-    with pytest.raises(InvalidArgumentError, match="the property 'a' is a text, not list"):
+    with pytest.raises(InvalidArgumentError, match="the property 'a' must be a string, not list"):
         frazil.create_table(tmp_path / "u", SCHEMA, properties={"a": ["b"]})
-    with pytest.raises(InvalidArgumentError, match="the property 'a' is a text, not NoneType"):
+    with pytest.raises(InvalidArgumentError, match="the property 'a' must be a string, not NoneType"):
         table.append(ROWS, snapshot_properties={"a": None})
     assert table.scan().count() == len(ROWS)
 

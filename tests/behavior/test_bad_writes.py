@@ -1,4 +1,4 @@
-"""Writes that cannot be: each is refused with an error that says what to do, and leaves the table as it was."""
+"""Tests of invalid writes: each raises an error with a hint, and leaves the table unchanged."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def made(folder: Path, **properties: str) -> Any:
 
 
 def tree(folder: Path) -> dict[str, str]:
-    """Give the files of a folder with their digests."""
+    """Return the files of a folder with their digests."""
     files = (path for path in folder.rglob("*") if path.is_file())
     return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
 @contextlib.contextmanager
 def untouched(folder: Path) -> Iterator[None]:
-    """Check that nothing comes, goes or changes."""
+    """Check that no file is added, removed or changed."""
     before = tree(folder)
     yield
     assert tree(folder) == before
@@ -81,8 +81,12 @@ BAD: dict[str, tuple[Callable[[Any], Any], type[Exception], str | None]] = {
     "two columns of a name": (lambda t: t.append(duplicate("id", "id")), INVALID, "`id`"),
     "NULL where none may be": (lambda t: t.append(rows(id=pa.array([1, None, 3]))), INVALID, "`id`.*row 1"),
     "required column left out": (lambda t: t.append(rows(p=["a"])), INVALID, "`id`"),
-    "row without a list": (lambda t: t.append(ROWS[0]), INVALID, r"not dict; one row goes into a list"),
-    "column that is no text": (lambda t: t.append([{1: 2}]), INVALID, "the name of a column is a text, not 1"),
+    "row without a list": (lambda t: t.append(ROWS[0]), INVALID, r"not dict; pass a single row as a list, \[row\]"),
+    "column that is no text": (
+        lambda t: t.append([{1: 2}]),
+        INVALID,
+        "a column name must be a string, not 1",
+    ),
     "summary that is no mapping": (lambda t: t.append(ROWS, snapshot_properties=["a"]), INVALID, "a mapping of names"),
     "no rows at all": (lambda t: t.append(4711), INVALID, "rows must be Arrow"),
     "overwrite by an unknown column": (lambda t: t.overwrite(ROWS, "nope = 1"), INVALID, "nope"),
@@ -90,16 +94,20 @@ BAD: dict[str, tuple[Callable[[Any], Any], type[Exception], str | None]] = {
     "dynamic overwrite with bad rows": (lambda t: t.dynamic_partition_overwrite(rows(p=["a"])), INVALID, "`id`"),
     "delete by an unknown column": (lambda t: t.delete("nope = 1"), INVALID, "nope"),
     "delete by no filter": (lambda t: t.delete("id ="), INVALID, None),
-    "delete by no text": (lambda t: t.delete(4711), INVALID, "delete_filter is SQL text"),
-    "overwrite by no text": (lambda t: t.overwrite(ROWS, 4711), INVALID, "overwrite_filter is SQL text"),
-    "update by no text": (lambda t: t.update({"n": "1"}, 4711), INVALID, "where is SQL text"),
+    "delete by no text": (lambda t: t.delete(4711), INVALID, "delete_filter must be an SQL string"),
+    "overwrite by no text": (lambda t: t.overwrite(ROWS, 4711), INVALID, "overwrite_filter must be an SQL string"),
+    "update by no text": (lambda t: t.update({"n": "1"}, 4711), INVALID, "where must be an SQL string"),
     "delete by another type": (lambda t: t.delete("id = 'x'"), INVALID, None),
     "update of an unknown column": (lambda t: t.update({"nope": "1"}), INVALID, "nope"),
     "update to another type": (lambda t: t.update({"n": "p"}), INVALID, None),
     "update by an unknown column": (lambda t: t.update({"n": "nope + 1"}), INVALID, "nope"),
     "update to NULL where none may be": (lambda t: t.update({"id": "null"}), INVALID, "id"),
     "update that overflows": (lambda t: t.update({"n": "n + 2147483647"}, "n > 0"), INVALID, None),
-    "update of a list": (lambda t: t.update(["n"]), INVALID, "given by column"),
+    "update of a list": (
+        lambda t: t.update(["n"]),
+        INVALID,
+        r"values must be a mapping by column, as in \{",
+    ),
     "update of nothing": (lambda t: t.update({}), INVALID, None),
     "upsert without keys": (lambda t: t.upsert(ROWS), INVALID, "join_cols"),
     "upsert by an unknown column": (lambda t: t.upsert(ROWS, ["nope"]), INVALID, "nope"),
@@ -145,99 +153,135 @@ BAD: dict[str, tuple[Callable[[Any], Any], type[Exception], str | None]] = {
     "partition by an unknown column": (lambda t: t.update_spec().add_field("nope").commit(), INVALID, "nope"),
     "column that is there": (lambda t: t.update_schema().add_column("n", "int").commit(), INVALID, "n"),
     "narrower column": (lambda t: t.update_schema().update_column("id", "int").commit(), INVALID, "id"),
-    "branch that is no text": (lambda t: t.append(ROWS, branch=5), INVALID, "branch is a text, not 5"),
-    "branch that is None": (lambda t: t.append(ROWS, branch=None), INVALID, "branch is a text, not None"),
-    "overwrite of no branch": (lambda t: t.overwrite(ROWS, branch=None), INVALID, "branch is a text"),
+    "branch that is no text": (lambda t: t.append(ROWS, branch=5), INVALID, "branch must be a string, not 5"),
+    "branch that is None": (lambda t: t.append(ROWS, branch=None), INVALID, "branch must be a string, not None"),
+    "overwrite of no branch": (lambda t: t.overwrite(ROWS, branch=None), INVALID, "branch must be a string"),
     "dynamic overwrite of no branch": (
         lambda t: t.dynamic_partition_overwrite(ROWS, branch=5),
         INVALID,
-        "branch is a text",
+        "branch must be a string",
     ),
-    "delete of no branch": (lambda t: t.delete("id = 1", branch=["main"]), INVALID, "branch is a text"),
-    "delete of all of no branch": (lambda t: t.delete(branch=None), INVALID, "branch is a text"),
-    "update of no branch": (lambda t: t.update({"n": "1"}, branch=None), INVALID, "branch is a text"),
-    "upsert of no branch": (lambda t: t.upsert(ROWS, ["id"], branch=None), INVALID, "branch is a text"),
+    "delete of no branch": (lambda t: t.delete("id = 1", branch=["main"]), INVALID, "branch must be a string"),
+    "delete of all of no branch": (lambda t: t.delete(branch=None), INVALID, "branch must be a string"),
+    "update of no branch": (lambda t: t.update({"n": "1"}, branch=None), INVALID, "branch must be a string"),
+    "upsert of no branch": (lambda t: t.upsert(ROWS, ["id"], branch=None), INVALID, "branch must be a string"),
     "merge of no branch": (
         lambda t: t.merge(ROWS, ["id"], branch=5).when_matched_delete().execute(),
         INVALID,
-        "branch is a text",
+        "branch must be a string",
     ),
-    "append that is fast or not": (lambda t: t.append(ROWS, fast="no"), INVALID, "fast is True or False, not 'no'"),
-    "delete by case or not": (lambda t: t.delete("id = 1", case_sensitive=1), INVALID, "case_sensitive is True or"),
+    "append that is fast or not": (
+        lambda t: t.append(ROWS, fast="no"),
+        INVALID,
+        "fast must be True or False, not 'no'",
+    ),
+    "delete by case or not": (
+        lambda t: t.delete("id = 1", case_sensitive=1),
+        INVALID,
+        "case_sensitive must be True or",
+    ),
     "upsert that updates or not": (
         lambda t: t.upsert(ROWS, ["id"], when_matched_update_all=None),
         INVALID,
-        "when_matched_update_all is True or",
+        "when_matched_update_all must be True or",
     ),
     "upsert that inserts or not": (
         lambda t: t.upsert(ROWS, ["id"], when_not_matched_insert_all=1),
         INVALID,
-        "when_not_matched_insert_all is True or",
+        "when_not_matched_insert_all must be True or",
     ),
-    "empty list of a summary": (lambda t: t.append(ROWS, snapshot_properties=[]), INVALID, "snapshot_properties is a"),
+    "empty list of a summary": (
+        lambda t: t.append(ROWS, snapshot_properties=[]),
+        INVALID,
+        "snapshot_properties must be a mapping",
+    ),
     "summary by number": (lambda t: t.append(ROWS, snapshot_properties={5: "x"}), INVALID, "name of a property.* 5"),
-    "upsert by a number": (lambda t: t.upsert(ROWS, 5), INVALID, "join_cols is a sequence of names, not 5"),
-    "upsert by numbers": (lambda t: t.upsert(ROWS, ["id", 5]), INVALID, "join_cols is a sequence of names, not 5"),
-    "update of a number": (lambda t: t.update({5: "1"}), INVALID, "the name of a column is a text, not 5"),
-    "merge on a number": (lambda t: t.merge(ROWS, 5), INVALID, "on is a sequence of names, not 5"),
-    "merge by no alias": (lambda t: t.merge(ROWS, ["id"], source_alias=5), INVALID, "source_alias is a text"),
-    "merge into no alias": (lambda t: t.merge(ROWS, ["id"], target_alias=None), INVALID, "target_alias is a text"),
+    "upsert by a number": (lambda t: t.upsert(ROWS, 5), INVALID, "join_cols must be a sequence of names, not 5"),
+    "upsert by numbers": (lambda t: t.upsert(ROWS, ["id", 5]), INVALID, "join_cols must be a sequence of names, not 5"),
+    "update of a number": (
+        lambda t: t.update({5: "1"}),
+        INVALID,
+        "the name of a column must be a string, not 5",
+    ),
+    "merge on a number": (lambda t: t.merge(ROWS, 5), INVALID, "on must be a sequence of names, not 5"),
+    "merge by no alias": (lambda t: t.merge(ROWS, ["id"], source_alias=5), INVALID, "source_alias must be a string"),
+    "merge into no alias": (
+        lambda t: t.merge(ROWS, ["id"], target_alias=None),
+        INVALID,
+        "target_alias must be a string",
+    ),
     "merge by no condition": (
         lambda t: t.merge(ROWS, ["id"]).when_matched_delete(condition=True),
         INVALID,
-        "condition is a text, not True",
+        "condition must be a string, not True",
     ),
     "merge except a text": (
         lambda t: t.merge(ROWS, ["id"]).when_matched_update_all(except_columns="n"),
         INVALID,
-        "except_columns is a sequence of names",
+        "except_columns must be a sequence of names",
     ),
     "merge except a number": (
         lambda t: t.merge(ROWS, ["id"]).when_matched_update_all(except_columns=5),
         INVALID,
-        "except_columns is a sequence of names",
+        "except_columns must be a sequence of names",
     ),
-    "properties that are a list": (lambda t: t.set_properties(["a"]), INVALID, "properties is a mapping of names"),
-    "property by number": (lambda t: t.set_properties({5: "x"}), INVALID, "the name of a property is a text, not 5"),
-    "location that is none": (lambda t: t.update_location(5), INVALID, "location is a text, not 5"),
-    "version that is a text": (lambda t: t.upgrade("3"), INVALID, "format_version is '3', expected a whole number"),
+    "properties that are a list": (lambda t: t.set_properties(["a"]), INVALID, "properties must be a mapping of names"),
+    "property by number": (
+        lambda t: t.set_properties({5: "x"}),
+        INVALID,
+        "the name of a property must be a string, not 5",
+    ),
+    "location that is none": (lambda t: t.update_location(5), INVALID, "location must be a string, not 5"),
+    "version that is a text": (lambda t: t.upgrade("3"), INVALID, "format_version is '3', expected an integer"),
     "version beyond all": (lambda t: t.upgrade(300), INVALID, None),
-    "schema by case or not": (lambda t: t.update_schema(case_sensitive=1), INVALID, "case_sensitive is True or"),
+    "schema by case or not": (lambda t: t.update_schema(case_sensitive=1), INVALID, "case_sensitive must be True or"),
     "schema that may break or not": (
         lambda t: t.update_schema(allow_incompatible_changes="no"),
         INVALID,
-        "allow_incompatible_changes is True or",
+        "allow_incompatible_changes must be True or",
     ),
     "column to no name": (
         lambda t: t.update_schema().rename_column("n", b"m"),
         INVALID,
-        "new_name is a text, not b'm'",
+        "new_name must be a string, not b'm'",
     ),
-    "column of no doc": (lambda t: t.update_schema().add_column("q", "int", doc=5), INVALID, "doc is a text, not 5"),
+    "column of no doc": (
+        lambda t: t.update_schema().add_column("q", "int", doc=5),
+        INVALID,
+        "doc must be a string, not 5",
+    ),
     "column that is required or not": (
         lambda t: t.update_schema().add_column("q", "int", required="no"),
         INVALID,
-        "required is True or",
+        "required must be True or",
     ),
-    "partition by a number": (lambda t: t.update_spec().add_field(5), INVALID, "source_column_name is a text"),
+    "partition by a number": (lambda t: t.update_spec().add_field(5), INVALID, "source_column_name must be a string"),
     "partition of no name": (
         lambda t: t.update_spec().add_field("n", "identity", 5),
         INVALID,
-        "partition_field_name is a text",
+        "partition_field_name must be a string",
     ),
-    "partition to no name": (lambda t: t.update_spec().rename_field("p", 5), INVALID, "new_name is a text"),
-    "partition without a name": (lambda t: t.update_spec().remove_field(5), INVALID, "name is a text"),
-    "spec by case or not": (lambda t: t.update_spec(case_sensitive=None), INVALID, "case_sensitive is True or"),
-    "order by a number": (lambda t: t.update_sort_order().asc(5), INVALID, "source_column_name is a text"),
-    "order of NULLs": (lambda t: t.update_sort_order().desc("n", nulls_first="no"), INVALID, "nulls_first is True or"),
-    "branch without a name": (lambda t: t.manage_snapshots().remove_branch(5), INVALID, "branch or a tag is a text"),
-    "branch to no name": (lambda t: t.manage_snapshots().rename_branch("x", 5), INVALID, "new_name is a text"),
-    "forward to nothing": (lambda t: t.manage_snapshots().fast_forward("main", None), INVALID, "to is a text"),
-    "stage of no id": (lambda t: t.manage_snapshots().publish_changes(5), INVALID, "wap_id is a text"),
+    "partition to no name": (lambda t: t.update_spec().rename_field("p", 5), INVALID, "new_name must be a string"),
+    "partition without a name": (lambda t: t.update_spec().remove_field(5), INVALID, "name must be a string"),
+    "spec by case or not": (lambda t: t.update_spec(case_sensitive=None), INVALID, "case_sensitive must be True or"),
+    "order by a number": (lambda t: t.update_sort_order().asc(5), INVALID, "source_column_name must be a string"),
+    "order of NULLs": (
+        lambda t: t.update_sort_order().desc("n", nulls_first="no"),
+        INVALID,
+        "nulls_first must be True or",
+    ),
+    "branch without a name": (
+        lambda t: t.manage_snapshots().remove_branch(5),
+        INVALID,
+        "branch or a tag must be a string",
+    ),
+    "branch to no name": (lambda t: t.manage_snapshots().rename_branch("x", 5), INVALID, "new_name must be a string"),
+    "forward to nothing": (lambda t: t.manage_snapshots().fast_forward("main", None), INVALID, "to must be a string"),
+    "stage of no id": (lambda t: t.manage_snapshots().publish_changes(5), INVALID, "wap_id must be a string"),
     "snapshot of no name": (
         lambda t: t.manage_snapshots().set_current_snapshot(ref_name=5),
         INVALID,
-        "ref_name is a text",
+        "ref_name must be a string",
     ),
     "version back": (lambda t: t.upgrade(2), INVALID, None),
     "transaction that fails": (fail_in_a_transaction, RuntimeError, "enough"),
@@ -261,19 +305,19 @@ def test_what_cannot_be_is_refused_and_changes_nothing(tmp_path: Path, case: str
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"location": 5}, "location is a text, not 5"),
+        ({"location": 5}, "location must be a string, not 5"),
         ({"schema": 5}, "a schema must be an Arrow schema"),
-        ({"partition_by": 5}, "partition_by is a sequence of names, not 5"),
-        ({"partition_by": "p"}, "partition_by is a sequence of names, not the text 'p'"),
-        ({"partition_by": ["p", None]}, "partition_by is a sequence of names, not None"),
-        ({"format_version": "2"}, "format_version is '2', expected a whole number"),
+        ({"partition_by": 5}, "partition_by must be a sequence of names, not 5"),
+        ({"partition_by": "p"}, "partition_by must be a sequence of names, not the string 'p'"),
+        ({"partition_by": ["p", None]}, "partition_by must be a sequence of names, not None"),
+        ({"format_version": "2"}, "format_version is '2', expected an integer"),
         ({"format_version": None}, "format_version is None"),
         ({"format_version": -1}, "format_version is -1, expected 1, 2 or 3"),
         ({"format_version": 300}, "format_version is 300, expected 1, 2 or 3"),
-        ({"properties": ["a"]}, "properties is a mapping of names"),
-        ({"properties": 0}, "properties is a mapping of names"),
-        ({"properties": {5: "a"}}, "the name of a property is a text, not 5"),
-        ({"storage": ["a"]}, "storage is a mapping of names"),
+        ({"properties": ["a"]}, "properties must be a mapping of names"),
+        ({"properties": 0}, "properties must be a mapping of names"),
+        ({"properties": {5: "a"}}, "the name of a property must be a string, not 5"),
+        ({"storage": ["a"]}, "storage must be a mapping of names"),
     ],
 )
 def test_a_table_is_not_made_of_wrong_arguments(tmp_path: Path, arguments: dict[str, Any], words: str) -> None:
@@ -302,7 +346,7 @@ def test_dictionaries_are_taken_whatever_their_order(tmp_path: Path, index: Any)
 
 
 def failing(count: int, *, error: BaseException) -> pa.RecordBatchReader:
-    """Give so many batches, then an error."""
+    """Return a reader of `count` batches that then raises an error."""
 
     def batches() -> Iterator[pa.RecordBatch]:
         for number in range(count):
@@ -492,7 +536,7 @@ def test_ctrl_c_in_a_write_is_heard_and_leaves_nothing(tmp_path: Path) -> None:
 
 
 def interrupting(row: Any, *, commits: bool) -> Callable[..., bool]:
-    """Give a swap that is interrupted before it takes effect."""
+    """Return a swap that is interrupted before it takes effect."""
     original = row.replace
 
     def replace(self: Any, expected: str | None, new: str) -> bool:
@@ -550,7 +594,7 @@ def test_a_null_of_a_dictionary_in_a_required_column_is_named(tmp_path: Path, ro
     table = frazil.create_table(tmp_path / "t", NESTED)
     with (
         untouched(tmp_path),
-        pytest.raises(errors.InvalidArgumentError, match=rf"`{column}` is required, and NULL in row 0"),
+        pytest.raises(errors.InvalidArgumentError, match=rf"`{column}` is required, but NULL in row 0"),
     ):
         table.append([row])
 

@@ -1,4 +1,4 @@
-"""The tables that benchmarks run on: in them is what the index says, and the same command writes the same bytes."""
+"""Tests of the benchmark tables: they match the index, and the same command writes the same bytes."""
 
 from __future__ import annotations
 
@@ -132,7 +132,8 @@ def test_another_roaring_library_reads_the_deletion_vectors(index: dict[str, Any
     assert vectors
     for vector in vectors:
         blob = puffin[vector["content_offset"] :][: vector["content_size_in_bytes"]]
-        # Length, magic, how many bitmaps, the upper half of the positions of the first; the checksum behind it.
+        # Length, magic, number of bitmaps, upper half of the positions of the first bitmap; the checksum follows the
+        # bitmaps.
         bitmap = pyroaring.BitMap.deserialize(io.BytesIO(blob[20:-4]).read())
         assert len(bitmap) == vector["record_count"]
 
@@ -152,7 +153,7 @@ def test_the_same_command_writes_the_same_bytes(tmp_path: Path) -> None:
 
 def test_a_table_that_is_there_is_left_alone_unless_its_size_is_another(tmp_path: Path) -> None:
     assert make(tmp_path, "--tables", "W,PM", "--scale", "0.001")[0].startswith("W: 0.")
-    assert make(tmp_path, "--tables", "W,PM", "--scale", "0.001") == ["W: there already", "PM: there already"]
+    assert make(tmp_path, "--tables", "W,PM", "--scale", "0.001") == ["W: already exists", "PM: already exists"]
     assert "already" not in "".join(make(tmp_path, "--tables", "PM", "--scale", "0.002"))
     index = json.loads((tmp_path / "index.json").read_text())
     assert set(index) == {"W", "PM"}
@@ -163,4 +164,4 @@ def test_a_table_that_does_not_exist_is_refused(tmp_path: Path) -> None:
     command = [sys.executable, str(MAKE), "--out", str(tmp_path), "--tables", "T9"]
     failed = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
     assert failed.returncode
-    assert "no tables T9" in failed.stderr
+    assert "unknown tables T9; known tables are" in failed.stderr

@@ -1,4 +1,4 @@
-"""BLOB columns: their values, and descriptors that lead to them."""
+"""Tests of BLOB columns: their values, and descriptors that reference them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(not TABLES, reason=f"there is no {SHARED}")
 
 
 def followed(descriptor: bytes) -> bytes:
-    """Read what a descriptor leads to."""
+    """Read the value that a descriptor references."""
     version, magic, length = struct.unpack_from("<Bqi", descriptor)
     uri = descriptor[13 : 13 + length].decode()
     offset, size = struct.unpack_from("<qq", descriptor, 13 + length)

@@ -1,4 +1,4 @@
-"""Changes between snapshots, as users ask for them."""
+"""Tests of the changes between snapshots in the public API."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def row(number: int, name: str | None) -> dict[str, Any]:
 
 @pytest.fixture(params=[(2, "copy-on-write"), (2, "merge-on-read"), (3, "merge-on-read")])
 def table(request: pytest.FixtureRequest, tmp_path: Path) -> Table:
-    """Three rows, of which one is updated and one is deleted, and a fourth."""
+    """Create a table of four rows, of which one is updated and one deleted."""
     version, mode = request.param
     properties = {f"write.{verb}.mode": mode for verb in ("delete", "update", "merge")}
     table = frazil.create_table(tmp_path / "t", SCHEMA, format_version=version, properties=properties)
@@ -67,7 +67,7 @@ def test_updates_are_paired_by_the_columns_that_identify_rows(table: Table) -> N
     first, second, *_ = ids(table)
     expected = [(2, "B", "UPDATE_AFTER", 0), (2, "b", "UPDATE_BEFORE", 0)]
     assert listed(table, first, second, identifier_columns=["id"]) == expected
-    # Both rows of the update are read, whichever of them the filter wants.
+    # Both rows of the update are read, regardless of which one the filter selects.
     assert listed(table, first, second, identifier_columns=["id"], row_filter="name = 'B'") == expected[:1]
     assert listed(table, first, second, identifier_columns=["id"], row_filter="id = 1") == []
 
@@ -89,7 +89,7 @@ def test_columns_and_rows_are_selected(table: Table) -> None:
     assert changes.schema().names == ["place", "_change_type", "_change_ordinal", "_commit_snapshot_id"]
     [change] = changes.to_arrow().to_pylist()
     assert (change["place"], change["_change_type"]) == ({"x": 3}, "DELETE")
-    # An update changes a row even if the selected columns stay as they are.
+    # A change is an update even if the selected columns are unchanged.
     updated = table.changes(first, ids(table)[1], selected_fields=["id"]).to_arrow().to_pylist()
     assert sorted(change["_change_type"] for change in updated) == ["DELETE", "INSERT"]
 
@@ -126,14 +126,14 @@ def test_identifiers_that_identify_several_rows_are_refused(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"net_changes": True, "compute_updates": True}, "exclude each other"),
-        ({"carryovers": True, "identifier_columns": ["id"]}, "exclude each other"),
+        ({"net_changes": True, "compute_updates": True}, "are mutually exclusive"),
+        ({"carryovers": True, "identifier_columns": ["id"]}, "are mutually exclusive"),
         ({"compute_updates": False, "identifier_columns": ["id"]}, "compute_updates=False"),
         ({"identifier_columns": ["nme"]}, "no column `nme`"),
         ({"identifier_columns": ["place"]}, "is nested and cannot identify rows"),
         ({"identifier_columns": ["place.x"]}, "is nested and cannot identify rows"),
         ({"net_changes": 1}, "net_changes"),
-        ({"identifier_columns": "id"}, r"write identifier_columns=\['id'\]"),
+        ({"identifier_columns": "id"}, r"pass identifier_columns=\['id'\]"),
         ({"selected_fields": ["_row_id"]}, "cannot be selected from the changes"),
         ({"row_filter": "nme = 1"}, "no column `nme`"),
         ({"from_snapshot_id_exclusive": "v1"}, "from_snapshot_id_exclusive is 'v1'"),
@@ -154,7 +154,7 @@ def test_columns_with_the_names_of_changes_are_refused(tmp_path: Path) -> None:
     schema = pa.schema([("id", pa.int64()), ("_Change_Type", pa.string())])
     table = frazil.create_table(tmp_path / "t", schema)
     table.append([{"id": 1, "_Change_Type": "x"}])
-    with pytest.raises(errors.InvalidArgumentError, match="`_Change_Type`, which is also a column of changes"):
+    with pytest.raises(errors.InvalidArgumentError, match="`_Change_Type`, which is also the name of a change column"):
         table.changes()
     assert table.changes(selected_fields=["id"]).count() == 1
 

@@ -1,4 +1,4 @@
-"""The command `frazil`: what it prints, what it changes, and how it ends."""
+"""Tests of the command `frazil`: its output, its changes, and its exit codes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Run = "Callable[..., tuple[int, str, str]]"
 
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    """Run a command in this process; return its exit code, and what it wrote to both outputs."""
+    """Run a command in this process; return its exit code and both outputs."""
 
     def command(*arguments: str) -> tuple[int, str, str]:
         code = main([str(one) for one in arguments])
@@ -176,8 +176,8 @@ def test_rows_are_appended_and_deleted(run: Run, tmp_path: Path, table: Any) -> 
     code, out, _ = run("delete", table.location, "id >= 10", "--yes")
     assert (code, out.startswith("3 rows deleted"), table.refresh().scan().count()) == (0, True, 6)
     for file, message in [
-        ("no.parquet", "no file"),
-        (__file__, "does not follow"),
+        ("no.parquet", "no.parquet does not exist"),
+        (__file__, "cannot be determined from its name"),
         (str(tmp_path / "bad.json"), "read"),
     ]:
         (tmp_path / "bad.json").write_text("{", encoding="utf-8")
@@ -224,7 +224,7 @@ def test_tables_are_found_by_name(run: Run, tmp_path: Path, monkeypatch: pytest.
     assert run("count", "ns.t", "--catalog", "my-lake")[1] == "1\n"
     assert run("scan", "my-lake.ns.t$snapshots", "-c", "operation", "-o", "csv")[1].split() == ["operation", "append"]
     code, _, err = run("count", "ns.t")
-    assert (code, "'ns.t' is neither a path that exists nor a name" in err, "my-lake" in err) == (2, True, True)
+    assert (code, "'ns.t' is neither an existing path nor a name" in err, "my-lake" in err) == (2, True, True)
 
 
 @pytest.mark.parametrize(
@@ -237,14 +237,18 @@ def test_tables_are_found_by_name(run: Run, tmp_path: Path, monkeypatch: pytest.
         (["scan", "{t}", "-c", "nothing"], 2, "nothing"),
         (["scan", "{t}", "--ref", "nope"], 3, "nope"),
         (["scan", "{t}", "--as-of", "yesterday"], 2, "yesterday"),
-        (["scan", "{t}$files", "--ref", "main"], 2, "metadata tables are read as they are now"),
+        (["scan", "{t}$files", "--ref", "main"], 2, "metadata tables can only be read in their current state"),
         (["scan", "{t}/data"], 3, "pass the folder of the table"),
         (["scan", "/no/such/table"], 3, "the folder does not exist"),
         (["scan", "ns.t", "-p", "type"], 2, "KEY=VALUE"),
         (["scan", "ns.t", "-p", "type=local"], 2, "path"),
-        (["compact", "{t}", "--target-size", "big"], 2, "--target-size is a number of bytes such as 512MB"),
-        (["compact", PAIMON, "--all"], 2, "--filter alone is for Paimon"),
-        (["expire", PAIMON, "--yes"], 4, "not do this with Paimon tables yet"),
+        (["compact", "{t}", "--target-size", "big"], 2, "--target-size must be a number of bytes such as 512MB"),
+        (["compact", PAIMON, "--all"], 2, "for Paimon tables; the only option for them is --filter"),
+        (
+            ["expire", PAIMON, "--yes"],
+            4,
+            "expire_snapshots is not supported for Paimon tables yet",
+        ),
         (["delete", "{t}", "id ="], 2, "id ="),
         (["expire", "{t}", "--retain-last", "0"], 2, "retain_last is 0"),
     ],
@@ -287,8 +291,8 @@ def test_commands_on_a_metadata_table(run: Run, tmp_path: Path, table: Any, name
     owner = {"path": table.location, "catalog": "ns.t", "view": PAIMON}[place]
     assert code == 4
     assert err == (
-        f"frazil: {given[0]!r} is a metadata table, which can only be read; "
-        f"use `frazil scan`, or name the table itself: {owner}\n"
+        f"frazil: {given[0]!r} is a metadata table, which is read-only; "
+        f"use `frazil scan`, or use the table itself: {owner}\n"
     )
 
 
@@ -302,7 +306,7 @@ def test_system_tables_of_a_catalog_have_no_table_of_their_own(run: Run, tmp_pat
     ("error", "code"),
     [
         (frazil.errors.CommitStateUnknownError("the answer was lost"), 6),
-        (frazil.errors.CommitConflictError("another writer was first"), 5),
+        (frazil.errors.CommitConflictError("another writer committed first"), 5),
         (frazil.errors.CommitValidationError("the table has changed"), 4),
         (frazil.errors.UnavailableError("the service is down"), 5),
     ],
@@ -371,7 +375,7 @@ def test_a_filter_of_delete_is_an_argument_or_an_option(run: Run, table: Any) ->
 @pytest.mark.parametrize("command", ["scan", "count", "explain", "changes", "files", "compact"])
 def test_an_empty_filter_is_refused(run: Run, table: Any, command: str) -> None:
     code, out, err = run(command, table.location, "-f", "")
-    assert (code, out, err) == (2, "", "frazil: the filter is empty; write `true` for all rows\n")
+    assert (code, out, err) == (2, "", "frazil: the filter is empty; use `true` for all rows\n")
 
 
 def test_compact_accepts_yes_and_tells_when_nothing_is_to_do(run: Run, tmp_path: Path, table: Any) -> None:

@@ -1,4 +1,4 @@
-"""A table reads its own files. Paths in metadata that lead elsewhere are refused before anything is opened."""
+"""Tests that a table reads only its own files. Paths outside of it are rejected before any file is opened."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def copy(tmp_path: Path) -> Copy:
 
 @pytest.fixture
 def outside(copy: Copy, tmp_path: Path) -> Path:
-    """A data file of the table, whole, but out of its folder."""
+    """Move an intact data file out of the folder of its table."""
     found = tmp_path / "outside.parquet"
     shutil.copyfile(copy.file(), found)
     return found
@@ -143,7 +143,7 @@ def test_a_delete_file_outside_is_refused(copy: Copy, tmp_path: Path) -> None:
 
 
 def test_a_location_in_metadata_does_not_open_the_machine(copy: Copy, outside: Path) -> None:
-    """Who opens a folder allows the folder, whatever its metadata calls its location."""
+    """Opening a folder allows access to that folder, regardless of the location in its metadata."""
     copy.edit_file(lambda file: file.update(file_path=str(outside)))
     copy.edit_metadata(lambda content: content.update(location=str(outside.parent)))
     with pytest.raises(errors.FrazilError):

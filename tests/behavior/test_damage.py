@@ -1,4 +1,4 @@
-"""Damaged copies of tables: an error that says so, or exactly the rows of the whole table; never other rows."""
+"""Tests of damaged tables: the result is an error or exactly the rows of the intact table."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def write(path: Path, at: int, content: bytes) -> None:
 
 
 def vector(copy: Copy) -> tuple[Path, int]:
-    """Give a Puffin file and where the first live deletion vector begins in it."""
+    """Return a Puffin file and the offset of its first live deletion vector."""
     found: list[tuple[Path, int]] = []
     copy.edit_manifest(
         lambda entries: found.append(
@@ -73,7 +73,7 @@ def entry_damage(**fields: Any) -> Callable[[Copy], None]:
 
 
 def without_sequence_number(copy: Copy) -> None:
-    """Only ADDED entries inherit a sequence number."""
+    """Remove a sequence number that is not inherited: only ADDED entries inherit one."""
     entry_damage(status=0, sequence_number=None, file_sequence_number=None)(copy)
 
 
@@ -103,7 +103,7 @@ def nested(content: dict[str, Any]) -> None:
 
 
 def cyclic(content: dict[str, Any]) -> None:
-    """Two snapshots that are each other's parent."""
+    """Make two snapshots each other's parent."""
     first, last = content["snapshots"][0], content["snapshots"][-1]
     first["parent-snapshot-id"], last["parent-snapshot-id"] = last["snapshot-id"], first["snapshot-id"]
 

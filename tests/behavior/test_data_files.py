@@ -1,4 +1,4 @@
-"""Data files as tables ask for them: formats, sort orders, partitions, lengths, and what manifests say of them."""
+"""Tests of data files as configured by tables: formats, sort orders, partitions, lengths, and manifest entries."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def files_of(table: Any) -> list[Any]:
 
 
 def data_for(data_format: str) -> pa.Table:
-    """Give the rows, for ORC without the moments that it refuses."""
+    """Return the rows, without the timestamps that ORC does not support."""
     if data_format != "orc":
         return data_of()
     first = ROWS[0] | {"ts": dt.datetime.fromisoformat("1969-12-31T23:59:59")}
@@ -133,7 +133,7 @@ def data_for(data_format: str) -> pa.Table:
 
 
 def entries_of(folder: Path) -> list[dict[str, Any]]:
-    """Give what manifests say of data files."""
+    """Return the manifest entries of data files."""
     fastavro = pytest.importorskip("fastavro")
     entries = []
     for path in (folder / "metadata").glob("*.avro"):
@@ -170,7 +170,7 @@ def test_pyiceberg_reads_every_type(tmp_path: Path, data_format: str) -> None:
     static = pytest.importorskip("pyiceberg.table").StaticTable
     table = frazil.create_table(tmp_path / "t", SCHEMA, properties={"write.format.default": data_format})
     table.append(data_for(data_format))
-    # Its reader of ORC takes neither times nor what is of a fixed length.
+    # PyIceberg's ORC reader supports neither times nor fixed-length values.
     left_out = {"time", "times", "u", "at", "fixed", "by_number"} if data_format == "orc" else set()
     names = tuple(name for name in SCHEMA.names if name not in left_out)
     theirs = static.from_metadata(table.metadata_location).scan(selected_fields=names).to_arrow().sort_by("id")
@@ -333,7 +333,7 @@ def test_what_cannot_be_meant_is_refused(
     tmp_path: Path, properties: dict[str, str], error: type[Exception], words: str
 ) -> None:
     frazil.create_table(tmp_path / "t", pa.schema([("id", pa.int64())]))
-    # Others may have set what is refused here.
+    # Other writers may have set properties that frazil rejects.
     edit_metadata(tmp_path / "t", lambda metadata: metadata["properties"].update(properties))
     with pytest.raises(error, match=words):
         frazil.load_table(tmp_path / "t").append([{"id": 1}])
@@ -341,7 +341,7 @@ def test_what_cannot_be_meant_is_refused(
 
 
 def edit_metadata(folder: Path, edit: Callable[[dict[str, Any]], object]) -> None:
-    """Change the first state of a table."""
+    """Change the first metadata file of a table."""
     path = folder / "metadata" / "v1.metadata.json"
     metadata = json.loads(path.read_text())
     edit(metadata)
@@ -349,7 +349,7 @@ def edit_metadata(folder: Path, edit: Callable[[dict[str, Any]], object]) -> Non
 
 
 def ordered(folder: Path, schema: pa.Schema, order: list[dict[str, Any]], **arguments: Any) -> Any:
-    """Make a table with a sort order."""
+    """Create a table with a sort order."""
     frazil.create_table(folder, schema, **arguments)
     order_1 = {"order-id": 1, "fields": order}
     edit_metadata(

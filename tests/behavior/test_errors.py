@@ -1,4 +1,4 @@
-"""What a wrong call says: a class that can be caught, and a message that helps."""
+"""Tests of the errors of invalid calls: a specific class and a helpful message."""
 
 from __future__ import annotations
 

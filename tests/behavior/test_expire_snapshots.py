@@ -1,4 +1,4 @@
-"""Expiry of snapshots: what it keeps, what it deletes, and what it refuses."""
+"""Tests of snapshot expiry: which files it keeps and deletes, and what it rejects."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def made(folder: Path, **arguments: Any) -> Any:
 
 
 def files_in(folder: Path) -> set[Path]:
-    """Return the files of a table, but metadata files and hints, which expiry leaves alone."""
+    """Return the files of a table, except metadata files and hints, which expiry does not delete."""
     found = {path for path in folder.rglob("*") if path.is_file()}
     return {path for path in found if not path.name.endswith((".metadata.json", "version-hint.text"))}
 
@@ -118,7 +118,7 @@ def test_arguments_replace_properties_and_branches_take_precedence(tmp_path: Pat
     assert plan.snapshot_ids == ()
     table.manage_snapshots().set_retention("dev", min_snapshots_to_keep=1).commit()
     assert table.expire_snapshots(FUTURE_MS).snapshot_ids == (ids[1],)
-    # The age of a branch is its own too.
+    # The maximum age is a property of each branch.
     table.manage_snapshots().set_retention("dev", max_snapshot_age_ms=10 * DAY_MS).commit()
     assert table.expire_snapshots(FUTURE_MS).snapshot_ids == ()
 
@@ -145,7 +145,7 @@ def test_only_the_snapshots_that_are_named_expire(tmp_path: Path) -> None:
     assert result.snapshot_ids == (ids[1],)
     assert snapshot_ids(table) == [ids[0], ids[2], ids[3]]
     assert ids_of(table, snapshot_id=ids[0]) == [1]
-    # The file that it replaced is one of the first snapshot still.
+    # The file that it replaced still belongs to the first snapshot.
     assert result.deleted_files["data"] == 1
 
 
@@ -163,9 +163,9 @@ def test_what_is_refused_changes_nothing(tmp_path: Path) -> None:
     ids = snapshot_ids(table)
     table.manage_snapshots().create_tag(ids[0], "v1").commit()
     before, version = files_in(tmp_path), table.metadata_location
-    with pytest.raises(InvalidArgumentError, match=f"snapshot {ids[0]} cannot expire: the tag `v1` names it"):
+    with pytest.raises(InvalidArgumentError, match=f"snapshot {ids[0]} cannot expire: the tag `v1` references it"):
         table.expire_snapshots(snapshot_ids=[ids[0]]).apply()
-    with pytest.raises(InvalidArgumentError, match="the branch `main` names it"):
+    with pytest.raises(InvalidArgumentError, match="the branch `main` references it"):
         table.expire_snapshots(FUTURE_MS, snapshot_ids=[ids[3]]).apply()
     with pytest.raises(NoSuchSnapshotError, match="no snapshot 7"):
         table.expire_snapshots(snapshot_ids=[7]).apply()
@@ -214,7 +214,9 @@ def test_files_that_cannot_be_deleted_are_named(tmp_path: Path) -> None:
     data.unlink()
     data.mkdir()
     (data / "x").touch()
-    with pytest.raises(StorageError, match=r"the snapshots are removed, but 1 of \d+ files are left") as raised:
+    with pytest.raises(
+        StorageError, match=r"the snapshots were removed, but 1 of \d+ files could not be deleted"
+    ) as raised:
         plan.apply()
     assert data.name in str(raised.value)
     assert len(snapshot_ids(table)) == 1
@@ -226,14 +228,14 @@ def test_what_others_do_between_plan_and_apply(tmp_path: Path) -> None:
     other = frazil.load_table(tmp_path / "t")
     plan = table.expire_snapshots(FUTURE_MS)
     assert plan.snapshot_ids == tuple(ids[:3])
-    # Another writer tags a snapshot of the plan, and the newest one of it has grown old: it was not planned.
+    # Another writer tags a snapshot of the plan. The latest snapshot has become old by then, but was not planned.
     other.manage_snapshots().create_tag(ids[1], "saved").commit()
     other.overwrite(rows(8))
     result = plan.apply()
     assert result.snapshot_ids == (ids[0], ids[2])
     assert snapshot_ids(table)[:2] == [ids[1], ids[3]]
     assert (ids_of(table, ref="saved"), ids_of(table, snapshot_id=ids[3]), ids_of(table)) == ([2], [3, 4], [8])
-    # Two plans of the same snapshots: the second finds nothing left to do.
+    # Two plans of the same snapshots: the second has nothing left to do.
     first, second = table.expire_snapshots(FUTURE_MS), other.expire_snapshots(FUTURE_MS)
     assert first.snapshot_ids == second.snapshot_ids == (ids[3],)
     first.apply()
@@ -309,7 +311,7 @@ def _planned(plan: Any) -> set[Path]:
 
 
 def _change(chance: random.Random, table: Any) -> None:
-    """Make one random change of a table: rows, branches, tags or properties."""
+    """Apply a random change to a table: rows, branches, tags or properties."""
     branch = chance.choice([name for name, ref in table.refs().items() if ref.type == "branch"] or ["main"])
     ids = snapshot_ids(table)
     age_ms = chance.choice([None, 1, DAY_MS])

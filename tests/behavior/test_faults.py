@@ -1,6 +1,8 @@
-"""Every request of every operation fails once, before and after its effect; nothing is lost, doubled or half done.
+"""Tests in which every request of every operation fails once, before and after its effect.
 
-`make faults` looks at all requests (`FRAZIL_FAULTS=all`), `make test` at some.
+No data is lost, duplicated or left incomplete.
+
+`make faults` tests all requests (`FRAZIL_FAULTS=all`), `make test` a sample.
 """
 
 from __future__ import annotations
@@ -25,12 +27,12 @@ if TYPE_CHECKING:
 ALL = os.environ.get("FRAZIL_FAULTS") == "all"
 EVERY = [*OPERATIONS, *paimon_faults.OPERATIONS]
 counted: dict[str, list[int]] = {"iceberg": [], "paimon": []}
-"""The points of each operation, by format."""
+"""The number of fault points of each operation, by format."""
 
 
 @pytest.fixture(autouse=True)
 def _one_worker() -> Iterator[None]:
-    """Keep requests in one order."""
+    """Use one worker, so that requests are in a fixed order."""
     before = frazil.config.max_workers
     frazil.config.max_workers = 1
     yield
@@ -38,7 +40,7 @@ def _one_worker() -> Iterator[None]:
 
 
 def chosen(sweep: Sweep) -> list[tuple[str, int]]:
-    """Give all points, or for every fourth kind of fault one."""
+    """Return all fault points, or one for every fourth type of fault."""
     name = sweep.operation.name
     if ALL:
         return [(fault, at) for fault in FAULTS for at in sweep.points(fault)]

@@ -1,4 +1,4 @@
-"""Format tables and object tables: files in folders, without metadata."""
+"""Tests of format tables and object tables: files in folders without metadata."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_csv_by_its_options(tmp_path: Path) -> None:
 def test_malformed_fields_of_csv(tmp_path: Path, text: str, mode: str, expected: list[int | None] | None) -> None:
     write(tmp_path, "a.csv", text)
     if expected is None:
-        with pytest.raises(errors.CorruptDataFileError, match="'x', which is no INT") as caught:
+        with pytest.raises(errors.CorruptDataFileError, match="'x', which is not a valid INT") as caught:
             rows(tmp_path, options={"csv.mode": mode})
         assert caught.value.context["column"] == "id"
         assert caught.value.context["file"].endswith("a.csv")
@@ -220,7 +220,9 @@ def test_what_is_no_format_table(tmp_path: Path) -> None:
         rows(tmp_path / "missing")
     with pytest.raises(errors.NoSuchTableError):
         rows(tmp_path / "a.avro")
-    with pytest.raises(errors.InvalidArgumentError, match="no partition key"):
+    with pytest.raises(
+        errors.InvalidArgumentError, match="a format table needs at least one column that is not a partition key"
+    ):
         rows(tmp_path, [("a", "INT")], partition_keys=["a"])
 
 

@@ -1,4 +1,4 @@
-"""A disk that is full or mounted read-only: creating a table fails for certain, and nothing is left."""
+"""Tests of a disk that is full or read-only: creating a table fails definitely and leaves no files."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def mount(place: Path, *options: str) -> bool:
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of its own, with 512 KiB of space."""
+    """Mount a separate file system with 512 KiB of space."""
     place = tmp_path / "disk"
     place.mkdir()
     if sys.platform != "linux" or os.geteuid() != 0 or not mount(place, "-t", "tmpfs", "-o", "size=512k", "tmpfs"):
@@ -41,7 +41,7 @@ def disk(tmp_path: Path) -> Iterator[Path]:
 
 
 def fill(place: Path) -> None:
-    """Leave no space, and no other file."""
+    """Fill the file system without creating further files."""
     with (place / "filler").open("wb", buffering=0) as file:
         try:
             while file.write(b"x" * 4096):
@@ -51,7 +51,7 @@ def fill(place: Path) -> None:
 
 
 def creator(kind: str, place: Path) -> Callable[[], Any]:
-    """Create a table, in a catalog that must first be made."""
+    """Return a function that creates a table, in a catalog that is created first."""
     properties: dict[str, dict[str, str]] = {
         "local": {"path": f"{place}/lake"},
         "sql": {"uri": f"sqlite:///{place}/catalog.db", "warehouse": f"{place}/wh"},
@@ -78,7 +78,7 @@ def test_a_full_disk_takes_no_table_and_keeps_nothing(disk: Path, kind: str) -> 
     fill(disk)
     with pytest.raises((errors.StorageError, errors.CatalogError), match=r"full|space"):
         creator(kind, disk)()
-    # Folders take no space of this file system: a hadoop catalog could make that of its namespace.
+    # Folders take no space in this file system, so a hadoop catalog could create the folder of its namespace.
     assert left(disk) == (["ns"] if kind == "hadoop" else [])
     (disk / "filler").unlink()
     creator(kind, disk)().append([{"id": 1}])

@@ -1,4 +1,4 @@
-"""Handles of different age: a change is decided on the newest state, whatever state its handle was loaded at."""
+"""Tests of stale handles: a change is evaluated on the latest state, regardless of when its handle was loaded."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ def found(table: Table) -> list[tuple[int, str]]:
 
 
 CHANGES: dict[str, tuple[Any, Any, tuple[int, int, int], list[tuple[int, str]]]] = {
-    # What another handle does, what the old handle does, rows (deleted, updated, inserted), and what is left.
+    # The change by another handle, the change by the stale handle, the counts (deleted, updated, inserted), and the
+    # rows left.
     "delete what was appended": (
         lambda t: t.append(rows((3, "z"))),
         lambda t: t.delete("id = 3"),
@@ -174,7 +175,7 @@ def test_a_handle_that_was_opened_by_its_metadata_file_changes_the_newest_state(
 @pytest.mark.parametrize("what", ["delete", "overwrite", "dynamic_partition_overwrite"])
 @pytest.mark.parametrize(("version", "mode"), STATES)
 def test_replaced_rows_are_counted_when_they_are_committed(tmp_path: Path, version: int, mode: str, what: str) -> None:
-    """Rows that were deleted before do not count again, and those count that came while the transaction was open."""
+    """Rows that were deleted before are not counted again; rows added while the transaction was open are counted."""
     table = made(tmp_path, version, mode)
     table.append(rows((3, "a"), (4, "b"), (5, "c")))
     table.delete("id = 4")
@@ -219,7 +220,9 @@ def test_a_write_to_the_table_of_a_catalog_by_its_folder_is_refused_before_it_be
         taken.append(1)
         yield from rows((2, "x")).to_batches()
 
-    with pytest.raises(frazil.errors.UnsupportedError, match="a catalog keeps this table") as refused:
+    with pytest.raises(
+        frazil.errors.UnsupportedError, match="the table belongs to a catalog and cannot be changed through its folder"
+    ) as refused:
         WRITES[write](by_folder, data())
     assert "load_catalog" in str(refused.value.hint)
     assert not taken
@@ -233,7 +236,10 @@ def test_a_transaction_of_a_filter_conflicts_with_rows_that_came_meanwhile(tmp_p
         changes.delete("id = 1")
         frazil.load_table(table.location).append(rows((1, "again")))
 
-    with pytest.raises(frazil.errors.CommitConflictError, match="meanwhile"), table.transaction() as changes:
+    with (
+        pytest.raises(frazil.errors.CommitConflictError, match="a concurrent commit added rows that may match"),
+        table.transaction() as changes,
+    ):
         delete(changes)
     assert found(table) == [(1, "again"), (1, "old"), (2, "x")]
 

@@ -1,4 +1,4 @@
-"""Every operation takes the same rows, whatever library they come from, and names the column of broken ones."""
+"""Tests that every operation accepts the same rows from any library, and that errors name the column."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def test_parts_of_an_iterator_may_have_different_types_in_every_operation(tmp_pa
         operation(table, iter(parts))
         found = table.scan().to_arrow().sort_by("id").to_pylist()
         assert found == [{"id": i, "c": None if i == 3 else NAIVE} for i in range(1, 5)]
-    with pytest.raises(InvalidArgumentError, match="not every batch of the source has the column `c`"):
+    with pytest.raises(InvalidArgumentError, match="not every batch of the source has a column `c`"):
         table.upsert(iter([[{"id": 1}], [{"id": 2, "c": None}]]), ["id"])
 
 
@@ -180,7 +180,7 @@ def test_an_upsert_names_the_row_whose_value_does_not_fit(tmp_path: Path) -> Non
         table.upsert(late, ["id"])
     with pytest.raises(InvalidArgumentError, match="`n` has the type string"):
         table.upsert(pa.table({"id": [1], "n": ["1"]}), ["id"])
-    # A merge may read a column that the table would not take.
+    # A merge may read a source column that the table would not accept.
     rows = pa.table({"id": [1], "n": ["12"]})
     table.merge(rows, ["id"]).when_matched_update({"n": "cast(source.n as int)"}).execute()
     assert table.scan().to_arrow()["n"].to_pylist() == [12]

@@ -1,4 +1,4 @@
-"""Ctrl-C is heard within a second, whatever is going on."""
+"""Tests that Ctrl-C interrupts every operation within a second."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Updates of long files: rows are found by the columns of the filter, then read where there are any."""
+"""Tests of updates of long files: only the filter columns are read first, and further columns if rows match."""
 
 from __future__ import annotations
 
@@ -55,7 +55,11 @@ def test_exactly_the_matching_rows_are_updated(tmp_path: Path, version: int, dat
 
 @pytest.mark.parametrize(
     ("where", "looked", "read"),
-    [("none", ROWS, 0), ("scattered", 2 * BATCH_ROWS, ROWS), ("one group", ROWS, BATCH_ROWS + GROUP)],
+    [
+        ("none", ROWS, 0),
+        ("scattered", 2 * BATCH_ROWS, ROWS),
+        ("one group", ROWS, BATCH_ROWS + GROUP),
+    ],
 )
 def test_rows_are_looked_for_only_where_a_look_may_spare_a_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str, looked: int, read: int

@@ -1,4 +1,4 @@
-"""Errors that name the argument, the endpoint, the types and what to write instead."""
+"""Tests of error messages that name the argument, the endpoint, the types and the fix."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_an_unreachable_store_is_named_without_credentials() -> None:
         "s3.secret-access-key": "CANARYSECRET",
         "aws_allow_http": "true",
     }
-    with pytest.raises(errors.FrazilError, match=f"no connection to http://127.0.0.1:{port}") as caught:
+    with pytest.raises(errors.FrazilError, match=f"cannot connect to http://127.0.0.1:{port}") as caught:
         frazil.load_table("s3://bucket/t", format="iceberg", storage=storage)
     assert "CANARY" not in str(caught.value)
 
@@ -125,8 +125,8 @@ def test_rows_of_another_kind_say_what_to_write(table: Any, rows: Callable[[], A
 @pytest.mark.parametrize(
     ("data", "expected"),
     [
-        (pa.table({"id": ["a"]}), "the column `id` has the type string, which does not widen to long"),
-        (pa.table({"name": [[1]]}), "the column `name` has the type list<long>, which does not widen to string"),
+        (pa.table({"id": ["a"]}), "the column `id` has the type string, which cannot be widened to long"),
+        (pa.table({"name": [[1]]}), "the column `name` has the type list<long>, which cannot be widened to string"),
         (pa.table({"id": pa.array([1], pa.uint64())}), "the column `id` has the type uint64"),
         ([{"id": "a"}], "the value of `id` in row 0 does not fit long: 'a'"),
     ],

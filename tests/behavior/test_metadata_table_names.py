@@ -1,4 +1,4 @@
-"""Metadata tables and system tables open by names such as `t$files`."""
+"""Tests that metadata tables and system tables can be opened by names such as `t$files`."""
 
 from __future__ import annotations
 

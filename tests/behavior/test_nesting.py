@@ -1,4 +1,4 @@
-"""How deep types may be nested: what is written can be read, and what could not be read is not written."""
+"""How deep types may be nested: what is written can be read, and what cannot be read cannot be written."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from frazil.errors import FrazilError, UnsupportedError
 if TYPE_CHECKING:
     from pathlib import Path
 
-# The kinds from the column inwards: list, struct, map.
+# The types from the column inwards: list, struct, map.
 DEEPEST = {
     "parquet": ["l" * 49, "s" * 62, "m" * 31, "l" * 48 + "ss", "s" * 10 + "l" * 44],
     "orc": ["l" * 62, "s" * 62, "m" * 31, "l" * 60 + "ss", "m" * 30 + "ss"],

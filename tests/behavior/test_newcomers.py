@@ -1,4 +1,4 @@
-"""What new users get wrong: each mistake raises an error of frazil that names the place and the choices."""
+"""Tests of beginners' mistakes: each raises a frazil error with the location and the valid choices."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_every_change_of_an_iceberg_table_is_known_of_paimon_tables(table: Any) 
 def test_paimon_tables_name_changes_that_are_not_made_yet(name: str) -> None:
     change = getattr(frazil.load_table(PAIMON), name)
     arguments = () if name in ("transaction", "manage_snapshots") else ([{"k": 1}],)
-    with pytest.raises(errors.UnsupportedError, match=f"{name}: frazil does not do this with Paimon tables yet"):
+    with pytest.raises(errors.UnsupportedError, match=f"{name} is not supported for Paimon tables yet"):
         change(*arguments)
 
 
@@ -163,12 +163,12 @@ def file(folder: Path) -> Path:
     [
         (delta, "Delta Lake"),
         (hudi, "Hudi"),
-        (file, "this is a file"),
+        (file, "the location is a file"),
         (lambda folder: folder / "nothing", "nothing.*does not exist"),
-        (lambda folder: folder, "tables are in its folders, such as 't'"),
+        (lambda folder: folder, "its subfolders contain tables, such as 't'"),
         (lambda folder: folder / "t" / "metadata", "pass the folder of the table, perhaps '.*/t'"),
         (lambda folder: folder / "t" / "data", "pass the folder of the table, perhaps '.*/t'"),
-        (lambda _: GOLDEN / "paimon" / "g.db", "tables are in its folders"),
+        (lambda _: GOLDEN / "paimon" / "g.db", "its subfolders contain tables"),
         (lambda _: PAIMON / "schema", "pass the folder of the table"),
     ],
 )
@@ -214,7 +214,7 @@ def test_an_unknown_catalog_lists_those_that_are_configured(tmp_path: Path, monk
     with pytest.raises(errors.InvalidArgumentError, match=r"'prdo'.*'dev', 'prod', 'test-lake'"):
         frazil.load_catalog("prdo")
     (tmp_path / ".frazil.yaml").write_text("catalog: {prod: {warehouse: /x}")
-    with pytest.raises(errors.InvalidArgumentError, match=f"{tmp_path}/.frazil.yaml is not YAML.*line 1"):
+    with pytest.raises(errors.InvalidArgumentError, match=f"{tmp_path}/.frazil.yaml is not valid YAML.*line 1"):
         frazil.load_catalog("prod")
 
 
@@ -238,12 +238,15 @@ def test_a_moment_is_text_of_iso_8601(table: Any, moment: str) -> None:
     ("call", "expected"),
     [
         (lambda t: frazil.load_table(t.location, format="delta"), "iceberg, paimon"),
-        (lambda t: frazil.load_table(t.location, storage={"write.format.default": "orc"}), "property of a table"),
+        (
+            lambda t: frazil.load_table(t.location, storage={"write.format.default": "orc"}),
+            "` is a table property, not a storage option",
+        ),
         (lambda t: frazil.load_table(t.location, relocate="/x"), "mapping"),
         (lambda t: t.scan(case_sensitive="no"), "True or False"),
         (lambda t: t.scan().to_duckdb(5), "table_name"),
         (lambda t: t.scan().to_duckdb("t", "x"), "DuckDB connection, not str"),
-        (lambda t: t.scan(snapshot_id="5"), "whole number"),
+        (lambda t: t.scan(snapshot_id="5"), "an integer"),
         (lambda t: t.scan(ref="nope"), "`main`"),
         (lambda t: t.set_properties({"write.format.default": "csv"}), "parquet, orc, avro"),
         (lambda _: frazil.load_catalog("c", type="sqlite"), "hadoop, local, memory, paimon, rest, sql"),
@@ -257,7 +260,7 @@ def test_a_wrong_value_names_the_choices(table: Any, call: Callable[[Any], Any],
 @pytest.mark.parametrize("name", ["file", "new.metadata.json"])
 def test_the_location_of_a_new_table_is_a_folder(tmp_path: Path, name: str) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(errors.InvalidArgumentError, match="is a folder, not a file"):
+    with pytest.raises(errors.InvalidArgumentError, match="must be a folder, not a file"):
         frazil.create_table(tmp_path / name, SCHEMA)
 
 
@@ -278,7 +281,7 @@ def test_a_table_or_namespace_that_is_missing_lists_the_others(tmp_path: Path, k
     catalog.create_namespace_if_not_exists("ns")
     catalog.create_table("ns.orders", SCHEMA)
     for call in (catalog.load_table, catalog.drop_table, lambda name: catalog.rename_table(name, "ns.other")):
-        with pytest.raises(errors.NoSuchTableError, match=r"no table 'ns\.order'; there are 'ns\.orders'"):
+        with pytest.raises(errors.NoSuchTableError, match=r"has no table 'ns\.order'; existing names: 'ns\.orders'"):
             call("ns.order")
-    with pytest.raises(errors.NoSuchNamespaceError, match=r"no namespace 'nss'; there are 'ns'"):
+    with pytest.raises(errors.NoSuchNamespaceError, match=r"has no namespace 'nss'; existing names: 'ns'"):
         catalog.list_tables("nss")

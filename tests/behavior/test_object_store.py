@@ -1,4 +1,4 @@
-"""Tables and warehouses in an object store, read through `s3://` of a server on this machine."""
+"""Tests of tables and warehouses in an object store, read by `s3://` from a server on this machine."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ READS = json.loads((GOLDEN / "paimon_catalogs" / "catalog_jdbc.json").read_text(
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectStore]:
-    """Buckets `iceberg` (with a warehouse `wh`), `paimon` (which is a warehouse) and `plain`."""
+    """Start a store with the buckets `iceberg` (with a warehouse `wh`), `paimon` (which is a warehouse) and `plain`."""
     root = tmp_path_factory.mktemp("buckets")
     for name, golden in (
         ("wh/sales/orders", "del_pos_file_parquet_part"),
@@ -81,7 +81,7 @@ def test_an_iceberg_table_is_the_same_as_on_this_machine(
 ) -> None:
     table = frazil.load_table(f"{scheme}://iceberg/{place}", storage=store.properties)
     local = frazil.load_table(str(ICEBERG / golden))
-    # As text, for NaN is not equal to itself.
+    # Compared as text, because NaN is not equal to itself.
     assert str(table.scan().to_arrow().to_pylist()) == str(local.scan().to_arrow().to_pylist())
     assert table.scan().count() == local.scan().count()
     tasks = pickle.loads(pickle.dumps(list(table.scan().plan_files())))  # noqa: S301 - made here
@@ -89,7 +89,7 @@ def test_an_iceberg_table_is_the_same_as_on_this_machine(
 
 
 def test_a_plan_asks_for_each_manifest_once(store: ObjectStore) -> None:
-    """Which columns the keys of equality deletes are made of is known only from manifests that are decoded."""
+    """The key columns of equality deletes are known only from decoded manifests."""
     table = frazil.load_table("s3://iceberg/keys", storage=store.properties)
     store.requests.clear()
     tasks = list(table.scan().plan_files())
@@ -150,7 +150,7 @@ def test_format_tables_are_read(store: ObjectStore) -> None:
     parquet = frazil.paimon.format_table("s3://plain/parquet/", schema=[("x", "BIGINT")], storage=store.properties)
     assert parquet.scan("x > 1").count() == 3
     nothing = frazil.paimon.format_table("s3://plain/none", schema=schema, **options)
-    with pytest.raises(errors.NoSuchTableError, match="no folder"):
+    with pytest.raises(errors.NoSuchTableError, match="is not a folder"):
         nothing.scan().to_arrow()
 
 

@@ -1,4 +1,4 @@
-"""Concurrent writers of a table in an object store."""
+"""Tests of concurrent writers of a table in an object store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that other writers make, and that a strict reading of the formats would reject."""
+"""Tests of files by other writers that a strict reader of the formats would reject."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 UNKNOWN = bytes([0x1C, 0xBC, 0x00, 0x00])
-"""The logical type of a column that is NULL throughout (field 10: a union whose field 11 is an empty struct)."""
+"""The logical type of a column that contains only NULL (field 10: a union whose field 11 is an empty struct)."""
 
 
 def one(folder: Path, pattern: str) -> Path:
@@ -31,7 +31,7 @@ def one(folder: Path, pattern: str) -> Path:
 
 
 def rewritten(path: Path, change: Callable[[dict[str, Any]], None], schema: Any = None) -> None:
-    """Write an Avro file again with changed records; `schema` replaces how its bytes are read."""
+    """Rewrite an Avro file with changed records; `schema` overrides how its bytes are read."""
     content = path.read_bytes()
     as_stated = fastavro.reader(io.BytesIO(content))
     written, metadata = as_stated.writer_schema, as_stated.metadata
@@ -44,7 +44,7 @@ def rewritten(path: Path, change: Callable[[dict[str, Any]], None], schema: Any 
 
 
 def unchanged(_: dict[str, Any]) -> None:
-    """Leave a record as it is."""
+    """Return a record unchanged."""
 
 
 @pytest.mark.parametrize("stated", [1, 2, 3])
@@ -62,7 +62,7 @@ def test_a_delete_file_with_more_rows_than_its_manifest_states_is_read_whole(tmp
         rewritten(path, state)
     table = frazil.load_table(tmp_path / "t")
     if stated > 2:
-        with pytest.raises(CorruptDeletesError, match="has 2 rows, its manifest says 3"):
+        with pytest.raises(CorruptDeletesError, match="has 2 rows, but its manifest records 3"):
             table.scan().to_arrow()
         return
     assert table.scan().to_arrow()["id"].to_pylist() == [0, 2, 4]
@@ -99,7 +99,7 @@ def test_partitions_by_fixed_are_written_as_java_reads_them_and_read_in_both_for
     ]
     assert sorted(written, key=str) == sorted(values, key=str)
     rewritten(manifest, unchanged, sized)
-    # Now as the Avro specification has it.
+    # The same value in the encoding of the Avro specification.
     plain = [record["data_file"]["partition"]["f"] for record in fastavro.reader(io.BytesIO(manifest.read_bytes()))]
     assert sorted(plain, key=str) == sorted(values, key=str)
     check()
@@ -128,7 +128,7 @@ def test_a_parquet_file_whose_groups_have_logical_types_is_read(tmp_path: Path) 
     path = one(tmp_path / "t" / "data", "*.parquet")
     content = path.read_bytes()
     start = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
-    # The root is 0, then come id, s, s.x, s.inner.
+    # The root is 0, followed by id, s, s.x, s.inner.
     path.write_bytes(content[:start] + parquet_footer._annotated(content[start:], dict.fromkeys([2, 4], UNKNOWN)))
     with pytest.raises(OSError, match="applied to group node"):
         pq.ParquetFile(path)

@@ -1,4 +1,4 @@
-"""A table that is overwritten by a scan of itself loses no rows that others append meanwhile."""
+"""Tests that overwriting a table by a scan of itself keeps rows that are appended concurrently."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_rows_that_others_added_since_the_scan_are_a_conflict(table: Table, tmp_
         WAYS[way](table, rows)
     assert ids(table) == [1, 2, 3]
     assert {path for path in (tmp_path / "t").rglob("*") if path.is_file()} == before
-    # What was scanned now is the newest state.
+    # The rows were scanned from the latest state.
     WAYS[way](table, table.refresh().scan("part = 'a'"))
     assert ids(table) == ([1, 3] if way == "all" else [1, 2, 3])
 
@@ -172,7 +172,7 @@ def test_a_branch_is_validated_against_the_branch(
     write = table.dynamic_partition_overwrite if way == "partitions" else table.overwrite
     with pytest.raises(CommitConflictError):
         write(rows, branch="b", **arguments)
-    # Other branches replace what they have.
+    # Other branches replace their own rows.
     write(rows)
     assert 1 in ids(table)
 
@@ -237,7 +237,7 @@ def test_a_paimon_table_that_is_overwritten_by_a_scan_of_itself(
     assert {path for path in (tmp_path / "p").rglob("*") if path.is_file()} == before
     other.compact()
     ways[way](table, table.scan("part = 'a'"))
-    # An earlier state that was chosen replaces the newest.
+    # An explicitly selected earlier state replaces the latest one.
     other.append([{"id": 7, "part": "a"}])
     table.overwrite(table.scan(snapshot_id=1))
     assert sorted(table.scan().to_arrow()["id"].to_pylist()) == [1, 2]

@@ -1,4 +1,4 @@
-"""Files of Paimon tables are compacted: fewer files, the same rows, and readers and writers go on."""
+"""Tests of compacting Paimon tables: fewer files with the same rows, and concurrent readers and writers."""
 
 from __future__ import annotations
 
@@ -253,7 +253,7 @@ def test_records_that_have_expired_are_dropped_by_compaction(tmp_path: Path) -> 
     now = int(time.time())
     table = create(tmp_path, keys=("id",), bucket=1, **options)
     table.append([{"id": 1, "part": "x", "n": now - 100_000}, {"id": 2, "part": "x", "n": now}, {"id": 3, "part": "x"}])
-    # The newer record has expired, so that the older one is there again.
+    # The newer record has expired, so the older one is visible again.
     table.append([{"id": 2, "part": "x", "n": 5}])
     assert table.scan().to_arrow()["n"].to_pylist() == [now - 100_000, 5, None]
     table.compact()
@@ -358,7 +358,7 @@ def test_wrong_partitions_and_views_are_named(tmp_path: Path) -> None:
     table = create(tmp_path, partitioned=True)
     table.append([{"id": 1, "part": "x"}])
     before = files(tmp_path)
-    with pytest.raises(errors.InvalidArgumentError, match="no partition has these values"):
+    with pytest.raises(errors.InvalidArgumentError, match="no partition matches these values"):
         table.compact(partitions=[{"part": "z"}])
     with pytest.raises(errors.InvalidArgumentError, match="`n` is not a partition key"):
         table.compact(partitions=[{"n": 1}])

@@ -1,4 +1,4 @@
-"""Damaged copies of Paimon tables: an error that says so, or exactly the rows of the whole table; never other rows."""
+"""Tests of damaged Paimon tables: the result is an error or exactly the rows of the intact table."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ Record = dict[str, Any]
 
 
 class Copy:
-    """A golden table in another folder, whose snapshot, manifests and files a test may change."""
+    """A copy of a golden table whose snapshot, manifests and files a test may change."""
 
     def __init__(self, name: str, folder: Path) -> None:
         found = [GOLDEN / "paimon" / name, *(SHARED / "golden" / "paimon").glob(f"*.db/{name}")]
@@ -78,7 +78,7 @@ class Copy:
         return self.root / "manifest" / name
 
     def live(self) -> tuple[Path, Record]:
-        """Give a live file's entry with the manifest that adds it; the greatest level comes first."""
+        """Return the entry of a live file and the manifest that adds it, with the highest level first."""
         added: dict[tuple[Any, ...], tuple[Path, Record]] = {}
         for path in (self.manifest(record["_FILE_NAME"]) for one in self.lists() for record in read_avro(one)[1]):
             for entry in read_avro(path)[1]:
@@ -95,7 +95,7 @@ class Copy:
         return max(added.values(), key=lambda found: found[1]["_FILE"]["_LEVEL"])
 
     def edit_list(self, edit: Callable[[Record], object]) -> None:
-        """Edit the record of the manifest with the live file."""
+        """Edit the manifest list entry of the manifest with the live file."""
         manifest = self.live()[0].name
         for path in self.lists():
             edit_avro(path, lambda records: [edit(r) for r in records if r["_FILE_NAME"] == manifest])
@@ -114,7 +114,7 @@ class Copy:
         edit_avro(self.index_manifest(), lambda entries: [edit(entry) for entry in entries])
 
     def file(self) -> Path:
-        """Give where the live data file lies."""
+        """Return the location of the live data file."""
         name = self.live()[1]["_FILE"]["_FILE_NAME"]
         return next(self.root.rglob(name))
 
@@ -122,13 +122,13 @@ class Copy:
         return self.manifest(self.snapshot()["indexManifest"])
 
     def vectors(self) -> list[Path]:
-        """Give the index files that have deletion vectors."""
+        """Return the index files that have deletion vectors."""
         entries = read_avro(self.index_manifest())[1]
         return [self.root / "index" / entry["_FILE_NAME"] for entry in entries if entry["_DELETIONS_VECTORS_RANGES"]]
 
 
 def read_avro(path: Path) -> tuple[Record, list[Record]]:
-    """Give the header and the records of a container, whatever its codec."""
+    """Return the header and the records of an Avro container with any codec."""
     source = io.BytesIO(path.read_bytes())
     header: Any = fastavro.schemaless_reader(source, HEADER, None)
     schema = fastavro.parse_schema(json.loads(header["meta"]["avro.schema"]))
@@ -168,7 +168,7 @@ def file(**fields: Any) -> Callable[[Copy], None]:
 
 
 def named(prefix: str) -> Callable[[Copy], None]:
-    """Name the live data file by a path that leads to it all the same."""
+    """Replace the name of the live data file by a path that refers to the same file."""
     return lambda copy: copy.edit_entry(
         lambda entry: entry["_FILE"].update(_FILE_NAME=prefix + entry["_FILE"]["_FILE_NAME"])
     )
@@ -248,7 +248,7 @@ def allowed() -> Iterator[list[str]]:
 
 @pytest.fixture
 def elsewhere(tmp_path: Path) -> Callable[[Copy], Path]:
-    """Moves the live data file out of the table, to where its external path says it is."""
+    """Move the live data file out of the table, to the location of its external path."""
 
     def move(copy: Copy) -> Path:
         path = copy.file()
@@ -299,7 +299,7 @@ FAR = [datetime.datetime(year, 1, 1) for year in (2020, 9999, 1, 1600)]  # noqa:
 
 
 def int96(folder: Path, columns: dict[str, pa.Array], **options: Any) -> list[pa.RecordBatch]:
-    """Write columns with INT96 and read them as nanoseconds."""
+    """Write columns as INT96 and read them as nanoseconds."""
     path = str(folder / "int96.parquet")
     pq.write_table(pa.table(columns), path, use_deprecated_int96_timestamps=True, **options)
     files = _native.Files(str(folder), [], [], {})
@@ -319,7 +319,7 @@ def test_far_int96_timestamps_do_not_wrap_around(tmp_path: Path, rows: int) -> N
 
 
 def test_times_before_1970_of_the_java_writer_are_read(tmp_path: Path) -> None:
-    """It stores a day and a negative time of day, which pyarrow reads as microseconds of 2554."""
+    """Java stores a day and a negative time of day, which pyarrow reads as microseconds of the year 2554."""
     found = Copy("bucket_default_all_types", tmp_path).open().scan(selected_fields=["f_ts9"]).to_arrow().column("f_ts9")
     assert -999_999_999 in found.cast(pa.int64()).to_pylist()
 

@@ -1,4 +1,4 @@
-"""Data files of Paimon tables are written below external paths, and rows are found there."""
+"""Tests of Paimon data files below external paths: they are written there, and their rows are found."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def data_files(table: Table) -> list[str]:
 
 
 def check(folder: Path, table: Table, expected: list[dict[str, Any]]) -> None:
-    """The table has these rows, in files outside of it, and none in its folder."""
+    """Check that the table has these rows in files outside of it, and no files in its folder."""
     assert rows(table) == expected
     live = data_files(table)
     assert live
@@ -71,7 +71,7 @@ def test_files_are_in_the_folders_of_partitions_and_buckets(tmp_path: Path) -> N
     names = sorted(re.sub(r"data-.{36}-\d+", "F", path) for path in outside(tmp_path))
     folders = [f"{root}/part={part}/bucket-0" for root in "ab" for part in "xy"]
     assert {name.rpartition("/")[0] for name in names} <= set(folders)
-    # Each write had two files, one for each path.
+    # Each write created two files, one for each path.
     assert sorted(name.rpartition("/")[2] for name in names) == ["F.parquet"] * 4 + ["F.parquet.index"] * 4
     assert [name[0] for name in names] == ["a"] * 4 + ["b"] * 4
     assert table.scan("name = 'n5'").to_arrow()["id"].to_pylist() == [5]
@@ -153,7 +153,7 @@ def test_a_failed_write_leaves_nothing_outside(tmp_path: Path, keys: tuple[str, 
 
     with pytest.raises(errors.InvalidArgumentError, match="NULL in row 8"):
         table.append(batches())
-    # Rows without a key are written as they come: there were files to delete.
+    # Rows without a key are written immediately, so there were files to delete.
     assert keys or any(seen)
     assert outside(tmp_path) == set()
     table.append(some(0))
@@ -244,8 +244,8 @@ def test_without_a_strategy_files_are_in_the_table(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "named"),
     [
-        ({PATHS: "/data/a"}, f"`{PATHS}` has the path `/data/a`, which does not begin with a scheme"),
-        ({PATHS: "file:a"}, f"`{PATHS}` has the path `file:a`, which is not an absolute path"),
+        ({PATHS: "/data/a"}, f"`{PATHS}` contains the path `/data/a`, which does not begin with a scheme"),
+        ({PATHS: "file:a"}, f"`{PATHS}` contains the path `file:a`, which is not an absolute path"),
         ({STRATEGY: "any"}, f"`{STRATEGY}` has the value `any`"),
         ({STRATEGY: "specific-fs"}, f"`{PATHS}.specific-fs` is not set"),
         ({STRATEGY: "specific-fs", f"{PATHS}.specific-fs": "oss"}, f"`{PATHS}.specific-fs` has the value `oss`"),
@@ -260,7 +260,7 @@ def test_options_that_cannot_be_followed_are_refused(tmp_path: Path, options: di
 
 def test_a_scheme_that_is_not_known_is_refused(tmp_path: Path) -> None:
     table = create(tmp_path, **{PATHS: "oss://bucket/x"})
-    with pytest.raises(errors.PathNotAllowedError, match=f"(?s)scheme 'oss' is not known.*{PATHS}"):
+    with pytest.raises(errors.PathNotAllowedError, match=f"(?s)scheme 'oss' is not supported.*{PATHS}"):
         table.append(some(0))
     assert table.current_snapshot() is None
 

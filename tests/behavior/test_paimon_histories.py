@@ -1,6 +1,6 @@
-"""Random histories of Paimon tables, written by handles of different age, against a plain model.
+"""Tests of random histories of Paimon tables, written by handles of different ages, against a simple model.
 
-`FRAZIL_PAIMON_MODELS` says how many. A failure names its seed.
+`FRAZIL_PAIMON_MODELS` sets the number of histories. A failure reports its seed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 HISTORIES = int(os.environ.get("FRAZIL_PAIMON_MODELS", "100"))
 QUICK = 10
-"""So many are not marked as slow."""
+"""The number of histories that are not marked as slow."""
 STEPS = 14
 KEYS = 6
 PARTITIONS = ("x", "y", "z")
@@ -37,14 +37,14 @@ COLUMNS = [("part", "STRING NOT NULL"), ("id", "INT NOT NULL"), ("at", "INT"), (
 
 @dataclass(frozen=True)
 class Engine:
-    """A kind of table, and how a row is added to what is there for its key."""
+    """A type of table, and the rule that merges a row with the existing row of its key."""
 
     options: dict[str, str] = field(default_factory=dict)
     has_key: bool = True
     kinds: tuple[str, ...] = ("+I", "+U")
 
     def merged(self, before: Row | None, new: Row, kind: str) -> Row | None:
-        """Return the row of a key; None for none."""
+        """Return the row of a key, or None if there is none."""
         if "sequence.field" in self.options:
             late = before is not None and _order(new["at"]) < _order(before["at"])
             return before if late else new
@@ -80,7 +80,7 @@ ENGINES = {
 
 
 class History:
-    """A table and what must be in it."""
+    """A table and its expected rows."""
 
     def __init__(self, seed: int, folder: Path) -> None:
         """Create the table."""
@@ -114,7 +114,7 @@ class History:
         return options
 
     def step(self) -> None:
-        """Do something with a handle of any age, and look at the table with another one."""
+        """Apply a change with a handle of any age, and check the table with another handle."""
         rng = self.rng
         branch = rng.choice(sorted(self.states))
         table: Any = self._on(rng.choice(self.handles), branch)
@@ -150,7 +150,7 @@ class History:
         ]
 
     def _given(self, rows: State) -> State:
-        """Return rows as they are written: only tables with keys have kinds of rows."""
+        """Return rows in the form in which they are written: only tables with keys have row kinds."""
         if self.engine.has_key:
             return rows
         return [{name: value for name, value in row.items() if name != "_ROW_KIND"} for row in rows]
@@ -211,10 +211,10 @@ class History:
         shutil.copy(self.folder / "schema" / "schema-0", folder)
         self.states[name] = []
 
-    # The end
+    # Final checks
 
     def check_past(self) -> None:
-        """Check every snapshot that was seen, the totals of the newest ones, and that no file is an orphan."""
+        """Check all known snapshots, the totals of the latest ones, and that there are no orphan files."""
         table = self._opened()
         for (branch, snapshot_id), state in self.past.items():
             found = self._on(table, branch).scan(snapshot_id=snapshot_id).to_arrow().to_pylist()
@@ -234,7 +234,7 @@ class History:
 
 
 def lines(rows: State) -> list[str]:
-    """Return rows in an order of their own, with their columns by name."""
+    """Return rows in a canonical order, with their columns by name."""
     return sorted(str(sorted(row.items())) for row in rows)
 
 

@@ -1,4 +1,4 @@
-"""Data files of Paimon tables have the file indexes that options ask for, and scans use them."""
+"""Tests that Paimon data files have the file indexes that options request, and that scans use them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ KINDS = {
 
 
 def create(folder: Path, *, keys: tuple[str, ...] = (), **options: Any) -> Table:
-    # Statistics would leave files out, too.
+    # Statistics would prune files too.
     modes = {"metadata.stats-mode": "none"}
     bucket = {"bucket": 1} if keys else {}
     return frazil.create_table(

@@ -1,4 +1,4 @@
-"""Paimon tables used wrongly: what is asked for is never quietly something else, and the error says what to do."""
+"""Tests of incorrect use of Paimon tables: no request is silently changed, and errors include a hint."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def table() -> Table:
         ({"incremental_between": "1,2"}, "did you mean `incremental-between`?"),
         ({"scan.snapshotid": 1}, "did you mean `scan.snapshot-id`?"),
         ({"SCAN.TAG-NAME": "t2"}, "did you mean `scan.tag-name`?"),
-        ({"scan.snapshot-id": None}, "leave it out"),
-        ("scan.snapshot-id=1", "options is a mapping"),
+        ({"scan.snapshot-id": None}, "omit it"),
+        ("scan.snapshot-id=1", "options must be a mapping of names to values, not"),
         ({"incremental-between": "1"}, "two values separated by a comma"),
-        ({"incremental-between": (2, 1)}, "the first id is not above the second one"),
+        ({"incremental-between": (2, 1)}, "the first id must not be greater than the second one"),
         ({"incremental-between": "1,2", "scan.snapshot-id": "1"}, "contradict each other"),
     ],
 )
@@ -57,7 +57,7 @@ def test_numbers_and_names_are_such(table: Table) -> None:
         arguments: dict[str, Any] = {argument: "1"}
         with pytest.raises(errors.InvalidArgumentError, match=argument):
             table.scan(**arguments)
-    with pytest.raises(errors.InvalidArgumentError, match="ref is"):
+    with pytest.raises(errors.InvalidArgumentError, match="ref must be the name of a tag or branch"):
         table.scan(ref=1)  # type: ignore[arg-type]
 
 
@@ -105,7 +105,7 @@ def test_consumers_are_read_as_numbers(tmp_path: Path) -> None:
 
 KEYED: dict[str, Any] = {"bucket": "1"}
 
-# Columns of the primary key, options, and the option that the error names.
+# The columns of the primary key, options, and the option that the error names.
 REFUSED_BY_JAVA: list[tuple[list[str], dict[str, str], str]] = [
     (["k"], {"sequence.field": "v,v"}, "sequence.field"),
     (

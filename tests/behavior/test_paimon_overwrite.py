@@ -1,4 +1,4 @@
-"""Rows of Paimon tables are replaced: all of them, those of named partitions, or those of partitions with new rows."""
+"""Tests of replacing rows of Paimon tables: all rows, named partitions, or partitions with new rows."""
 
 from __future__ import annotations
 
@@ -129,13 +129,13 @@ def test_a_deletion_has_its_user_watermark_and_properties_once(tmp_path: Path, m
     assert (snapshot.operation, snapshot.commit_user, snapshot.commit_identifier) == ("overwrite", "job", 7)
     assert snapshot.watermark == 99
     assert json.loads((tmp_path / "t" / "snapshot" / "snapshot-2").read_bytes())["properties"] == {"k": "v"}
-    # Rows that another writer adds meanwhile stay when the call is repeated.
+    # Rows that another writer adds concurrently are kept when the call is repeated.
     table.append([{"id": 40, "day": DAY, "region": "eu"}])
     before = files(tmp_path)
     again = delete(frazil.load_table(tmp_path / "t"), **about)
     assert (again.snapshot_id, again.removed_records, again.attempts) == (2, 0, 0)
     assert (files(tmp_path), ids(table)) == (before, [*left, 40])
-    # Another number, and another user with the same number, delete.
+    # Another identifier, or another user with the same identifier, deletes.
     assert delete(table, commit_user="job", identifier=8, watermark=1).attempts == 1
     newest = table.current_snapshot()
     assert newest is not None
@@ -152,9 +152,13 @@ def test_a_deletion_with_wrong_arguments_changes_nothing(tmp_path: Path, method:
     table.append(given(), commit_user="job", identifier=7)
     before = files(tmp_path)
     for wrong, error, named in [
-        ({"identifier": 8}, errors.InvalidArgumentError, "needs commit_user"),
-        ({"watermark": 2**63}, errors.InvalidArgumentError, "watermark.*does not fit BIGINT"),
-        ({"commit_user": "job", "identifier": 2**63}, errors.InvalidArgumentError, "identifier.*does not fit BIGINT"),
+        (
+            {"identifier": 8},
+            errors.InvalidArgumentError,
+            "an identifier is a number among the commits of a user and requires commit_user",
+        ),
+        ({"watermark": 2**63}, errors.InvalidArgumentError, "watermark.*must fit BIGINT"),
+        ({"commit_user": "job", "identifier": 2**63}, errors.InvalidArgumentError, "identifier.*must fit BIGINT"),
         ({"snapshot_properties": {"k": None}}, errors.InvalidArgumentError, "property .k."),
         ({"commit_user": "job", "identifier": 6}, errors.CommitValidationError, "6"),
     ]:
@@ -202,7 +206,7 @@ def test_rows_are_deleted_whatever_types_files_hold(tmp_path: Path) -> None:
     frazil.create_table(tmp_path / "t", columns, format="paimon", partition_keys=["p"]).append(
         [{"p": 1, "b": b"a"}, {"p": 2, "b": b"b"}]
     )
-    # Java creates such tables.
+    # Java can create such tables.
     schema = tmp_path / "t" / "schema" / "schema-0"
     schema.write_text(json.dumps(json.loads(schema.read_text()) | {"options": {"file.format": "orc"}}))
     table = frazil.load_table(tmp_path / "t")

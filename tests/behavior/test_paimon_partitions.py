@@ -1,4 +1,4 @@
-"""Rows of Paimon append tables go to their partitions and buckets, and files have statistics."""
+"""Tests that rows of Paimon append tables are written to their partitions and buckets, with statistics."""
 
 from __future__ import annotations
 
@@ -62,12 +62,12 @@ def test_each_type_partitions(tmp_path: Path, name: str) -> None:
     text, values = TYPES[name]
     arguments: dict[str, Any] = {"schema": [("id", "INT"), ("part", text)], "partition_keys": ["part"]}
     if "BINARY" in text or "BYTES" in text:
-        with pytest.raises(errors.UnsupportedError, match="partitions by"):
+        with pytest.raises(errors.UnsupportedError, match=r"partitioning by .* is not supported"):
             create(tmp_path, **arguments)
         assert not list(tmp_path.iterdir())
         return
     table = create(tmp_path, **arguments)
-    # A folder has a name of at most 255 bytes.
+    # The name of a folder has at most 255 bytes.
     values = [value[:50] if isinstance(value, str) else value for value in values]
     expected = [{"id": i, "part": value} for i, value in enumerate(values)]
     table.append(expected)
@@ -113,7 +113,7 @@ def test_rows_go_to_the_bucket_of_their_key(tmp_path: Path) -> None:
 
 
 def stats(table: Table) -> list[tuple[str, str, str]]:
-    """Return null counts, least and greatest values of each file, in the order of the files."""
+    """Return the null counts, minimums and maximums of each file, in file order."""
     found = table.inspect.files()
     names = ("null_value_counts", "min_value_stats", "max_value_stats")
     return list(zip(*(found.column(name).to_pylist() for name in names), strict=True))
@@ -175,7 +175,7 @@ def test_filters_on_each_type_find_the_rows_that_match(tmp_path: Path) -> None:
             condition = f"{name} is null" if value is None else f"{name} = {literal(value)}"
             expected = [row["id"] for row in given if row[name] == value]
             assert [row["id"] for row in rows(table, condition)] == expected, condition
-            # Statistics of the other file say that it has no such row.
+            # Statistics show that the other file has no such row.
             if name not in ("fixed", "bytes", "blob") and len(expected) == 1:
                 assert sum(len(split.files) for split in table.scan(condition).plan_files()) == 1, condition
 

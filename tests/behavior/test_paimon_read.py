@@ -1,4 +1,4 @@
-"""What drives a native reader of splits, and how the format of a table is found."""
+"""Tests of the driver of a native split reader, and of detecting the format of a table."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Reader:
-    """Concatenates files, and keeps what it was given."""
+    """A reader that concatenates files and records its input."""
 
     def __init__(self, paths: list[str]) -> None:
         self.paths = paths
@@ -140,5 +140,5 @@ def test_statistics_of_files_show_the_columns_that_a_file_has() -> None:
     found = {tuple(file["write_cols"] or ()): file["min_value_stats"] for file in files}
     assert found["id", "a"] == "{a=  pad  , id=10}"
     assert found["b",].startswith("{b=")
-    # The manifest names the columns that have statistics.
+    # The manifest lists the columns with statistics.
     assert found["b", "c"] == "{a=null, b=-1.0, c=null, id=null}"

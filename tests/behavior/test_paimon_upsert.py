@@ -1,4 +1,4 @@
-"""Rows are written into Paimon tables with a primary key: the newest of each key counts, through every merge engine."""
+"""Tests of writing to Paimon tables with a primary key: the latest row of each key is merged by every engine."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def test_much_data_in_little_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize(
     ("data", "options", "named"),
     [
-        ([{"id": None}], {}, "`id` is NOT NULL, and NULL in row 0"),
+        ([{"id": None}], {}, "`id` is NOT NULL, but NULL in row 0"),
         ([{"id": 1}, {"id": 2, "_ROW_KIND": "I"}], {}, "row kind of row 1 is `I`"),
         ([{"id": 1, "_ROW_KIND": "-D"}], {"merge-engine": "partial-update"}, "delete|retract"),
         ([{"id": 1, "kind": "-D"}], {}, "no column `kind`"),

@@ -1,6 +1,6 @@
-"""Writers of Paimon tables at the same time, and writers that are killed: nothing is lost, nothing is there twice.
+"""Tests of concurrent and killed writers of Paimon tables: no row is lost or duplicated.
 
-`FRAZIL_WRITERS` says how many processes write, `FRAZIL_KILLS` how many are killed; `make faults` asks for all.
+`FRAZIL_WRITERS` sets the number of writing processes, `FRAZIL_KILLS` the number of killed ones; `make faults` runs all.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def write(folder: str, branch: str, writer: int, problems: multiprocessing.Queue
         opened: Any = frazil.load_table(folder, format="paimon")
         table = opened.with_branch(branch)
         for i in range(COMMITS):
-            # The last row updates one that the writer has written, if the table has keys.
+            # If the table has keys, the last row updates a row of the same writer.
             table.append([{"id": key(writer, i), "n": i}, {"id": key(writer, 999), "n": i}])
         problems.put(None)
     except BaseException as error:  # noqa: BLE001 - told to the test
@@ -89,7 +89,7 @@ def test_processes_at_the_same_time_lose_and_double_nothing(tmp_path: Path, kind
     if kind != "keys":
         counts = [snapshot.total_record_count for snapshot in snapshots]
         assert counts == [2 * kinds[:number].count("append") for number in range(1, len(kinds) + 1)]
-    # Compactions that lost have deleted their files.
+    # Failed compactions have deleted their files.
     hints = {branch_root(branch) + name for name in HINTS}
     assert files_in(table) - hints == files_known(table) | {"schema/schema-0"}
 
@@ -107,7 +107,7 @@ ENGINES: dict[str, dict[str, str]] = {
 
 
 def write_at_once(table: Table, batches: list[list[dict[str, Any]]]) -> None:
-    """Append as several writers that all planned on the same snapshot."""
+    """Append as several writers whose plans are based on the same snapshot."""
     gate = threading.Barrier(len(batches))
 
     def append(rows: list[dict[str, Any]]) -> None:
@@ -129,7 +129,7 @@ def test_a_compaction_keeps_the_rows_of_writers_with_equal_sequence_numbers(
     table: Any = frazil.create_table(tmp_path / "t", columns, format="paimon", primary_keys=["k"], options=options)
     value = str if key.startswith("STRING") else int
     for round_ in range(4):
-        # The writers write different keys, too, so that their files begin and end at different keys.
+        # The writers also write different keys, so that their files begin and end at different keys.
         batches = [
             [{"k": value(k), "at": round_, "n": 100 * round_ + i, "s": f"{round_}{i}"} for k in (i, 5, 6 + i, 9)]
             for i in range(4)
@@ -200,13 +200,13 @@ def test_a_writer_that_is_killed_leaves_the_table_before_or_after(
         found = rows(table)
         assert found == [(number, number // 10) for number in range(len(found))]
         assert len(found) % 10 == 0
-        # What was acknowledged is there; the append after it may be.
+        # Acknowledged rows exist; the append after them may exist too.
         assert len(found) // 10 - told[-1] - 1 in (0, 1)
         done = len(found) // 10
     newest = table.current_snapshot()
     assert newest is not None
     assert newest.total_record_count == done * 10
     assert files_known(table) <= files_in(table)
-    # A writer after them all compacts what they left.
+    # A later writer compacts the files of all writers.
     table.compact()
     assert rows(table) == found

@@ -1,4 +1,4 @@
-"""Replaced partitions that were staged, and become current where others committed since."""
+"""Tests of staged replacements of partitions that are published after concurrent commits."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def staged(table: Any, data: pa.Table) -> int:
 
 
 def overtaken(folder: Path, version: int, meanwhile: Callable[[Any], Any]) -> tuple[Any, int]:
-    """Stage a replacement of the partition 1, before something else happens to the table."""
+    """Stage a replacement of partition 1 before another change to the table."""
     table = empty(folder, version)
     table.append(rows(1, 1, 3))
     table.append(rows(2, 2))
@@ -100,7 +100,7 @@ def test_partitions_that_nobody_changed_are_replaced(tmp_path: Path, case: str, 
     properties = {"operation": "overwrite", "source-snapshot-id": str(picked), "published-wap-id": "w"}
     expected_summary = {**counted, **properties}
     assert {key: summary.get(key) for key in expected_summary} == expected_summary
-    with pytest.raises(CommitValidationError, match="picked before"):
+    with pytest.raises(CommitValidationError, match="it was already picked"):
         table.manage_snapshots().cherry_pick(picked).commit()
     if version == 3:
         found = table.scan(selected_fields=("_row_id",)).to_arrow()
@@ -108,12 +108,21 @@ def test_partitions_that_nobody_changed_are_replaced(tmp_path: Path, case: str, 
 
 
 IN_THE_WAY: dict[str, tuple[Callable[[Any], Any], str]] = {
-    "an append": (lambda t: t.append(rows(1, 8)), "files were added meanwhile"),
-    "a removal": (lambda t: t.delete("p = 1"), "removed or rewritten meanwhile"),
-    "a file written again": (lambda t: t.delete("id = 1"), "removed or rewritten|files were added"),
-    "deleted rows": (lost_row, "were deleted meanwhile"),
-    "a replacement": (lambda t: t.dynamic_partition_overwrite(rows(1, 8)), "removed or rewritten|files were added"),
-    "everything replaced": (lambda t: t.overwrite(rows(2, 8)), "removed or rewritten meanwhile"),
+    "an append": (
+        lambda t: t.append(rows(1, 8)),
+        "a concurrent commit added files to a partition that this operation replaces",
+    ),
+    "a removal": (lambda t: t.delete("p = 1"), "a data file was removed or rewritten concurrently"),
+    "a file written again": (
+        lambda t: t.delete("id = 1"),
+        "removed or rewritten concurrently|a concurrent commit added files",
+    ),
+    "deleted rows": (lost_row, "a concurrent commit deleted rows of a data file that this operation changes"),
+    "a replacement": (
+        lambda t: t.dynamic_partition_overwrite(rows(1, 8)),
+        "removed or rewritten concurrently|a concurrent commit added files",
+    ),
+    "everything replaced": (lambda t: t.overwrite(rows(2, 8)), "a data file was removed or rewritten concurrently"),
     "another history": (rolled_back, "no longer descends"),
 }
 
@@ -124,7 +133,7 @@ def test_partitions_that_others_changed_are_not_replaced(tmp_path: Path, case: s
     meanwhile, why = IN_THE_WAY[case]
     table, picked = overtaken(tmp_path, version, meanwhile)
     before, files = ids_of(table), sorted(tmp_path.rglob("*"))
-    with pytest.raises(CommitValidationError, match=rf"snapshot {picked} cannot be picked: .*({why})"):
+    with pytest.raises(CommitValidationError, match=rf"snapshot {picked} cannot be cherry-picked: .*({why})"):
         publish(table)
     assert (ids_of(table), sorted(tmp_path.rglob("*"))) == (before, files)
 
@@ -162,7 +171,9 @@ def test_a_table_without_partitions_is_replaced_as_a_whole(tmp_path: Path, versi
     table.append(rows(1, 1))
     staged(table, rows(1, 5))
     table.append(rows(2, 8))
-    with pytest.raises(CommitValidationError, match="files were added meanwhile"):
+    with pytest.raises(
+        CommitValidationError, match="a concurrent commit added files to a partition that this operation replaces"
+    ):
         publish(table)
     assert ids_of(table) == [1, 8]
 
@@ -174,7 +185,10 @@ def test_what_replaced_nothing_waits_for_the_partition_too(tmp_path: Path) -> No
         assert table.refresh().snapshots()[0].summary["operation"] == "overwrite"
         table.append(rows(into, 8))
         if expected is None:
-            with pytest.raises(CommitValidationError, match="files were added meanwhile"):
+            with pytest.raises(
+                CommitValidationError,
+                match="a concurrent commit added files to a partition that this operation replaces",
+            ):
                 table.manage_snapshots().cherry_pick(picked).commit()
             assert ids_of(table) == [8]
         else:
@@ -197,7 +211,7 @@ def test_a_replacement_of_a_branch_is_picked(tmp_path: Path) -> None:
 
 
 def test_no_more_goes_than_the_snapshot_removed(tmp_path: Path) -> None:
-    """Users may call anything a replacement of partitions."""
+    """Any operation may be labelled as a replacement of partitions."""
     called = {"wap.id": "w", "replace-partitions": "true"}
     table = empty(tmp_path)
     table.append(rows(1, 1))
@@ -214,7 +228,7 @@ def test_deletes_for_files_that_stay_are_not_picked(tmp_path: Path) -> None:
     table.append(rows(1, 1, 2))
     table.overwrite(rows(1, 5), "id = 1", snapshot_properties=called)
     table.append(rows(2, 8))
-    with pytest.raises(CommitValidationError, match="it deletes rows of files that stay"):
+    with pytest.raises(CommitValidationError, match="it deletes rows of files that it does not remove"):
         publish(table)
     assert ids_of(table) == [1, 2, 8]
 
@@ -223,7 +237,10 @@ def test_deletes_for_files_that_stay_are_not_picked(tmp_path: Path) -> None:
     ("meanwhile", "why"),
     [
         (lambda t: t.append(rows(2, 9)), None),
-        (lambda t: t.append(rows(1, 9)), (CommitValidationError, "files were added meanwhile")),
+        (
+            lambda t: t.append(rows(1, 9)),
+            (CommitValidationError, "a concurrent commit added files to a partition that this operation replaces"),
+        ),
         (lambda t: t.update_schema().update_column("p", "long").commit(), (CommitConflictError, "changed the schema")),
     ],
     ids=["elsewhere", "in the partition", "partitions of another type"],

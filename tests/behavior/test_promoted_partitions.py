@@ -1,4 +1,4 @@
-"""Each transform on each column that may be promoted: what was written before is read, changed and written again."""
+"""Tests of every transform on every promotable column: earlier rows are read, changed and rewritten."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ CHANGES: dict[str, Callable[[Table], object]] = {
 
 
 def made(folder: Path, arrow: pa.DataType, values: list[Any], field: str, *, from_v1: bool) -> Table:
-    """Return a table of v3, with the spec or with what v1 leaves of it when its field is removed."""
+    """Return a v3 table with the spec, or with what v1 keeps of it after its field is removed."""
     schema = pa.schema([("id", pa.int64()), ("d", arrow)])
     modes = {f"write.{verb}.mode": "copy-on-write" if from_v1 else "merge-on-read" for verb in VERBS}
     properties = {"commit.manifest.min-count-to-merge": "2", **modes}
@@ -73,7 +73,7 @@ def test_a_promoted_partition_column(tmp_path: Path, promotion: str, field: str,
     try:
         table.update_schema().update_column("d", to).commit()
     except InvalidArgumentError:
-        # The values of other transforms would be those of another type.
+        # The values of other transforms would have another type.
         assert pa.types.is_date(arrow)
         assert field != "void(d)"
         assert table.scan().to_arrow().equals(before)

@@ -1,4 +1,4 @@
-"""Misspelt names of table properties warn; names of users do not."""
+"""Tests that misspelt names of table properties raise a warning, and custom names do not."""
 
 from __future__ import annotations
 

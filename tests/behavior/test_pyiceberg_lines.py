@@ -1,4 +1,4 @@
-"""Lines that users of PyIceberg write, on tables of frazil."""
+"""Tests of typical PyIceberg code on frazil tables."""
 
 from __future__ import annotations
 
@@ -115,7 +115,9 @@ def test_scans(table: Any) -> None:
     scan = table.scan("id > 1").use_ref("v1").select("name")
     assert scan.to_arrow().to_pylist() == [{"name": "b"}]
     assert table.scan().select("*").to_arrow().column_names == ["id", "name"]
-    with pytest.raises(errors.InvalidArgumentError, match="a given snapshot already"):
+    with pytest.raises(
+        errors.InvalidArgumentError, match="the scan already selects a snapshot, which a ref would replace"
+    ):
         table.scan(snapshot_id=first).use_ref("v1")
     with pytest.raises(errors.NoSuchSnapshotError, match="nope"):
         table.scan().use_ref("nope")

@@ -1,4 +1,4 @@
-"""Rows that are dictionaries: a value is written as it is, or rejected with its path and row."""
+"""Tests of rows as dictionaries: values are written unchanged, or rejected with their path and row."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ VALUES: dict[str, Any] = {
 NULLS = {"pandas.NA", "pandas.NaT", "numpy NaT"}
 BYTES = ["bytes", "bytearray", "memoryview"]
 
-# The values that a type takes, and what is read: None for the value itself.
+# The values that a type accepts, and the value that is read: None for the same value.
 TAKEN: dict[str, dict[str, Any]] = {
     "boolean": {"bool": True, "numpy.bool": False},
     "int": {"int": 1, "2**24 + 1": 2**24 + 1, "numpy.int8": 5, "pyarrow scalar": 7},
@@ -336,5 +336,5 @@ def test_a_merge_reads_columns_of_dictionaries_that_the_table_does_not_have(tmp_
     merge = table.merge(rows, ["id"]).when_matched_delete("source.op = 'delete'")
     merge.when_matched_update({"c": "cast(source.n as int)"}, "source.op = 'update'").execute()
     assert table.scan().to_arrow().sort_by("id").to_pylist() == [{"id": 2, "c": 20}, {"id": 3, "c": 3}]
-    with pytest.raises(InvalidArgumentError, match="the values of `op` have no common type"):
+    with pytest.raises(InvalidArgumentError, match="the values of `op` do not have a common type"):
         table.merge([{"id": 1, "op": "a"}, {"id": 2, "op": 1}], ["id"]).when_matched_delete().execute()

@@ -1,4 +1,4 @@
-"""Arguments that take names of columns accept the name itself and its SQL form in quotes."""
+"""Tests that column arguments accept both the plain name and its quoted SQL form."""
 
 from __future__ import annotations
 

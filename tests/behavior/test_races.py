@@ -1,9 +1,9 @@
-"""Concurrent changes between the plan of an operation and its commit: every plan with every change.
+"""Tests of concurrent changes between the plan of an operation and its commit: every plan with every change.
 
-Each pair must be serializable. The rows are those of the operation and the change, one after the other; or those of the
-change alone if the operation raises a typed error. Snapshots never change, and those that are left can be read.
+Each pair must be serializable. The resulting rows are those of the operation and the change in some order, or those of
+the change alone if the operation raises a typed error. Snapshots never change, and the remaining ones can be read.
 
-`FRAZIL_RACES=all` runs all pairs in all catalogs; otherwise some run in `hadoop` and `rest` catalogs.
+`FRAZIL_RACES=all` runs all pairs in all catalogs; by default a sample runs in `hadoop` and `rest` catalogs.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ ALL = os.environ.get("FRAZIL_RACES") == "all"
 SCHEMA = {"id": "long", "p": "string", "v": "long", "note": "string"}
 FUTURE_MS = 4_000_000_000_000
 REFUSALS = (CommitConflictError, CommitValidationError, InvalidArgumentError, NoSuchSnapshotError, NoSuchTableError)
-"""What an operation that was planned before a change may raise."""
+"""The errors that an operation may raise if it was planned before a change."""
 
 
 class Lake:
-    """One table of a catalog, which is made once and then restored."""
+    """A table of a catalog that is created once and then restored."""
 
     def __init__(self, kind: str, root: Path) -> None:
         self.kind, self.root, self._saved = kind, root / "lake", root / "saved"
@@ -60,7 +60,7 @@ class Lake:
         self.contents = contents(self) or {}
 
     def _make(self) -> None:
-        """Create the table, with snapshots, a branch, a tag that has expired, delete files and orphans."""
+        """Create the table with snapshots, a branch, an expired tag, delete files and orphan files."""
         properties = {"write.delete.mode": "merge-on-read", "commit.retry.min-wait-ms": "1"}
         table = self.catalog.create_table("ns.t", SCHEMA, partition_by=["p"], properties=properties)
         table.append(rows(1, 2))
@@ -77,7 +77,7 @@ class Lake:
             os.utime(path, (0, 0))
 
     def restore(self) -> None:
-        """Make the table as it was at first."""
+        """Restore the initial state of the table."""
         shutil.rmtree(self.root)
         shutil.copytree(self._saved, self.root)
         if self._server is not None:
@@ -96,12 +96,12 @@ def rows(*ids: int, p: str = "a") -> list[dict[str, Any]]:
 
 
 def content(table: Any, **choice: Any) -> list[tuple[Any, ...]]:
-    """Return the rows of a table, whatever its columns are called."""
+    """Return the rows of a table, whatever the table has the columns called."""
     return sorted(tuple(row.values())[:3] for row in table.scan(**choice).to_arrow().to_pylist())
 
 
 def contents(lake: Lake) -> dict[int, list[tuple[Any, ...]]] | None:
-    """Return the rows of every snapshot; None if the table does not exist."""
+    """Return the rows of every snapshot, or None if the table does not exist."""
     if not lake.catalog.table_exists("ns.t"):
         return None
     table = lake.load()
@@ -116,11 +116,11 @@ def snapshot(table: Any, number: int) -> int:
     return int(table.snapshots()[number].snapshot_id)
 
 
-# Operations: planned, and applied later
+# Operations that are planned, and applied later
 
 
 def planned(plan: Any, attribute: str) -> Apply:
-    """Make a plan, which is made when it is first looked at."""
+    """Return a function that plans on first use."""
     getattr(plan, attribute)
     return plan.apply  # type: ignore[no-any-return]
 
@@ -193,11 +193,11 @@ PLANS: dict[str, Callable[[Lake], Apply]] = {
 }
 
 
-# Changes that another writer makes in between
+# Concurrent changes by another writer
 
 
 def drop(lake: Lake) -> None:
-    # A hadoop catalog has no names apart from the folders.
+    # A hadoop catalog has no names other than its folders.
     (lake.catalog.purge_table if lake.kind == "hadoop" else lake.catalog.drop_table)("ns.t")
 
 
@@ -254,7 +254,7 @@ CHANGES: dict[str, Callable[[Lake], Any]] = {
 
 
 MAINTENANCE = {plan for plan in PLANS if plan.split(",")[0].split()[0] in ("expire", "compact", "orphans")}
-"""Plans whose operations change no row."""
+"""Plans whose operations change no rows."""
 
 
 @pytest.fixture(scope="module")
@@ -269,7 +269,7 @@ def lakes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], 
 
 
 def one_after_the_other(lake: Lake, plan: str, change: str) -> list[Any]:
-    """Return the newest rows after both orders of an operation and a change, for those that succeed."""
+    """Return the final rows of both orders of an operation and a change, for those that succeed."""
     found = []
     steps = [lambda: PLANS[plan](lake)(), lambda: CHANGES[change](lake)]  # noqa: PLW0108 - each plans when it is called
     for first, second in (steps, steps[::-1]):
@@ -306,7 +306,7 @@ def check(lake: Lake, plan: str, change: str) -> None:
     between, alone = contents(lake), newest(lake)
     refs = set(lake.load().refs()) if between is not None else set()
     refused = None
-    # A scan may read a snapshot that has expired.
+    # A scan may read an expired snapshot.
     typed = (*REFUSALS, MissingFileError) if plan == "overwrite by scan" else REFUSALS
     try:
         apply()
@@ -325,7 +325,7 @@ def check(lake: Lake, plan: str, change: str) -> None:
 
 
 def check_snapshots(lake: Lake, known: dict[int, Any], after: dict[int, Any] | None, refs: set[str]) -> None:
-    """Check that snapshots have not changed, and that references of another writer are kept and can be read."""
+    """Check that snapshots have not changed, and that references of another writer are kept and readable."""
     if after is None:
         return
     for snapshot_id, found in after.items():

@@ -1,4 +1,4 @@
-"""What a table, a scan and a task do, whatever the format of the files."""
+"""Tests of tables, scans and tasks that apply to all file formats."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_a_table_is_opened_by_any_of_its_metadata_files() -> None:
 def test_a_moved_table_reads_as_it_lies(tmp_path: Path) -> None:
     copy = Copy("del_pos_file_parquet_part", tmp_path)
     assert sort(copy.open().scan().to_arrow()) == sort(golden("del_pos_file_parquet_part").scan().to_arrow())
-    # Metadata beside data that lies elsewhere is told where.
+    # If metadata and data are in different places, the location of the data is specified.
     elsewhere = tmp_path / "elsewhere"
     (copy.root / "data").rename(elsewhere)
     relocated = copy.open(relocate={copy.location + "/data": str(elsewhere)})

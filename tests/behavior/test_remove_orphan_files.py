@@ -1,4 +1,4 @@
-"""Removal of orphan files: what is taken for one, what never is, and what other writers do meanwhile."""
+"""Tests of removing orphan files: which files are orphans, which never are, and concurrent writers."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def made(folder: Path, **arguments: Any) -> Any:
 
 
 def grow_old(folder: Path, days: float = 10) -> None:
-    """Let all files be as old as this."""
+    """Set the age of all files."""
     moment = time.time() - days * DAY_S
     for path in folder.rglob("*"):
         if path.is_file() and not path.is_symlink():
@@ -54,7 +54,7 @@ def grow_old(folder: Path, days: float = 10) -> None:
 
 
 def stray(path: Path, days: float = 10, content: bytes = b"left by a failed write") -> Path:
-    """Write a file that nothing names."""
+    """Write a file that is not referenced."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
     moment = time.time() - days * DAY_S
@@ -96,13 +96,13 @@ def test_files_that_nothing_names_go(tmp_path: Path, version: int) -> None:
     assert (result.deleted_files, result.deleted_bytes) == (5, size)
     assert files_in(tmp_path) == before - strays
     assert sorted(table.scan().to_arrow()["id"].to_pylist()) == [3, 4, 5, 6]
-    with pytest.raises(InvalidArgumentError, match="this plan of remove_orphan_files was applied already"):
+    with pytest.raises(InvalidArgumentError, match="this plan of remove_orphan_files was already applied"):
         plan.apply()
     assert table.remove_orphan_files().apply().deleted_files == 0
 
 
 def with_orphan(folder: Path) -> tuple[Any, Path]:
-    """Return a table and an orphan file of it."""
+    """Return a table and one of its orphan files."""
     table = frazil.create_table(folder, {"id": "long"})
     table.append([{"id": 1}])
     orphan = folder / "data" / "orphan"
@@ -139,7 +139,7 @@ def test_the_folder_of_another_table_is_refused(tmp_path: Path, below: str) -> N
     with pytest.raises(CommitValidationError, match="the folder belongs to another table"):
         table.remove_orphan_files(location=tmp_path / "u" / below, force=True).apply()
     assert files_in(tmp_path) == before
-    # In a folder that contains tables, these are skipped.
+    # If the folder contains tables, they are skipped.
     assert table.remove_orphan_files(location=tmp_path, force=True).apply().deleted_files == 0
 
 
@@ -211,7 +211,7 @@ def test_what_any_snapshot_names_stays(tmp_path: Path) -> None:
     table.manage_snapshots().rollback_to_snapshot(table.snapshots()[0].snapshot_id).commit()
     assert len(table.metadata.metadata_log) == 2
     grow_old(tmp_path)
-    # All metadata files are named, also those that the log of the newest one does not reach.
+    # All metadata files are referenced, including those that are no longer in the log of the latest one.
     assert planned(table) == set()
 
 

@@ -1,4 +1,4 @@
-"""Columns that have the names of metadata columns: the column of the table wins, in every change and scan."""
+"""Tests of columns that have the names of metadata columns: the table column wins in every change and scan."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 STATES = [(1, "copy-on-write"), (2, "copy-on-write"), (2, "merge-on-read"), (3, "copy-on-write"), (3, "merge-on-read")]
 
 NAMES = [
-    # Metadata columns of Iceberg, of its position deletes and of its changelogs.
+    # The metadata columns of Iceberg, of its position deletes and of its changelogs.
     "_file",
     "_pos",
     "_deleted",
@@ -31,7 +31,7 @@ NAMES = [
     "file_path",
     "pos",
     "row",
-    # Names that Paimon, Spark or frazil itself use elsewhere.
+    # Names that Paimon, Spark or frazil use elsewhere.
     "_ROW_ID",
     "_POS",
     "rowkind",
@@ -43,7 +43,7 @@ NAMES = [
     "__frazil_key_0",
     "matched",
     "message",
-    # Names that need quotes, and one that is not reserved.
+    # Names that require quotes, and one that is not reserved.
     "q?",
     "a.b",
     'say "x"',
@@ -51,7 +51,7 @@ NAMES = [
 ]
 
 METADATA = 7
-"""The first names are those of metadata columns that scans give."""
+"""The number of names at the start that are metadata columns of scans."""
 
 CHANGES: dict[str, tuple[Any, list[tuple[int, int | None]]]] = {
     "update": (lambda t, n, q: t.update({n: f"{q} + 1"}, f"{q} is not null"), [(1, 11), (2, 21), (3, None)]),
@@ -127,7 +127,7 @@ def test_changes_take_a_column_for_itself(tmp_path: Path, name: str, version: in
 def test_rows_keep_their_ids_next_to_a_column_of_that_name(
     tmp_path: Path, name: str, mode: str, data_format: str
 ) -> None:
-    """The ids show in a table whose column was renamed afterwards."""
+    """The ids are visible after the column of the table is renamed."""
     table = made(tmp_path, name, 3, mode, **{"write.format.default": data_format})
     table.update({"id": "id + 10"}, "id = 2")
     table.upsert(rows(name, (3, 30)), ["id"])

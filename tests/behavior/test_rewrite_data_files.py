@@ -1,4 +1,4 @@
-"""Data files that are written again: which, what stays the same, and what other writers do meanwhile."""
+"""Tests of rewriting data files: which files, what stays the same, and concurrent writers."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def rows(*ids: int) -> pa.Table:
 
 
 def made(folder: Path, files: int = 6, **arguments: Any) -> Any:
-    """Return a table of so many appends, each of ten rows of which every other one is of partition `a`."""
+    """Return a table of `files` appends, each of ten rows, of which every other one is in partition `a`."""
     table = frazil.create_table(folder / "t", SCHEMA, **arguments)
     for number in range(files):
         table.append(rows(*range(number * 10, number * 10 + 10)))
@@ -164,7 +164,8 @@ def test_files_of_earlier_specs_move_to_the_current_one(tmp_path: Path) -> None:
     plan.apply()
     assert content(table) == before
     assert {file.file.spec_id for file in files_of(table)} == {1}
-    # They have the number of the commit: equality deletes of the new partitions that came meanwhile are older.
+    # The new files have the sequence number of the commit, so equality deletes of the new partitions by concurrent
+    # writers are older.
     newest = table.current_snapshot().sequence_number
     assert sorted(sequence_numbers(table)) == [newest - 1, newest - 1, newest, newest]
 
@@ -256,7 +257,7 @@ def test_groups_that_others_change_stay(
 
 
 def new_files_without_a_snapshot(folder: Path, table: Any) -> set[Path]:
-    """Return the data files that no snapshot of a table has."""
+    """Return the data files that are in no snapshot of a table."""
     known = {
         Path(location.removeprefix("file:"))
         for content in ("all_data_files", "all_delete_files")
@@ -287,7 +288,7 @@ def test_a_newer_equality_delete_stops_files_that_change_their_spec(tmp_path: Pa
     table = made(tmp_path)
     table.update_spec().add_field("p").commit()
     table.append(rows(100, 101))
-    # A delete of the unpartitioned spec is about all files, one of the new spec about files of that spec alone.
+    # A delete of the unpartitioned spec applies to all files; one of the new spec applies only to files of that spec.
     for spec_id, partition, ids, refused in [(0, {}, [4], 3), (1, {"p": "a"}, [6], 1)]:
         other, plan = table.refresh(), table.rewrite_data_files(rewrite_all=True)
         assert plan.groups["partition"].to_pylist().count(None) == 1
@@ -392,7 +393,7 @@ def test_other_commits_are_made_if_one_fails(tmp_path: Path) -> None:
     content_before = damaged.read_bytes()
     damaged.write_bytes(b"PAR1" + bytes(len(content_before) - 8) + b"PAR1")
     plan = table.rewrite_data_files(max_commits=2)
-    with pytest.warns(RuntimeWarning, match="1 commits failed and 1 were made"):
+    with pytest.warns(RuntimeWarning, match="1 commits failed and 1 succeeded"):
         result = plan.apply()
     assert (result.failed_groups, result.failed_files, result.rewritten_files, len(result.snapshot_ids)) == (1, 6, 6, 1)
     assert [type(error) for error in result.failures] == [CorruptDataFileError]
@@ -436,11 +437,11 @@ def test_a_file_that_cannot_be_read_stops_the_rewrite(tmp_path: Path) -> None:
         ({"max_file_group_size_bytes": 0}, "max_file_group_size_bytes is 0"),
         ({"delete_ratio_threshold": 0}, "delete_ratio_threshold is 0, expected a number above 0"),
         ({"delete_ratio_threshold": "0.3"}, "delete_ratio_threshold is '0.3'"),
-        ({"target_file_size_bytes": "1 GB"}, "target_file_size_bytes is '1 GB', expected a whole number"),
+        ({"target_file_size_bytes": "1 GB"}, "target_file_size_bytes is '1 GB', expected an integer"),
         ({"target_file_size_bytes": 100, "min_file_size_bytes": 100}, "min_file_size_bytes=100, target_file_size_"),
         ({"target_file_size_bytes": 100, "max_file_size_bytes": 90}, "max_file_size_bytes=90"),
         ({"target_file_size_bytes": 0}, "target_file_size_bytes=0"),
-        ({"rewrite_all": "yes"}, "rewrite_all is True or False"),
+        ({"rewrite_all": "yes"}, "rewrite_all must be True or False"),
         ({"row_filter": "nothing = 1"}, "nothing"),
         ({"row_filter": "id >"}, "id >"),
     ],
@@ -468,7 +469,7 @@ def test_progress_is_that_of_all_groups(tmp_path: Path, monkeypatch: pytest.Monk
     assert [rows for rows, _, _ in told] == sorted(rows for rows, _, _ in told)
 
 
-# Tables of others
+# Tables by other writers
 
 
 @pytest.mark.parametrize("case", list(golden_cases()), ids=lambda case: case.id)

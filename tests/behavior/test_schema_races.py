@@ -1,4 +1,4 @@
-"""Writers that know an older schema than the table has: what they commit can be read, or they are refused."""
+"""Tests of writers with a stale schema: their commits are readable or rejected."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def added_again(column: str) -> Callable[[Table], None]:
     return evolve
 
 
-# What another writer does, the row that is then written by the old schema, and whether the table can take it.
+# The change by another writer, the row that is then written with the old schema, and whether the table accepts it.
 RACES: dict[str, tuple[Callable[[Table], None], dict[str, Any], bool]] = {
     "required, NULL": (evolved(lambda u: u.update_column("m", required=True)), {"m": None}, False),
     "required, no NULL": (evolved(lambda u: u.update_column("m", required=True)), {}, True),
@@ -103,12 +103,12 @@ def read(table: Table) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("race", RACES)
 @pytest.mark.parametrize("write", WRITES)
 def test_what_a_stale_handle_commits_can_be_read(table: Table, write: str, race: str) -> None:
-    """A handle that is behind when it writes."""
+    """The handle is stale when it writes."""
     change, row, _ = RACES[race]
     stale = frazil.load_table(table.location)
     change(table)
     if (write, race) == ("overwrite partitions", "new spec"):
-        # The row may replace some rows of a file of the earlier spec.
+        # The row may replace rows of a file of the earlier spec.
         with pytest.raises(CommitValidationError, match="of partition spec 0 may have rows of the replaced partitions"):
             WRITES[write](stale, rows(FULL | row))
         return
@@ -120,7 +120,7 @@ def test_what_a_stale_handle_commits_can_be_read(table: Table, write: str, race:
 def test_what_is_overtaken_while_it_writes_can_be_read(
     table: Table, monkeypatch: pytest.MonkeyPatch, write: str, race: str
 ) -> None:
-    """A writer that others overtake between its rows and its commit."""
+    """Other writers commit between the rows and the commit of a writer."""
     change, row, _ = RACES[race]
     waiting = [lambda: change(frazil.load_table(table.location))]
     real = frazil._native.Transaction
@@ -144,12 +144,12 @@ def test_what_is_overtaken_while_it_writes_can_be_read(
 
 
 def check(table: Table, race: str, write: Callable[[], Any], *, new_ids: bool) -> None:
-    """Write, and see that it is refused, or that the rows are there."""
+    """Write, and check that the write is rejected or its rows are in the table."""
     _, row, is_taken = RACES[race]
     if race == "dropped and added again, value" and not new_ids:
         is_taken = False
     if race == "renamed":
-        # A name that the table does not have any more is refused; rows that are written already are read by their ids.
+        # A removed name is rejected; rows that were already written are read by their ids.
         try:
             write()
         except InvalidArgumentError:

@@ -1,4 +1,4 @@
-"""No secret is in any text that frazil makes: messages, representations, the wire form of tasks, tracebacks."""
+"""Tests that secrets never occur in text that frazil produces: messages, reprs, task wire forms, tracebacks."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_properties_are_in_no_text(tmp_path: Path) -> None:
     ],
 )
 def test_locations_are_shown_without_their_secrets(location: str) -> None:
-    # Nothing is there: the first request fails, or nothing is asked at all.
+    # Nothing exists there: the first request fails, or no request is sent.
     with pytest.raises(frazil.FrazilError) as caught:
         frazil.load_table(location, storage=PROPERTIES | {"s3.endpoint": "http://127.0.0.1:9"})
     assert CANARY not in text_of(caught.value).replace(location, "")
@@ -75,7 +75,7 @@ WITHOUT_SCHEME = [
 
 
 def use_of(place: str, location: str, root: Path) -> None:
-    """Use a location as the location of a table, or in an option of one."""
+    """Use a location as the location of a table, or in an option."""
     if place == "external":
         options = {"data-file.external-paths": location, "data-file.external-paths.strategy": "round-robin"}
         frazil.create_table(root / "t", {"id": "INT"}, format="paimon", options=options).append([{"id": 1}])

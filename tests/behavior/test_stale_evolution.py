@@ -1,4 +1,4 @@
-"""Changes without data, made by a handle that is behind: their outcome is that of the same call on the newest state."""
+"""Tests of metadata changes by stale handles: the result is that of the same call on the latest state."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def made(folder: Path) -> Table:
 
 
 def state(table: Table) -> dict[str, Any]:
-    """Describe what evolution changes, apart from ids of snapshots."""
+    """Return the properties that evolution changes, except snapshot ids."""
     table = frazil.load_table(table.location)
     order = [snapshot.snapshot_id for snapshot in table.snapshots()]
     return {
@@ -104,16 +104,16 @@ LEAVING: dict[str, Change] = {
         t.manage_snapshots().create_tag(None, "w").rollback_to_snapshot(first(t)).commit()
     ),
 }
-"""What leaves the snapshot of `main` behind."""
+"""Changes that make the snapshot of `main` unreachable from it."""
 
 EARLIER: dict[str, Change] = {"append": lambda t: t.append([{"id": 3}]), "comment": lambda t: t.set_properties(c="d")}
-"""What another handle did before that has nothing to do with a change."""
+"""Earlier changes by another handle that are unrelated to the tested change."""
 
 PAIRS = [(earlier, name) for changes in CHANGES.values() for name in changes for earlier in (*EARLIER, *changes)]
-"""What another handle did before, unrelated or of the same kind, and a change by an old handle."""
+"""An earlier change by another handle, unrelated or of the same type, and a change by a stale handle."""
 
 CONFLICTS = [("fast-forward", "remove a branch"), ("fast-forward", "rename a branch")]
-"""What would leave a snapshot behind that the old handle does not know."""
+"""Changes that would drop a snapshot that the stale handle does not know."""
 
 EXPECTED = (CommitConflictError, AlreadyExistsError, InvalidArgumentError, NoSuchSnapshotError)
 
@@ -192,7 +192,7 @@ def test_a_name_that_means_another_column_now_conflicts(tmp_path: Path, name: st
     table.update_schema().delete_column("x").commit()
     table.update_schema().add_column("x", "string").commit()
     before = state(table)
-    with pytest.raises(CommitConflictError, match="another column"):
+    with pytest.raises(CommitConflictError, match="` is now a different column: another writer replaced it"):
         REPLACED[name](stale)
     assert state(table) == before
     REPLACED[name](stale.refresh())

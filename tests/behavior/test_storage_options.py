@@ -1,4 +1,4 @@
-"""Options of the storage are arguments of a handle: never written into a table, and the same name everywhere."""
+"""Tests that storage options are arguments of a handle: never written to a table, with the same names everywhere."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ CATALOGS: dict[str, Callable[[Path], Any]] = {
 
 
 def setters(folder: Path) -> dict[str, Callable[[dict[str, str]], object]]:
-    """Every way to set properties of a table."""
+    """Return every way to set properties of a table."""
     table = frazil.create_table(folder / "set", SCHEMA)
     made = {
         "create_table": lambda given: frazil.create_table(folder / "t", SCHEMA, properties=given),
@@ -69,7 +69,7 @@ def in_transaction(table: Any, given: dict[str, str]) -> None:
 @pytest.mark.parametrize("way", ["create_table", "set_properties", "transaction", *CATALOGS])
 @pytest.mark.parametrize("key", STORAGE_KEYS)
 def test_an_option_of_the_storage_is_no_property_of_a_table(tmp_path: Path, way: str, key: str) -> None:
-    with pytest.raises(errors.InvalidArgumentError, match="is an option of the storage") as caught:
+    with pytest.raises(errors.InvalidArgumentError, match="is a storage option") as caught:
         setters(tmp_path)[way]({key: CANARY})
     assert CANARY not in str(caught.value)
     assert "storage={...}" in str(caught.value)
@@ -126,7 +126,7 @@ def test_a_data_path_that_the_creator_names_is_allowed_for_the_handle_only(tmp_p
     table.append([{"id": 1}])
     assert table.scan().to_arrow().num_rows == 1
     assert again(table).scan().to_arrow().num_rows == 1
-    # Metadata alone never opens a place.
+    # Metadata alone never grants access to a location.
     with pytest.raises(errors.PathNotAllowedError, match="allowed_locations"):
         frazil.load_table(tmp_path / "t").scan().to_arrow()
     with pytest.raises(errors.PathNotAllowedError, match="allowed_locations"):

@@ -1,4 +1,4 @@
-"""Fields of structs that are set alone, in tables that are partitioned by them."""
+"""Tests of updating single fields of structs, in tables that are partitioned by them."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_a_struct_may_have_the_name_of_a_side_of_a_merge(tmp_path: Path) -> None
     rows = [{"id": 1, "target": {"x": 10, "id": 11}, "source": {"x": 20, "id": 21}}]
     table = frazil.create_table(tmp_path / "t", schema)
     table.append(rows)
-    # `target.id` is the column of the table; `target.x` can only be the field of the struct.
+    # `target.id` is a column of the table; `target.x` can only be a field of the struct.
     table.update({"target.x": "target.x + target.id", "source.x": "target.source.x + 1"}, "target.x = 10")
     assert table.scan().to_arrow().to_pylist() == [
         {"id": 1, "target": {"x": 11, "id": 11}, "source": {"x": 21, "id": 21}}

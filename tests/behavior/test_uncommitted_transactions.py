@@ -1,4 +1,4 @@
-"""Transactions that are neither committed nor aborted: a warning, and no files are left."""
+"""Tests of transactions that are neither committed nor aborted: they warn and leave no files."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_transaction_that_is_collected_warns_and_deletes_its_files(table: Tabl
     before = data_files(table)
     open_transactions = [table.transaction()]
     CHANGES[change](open_transactions[0])
-    message = r"was not committed.*commit_transaction\(\), or write `with table\.transaction\(\) as tx:`"
+    message = r"was not committed.*commit_transaction\(\), or use `with table\.transaction\(\) as tx:`"
     with pytest.warns(ResourceWarning, match=message) as caught:
         collect(open_transactions)
     assert str(table.location) in str(caught[0].message)

@@ -1,4 +1,4 @@
-"""Data files that are longer than a part go to an object store in parts."""
+"""Tests that data files longer than one part are uploaded to an object store in parts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-# Noise that no codec shortens, of two parts and a bit.
+# Incompressible data of slightly more than two parts.
 ROWS = (2 * _native.Upload.PART_BYTES + (1 << 20)) // 8
 PARTS = 3
 TABLE = "s3://bucket/table"
@@ -72,7 +72,7 @@ def test_a_file_whose_parts_fail_is_not_there(store: ObjectStore, rows: pa.Table
     try:
         table.append(rows)
     except FrazilError:
-        # Who lost the answer to the last request does not know that the file is there, and deletes it.
+        # If the response to the last request is lost, the writer does not know that the file exists, and deletes it.
         assert len(data_files(store)) == 1
         assert not store.uploads
         expected = ROWS

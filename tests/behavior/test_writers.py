@@ -1,6 +1,6 @@
-"""Writers at the same time, and writers that are killed: nothing that was acknowledged is lost, nothing is there twice.
+"""Tests of concurrent and killed writers: no acknowledged row is lost or duplicated.
 
-`FRAZIL_WRITERS` says how many processes write, `FRAZIL_KILLS` how many are killed; `make faults` asks for all.
+`FRAZIL_WRITERS` sets the number of writing processes, `FRAZIL_KILLS` the number of killed ones; `make faults` runs all.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ KILLS = int(os.environ.get("FRAZIL_KILLS", "6"))
 
 SCHEMA = pa.schema([("id", pa.int64()), ("writer", pa.int64())])
 EVERY = 5
-"""Every fifth commit deletes the row of the one before."""
+"""The interval of commits that delete the row of the previous commit."""
 
 
 def make(catalog: str, folder: Path, properties: dict[str, str], version: int) -> Callable[[], Table]:
-    """Make a table and say how to open it."""
+    """Create a table, and return a function that opens it."""
     if catalog == "hadoop":
         path = str(folder / "t")
         frazil.create_table(path, SCHEMA, format_version=version, properties=properties)
@@ -128,7 +128,7 @@ def test_writers_of_the_same_row_do_not_starve(tmp_path: Path, version: int, mod
 
 
 def step(table: Table, number: int) -> None:
-    """Make the change of a number: an append, an overwrite or an upsert."""
+    """Apply the change with a number: an append, an overwrite or an upsert."""
     match number % 3:
         case 0:
             table.append([{"id": number * 10 + i, "writer": number} for i in range(10)])
@@ -141,7 +141,7 @@ def step(table: Table, number: int) -> None:
 
 
 def expected(steps: int) -> dict[int, int]:
-    """What is in the table after so many steps."""
+    """Return the rows of the table after `steps` steps."""
     rows: dict[int, int] = {}
     for number in range(steps):
         match number % 3:
@@ -157,7 +157,7 @@ def expected(steps: int) -> dict[int, int]:
 
 
 def run(path: str, first: int) -> None:
-    """Make steps and tell of each, until killed."""
+    """Apply steps and report each one, until killed."""
     table = frazil.load_table(path)
     print("begin", flush=True)  # noqa: T201 - read by the test
     for number in range(first, sys.maxsize):
@@ -177,7 +177,7 @@ def test_a_killed_writer_leaves_the_table_before_or_after_its_change(tmp_path: P
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603
             assert process.stdout is not None
             assert process.stdout.readline() == "begin\n"
-            # The last one has made a change before, however slow the machine is.
+            # The last process has made a change before it is killed, even on a slow machine.
             first = process.stdout.readline() if kill == KILLS - 1 else ""
             time.sleep(chance.uniform(0.0, 0.7))
             process.send_signal(signal.SIGKILL)
@@ -190,7 +190,7 @@ def test_a_killed_writer_leaves_the_table_before_or_after_its_change(tmp_path: P
 
 
 class Interrupted:
-    """A transaction at whose commit Ctrl-C comes when it has taken effect."""
+    """A transaction whose commit is interrupted by Ctrl-C after it has taken effect."""
 
     def __init__(self, native: Any) -> None:
         self._native = native
@@ -219,7 +219,7 @@ def test_an_interrupt_behind_the_commit_deletes_nothing(tmp_path: Path, change: 
 
 
 class Beaten:
-    """A transaction at whose commit others are first."""
+    """A transaction whose commit loses to concurrent writers."""
 
     def __init__(self, native: Any, meanwhile: Callable[[], Any]) -> None:
         self._native, self._meanwhile = native, meanwhile
@@ -234,10 +234,10 @@ class Beaten:
 
 
 class Overtaken(Beaten):
-    """A transaction that others commit ahead of, when its commit begins."""
+    """A transaction that loses to writers that commit when its own commit begins."""
 
     def commit(self, attempts: Any) -> Any:
-        # Others on this machine would wait for the turn that an attempt after a conflict holds.
+        # Other writers on this machine would wait for the turn that an attempt holds after a conflict.
         attempts.end_turn()
         self._meanwhile()
         return self._native.commit(attempts)
@@ -245,12 +245,12 @@ class Overtaken(Beaten):
 
 @contextlib.contextmanager
 def beaten(meanwhile: Callable[[], Any], times: int = 1, how: type[Beaten] = Beaten) -> Iterator[None]:
-    """Let others commit a transaction before each of the first commits of changes, which they take part in no more."""
+    """Let other writers commit before each of the first commits of a change."""
     begin, left = StagedTable.__init__, times
 
     def others() -> None:
         nonlocal left
-        # Their own commits are not beaten.
+        # Commits of these other writers are not delayed.
         kept, left = left, 0
         meanwhile()
         left = kept
@@ -273,7 +273,7 @@ def test_the_rows_of_a_stream_come_although_others_were_first(tmp_path: Path, ch
         done = getattr(table, change)(rows, *([["id"]] if change == "upsert" else []))
     assert (done.added_records, done.attempts) == (2, 2)
     assert sorted(table.scan().to_arrow()["id"].to_pylist()) == [1, 2]
-    # They are written again only where they are merged anew.
+    # Files are rewritten only if rows are merged again.
     assert len(list((tmp_path / "t" / "data").rglob("*.parquet"))) == 1
 
 
@@ -290,7 +290,7 @@ def test_a_change_is_made_again_as_often_as_the_table_says(tmp_path: Path, key: 
 
 @pytest.mark.parametrize(("retries", "attempts"), [("1", 2), ("2", 3), ("3", 4), ("4", 5)])
 def test_attempts_are_counted_over_all_commits_of_a_change(tmp_path: Path, retries: str, attempts: int) -> None:
-    """Each commit loses to another writer, whose rows are then in the way: it is planned anew, as the next attempt."""
+    """Each commit conflicts with the rows of another writer and is planned again, as the next attempt."""
     properties = {"commit.retry.num-retries": retries, "commit.retry.min-wait-ms": "1"}
     table = frazil.create_table(tmp_path / "t", SCHEMA, properties=properties)
     table.append([{"id": 1, "writer": 1}, {"id": 2, "writer": 1}])

@@ -1,4 +1,4 @@
-"""Warehouses made of the golden tables of this repository."""
+"""Fixtures for warehouses of the golden tables in this repository."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ GOLDEN = Path(__file__).parents[1] / "golden" / "iceberg"
 
 @pytest.fixture(autouse=True)
 def _no_configuration(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Keep the configuration of this machine out of the tests."""
+    """Isolate the tests from the configuration of this machine."""
     home = tmp_path / "home"
     home.mkdir()
     monkeypatch.setenv("HOME", str(home))
@@ -32,7 +32,7 @@ def _no_configuration(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 @pytest.fixture
 def warehouse(tmp_path: Path) -> Path:
-    """A warehouse with tables `sales.orders`, `sales.eu.orders`, `top`, and an empty namespace."""
+    """Create a warehouse with the tables `sales.orders`, `sales.eu.orders`, `top`, and an empty namespace."""
     root = tmp_path / "warehouse"
     for name, golden in (
         ("sales/orders", "del_pos_file_parquet_part"),
@@ -49,7 +49,7 @@ def warehouse(tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def servers() -> Iterator[Servers]:
-    """The database servers of this process, which end after its last test."""
+    """Start database servers for this process, which stop after the last test."""
     made = Servers()
     yield made
     made.stop()

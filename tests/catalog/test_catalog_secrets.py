@@ -1,4 +1,4 @@
-"""No secret of a catalog is in any text that frazil makes of it."""
+"""Tests that secrets of a catalog never occur in text that frazil produces."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_addresses_of_databases_are_shown_without_their_secrets(uri: str, kind: 
     with pytest.raises(frazil.FrazilError) as caught:
         texts.append(repr(frazil.load_catalog("c", **properties).list_namespaces()))
     texts.append(text_of(caught.value))
-    # The frames of a traceback quote the lines of this file, in which there is no value.
+    # The frames of a traceback quote the lines of this file, which do not contain a value.
     assert not [text for text in texts if CANARY in text]
 
 

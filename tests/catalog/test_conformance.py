@@ -1,4 +1,4 @@
-"""What every catalog that commits keeps to."""
+"""Tests of the contract of every catalog that commits."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ROWS = [{"id": 1, "name": "a"}, {"id": 2, "name": None}]
 
 
 def properties_of(kind: str, root: Path) -> dict[str, str]:
-    """Give the properties of a new catalog in `root`."""
+    """Return the properties of a new catalog in `root`."""
     if kind == "local":
         return {"type": kind, "path": f"{root}/lake"}
     if kind == "sql":
@@ -39,7 +39,7 @@ def properties_of(kind: str, root: Path) -> dict[str, str]:
 
 
 def new_catalog(request: pytest.FixtureRequest, root: Path) -> Catalog[Any]:
-    """Return a catalog with the namespace `ns`, in a folder or in a database of a server."""
+    """Return a catalog with the namespace `ns`, in a folder or in a server database."""
     if request.param in servers.KINDS:
         uri = request.getfixturevalue("servers").new_database(request.param)
         properties = {"type": "sql", "uri": uri, "warehouse": f"{root}/warehouse"}
@@ -57,7 +57,7 @@ def catalog(request: pytest.FixtureRequest, tmp_path: Path) -> Catalog[Any]:
 
 @pytest.fixture(params=["sql", "memory", "local", *servers.KINDS])
 def rows(request: pytest.FixtureRequest, tmp_path: Path) -> Catalog[Any]:
-    """A catalog that keeps a row for each table."""
+    """Create a catalog that keeps a row for each table."""
     return new_catalog(request, tmp_path)
 
 
@@ -115,7 +115,7 @@ def test_a_name_is_given_once(catalog: Catalog[Any]) -> None:
     other = catalog.create_table_if_not_exists("ns.t", pa.schema([("other", pa.string())]))
     assert other.uuid == table.uuid
     assert catalog.create_table_if_not_exists("ns.u", SCHEMA).uuid != table.uuid
-    with pytest.raises(errors.AlreadyExistsError, match="namespace 'ns' already"):
+    with pytest.raises(errors.AlreadyExistsError, match="already has a namespace 'ns'"):
         catalog.create_namespace("ns")
     catalog.create_namespace_if_not_exists("ns")
     catalog.create_namespace_if_not_exists("ns2")
@@ -165,7 +165,7 @@ def test_only_errors_of_creating_name_create_namespace(catalog: Catalog[Any]) ->
             read("no.t")
         assert "create_" not in str(caught.value)
     if catalog.type != "hadoop":
-        with pytest.raises(errors.NoSuchNamespaceError, match=r"'no'.*create_namespace creates it"):
+        with pytest.raises(errors.NoSuchNamespaceError, match=r"'no'.*create the namespace with create_namespace"):
             catalog.create_table("no.t", SCHEMA)
 
 
@@ -272,7 +272,7 @@ def test_names_that_would_lead_elsewhere_are_refused(catalog: Catalog[Any], name
 
 
 def test_names_are_compared_whole(catalog: Catalog[Any]) -> None:
-    """A pattern of LIKE would find `my_ns_112` for `my_ns_1_2`."""
+    """A LIKE pattern would match `my_ns_112` for `my_ns_1_2`."""
     names = ["my_ns_1_2", "my_ns_112", "x%", "xyz", "it's", "é ü"]
     for name in names:
         catalog.create_namespace((name,))
@@ -357,7 +357,7 @@ def test_a_purge_that_cannot_be_planned_or_has_aged_deletes_nothing(catalog: Cat
     before = files_below(tmp_path)
     with pytest.raises(errors.CommitConflictError, match="changed after"):
         catalog.purge_table("ns.t", plan)
-    with pytest.raises(errors.InvalidArgumentError, match="the plan is for"):
+    with pytest.raises(errors.InvalidArgumentError, match="the purge plan belongs to table"):
         catalog.purge_table("ns.u", plan)
     assert files_below(tmp_path) == before
     manifest = next(path for path in tmp_path.rglob("ns/t/metadata/*-m0.avro"))
@@ -442,7 +442,7 @@ class Failing:
 
     def delete(self, location: str) -> None:
         if self._part in location:
-            message = "an injected fault"
+            message = "injected fault"
             raise errors.StorageError(message)
         self._files.delete(location)
 
@@ -454,7 +454,7 @@ def test_a_purge_that_fails_says_what_is_left(catalog: Catalog[Any], tmp_path: P
     table = catalog.create_table("ns.t", SCHEMA)
     table.append(ROWS)
     if catalog.type == "hadoop":
-        # The folder is the name: while its newest metadata is there, the table is.
+        # The folder is the name: the table exists as long as its latest metadata file does.
         plan = dataclasses.replace(catalog.plan_purge("ns.t"), files=Failing(table._files, "v2.metadata.json"))
         with pytest.raises(errors.StorageError, match="injected"):
             catalog.purge_table("ns.t", plan)
@@ -462,7 +462,9 @@ def test_a_purge_that_fails_says_what_is_left(catalog: Catalog[Any], tmp_path: P
         assert catalog.load_table("ns.t").scan().count() == 4
     plan = dataclasses.replace(catalog.plan_purge("ns.t"), files=Failing(table._files, ".parquet"))
     count = plan.by_kind()["data"][0]
-    with pytest.raises(errors.StorageError, match=f"the table is gone, but {count} of {len(plan)} files are left"):
+    with pytest.raises(
+        errors.StorageError, match=f"the table was dropped, but {count} of {len(plan)} files could not be deleted"
+    ):
         catalog.purge_table("ns.t", plan)
     assert not catalog.table_exists("ns.t")
     left = [name for name in files_below(tmp_path) if "/ns/t/" in name]
@@ -470,7 +472,7 @@ def test_a_purge_that_fails_says_what_is_left(catalog: Catalog[Any], tmp_path: P
     assert all(name.endswith(".parquet") for name in left)
 
 
-# Catalogs with rows.
+# Catalogs with rows
 
 
 def test_a_dropped_table_keeps_its_files_and_can_be_registered(rows: Catalog[Any], tmp_path: Path) -> None:
@@ -505,7 +507,7 @@ def test_tables_that_share_files_are_not_purged(rows: Catalog[Any], tmp_path: Pa
             rows.purge_table(name)
     rows.drop_table("ns.clone")
     rows.purge_table("ns.t")
-    # What only the clone made is nobody's; what it shared is gone.
+    # Files of the clone are orphans; shared files are deleted.
     assert len([name for name in files_below(tmp_path) if name.endswith(".parquet")]) == 1
 
 
@@ -553,19 +555,19 @@ def test_namespaces_have_properties(rows: Catalog[Any], tmp_path: Path) -> None:
     with pytest.raises(errors.InvalidArgumentError, match="both"):
         rows.update_namespace_properties("p", {"owner"}, {"owner": "x"})
     for arguments, words in (
-        ({"updates": {"owner": None}}, "the property 'owner' is a text"),
-        ({"updates": ["owner"]}, "updates is a mapping of names"),
-        ({"removals": "owner"}, "removals is a sequence of names"),
-        ({"removals": 5}, "removals is a sequence of names, not 5"),
+        ({"updates": {"owner": None}}, "the property 'owner' must be a string"),
+        ({"updates": ["owner"]}, "updates must be a mapping of names"),
+        ({"removals": "owner"}, "removals must be a sequence of names"),
+        ({"removals": 5}, "removals must be a sequence of names, not 5"),
     ):
         with pytest.raises(errors.InvalidArgumentError, match=words):
             rows.update_namespace_properties("p", **arguments)  # type: ignore[arg-type]
-    with pytest.raises(errors.InvalidArgumentError, match="properties is a mapping of names"):
+    with pytest.raises(errors.InvalidArgumentError, match="properties must be a mapping of names"):
         rows.create_namespace("q", ["owner"])  # type: ignore[arg-type]
     rows.update_namespace_properties("p", updates={"owner": 1, "shared": True})  # type: ignore[dict-item]
     assert rows.load_namespace_properties("p").items() >= {"owner": "1", "shared": "true"}.items()
     for location in (5, b"x"):
-        with pytest.raises(errors.InvalidArgumentError, match="metadata_location is a text"):
+        with pytest.raises(errors.InvalidArgumentError, match="metadata_location must be a string"):
             rows.register_table("ns.t", location)  # type: ignore[arg-type]
     rows.update_namespace_properties("ns", updates={"only": "one"})
     rows.update_namespace_properties("ns", ["only"])
@@ -596,7 +598,7 @@ def test_metadata_goes_where_the_table_says(rows: Catalog[Any], tmp_path: Path) 
     assert table.scan().count() == 12
 
 
-# Catalogs of folders.
+# Catalogs of folders
 
 
 def test_a_folder_cannot_be_renamed_registered_or_forgotten(tmp_path: Path) -> None:
@@ -611,7 +613,7 @@ def test_a_folder_cannot_be_renamed_registered_or_forgotten(tmp_path: Path) -> N
         lambda: catalog.update_namespace_properties("ns", updates={"a": "b"}),
         lambda: catalog.create_table("ns.u", SCHEMA, str(tmp_path / "elsewhere")),
     ):
-        with pytest.raises(errors.UnsupportedError, match="'c' is, cannot") as caught:
+        with pytest.raises(errors.UnsupportedError, match="catalog 'c' of type hadoop cannot") as caught:
             call()
         assert caught.value.context["catalog"] == "c"
     assert catalog.load_table("ns.t").uuid == table.uuid
@@ -639,7 +641,7 @@ def test_folders_that_are_something_else_are_not_taken(tmp_path: Path) -> None:
 
 
 def test_a_table_creates_its_namespace_in_a_warehouse(tmp_path: Path) -> None:
-    """As Java's `HadoopCatalog`, whose namespaces are folders."""
+    """As in Java's `HadoopCatalog`, namespaces are folders."""
     catalog = frazil.load_catalog("c", **properties_of("hadoop", tmp_path))
     catalog.create_table("db.t", SCHEMA).append(ROWS)
     catalog.create_table_if_not_exists("a.b.t", SCHEMA)
@@ -653,7 +655,7 @@ def test_a_table_creates_its_namespace_in_a_warehouse(tmp_path: Path) -> None:
 
 
 def test_a_copied_warehouse_is_purged_where_it_lies(warehouse: Path) -> None:
-    """The tables record another folder than they lie in."""
+    """The tables record a different folder from the one that contains them."""
     catalog = frazil.load_catalog("c", warehouse=str(warehouse))
     for namespace in ((), ("sales",), ("sales", "eu")):
         for name in catalog.list_tables(namespace):
@@ -672,7 +674,7 @@ def test_a_commit_during_the_deletion_of_a_folder_loses(tmp_path: Path) -> None:
     catalog.create_namespace("ns")
     table = catalog.create_table("ns.t", SCHEMA, properties={"commit.retry.num-retries": "0"})
     metadata = tmp_path / "warehouse" / "ns" / "t" / "metadata"
-    # As the deletion begins.
+    # When the deletion begins.
     (metadata / "v2.metadata.json").touch()
     with pytest.raises(errors.CommitConflictError):
         table.append(ROWS)
@@ -687,5 +689,5 @@ def test_a_catalog_that_cannot_commit_refuses_by_name(tmp_path: Path) -> None:
         lambda: paimon.rename_table("ns.t", "ns.u"),
         lambda: paimon.register_table("ns.t", f"{tmp_path}/t"),
     ):
-        with pytest.raises(errors.UnsupportedError, match="type paimon, which 'p' is"):
+        with pytest.raises(errors.UnsupportedError, match="catalog 'p' of type paimon cannot"):
             call()

@@ -1,4 +1,4 @@
-"""Transactions that create a table with its first rows."""
+"""Tests of transactions that create a table with its first rows."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_a_transaction_that_is_collected_warns(catalog: Catalog[Any]) -> None:
 
 def test_a_table_that_exists_is_refused_at_the_beginning(catalog: Catalog[Any]) -> None:
     catalog.create_table("ns.t", SCHEMA)
-    with pytest.raises(AlreadyExistsError, match=r"a table 'ns\.t' already"):
+    with pytest.raises(AlreadyExistsError, match=r"already has a table 'ns\.t'"):
         catalog.create_table_transaction("ns.t", SCHEMA)
 
 
@@ -131,7 +131,7 @@ def test_the_second_creator_loses_at_its_commit(catalog: Catalog[Any], tmp_path:
     late.append(rows(7))
     catalog.create_table("ns.t", SCHEMA).append(rows(1))
     data = {name for name in left(tmp_path) if name.endswith((".parquet", ".avro"))}
-    with pytest.raises(AlreadyExistsError, match=r"a table 'ns\.t' already"):
+    with pytest.raises(AlreadyExistsError, match=r"already has a table 'ns\.t'"):
         late.commit_transaction()
     table = catalog.load_table("ns.t")
     assert table.scan().to_arrow()["id"].to_pylist() == [1]
@@ -150,7 +150,7 @@ def test_of_racing_creators_one_wins(catalog: Catalog[Any], _: int) -> None:
             changes = catalog.create_table_transaction("ns.t", SCHEMA)
             changes.append(rows(number))
         except BaseException:
-            # The others would wait for this one.
+            # Other transactions would wait for this one.
             written.abort()
             raise
         written.wait()

@@ -39,7 +39,7 @@ def test_the_type_follows_from_the_properties(properties: dict[str, str], expect
 def test_types_that_come_later_are_named(properties: dict[str, str]) -> None:
     with pytest.raises(UnsupportedError, match="yet") as caught:
         load_catalog("c", **properties)
-    assert caught.value.hint == "the types of catalogs are hadoop, local, memory, paimon, rest, sql"
+    assert caught.value.hint == "the supported catalog types are hadoop, local, memory, paimon, rest, sql"
 
 
 @pytest.mark.parametrize(
@@ -47,10 +47,10 @@ def test_types_that_come_later_are_named(properties: dict[str, str]) -> None:
     [
         ({}, "not configured"),
         ({"type": "hadop"}, "unknown type 'hadop'"),
-        ({"uri": "ftp://host"}, "does not follow"),
+        ({"uri": "ftp://host"}, "cannot be determined from its"),
         ({"type": "sql"}, "'uri'"),
-        ({"path": "lake", "warehouse": "."}, "a warehouse of its own"),
-        ({"warehouse": {"a": "b"}}, "is text"),
+        ({"path": "lake", "warehouse": "."}, "of type local keeps its warehouse and its database in its own folder"),
+        ({"warehouse": {"a": "b"}}, "must be a string, not a mapping"),
         ({"warehouse": ".", "relocate": "{"}, "relocate"),
         ({"warehouse": ".", "relocate": '{"a": 1}'}, "relocate"),
     ],

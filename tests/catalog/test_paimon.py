@@ -1,4 +1,4 @@
-"""Catalogs of Paimon tables: names and places; the tables are opened elsewhere."""
+"""Tests of catalogs of Paimon tables: names and locations. Other tests open the tables."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_names_that_are_no_tables(catalog: Catalog[Any]) -> None:
 def test_metastores_that_come_later_are_named(metastore: str) -> None:
     with pytest.raises(errors.UnsupportedError, match=metastore) as caught:
         frazil.load_catalog("p", metastore=metastore, warehouse=".")
-    assert caught.value.hint == "the metastores are filesystem, jdbc"
+    assert caught.value.hint == "the supported metastores are filesystem and jdbc"
 
 
 @pytest.fixture
@@ -137,7 +137,7 @@ def test_the_catalog_key_separates_catalogs(database: str) -> None:
     catalog = frazil.load_catalog("p", **{"metastore": "jdbc", "uri": database, "catalog-key": "other"})
     assert catalog.list_tables("x") == [("x", "y")]
     strange = frazil.load_catalog("p", **{"metastore": "jdbc", "uri": database, "catalog-key": "strange"})
-    with pytest.raises(errors.NoSuchNamespaceError, match=r"catalog-key 'jdbc', 'other', not 'strange'"):
+    with pytest.raises(errors.NoSuchNamespaceError, match=r"catalog-key 'jdbc', 'other', but not 'strange'"):
         strange.list_tables("x")
     with pytest.raises(errors.InvalidArgumentError, match="no warehouse"):
         frazil.load_catalog("p", metastore="jdbc", uri=database).load_table("sales.orders")
@@ -148,5 +148,5 @@ def test_a_database_of_something_else_is_refused(tmp_path: Path) -> None:
     sqlite3.connect(path).close()
     path.touch()
     catalog = frazil.load_catalog("p", type="paimon", metastore="jdbc", uri=f"sqlite:///{path}")
-    with pytest.raises(errors.CatalogError, match="holds no Paimon catalog"):
+    with pytest.raises(errors.CatalogError, match="contains no Paimon catalog"):
         catalog.list_namespaces()

@@ -1,4 +1,4 @@
-"""Catalogs that Paimon (Java) wrote: what it lists, it lists, and what it reads, it reads."""
+"""Tests that catalogs written by Paimon (Java) are listed and read with the same results."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def jdbc_catalog(**properties: str) -> Any:
 @pytest.mark.parametrize(("made", "case"), [(folder_catalog, FOLDER), (jdbc_catalog, DATABASE)])
 def test_databases_and_tables_are_those_that_java_lists(made: Any, case: dict[str, Any]) -> None:
     catalog = made()
-    # A folder in which nothing is does not survive a copy by files.
+    # An empty folder does not survive a copy of files.
     listed = [name for name in case["databases"] if case["tables"][name] or made is jdbc_catalog]
     assert [name for (name,) in catalog.list_namespaces() if name not in {"Empty", "db one"}] == listed
     for database in listed:
@@ -58,7 +58,7 @@ def test_rows_are_those_that_java_reads() -> None:
 def test_options_of_tables_are_those_that_java_shows() -> None:
     catalog = folder_catalog(**{"table-default.snapshot.num-retained.max": "5"})
     for name, options in FOLDER["table_options"].items():
-        # What a catalog had as defaults when a table was made, the table keeps.
+        # A table keeps the catalog defaults at the time of its creation.
         assert catalog.load_table(name).options == options
     shown: dict[tuple[str, str], dict[str, str]] = {}
     for row in DATABASE["sys"]["all_table_options"]["rows"]:
@@ -72,7 +72,7 @@ def test_properties_of_databases_are_those_that_java_shows() -> None:
     catalog = jdbc_catalog()
     for database, options in DATABASE["database_options"].items():
         assert catalog.load_namespace_properties(database) == options
-    # It has no table, and lies elsewhere than by its name.
+    # The database has no table, and its location does not match its name.
     assert catalog.list_tables("located") == []
 
 
@@ -91,12 +91,12 @@ def test_another_key_is_another_catalog() -> None:
     assert catalog.list_namespaces() == []
     with pytest.raises(errors.NoSuchTableError) as caught:
         catalog.load_table("d1.t1")
-    assert caught.value.hint == "the database holds tables of catalogs with the catalog-key 'golden', not 'silver'"
+    assert caught.value.hint == "the database contains tables under the catalog-key 'golden', but not 'silver'"
 
 
 def test_a_database_that_is_not_there_stays_away(tmp_path: Any) -> None:
     missing = tmp_path / "none.db"
-    with pytest.raises(errors.MissingFileError, match="is not there"):
+    with pytest.raises(errors.MissingFileError, match="does not exist"):
         jdbc_catalog(uri=f"jdbc:sqlite:{missing}?password={CANARY}").list_namespaces()
     assert not missing.exists()
 
@@ -125,7 +125,7 @@ def test_unknown_system_tables_are_refused(name: str, near: str | None) -> None:
 
 def test_the_database_of_the_system_is_not_listed() -> None:
     for catalog in (folder_catalog(), jdbc_catalog()):
-        with pytest.raises(errors.InvalidArgumentError, match="unknown system table 'table'") as caught:
+        with pytest.raises(errors.InvalidArgumentError, match="the catalog has no system table 'table'") as caught:
             catalog.load_table("sys.table")
         assert "all_tables" in str(caught.value)
         assert ("sys",) not in catalog.list_namespaces()

@@ -1,4 +1,4 @@
-"""Catalogs of Paimon in a SQL database, as they are written."""
+"""Tests of Paimon catalogs in a SQL database, as they are written."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ GOLDEN = Path(__file__).parents[1] / "golden" / "paimon_catalogs" / "catalog_jdb
 
 
 ADDRESSES: dict[Path, str] = {}
-"""The addresses of the databases of folders that have none in SQLite."""
+"""The addresses of the databases for folders whose catalogs are not in SQLite."""
 
 
 def uri_of(root: Path) -> str:
@@ -56,7 +56,7 @@ def files_below(root: Path) -> list[str]:
 
 @pytest.fixture(params=["sqlite", *KINDS])
 def root(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
-    """A folder and an empty database."""
+    """Create a folder and an empty database."""
     if request.param in KINDS:
         ADDRESSES[tmp_path] = request.getfixturevalue("servers").new_database(request.param)
     yield tmp_path
@@ -115,7 +115,7 @@ def test_databases_have_properties(catalog: Catalog[Any], root: Path) -> None:
     with pytest.raises(errors.AlreadyExistsError, match="d2"):
         catalog.create_namespace("d2")
     catalog.create_table("d2.t", COLUMNS)
-    with pytest.raises(errors.CatalogError, match="location cannot change"):
+    with pytest.raises(errors.CatalogError, match="contains tables, so its location cannot be changed"):
         catalog.update_namespace_properties("d2", updates={"location": "/elsewhere"})
     with pytest.raises(errors.CatalogError, match="not empty"):
         catalog.drop_namespace("d2")
@@ -126,7 +126,7 @@ def test_databases_have_properties(catalog: Catalog[Any], root: Path) -> None:
 
 
 def test_tables_are_in_the_warehouse_as_of_java(catalog: Catalog[Any], root: Path) -> None:
-    """Java 1.4 takes no notice of the location of a database; tables that earlier releases created are still found."""
+    """Java 1.4 ignores the location of a database; tables that earlier releases created are still found."""
     elsewhere = root / "elsewhere"
     catalog.create_namespace("far", {"location": str(elsewhere)})
     catalog.create_table("far.t", COLUMNS)
@@ -201,9 +201,9 @@ def test_names_are_values_not_sql(catalog: Catalog[Any], name: str) -> None:
 
 @pytest.mark.parametrize("name", ["a$b", "a%2fb", "a:b", "a*b", 'a"b', ".hidden", "sys", "a<b"])
 def test_names_that_are_not_folders_are_refused(catalog: Catalog[Any], name: str) -> None:
-    with pytest.raises(errors.InvalidArgumentError, match="cannot be the name"):
+    with pytest.raises(errors.InvalidArgumentError, match="is not allowed as the name"):
         catalog.create_table(("db", name), COLUMNS)
-    with pytest.raises(errors.InvalidArgumentError, match="cannot be the name"):
+    with pytest.raises(errors.InvalidArgumentError, match="is not allowed as the name"):
         catalog.create_namespace((name,))
     assert catalog.list_tables("db") == []
 
@@ -244,14 +244,14 @@ def test_a_database_is_not_changed_by_reading_nor_without_leave(tmp_path: Path) 
     assert files_below(tmp_path) == []
     with closing(sqlite3.connect(tmp_path / "catalog.db")) as connection:
         connection.execute("CREATE TABLE other(x)")
-    with pytest.raises(errors.CatalogError, match="holds no Paimon catalog"):
+    with pytest.raises(errors.CatalogError, match="contains no Paimon catalog"):
         catalog.create_namespace("db")
     opened(tmp_path).create_namespace("db")
     assert catalog.list_namespaces() == [("db",)]
 
 
 def test_tables_of_older_databases_are_completed(root: Path) -> None:
-    """A database of an earlier release has no table for the properties of tables."""
+    """The database of an earlier release lacks the table of table properties."""
     opened(root).create_namespace("db")
     rows(root, "DROP TABLE paimon_table_properties")
     opened(root, init_catalog_tables="false").create_table("db.t", COLUMNS, options={"bucket": "-1"})
@@ -272,7 +272,7 @@ def test_a_fault_leaves_a_whole_table_or_none(tmp_path: Path, fault: str) -> Non
 
 
 def fails_whole(root: Path, broken: FaultyDatabase) -> bool:
-    """Create a table with a fault and look what there is then; return whether the fault happened."""
+    """Create a table with a fault and check the result; return whether the fault occurred."""
     catalog = opened(root)
     catalog.create_namespace("db")
     before = files_below(root)
@@ -283,12 +283,12 @@ def fails_whole(root: Path, broken: FaultyDatabase) -> bool:
             catalog.create_table("db.t", COLUMNS, options={"bucket": "-1"})
             is_created = True
         except errors.CommitStateUnknownError:
-            # Nothing may be deleted: the row may still arrive.
+            # Nothing may be deleted, because the row may still be inserted.
             assert (root / "wh" / "db.db" / "t" / "schema" / "schema-0").is_file()
             return broken.is_tripped
         except errors.CatalogError as error:
             assert broken.is_tripped
-            is_created = "the table is created, but it cannot be loaded" in str(error)
+            is_created = "the table was created, but it cannot be loaded" in str(error)
     assert opened(root).table_exists("db.t") is is_created
     if not is_created:
         assert files_below(root) == before

@@ -1,6 +1,6 @@
-"""Locks that writers of Paimon tables take in a SQL database.
+"""Tests of the locks that Paimon writers acquire in a SQL database.
 
-`FRAZIL_WRITERS` says how many processes write; `make faults` asks for 16.
+`FRAZIL_WRITERS` sets the number of writing processes; `make faults` runs 16.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ GOLDEN = Path(__file__).parents[1] / "golden" / "paimon_catalogs" / "catalog_jdb
 
 
 def properties(root: Path, **given: str) -> dict[str, str]:
-    """Return the properties of a catalog whose lock is not waited for for long."""
+    """Return the properties of a catalog with a short lock timeout."""
     lock = {"lock.enabled": "true", "lock-acquire-timeout": "1200 ms", "lock-check-max-sleep": "50 ms"}
     place = {"metastore": "jdbc", "uri": f"sqlite:///{root}/catalog.db", "warehouse": f"{root}/wh"}
     return {**place, **lock, **given}
@@ -53,7 +53,7 @@ def run(root: Path, statement: str, *values: Any) -> list[Any]:
 
 
 def hold(root: Path, lock_id: str = "jdbc.db.t", *, seconds: int = 1000, since: str = "now") -> None:
-    """Hold a lock as another writer does."""
+    """Hold a lock as another writer."""
     statement = "INSERT INTO paimon_distributed_locks VALUES (?, datetime('now', ?), ?)"
     run(root, statement, lock_id, "+0 seconds" if since == "now" else since, seconds)
 
@@ -121,7 +121,7 @@ def test_a_lock_that_is_not_released_is_an_error_that_says_what_to_do(root: Path
     before = files_below(root)
     hold(root)
     with pytest.raises(
-        errors.UnavailableError, match=r"'jdbc\.db\.t' is held by another writer since \d{4}-"
+        errors.UnavailableError, match=r"'jdbc\.db\.t' has been held by another writer since \d{4}-"
     ) as caught:
         WRITES[write](table)
     assert "raise lock-acquire-timeout" in (caught.value.hint or "")

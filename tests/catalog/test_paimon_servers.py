@@ -1,4 +1,4 @@
-"""Paimon's JDBC catalog on servers of databases: locks, names, concurrent and killed writers."""
+"""Tests of Paimon's JDBC catalog on database servers: locks, names, concurrent and killed writers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Properties = dict[str, str]
 
 @pytest.fixture(params=KINDS)
 def given(request: pytest.FixtureRequest, servers: Servers, tmp_path: Path) -> Properties:
-    """The properties of a catalog whose writers take locks, in an empty database."""
+    """Return the properties of a catalog in an empty database, whose writers acquire locks."""
     lock = {"lock.enabled": "true", "lock-acquire-timeout": "1200 ms", "lock-check-max-sleep": "50 ms"}
     uri = servers.new_database(request.param)
     return {"metastore": "jdbc", "uri": uri, "warehouse": f"{tmp_path}/wh", **lock}
@@ -50,7 +50,7 @@ def locks(given: Properties) -> list[Any]:
 
 
 def hold(given: Properties, lock_id: str = "jdbc.db.t", *, seconds: int = 1000, age: int = 0) -> None:
-    """Hold a lock as another writer does, which acquired it some seconds ago."""
+    """Hold a lock as another writer that acquired it some seconds ago."""
     is_mysql = given["uri"].startswith("mysql")
     since = f"NOW() - INTERVAL {age} SECOND" if is_mysql else f"NOW() - INTERVAL '{age} seconds'"
     values = f"VALUES (:lock_id, {since}, :seconds)"
@@ -60,7 +60,7 @@ def hold(given: Properties, lock_id: str = "jdbc.db.t", *, seconds: int = 1000, 
 def test_a_held_lock_is_waited_for_and_an_expired_one_taken_over(given: Properties) -> None:
     table = with_table(given)
     hold(given)
-    with pytest.raises(errors.UnavailableError, match=r"'jdbc\.db\.t' is held by another writer since \d{4}-"):
+    with pytest.raises(errors.UnavailableError, match=r"'jdbc\.db\.t' has been held by another writer since \d{4}-"):
         table.append([{"writer": 1}])
     assert locks(given) == [("jdbc.db.t", 1000)]
     free = threading.Timer(0.3, run, (given["uri"], "DELETE FROM paimon_distributed_locks"))
@@ -131,7 +131,7 @@ def begin(process: subprocess.Popen[str]) -> None:
 
 
 def test_concurrent_writers_lose_nothing(given: Properties) -> None:
-    """They also create the tables of the catalog, the database and the table at the same time."""
+    """They also create the tables of the catalog, the database and the table concurrently."""
     patient = {**given, "lock-acquire-timeout": "8 min"}
     writers = [writer(number, COMMITS, patient) for number in range(WRITERS)]
     for process in writers:
@@ -157,7 +157,7 @@ def test_a_killed_writer_leaves_whole_commits_and_a_lock_that_expires(given: Pro
         acknowledged = 1 + len(told.split())
         found = [row["at"] for row in table.refresh().scan().to_arrow().to_pylist() if row["writer"] == number]
         assert sorted(found) in (list(range(acknowledged)), list(range(acknowledged + 1)))
-    # A lock that was held expires after a second.
+    # A held lock expires after a second.
     end = time.monotonic() + 30
     while True:
         try:

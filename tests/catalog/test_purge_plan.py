@@ -1,4 +1,4 @@
-"""Plans of deletions against what scans read, over the golden tables."""
+"""Tests that deletion plans match the files that scans read, over the golden tables."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NAMES = sorted(path.parent.name for path in GOLDEN.glob("*/metadata"))
 
 
 def read_by(name: str) -> set[tuple[str, str]]:
-    """Give what scans of all snapshots read, by name: files lie elsewhere than some tables record."""
+    """Return the names of files that scans of all snapshots read; some tables record other locations."""
     table = frazil.load_table(GOLDEN / name, format="iceberg")
     found, kinds = set(), {1: "position-deletes", 2: "equality-deletes"}
     for snapshot in table.snapshots():
@@ -40,7 +40,7 @@ def test_a_plan_names_all_that_any_snapshot_reads(name: str) -> None:
     assert rows[-1] == ("metadata", plan.metadata_location)
     assert len(plan) == len({location for _, location in rows})
     assert plan.size_bytes > 0
-    # Lengths that are recorded are those of the files.
+    # Recorded lengths are those of the files.
     for location, size in zip(plan.batch["location"].to_pylist(), plan.batch["size_bytes"].to_pylist(), strict=True):
         found = list((GOLDEN / name).rglob(location.rpartition("/")[2]))
         assert not found or size in {path.stat().st_size for path in found}, location

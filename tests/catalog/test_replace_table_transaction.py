@@ -1,4 +1,4 @@
-"""Transactions that give a table another definition and new rows."""
+"""Tests of transactions that replace the definition and the rows of a table."""
 
 from __future__ import annotations
 

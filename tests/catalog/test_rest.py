@@ -1,4 +1,4 @@
-"""Catalogs behind the REST API: what they send, what answers mean, and what happens if answers are lost."""
+"""Tests of REST catalogs: requests, responses, and lost responses."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def ids(table: Any, **arguments: Any) -> list[int]:
 
 
 def lose(_: Handler) -> bool:
-    """Close the connection instead of an answer."""
+    """Close the connection instead of responding."""
     return True
 
 
@@ -73,12 +73,12 @@ def fail(status: int) -> Any:
 
 
 def sent(server: RestServer) -> list[str]:
-    """Return what was asked of tables."""
+    """Return the requests for tables."""
     return [f"{method} {path.rpartition('/')[2]}" for method, path in server.requests]
 
 
 def change_in_every_way(catalog: Any, name: str, version: int) -> Any:
-    """Create a table, and change it in each way in which tables change."""
+    """Create a table, and apply every type of change."""
     table = catalog.create_table(
         name, SCHEMA, partition_by=["p"], sort_order=["id"], properties={"a": "b"}, format_version=version
     )
@@ -112,7 +112,7 @@ def change_in_every_way(catalog: Any, name: str, version: int) -> Any:
 
 
 def check_changed(table: Any) -> None:
-    """Compare a table with what `change_in_every_way` made."""
+    """Compare a table with the result of `change_in_every_way`."""
     assert (ids(table), ids(table, ref="first")) == ([3, 4, 5], [1, 2])
     assert (table.properties["d"], table.properties["f"], table.properties.get("a")) == ("e", "g", None)
     assert (table.format_version, set(table.refs()), len(table.snapshots())) == (3, {"main", "first"}, 2)
@@ -184,7 +184,7 @@ def test_lists_come_in_pages(tmp_path: Path) -> None:
     server.close()
 
 
-# Other writers, lost answers
+# Other writers and lost responses
 
 
 def test_writers_of_one_table_lose_nothing(server: RestServer, catalog: Any) -> None:
@@ -285,7 +285,7 @@ def test_a_server_that_is_down_is_unavailable(server: RestServer, catalog: Any, 
     table.append(ROWS)
     files = {path for path in tmp_path.rglob("*") if path.is_file()}
     server.close()
-    with pytest.raises(UnavailableError, match="gives no answer"):
+    with pytest.raises(UnavailableError, match="does not respond:"):
         OPERATIONS[name](table)
     assert {path for path in tmp_path.rglob("*") if path.is_file()} == files
 
@@ -328,7 +328,7 @@ def test_a_refused_change_of_names_is_a_typed_error(server: RestServer, catalog:
     with pytest.raises(expected) as caught:
         CHANGES_OF_NAMES[name](catalog, table.metadata_location)
     assert type(caught.value) is expected
-    # A server that fails before it does anything: the table is as it was.
+    # A server that fails before it has an effect leaves the table unchanged.
     server.rule = lambda method, _: 503 if method in ("POST", "DELETE") else None
     with pytest.raises(UnavailableError):
         CHANGES_OF_NAMES[name](catalog, table.metadata_location)
@@ -351,13 +351,13 @@ def test_a_credential_is_exchanged_for_a_token(server: RestServer) -> None:
     server.token = "none"  # noqa: S105
     with pytest.raises(UnauthorizedError, match="Not authorized"):
         opened(server)
-    with pytest.raises(UnauthorizedError, match="no token for catalog 'c'") as caught:
+    with pytest.raises(UnauthorizedError, match="cannot get a token for catalog 'c'") as caught:
         opened(server, credential="me:wrong")
     assert "wrong" not in str(caught.value).replace("wrong secret", "")
     catalog = opened(server, credential="me:secret")
     catalog.create_namespace("ns")
     table = catalog.create_table("ns.t", SCHEMA)
-    # The server forgets the token: another one is fetched.
+    # The server invalidates the token, and a new one is fetched.
     server.tokens += 1
     table.append(ROWS)
     assert ids(pickle.loads(pickle.dumps(table))) == [1, 2]  # noqa: S301
@@ -376,7 +376,7 @@ def test_a_token_end_point_that_is_busy_is_asked_again(server: RestServer) -> No
     server.rule = lambda _, path: faults.pop() if faults and path.endswith("tokens") else None
     assert opened(server, credential="me:secret").list_namespaces() == []
     server.rule = lambda _, path: 503 if path.endswith("tokens") else None
-    with pytest.raises(UnavailableError, match=r"no token for catalog 'c'.*503"):
+    with pytest.raises(UnavailableError, match=r"cannot get a token for catalog 'c'.*503"):
         opened(server, credential="me:secret")
 
 
@@ -425,7 +425,7 @@ def test_credentials_of_a_table_are_those_for_the_longest_prefix(server: RestSer
 
 
 class Vending:
-    """A server that gives other keys with each answer, and a store that takes only the last ones that it gave."""
+    """A server that issues new keys with each response, and a store that accepts only the latest keys."""
 
     def __init__(self, server: RestServer, store: ObjectStore, lifetime_ms: int | None) -> None:
         self.server, self.lifetime_ms, self.given = server, lifetime_ms, 0
@@ -455,7 +455,7 @@ def store(tmp_path: Path) -> Iterator[ObjectStore]:
 
 @pytest.fixture
 def vended(server: RestServer, catalog: Any, store: ObjectStore) -> tuple[Any, Vending]:
-    """Return a table in a store, and what gives its keys."""
+    """Return a table in a store, and the issuer of its keys."""
     vending = Vending(server, store, lifetime_ms=3_600_000)
     vending.give()
     table = catalog.create_table("ns.t", SCHEMA, location="s3://bucket/t")
@@ -471,7 +471,7 @@ def test_credentials_are_renewed_before_they_expire(vended: tuple[Any, Vending])
     vending.lifetime_ms = 1000
     handle = opened(vending.server).load_table("ns.t")
     scan = handle.scan()
-    # Clients of the store that a handle has get other keys in time, whatever it does.
+    # All clients of the store in a handle get new keys in time.
     for number in (3, 4):
         time.sleep(0.6)
         handle.append([{"id": number, "p": "c"}])
@@ -502,10 +502,10 @@ def test_credentials_that_cannot_be_renewed_are_used_until_they_expire(
     monkeypatch.setattr("frazil.catalog._vended.now_ms", lambda: renew_at_ms + 1)
     assert credentials.current()[0] == properties
     monkeypatch.setattr("frazil.catalog._vended.now_ms", lambda: int(properties["s3.session-token-expires-at-ms"]))
-    with pytest.raises(UnavailableError, match="gives no answer"):
+    with pytest.raises(UnavailableError, match="does not respond:"):
         credentials.current()
-    # An error of the catalog is that of the read.
-    with pytest.raises(UnavailableError, match="gives no answer"):
+    # An error of the catalog is reported as that of the read.
+    with pytest.raises(UnavailableError, match="does not respond:"):
         pickle.loads(pickled)  # noqa: S301
 
 
@@ -520,7 +520,7 @@ def test_pickles_have_no_vended_secret(vended: tuple[Any, Vending]) -> None:
     assert vending.given == given + 1
     copy.append([{"id": 3, "p": "c"}])
     assert ids(opened(vending.server).load_table("ns.t")) == [1, 2, 3]
-    # Workers get credentials that are valid now, and not what the catalog is opened with.
+    # Workers get valid credentials, and not those of the catalog.
     state = table.refresh()._state
     shipped = pickle.loads(pickle.dumps(state.for_workers()))  # noqa: S301
     assert "credentials" not in shipped.options
@@ -531,7 +531,7 @@ def test_pickles_have_no_vended_secret(vended: tuple[Any, Vending]) -> None:
 def test_a_store_that_refuses_vended_credentials_is_named(vended: tuple[Any, Vending]) -> None:
     _, vending = vended
     handle = opened(vending.server).load_table("ns.t")
-    # The server gives keys to another client; those of this handle are not valid any more.
+    # The server issues keys to another client, which invalidates those of this handle.
     vending.give()
     with pytest.raises(ForbiddenError) as caught:
         ids(handle)
@@ -561,5 +561,5 @@ def test_what_is_no_catalog_says_so(server: RestServer) -> None:
     with pytest.raises(InvalidArgumentError, match="must begin with http"):
         frazil.load_catalog("c", type="rest")
     server.close()
-    with pytest.raises(UnavailableError, match="gives no answer"):
+    with pytest.raises(UnavailableError, match="does not respond:"):
         opened(server)

@@ -1,4 +1,4 @@
-"""The JDBC warehouses that Java wrote, beside the repository."""
+"""Tests of the JDBC warehouses that Java wrote, which are next to the repository."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_the_paimon_catalog_that_java_wrote(name: str) -> None:
         catalog = frazil.load_catalog("p", **options, relocate={"/golden": str(GOLDEN)})
     else:
         catalog = frazil.load_catalog("p", type="paimon", warehouse=str(root))
-    # Folders without a file do not travel.
+    # Folders without files are lost in a copy.
     present = {database: tables for database, tables in case["tables"].items() if tables or name == "catalog_jdbc"}
     assert catalog.list_namespaces() == sorted((database,) for database in present)
     for database, tables in present.items():

@@ -34,7 +34,7 @@ Row = tuple[str, str, str, str | None]
 
 
 def metadata_file(folder: Path) -> str:
-    """Give the newest metadata file of a golden table."""
+    """Return the latest metadata file of a golden table."""
     return str(max((folder / "metadata").glob("*.metadata.json"), key=lambda file: file.name))
 
 
@@ -64,7 +64,7 @@ PROPERTIES = [
 
 @pytest.fixture
 def database(tmp_path: Path) -> Callable[..., Path]:
-    """Make a SQLite database with Java's tables in them, of schema V0 or V1, and give its path."""
+    """Create a SQLite database with Java's tables in schema V0 or V1, and return its path."""
 
     def make(rows: Iterable[Row] = (), *, v1: bool = False, properties: Iterable[Row] = ()) -> Path:
         path = tmp_path / "catalog.db"
@@ -167,10 +167,10 @@ def test_every_spelling_of_a_sqlite_address(database: Database, uri: str) -> Non
 
 def test_a_database_that_is_not_there_is_not_made(tmp_path: Path) -> None:
     for uri in ("sqlite:///no.db", f"jdbc:sqlite:{tmp_path}/no.db"):
-        with pytest.raises(errors.MissingFileError, match="not there"):
+        with pytest.raises(errors.MissingFileError, match="does not exist"):
             frazil.load_catalog("gold", uri=uri).list_namespaces()
     for uri in ("sqlite://", "sqlite:///:memory:", "jdbc:sqlite::memory:"):
-        with pytest.raises(errors.InvalidArgumentError, match="in memory"):
+        with pytest.raises(errors.InvalidArgumentError, match="in-memory database"):
             frazil.load_catalog("gold", uri=uri)
     assert not list(tmp_path.glob("*.db"))
 

@@ -1,4 +1,4 @@
-"""SQL catalogs on servers of databases: concurrent and killed writers, lost connections, names and lengths."""
+"""Tests of SQL catalogs on database servers: concurrent and killed writers, lost connections, name lengths."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ CREATE TABLE iceberg_namespace_properties (
 
 @pytest.fixture(params=KINDS)
 def uri(request: pytest.FixtureRequest, servers: Servers) -> str:
-    """The address of an empty database."""
+    """Return the address of an empty database."""
     return servers.new_database(request.param)
 
 
@@ -146,7 +146,7 @@ def test_names_that_differ_in_case_or_accents_are_different(uri: str, tmp_path: 
     assert other.list_namespaces() == []
     assert ids(kept) == [1, 2]
     if made_by == "java" and uri.startswith("mysql"):
-        # The key of the table that Java created takes them for equal.
+        # The primary key of the table that Java created treats them as equal.
         with pytest.raises(errors.AlreadyExistsError):
             catalog.create_table("space.TABLE", SCHEMA)
         with pytest.raises(errors.AlreadyExistsError):
@@ -278,7 +278,7 @@ def test_concurrent_writers_lose_nothing(uri: str, tmp_path: Path, isolation: st
 
 
 def test_a_deadlock_is_retried(catalog: Catalog[Any], uri: str) -> None:
-    """Another transaction holds one row of a namespace and wants a row that frazil has changed."""
+    """Another transaction holds one row of a namespace and waits for a row that frazil has changed."""
     properties = {f"k{number}": "old" for number in range(8)}
     catalog.update_namespace_properties("n", updates=properties)
     if not uri.startswith("mysql"):
@@ -314,7 +314,7 @@ def test_a_commit_waits_for_a_row_that_is_held(catalog: Catalog[Any], uri: str) 
 
 
 def test_of_tables_made_at_once_one_stays_on_an_empty_database(uri: str, tmp_path: Path) -> None:
-    """Each thread has a catalog of its own, so that each creates the tables of the catalog, too."""
+    """Each thread has a separate catalog, so each one also creates the tables of the catalog."""
     barrier = threading.Barrier(4)
 
     def make(_: int) -> str | None:
@@ -351,7 +351,7 @@ def test_states_of_transactions_that_can_run_again(code: str | None, expected: A
 
 @contextlib.contextmanager
 def broken_commit(monkeypatch: pytest.MonkeyPatch, uri: str, *, after: bool) -> Iterator[list[int]]:
-    """End the connection on the server when a transaction commits, before or after it does."""
+    """End the connection on the server during a commit, before or after it takes effect."""
     commit, ended = sa.Connection.commit, []
 
     def failing(connection: sa.Connection) -> None:
@@ -376,12 +376,12 @@ def test_a_connection_that_is_lost_in_a_commit_loses_and_doubles_nothing(
     table = catalog.create_table("n.t", SCHEMA)
     with broken_commit(monkeypatch, uri, after=after) as ended:
         if after:
-            # The catalog is asked, and the new state is found.
+            # The catalog is queried, and the new state is found.
             assert table.append(ROWS).added_records == 2
         else:
-            with pytest.raises(errors.CommitStateUnknownError, match="failed to commit"):
+            with pytest.raises(errors.CommitStateUnknownError, match="failed during the commit:"):
                 table.append(ROWS)
-        with pytest.raises(errors.CommitStateUnknownError, match="failed to commit"):
+        with pytest.raises(errors.CommitStateUnknownError, match="failed during the commit:"):
             catalog.create_namespace("m")
     assert len(ended) == 2
     assert ids(catalog.load_table("n.t")) == ([1, 2] if after else [])
@@ -408,7 +408,7 @@ def test_a_connection_that_is_lost_before_a_commit_changes_nothing(
         while not (found := run(uri, waiting)):
             time.sleep(0.05)
         run(uri, f"KILL {found[0][0]}" if is_mysql else f"SELECT pg_terminate_backend({found[0][0]}, 10000)")
-        with pytest.raises(errors.CatalogError, match="refused"):
+        with pytest.raises(errors.CatalogError, match="returned an error"):
             done.result(60)
         connection.rollback()
     assert files_below(tmp_path) == before
@@ -457,7 +457,7 @@ def test_writers_that_are_killed_leave_whole_commits(catalog: Catalog[Any], uri:
         assert acknowledged <= set(found)
     writer = python(KILLED_IN_COMMIT, uri, tmp_path)
     assert (writer.communicate(timeout=120), writer.returncode)[1] == -signal.SIGKILL
-    # Its row is locked until the server notices that it is gone.
+    # The row is locked until the server notices that the client is gone.
     assert table.refresh().append([{"id": 0}]).attempts == 1
     assert -1 not in ids(table)
     catalog.rename_table("n.t", "n.u")

@@ -1,4 +1,4 @@
-"""Facts about the library as data: each feature is proven by a table or a test, and the pages are up to date."""
+"""Tests of the facts about the library: each feature is proven by a table or a test, and pages are current."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The code of README.md and of docs/ runs as it stands there."""
+"""Tests that run the code of README.md and of docs/ unchanged."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ PLACEHOLDERS = {
     "path/to/iceberg/table": "iceberg/pevo_v2_three_specs",
     "path/to/paimon/table": "paimon/g.db/cl_lookup_avro",
 }
-"""What stands for a table of the reader."""
+"""The placeholders for tables of the reader."""
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def blocks(page: Path) -> Iterator[tuple[int, str]]:
-    """Every Python block with the line on which its code starts."""
+    """Yield every Python block with the line number of its first line of code."""
     text = page.read_text(encoding="utf-8")
     for match in BLOCK.finditer(text):
         yield text.count("\n", 0, match.start(1)) + 1, match.group(1)
@@ -50,7 +50,7 @@ def test_the_readme_shows_python() -> None:
 
 
 def test_the_readme_reads_no_file_of_the_repository() -> None:
-    """It is the long description of the wheel, which has no tests."""
+    """It is the long description of the wheel, which does not include the tests."""
     assert not [line for line, code in blocks(ROOT / "README.md") if "tests/" in code]
 
 
@@ -58,7 +58,7 @@ def test_the_readme_reads_no_file_of_the_repository() -> None:
 def test_the_code_of_a_page_runs_from_top_to_bottom(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Blocks name tables as a reader in the repository's folder would; what they write goes elsewhere.
+    # Blocks reference tables relative to the repository; their output is written elsewhere.
     (tmp_path / "tests").symlink_to(ROOT / "tests")
     monkeypatch.chdir(tmp_path)
     environment = dict(os.environ)
@@ -67,7 +67,7 @@ def test_the_code_of_a_page_runs_from_top_to_bottom(
         monkeypatch.setenv(name, value)
     namespace: dict[str, object] = {"__name__": "__main__"}
     for line, code in blocks(page):
-        # By absolute paths: Spark resolves others in the folder in which the tests of this process started it.
+        # Absolute paths are needed, because Spark resolves relative ones in the folder where it was started.
         for placeholder, table in PLACEHOLDERS.items():
             code = code.replace(placeholder, str(ROOT / "tests" / "golden" / table))  # noqa: PLW2901 - the same block
         padded = "\n" * (line - 1) + code

@@ -1,4 +1,4 @@
-"""The code of README.md and of docs/ passes `mypy --strict`, which shows that the types of the API suit its users."""
+"""Tests that the code of README.md and of docs/ passes `mypy --strict`, so that the API is usefully typed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 def test_the_code_of_the_pages_passes_a_strict_type_checker(tmp_path: Path) -> None:
     names = []
     for page in PAGES:
-        # Lines keep their numbers, so that a message leads to its place.
+        # Line numbers are kept, so that a message refers to the page.
         lines = [""] * page.read_text(encoding="utf-8").count("\n")
         for first, code in blocks(page):
             lines[first - 1 : first - 1 + code.count("\n")] = code.splitlines()

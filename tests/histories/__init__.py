@@ -1,1 +1,1 @@
-"""Random histories of tables against plain models: the parts that all formats share."""
+"""Random histories of tables compared with simple models: the parts that all formats share."""

@@ -1,4 +1,4 @@
-"""Values of the model as Arrow arrays of any layout, and back."""
+"""Converts values of the model to Arrow arrays of any layout, and back."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def build(values: Sequence[Any], kind: Type, arrow: pa.DataType) -> pa.Array:  #
         return pa.compute.run_end_encode(build(values, kind, arrow.value_type), run_end_type=arrow.run_end_type)
     match kind:
         case Struct(fields):
-            # What is below NULL is never looked at.
+            # Values below NULL are never read.
             below = next((v for v in values if v is not None), dict.fromkeys(kind.names))
             children = [
                 build([(below if v is None else v)[field.name] for v in values], field.type, arrow.field(i).type)

@@ -1,4 +1,4 @@
-"""Filters as trees: SQL text, and the truth of a row in SQL's three-valued logic (None is unknown)."""
+"""Filters as trees: their SQL text, and their value for a row in three-valued logic (None is unknown)."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ Filter = Compare | Between | Among | Like | IsNull | IsNan | Not | Both | Either
 
 
 def paths_of(node: Filter) -> set[Path]:
-    """Return the columns that a filter names."""
+    """Return the columns that a filter references."""
     match node:
         case Not(part):
             return paths_of(part)
@@ -101,7 +101,7 @@ def paths_of(node: Filter) -> set[Path]:
 
 
 def typed_paths(node: Filter) -> Iterable[tuple[Path, Simple | None]]:
-    """Yield the columns that a filter names with the types that its literals have."""
+    """Yield the columns that a filter references, with the types of its literals."""
     match node:
         case Not(part):
             yield from typed_paths(part)
@@ -117,7 +117,7 @@ def typed_paths(node: Filter) -> Iterable[tuple[Path, Simple | None]]:
 
 
 def with_paths(node: Filter, change: Callable[[Path], Path]) -> Filter:
-    """Return a filter whose columns have other names."""
+    """Return a filter with renamed columns."""
     match node:
         case Not(part):
             return Not(with_paths(part, change))
@@ -131,12 +131,12 @@ def with_paths(node: Filter, change: Callable[[Path], Path]) -> Filter:
 
 
 def key(value: Any) -> Any:
-    """Return what a value is ordered by: NaN is equal to itself and greater than everything."""
+    """Return the sort key of a value: NaN is equal to itself and greater than everything."""
     return (math.isnan(value), 0.0 if math.isnan(value) else value) if isinstance(value, float) else value
 
 
 def truth(node: Filter, row: dict[str, Any]) -> Truth:
-    """Return whether a filter holds for a row."""
+    """Return the value of a filter for a row."""
     match node:
         case Not(part):
             held = truth(part, row)
@@ -177,7 +177,7 @@ def _all(truths: Sequence[Truth]) -> Truth:
 
 
 def sql(node: Filter, write: Callable[[Simple, Any], str] | None = None) -> str:  # noqa: PLR0911 - one line for each
-    """Return a filter as SQL; `write` is how values are written, as literals of filters unless given."""
+    """Return a filter as SQL. Values are formatted by `write`, or else as filter literals."""
     write = write or literal
     match node:
         case Not(part):
@@ -203,7 +203,7 @@ def sql(node: Filter, write: Callable[[Simple, Any], str] | None = None) -> str:
 
 
 def constant(kind: Simple, value: Any) -> str:
-    """Return a value as SQL of an expression, which has the type."""
+    """Return a value as an SQL expression of the type."""
     if value is None:
         return "NULL"
     if kind.name in FLOATS:
@@ -214,7 +214,7 @@ def constant(kind: Simple, value: Any) -> str:
 
 
 def literal(kind: Simple, value: Any) -> str:  # noqa: C901, PLR0911
-    """Return a value as SQL."""
+    """Return a value as an SQL literal."""
     if value is None:
         return "NULL"
     match kind.name:
@@ -241,7 +241,7 @@ def literal(kind: Simple, value: Any) -> str:  # noqa: C901, PLR0911
 
 
 def moment_text(kind: Simple, value: int) -> str:
-    """Return a timestamp as text with all of its digits."""
+    """Return a timestamp as a string with all of its digits."""
     zone = "+00:00" if "tz" in kind.name else ""
     return f"{_moment(value // 1000)}{value % 1000:03d}{zone}" if kind.name.endswith("_ns") else _moment(value) + zone
 
@@ -256,7 +256,7 @@ def _moment(value_us: int) -> str:
 
 @dataclass(frozen=True)
 class Choices:
-    """What filters are made of: columns, rows whose values are compared with, limits of other values."""
+    """The input for random filters: columns, rows that provide values, and limits of other values."""
 
     columns: Struct
     rows: Sequence[dict[str, Any]]
@@ -264,7 +264,7 @@ class Choices:
 
 
 def random_filter(random: Random, choices: Choices, depth: int = 2) -> Filter | None:
-    """Return a random filter; None for a table without simple columns."""
+    """Return a random filter, or None for a table without simple columns."""
     paths = list(leaves(choices.columns))
     return _node(random, choices, paths, depth) if paths else None
 

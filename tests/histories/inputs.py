@@ -1,4 +1,4 @@
-"""Rows as every kind of input that a write takes."""
+"""Converts rows to every type of input that a write accepts."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 KINDS = ("table", "slice", "chunks", "reader", "batches", "dicts", "pages", "pandas", "polars")
-"""`batches` is an iterator of record batches, `pages` one of lists of dictionaries."""
+"""`batches` is an iterator of record batches, `pages` an iterator of lists of dictionaries."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """How rows are given: a kind, whether columns have other Arrow types than the table, and a seed for the rest."""
+    """The form of the input: its type, whether columns have other Arrow types than the table, and a random seed."""
 
     kind: str = "table"
     odd_types: bool = False
@@ -70,13 +70,13 @@ def _given(random: Random, table: pa.Table, kind: str) -> Any:  # noqa: PLR0911 
         try:
             return pl.from_arrow(table)
         except pl.exceptions.ComputeError:
-            # It does not take list views.
+            # The library does not support list views.
             return table
     return table
 
 
 def _sliced(random: Random, rows: Sequence[dict[str, Any]], columns: Struct, types: list[pa.DataType]) -> pa.Table:
-    """Return a table that is a slice of a longer one with other rows around it."""
+    """Return a slice of a longer table with other rows around it."""
     before, after = random.randint(1, 9), random.randint(0, 3)
     others = [dict(random.choice(rows)) for _ in range(before + after)] if rows else []
     if not others:
@@ -94,7 +94,7 @@ def _cuts(random: Random, count: int) -> list[tuple[int, int]]:
 
 
 def odd_type(random: Random, kind: Type, values: list[Any]) -> pa.DataType:
-    """Return an Arrow type that holds these values and is taken for the type."""
+    """Return an Arrow type that can hold these values and is accepted for the type."""
     there = [value for value in values if value is not None]
     match kind:
         case Struct(fields):
@@ -192,7 +192,7 @@ def plain_value(value: Any, kind: Type) -> Any:  # noqa: PLR0911
 
 
 def _fits_python(rows: Sequence[dict[str, Any]], columns: Struct) -> bool:
-    """Return whether Python's own types hold the rows: no nanoseconds, years 1 to 9999."""
+    """Return whether Python's own types can hold the rows: no nanoseconds, years 1 to 9999."""
     return all(_python_holds(row[field.name], field.type) for row in rows for field in columns.fields)
 
 

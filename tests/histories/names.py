@@ -1,4 +1,4 @@
-"""Names of columns, plain ones and hostile ones."""
+"""Column names, both plain and hostile."""
 
 from __future__ import annotations
 
@@ -56,22 +56,22 @@ RESERVED = ("_pos", "_file", "_deleted", "_spec_id", "_partition", "_row_id", "_
 
 
 def quoted(name: str) -> str:
-    """Return a name as SQL."""
+    """Return a name as an SQL identifier."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def path_sql(path: tuple[str, ...]) -> str:
-    """Return a path of names as SQL."""
+    """Return a path of names as SQL identifiers."""
     return ".".join(quoted(name) for name in path)
 
 
 def _is_ambiguous(name: str, taken: Collection[str]) -> bool:
-    """Return whether a filter could take the name for a path into another column, or the other way around."""
+    """Return whether a filter could confuse the name with a path into another column."""
     return any(one.startswith(f"{other}.") for known in taken for one, other in ((name, known), (known, name)))
 
 
 def new_name(random: Random, taken: Collection[str], hostile: float, reserved: tuple[str, ...] = ()) -> str:
-    """Return a name that is not taken, hostile with this probability."""
+    """Return an unused name, which is hostile with this probability."""
     choices = (*HOSTILE, *reserved) if random.random() < hostile else PLAIN
     free = [name for name in choices if name not in taken and not _is_ambiguous(name, taken)]
     return random.choice(free) if free else next(f"c{i}" for i in range(10**6) if f"c{i}" not in taken)

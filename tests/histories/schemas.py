@@ -20,7 +20,7 @@ KEY_TYPES = ("int", "long", "string", "date", "boolean", "decimal", "timestamp")
 
 @dataclass(frozen=True)
 class Shape:
-    """What schemas are like."""
+    """The properties of schemas."""
 
     types: tuple[str, ...]
     hostile: float
@@ -28,7 +28,7 @@ class Shape:
 
 
 class Ids:
-    """Numbers of fields."""
+    """The counter of field ids."""
 
     def __init__(self, last: int = 0) -> None:
         self.last = last
@@ -39,7 +39,7 @@ class Ids:
 
 
 def random_schema(random: Random, shape: Shape) -> Struct:
-    """Return the columns of a table; the first is an int or a long, few values of which are likely."""
+    """Return the columns of a table; the first one is an int or a long with few distinct values."""
     ids = Ids()
     first = Field(ids.next(), "id", Simple(random.choice(("int", "long", "long"))), required=random.random() < 0.3)
     columns = [first]
@@ -50,14 +50,14 @@ def random_schema(random: Random, shape: Shape) -> Struct:
 
 
 def random_column(random: Random, shape: Shape, ids: Ids, taken: list[str], depth: int = 3) -> Field:
-    """Return a column whose name is not taken."""
+    """Return a column with an unused name."""
     name = new_name(random, taken, shape.hostile, shape.reserved)
     number = ids.next()
     return Field(number, name, random_type(random, shape, ids, depth), required=random.random() < 0.15)
 
 
 def random_type(random: Random, shape: Shape, ids: Ids, depth: int = 3) -> Type:
-    """Return a type that is nested at most this deep."""
+    """Return a type of at most this nesting depth."""
     chosen = random.random() if depth else 0.0
     if chosen < 0.68:
         return simple_type(random, shape.types)

@@ -1,4 +1,4 @@
-"""Making a failing history smaller: delta debugging."""
+"""Shrinks failing histories by delta debugging."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Whole = TypeVar("Whole")
 
 
 def fewer(items: Sequence[Item], fails: Callable[[tuple[Item, ...]], bool]) -> tuple[Item, ...]:
-    """Return few of the items, in their order, that still fail (ddmin)."""
+    """Return a small subset of the items, in order, that still fails (ddmin)."""
     kept = tuple(items)
     size = max(1, len(kept) // 2)
     while True:
@@ -29,7 +29,7 @@ def fewer(items: Sequence[Item], fails: Callable[[tuple[Item, ...]], bool]) -> t
 
 
 def simplest(whole: Whole, simpler: Callable[[Whole], Iterable[Whole]], fails: Callable[[Whole], bool]) -> Whole:
-    """Return a value that still fails and of which nothing that `simpler` yields does."""
+    """Return a value that still fails, although no value that `simpler` yields for it does."""
     while True:
         found = next((candidate for candidate in simpler(whole) if fails(candidate)), None)
         if found is None:

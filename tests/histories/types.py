@@ -1,7 +1,7 @@
-"""Types of columns as plain data, the values that they hold, and what becomes of values under an evolved type.
+"""Column types as plain data, their values, and the values under an evolved type.
 
-A value is what the model keeps: bool, int, float, Decimal, str and bytes; dates are days, times and timestamps are
-microseconds or nanoseconds; a struct is a dictionary by name, a list a list, a map a list of pairs.
+Values are bool, int, float, Decimal, str and bytes. Dates are days, times and timestamps are microseconds or
+nanoseconds. A struct is a dictionary by name, a list a list, and a map a list of pairs.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ DAY_US = 86_400_000_000
 
 @dataclass(frozen=True)
 class Simple:
-    """A type without children: `Simple("decimal", 9, 2)`, `Simple("fixed", 4)`."""
+    """A type without nested types: `Simple("decimal", 9, 2)`, `Simple("fixed", 4)`."""
 
     name: str
     size: int = 0
@@ -40,7 +40,7 @@ class Field:
 
 @dataclass(frozen=True)
 class Struct:
-    """A struct; a table is one of its columns."""
+    """A struct; a table is a struct of its columns."""
 
     fields: tuple[Field, ...]
 
@@ -95,7 +95,7 @@ _PLAIN_ARROW = {
 
 
 def arrow_type(kind: Type) -> pa.DataType:
-    """Return the Arrow type that a table of this type is made of."""
+    """Return the Arrow type from which a table column of this type is created."""
     match kind:
         case Struct(fields):
             return pa.struct([arrow_field(field) for field in fields])
@@ -125,7 +125,7 @@ def arrow_schema(columns: Struct) -> pa.Schema:
 
 
 def walk(kind: Type) -> Iterator[Type]:
-    """Yield a type and all types in it."""
+    """Yield a type and all types nested in it."""
     yield kind
     match kind:
         case Struct(fields):
@@ -139,7 +139,7 @@ def walk(kind: Type) -> Iterator[Type]:
 
 
 def leaves(columns: Struct, prefix: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Simple]]:
-    """Yield the path and the type of every simple column that is not in a list or a map."""
+    """Yield the path and the type of every simple column outside of lists and maps."""
     for field in columns.fields:
         if isinstance(field.type, Simple):
             yield (*prefix, field.name), field.type
@@ -158,7 +158,7 @@ def at(columns: Struct, path: tuple[str, ...]) -> Field | None:
 
 
 def value_at(row: dict[str, Any], path: tuple[str, ...]) -> Any:
-    """Return the value at a path of names; NULL below NULL."""
+    """Return the value at a path of names, which is NULL below NULL."""
     value: Any = row
     for name in path:
         if value is None:
@@ -168,7 +168,7 @@ def value_at(row: dict[str, Any], path: tuple[str, ...]) -> Any:
 
 
 def project(value: Any, written: Type, read: Type) -> Any:  # noqa: PLR0911 - one line for each type
-    """Return a value that was written with one type as it is read with a later one."""
+    """Return a value that was written with one type, as it is read with a later one."""
     if value is None or written is read or written == read:
         return value
     match written, read:

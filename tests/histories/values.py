@@ -1,4 +1,4 @@
-"""Random values of every type, and texts by which values are compared."""
+"""Random values of every type, and strings by which values are compared."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 YEAR_1_DAY, YEAR_9999_DAY = -719162, 2932896
 ORC_DAYS = (-106750, 106750)
-"""Days whose nanoseconds fit 64 bits."""
+"""The range of days whose nanoseconds fit 64 bits."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What values of a history may be: some file formats and some kinds of input do not hold all."""
+    """The limits of values in a history, because some file formats and inputs do not support all values."""
 
     days: tuple[int, int] = (YEAR_1_DAY, YEAR_9999_DAY)
     whole_seconds_before_1970: bool = False
@@ -38,7 +38,7 @@ NANOS_MAX = 2**63 - 1
 
 
 def as_float32(value: float) -> float:
-    """Return the nearest float of 32 bits."""
+    """Return the nearest 32-bit float."""
     return float(struct.unpack("<f", struct.pack("<f", value))[0])
 
 
@@ -106,13 +106,13 @@ def _simple(random: Random, kind: Simple, limits: Limits) -> Any:  # noqa: PLR09
 
 
 def decimal_of(unscaled: int, scale: int) -> Decimal:
-    """Return a decimal of its unscaled value, whatever the context."""
+    """Return a decimal from its unscaled value, independently of the context."""
     sign, digits = int(unscaled < 0), tuple(int(digit) for digit in str(abs(unscaled)))
     return Decimal((sign, digits, -scale))
 
 
 def unscaled(value: Decimal, scale: int) -> int:
-    """Return the unscaled value of a decimal, whatever the context."""
+    """Return the unscaled value of a decimal, independently of the context."""
     sign, digits, exponent = value.as_tuple()
     number = int("".join(map(str, digits))) * 10 ** (scale + int(exponent))
     return -number if sign else number
@@ -138,7 +138,7 @@ def _moment(random: Random, limits: Limits, per_us: int) -> int:
 
 
 def text_of(value: Any) -> str:
-    """Return a text that is equal for equal values only: one NaN, two zeros, decimals with their digits."""
+    """Return a string that identifies a value: one NaN, two zeros, decimals with their digits."""
     if isinstance(value, float):
         return "nan" if math.isnan(value) else repr(value)
     if isinstance(value, dict):
@@ -151,12 +151,12 @@ def text_of(value: Any) -> str:
 
 
 def texts_of(rows: Iterable[dict[str, Any]]) -> list[str]:
-    """Return the texts of rows, sorted."""
+    """Return the strings of rows, sorted."""
     return sorted(map(text_of, rows))
 
 
 def same(left: Any, right: Any) -> bool:
-    """Return whether SQL holds two values to be the same: NULL is NULL, NaN is NaN, 0.0 is -0.0."""
+    """Return whether two values are the same in SQL: NULL is NULL, NaN is NaN, 0.0 is -0.0."""
     if isinstance(left, float) and isinstance(right, float):
         return left == right or (math.isnan(left) and math.isnan(right))
     if isinstance(left, dict) and isinstance(right, dict):

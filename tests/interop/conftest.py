@@ -1,4 +1,4 @@
-"""One session of Iceberg (Java) for all tests of this folder, and the tables that frazil writes."""
+"""A session of Iceberg (Java) for all tests of this folder, and the tables that frazil writes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from support.written import Written
 
 WHOLE = bool(os.environ.get("FRAZIL_INTEROP"))
-"""Whether Java has to be there: `make interop`."""
+"""Whether Java is required: `make interop`."""
 
 
 @pytest.fixture(scope="package")
@@ -29,7 +29,7 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="package")
 def made(warehouse: Path) -> Callable[[Written], Table]:
-    """Give a table of the database `db`, made once: it is only read."""
+    """Return a table of the database `db`, which is created once and only read."""
     return functools.cache(lambda written: written.make(warehouse / "db"))
 
 

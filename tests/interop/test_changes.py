@@ -1,4 +1,4 @@
-"""What changed between snapshots: as Java says it, and so that replaying it gives the next snapshot."""
+"""Tests that changes between snapshots match Java's, and that replaying them produces the next snapshot."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ each = partial(each_case, CASES)
 
 
 def arguments(text: str) -> dict[str, Any]:
-    """Return the arguments of Spark's procedure `create_changelog_view` as those of `changes`."""
+    """Convert the arguments of Spark's procedure `create_changelog_view` to those of `changes`."""
     named: dict[str, Any] = {name: True for name in ("net_changes", "compute_updates") if f"{name} => true" in text}
     columns = re.findall(r"'([^']+)'", text) if "identifier_columns" in text else []
-    # The table `t.changes` keeps rows that were carried over.
+    # The table `t.changes` includes carried-over rows.
     return named | {"identifier_columns": columns, "carryovers": not text}
 
 
@@ -76,7 +76,7 @@ def counted(rows: pa.Table) -> Counter[str]:
 
 @each("expect")
 def test_replayed_changes_give_the_next_snapshot(case: Case) -> None:
-    """For every kind of delete files that the golden tables have."""
+    """Covers every type of delete file in the golden tables."""
     if case.id in REFUSED or case.content["expect"].get("error") or known(case, "rows"):
         pytest.skip("the table cannot be read")
     table = case.table
@@ -91,7 +91,7 @@ def test_replayed_changes_give_the_next_snapshot(case: Case) -> None:
         try:
             start = Counter() if before is None else counted(before.to_arrow())
         except errors.MissingFileError:
-            return  # the folders of some tables hold the files of the newest snapshot only
+            return  # Some table folders contain only the files of the latest snapshot.
         changes = table.changes(parent, snapshot).to_arrow()
         kinds = changes["_change_type"].to_pylist()
         rows = texts(changes.drop_columns(CHANGE_COLUMNS))

@@ -1,4 +1,4 @@
-"""Tables that Apache Iceberg (Java) and other engines wrote, compared with what those engines read."""
+"""Tests of tables that Apache Iceberg (Java) and other engines wrote, compared with the results of those engines."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_snapshots(case: Case) -> None:
 
 @each("snapshots")
 def test_time_travel(case: Case) -> None:
-    """A moment shows what the snapshot log says was current then, the moment of the commit included."""
+    """A timestamp selects the current snapshot of the snapshot log at that time, including the time of the commit."""
     current = check_moments(case)
     check_all(
         case,
@@ -95,7 +95,7 @@ def test_branches_and_tags(case: Case) -> None:
 
 @each("plans")
 def test_plans(case: Case) -> None:
-    """Tasks read one by one give the rows; no file is kept that the reference planner prunes, and the deletes agree."""
+    """Separately read tasks return the rows, files pruned by the reference planner are pruned, and deletes agree."""
     check_plans(case, plan_difference)
 
 
@@ -142,7 +142,7 @@ def test_metadata_columns(case: Case) -> None:
 
 @each("rows_with_deleted")
 def test_deleted_rows(case: Case) -> None:
-    """With `_deleted`, rows that were deleted are there and say so."""
+    """With `_deleted`, deleted rows are returned and marked."""
     rows = metadata_rows(case, ("*", "_file", "_pos", "_deleted"))
     assert known(case, "rows") or rows == lines(case.content["rows_with_deleted"])
 
@@ -164,7 +164,7 @@ def plan_difference(case: Case, tasks: list[FileScanTask], want: Want) -> str | 
 
 
 def deletes_by_file(case: Case, tasks: list[FileScanTask]) -> Deletes:
-    """Give the delete files of each data file as cases name them."""
+    """Return the delete files of each data file by the names in cases."""
     return {
         case.relative(task.file.file_path): {
             (case.relative(file.file_path), CONTENTS[file.content], file.content_offset) for file in task.delete_files

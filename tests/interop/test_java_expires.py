@@ -1,4 +1,4 @@
-"""Snapshots expire: what frazil plans is what Iceberg (Java) removes and deletes."""
+"""Tests of snapshot expiry: frazil's plan matches what Iceberg (Java) removes and deletes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DAY_MS = 86_400_000
 
 
 def change(chance: random.Random, table: Any) -> None:
-    """Make one random change of rows, branches or tags."""
+    """Apply a random change to rows, branches or tags."""
     number, name = chance.randrange(100), f"r{chance.randrange(4)}"
     ids = [snapshot.snapshot_id for snapshot in table.snapshots()]
     rows = [{"id": number, "p": "ab"[number % 2]}]
@@ -31,7 +31,7 @@ def change(chance: random.Random, table: Any) -> None:
         case 0 | 1:
             table.append(rows)
         case 2:
-            # It is refused if a file of an earlier spec mixes partitions.
+            # The overwrite is rejected if a file of an earlier spec mixes partitions.
             with contextlib.suppress(CommitValidationError):
                 table.dynamic_partition_overwrite(rows)
         case 3:
@@ -81,6 +81,6 @@ def test_java_deletes_what_was_planned(java: Java, warehouse: Path, seed: int) -
 
 
 def files_in(folder: Path) -> set[Path]:
-    """Return the files of a table, but metadata files, hints and checksums."""
+    """Return the files of a table, except metadata files, hints and checksums."""
     found = {path for path in folder.rglob("*") if path.is_file()}
     return {path for path in found if not path.name.endswith((".metadata.json", ".text", ".crc"))}

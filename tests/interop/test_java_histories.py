@@ -1,6 +1,6 @@
-"""Random histories in which frazil and Iceberg (Java) take turns: both read what the model says.
+"""Tests of random histories in which frazil and Iceberg (Java) alternate: both read the rows of the model.
 
-A few of them in `make test`, 100 in `make interop`; `FRAZIL_HISTORY_SEED` begins with another seed.
+`make test` runs a few, `make interop` 100; `FRAZIL_HISTORY_SEED` sets the first seed.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ STATEMENTS = {
 
 @dataclass
 class Turns:
-    """A history that is made in turns: a few steps of frazil, then one of Java."""
+    """A history with alternating writers: a few steps of frazil, then one of Java."""
 
     world: World
     random: Random

@@ -1,4 +1,4 @@
-"""Maintenance: frazil picks the data files, and the orphan files, that Iceberg (Java) picks."""
+"""Tests of maintenance: frazil picks the same data files and orphan files as Iceberg (Java)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def made(chance: random.Random, warehouse: Path, name: str) -> Any:
-    """Return a table after random changes, partly of an earlier partition spec."""
+    """Return a table after random changes, partly with an earlier partition spec."""
     catalog = frazil.load_catalog(type="hadoop", warehouse=str(warehouse))
     catalog.create_namespace_if_not_exists("kept")
     table = catalog.create_table(
@@ -39,12 +39,12 @@ def made(chance: random.Random, warehouse: Path, name: str) -> Any:
 
 
 def drawn(chance: random.Random) -> dict[str, Any]:
-    """Return options, as frazil calls them."""
+    """Return random options with frazil's names."""
     options: dict[str, Any] = {}
     if chance.random() < 0.7:
         options["min_input_files"] = chance.randrange(1, 7)
     if chance.random() < 0.5:
-        # The files have some 600 bytes and more.
+        # The files have about 600 bytes or more.
         options["target_file_size_bytes"] = chance.choice([500, 700, 900, 2_000, 5_000])
     if chance.random() < 0.3:
         options["delete_file_threshold"] = chance.randrange(1, 3)
@@ -73,7 +73,7 @@ def test_java_writes_the_same_files_again(java: Java, warehouse: Path, seed: int
     arguments = f", options => map({pairs})" if pairs else ""
     arguments += f', where => "{where}"' if where else ""
     name = f"java.kept.rewritten{seed}"
-    # Java's own writes come second: frazil's plan must not depend on them.
+    # Java's own rewrite follows; frazil's plan must not depend on it.
     result = java.sql(f"call java.system.rewrite_data_files(table => '{name}'{arguments})").to_pylist()[0]
     assert (result["rewritten_data_files_count"], result["rewritten_bytes_count"]) == planned
     after = table.refresh()
@@ -81,7 +81,7 @@ def test_java_writes_the_same_files_again(java: Java, warehouse: Path, seed: int
     after.rewrite_data_files(rewrite_all=True).apply()
     java.sql(f"refresh table {name}")
     assert sorted(map(repr, java.sql(f"table {name}").to_pylist())) == before
-    # What was of an earlier spec may now share its partition with another new file.
+    # Files of an earlier spec may now share their partition with another new file.
     after.rewrite_data_files(min_input_files=2).apply()
     assert after.rewrite_data_files(min_input_files=2).input_files == 0
 

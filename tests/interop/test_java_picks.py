@@ -1,4 +1,4 @@
-"""What Iceberg (Java) picks of staged replacements is what frazil picks."""
+"""Tests that frazil cherry-picks the same staged replacements as Iceberg (Java)."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ MEANWHILE: dict[str, tuple[Callable[[Table], Any], tuple[str, ...], bool]] = {
     "a replacement": (lambda t: t.dynamic_partition_overwrite(rows(1, 8)), ("p",), False),
     "an append without partitions": (lambda t: t.append(rows(2, 8)), (), False),
 }
-"""What others commit, by which columns the table is partitioned, and whether the replacement is picked then."""
+"""The concurrent commit, the partition columns, and whether the replacement can then be picked."""
 
 
 @pytest.mark.parametrize("version", [2, 3])
@@ -115,7 +115,10 @@ def test_frazil_picks_what_java_replaced(java: Java, warehouse: Path) -> None:
         table = table.refresh()
         table.append(rows(partition, 8))
         if expected is None:
-            with pytest.raises(CommitValidationError, match="files were added meanwhile"):
+            with pytest.raises(
+                CommitValidationError,
+                match="a concurrent commit added files to a partition that this operation replaces",
+            ):
                 table.manage_snapshots().publish_changes("w").commit()
         else:
             table.manage_snapshots().publish_changes("w").commit()
@@ -125,7 +128,7 @@ def test_frazil_picks_what_java_replaced(java: Java, warehouse: Path) -> None:
 
 
 def test_only_frazil_looks_at_rows_that_were_deleted(java: Java, warehouse: Path) -> None:
-    """Java replaces a partition of which rows were deleted meanwhile by delete files."""
+    """Java replaces a partition even if its rows were concurrently deleted by delete files."""
     for engine in ("frazil", "java"):
         table = made(warehouse / "picks", f"lost_{engine}", 2, ("p",))
         table.append(rows(1, 6, 7))
@@ -133,7 +136,10 @@ def test_only_frazil_looks_at_rows_that_were_deleted(java: Java, warehouse: Path
         assert picked is not None
         table.delete("id = 6")
         if engine == "frazil":
-            with pytest.raises(CommitValidationError, match="were deleted meanwhile"):
+            with pytest.raises(
+                CommitValidationError,
+                match="a concurrent commit deleted rows of a data file that this operation changes",
+            ):
                 table.manage_snapshots().cherry_pick(picked).commit()
         else:
             java.sql(f"call java.system.cherrypick_snapshot('picks.lost_java', {picked})")

@@ -1,4 +1,4 @@
-"""What frazil writes, Iceberg (Java) reads: each row, each value, each id, and metadata that fits."""
+"""Tests that Iceberg (Java) reads what frazil writes: every row, value and id, and consistent metadata."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Golden Paimon tables are written and compacted by frazil, and Java reads what frazil reads."""
+"""Tests in which frazil writes and compacts golden Paimon tables, and Java reads the same rows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from support.cases import PaimonCase
 
 NOT_COMPARED = ("append_variant", "cast_bigint_to_timestamp_3")
-"""Java shows variants as text, and has years that Python lacks."""
+"""Java shows variants as strings, and has years that Python does not support."""
 
 CASES = [case for case in golden_paimon_cases() if (case.root / "schema").is_dir() and case.id not in NOT_COMPARED]
 
@@ -33,9 +33,10 @@ def check(oracle: Oracle, table: Table) -> None:
 
 
 def written(table: Table) -> bool:
-    """Append rows of the table to it again, and compact it; return whether either was done.
+    """Append rows of the table to it again, and compact it; return whether either was possible.
 
-    Tables that frazil does not write are refused by name, and so are values that do not fit their column any more.
+    Tables that frazil cannot write raise an error with the reason, and so do values that no longer fit their
+    column.
     """
     snapshots = []
     for write in (lambda: table.append(table.scan(limit=5).to_arrow()), table.compact):

@@ -1,4 +1,4 @@
-"""Java reads the Paimon tables that frazil writes, filters them and appends to them, and frazil reads that."""
+"""Tests in which Java reads, filters and appends to Paimon tables that frazil wrote, and frazil reads the result."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def theirs(oracle: Oracle) -> Rows:
 
 
 def check(oracle: Oracle, table: Table) -> None:
-    """Both read the same rows."""
+    """Check that both read the same rows."""
     found = theirs(oracle)
     assert [name for name, _ in found.columns] == table.schema().column_names
     assert [kind for _, kind in found.columns] == [field.type for field in table.schema().fields]
@@ -99,7 +99,7 @@ def test_nested_types_are_read_and_compacted(oracle: Oracle) -> None:
 
 
 def check_filters(oracle: Oracle, table: Table) -> None:
-    """Java finds each row by the value of each column: the statistics of files do not lie."""
+    """Check that Java finds each row by the value of each column, so that statistics are correct."""
     everything = theirs(oracle)
     columns = [name for name, _ in everything.columns]
     wanted = [(name, number) for name in columns for number in range(len(everything.rows))]
@@ -296,7 +296,7 @@ def test_upserts_are_read_and_go_on(oracle: Oracle, engine: str, keys: tuple[str
 
 
 def test_records_have_what_java_writes_of_them(oracle: Oracle) -> None:
-    """The same rows by both give the same entries: keys, bounds, counts and sequence numbers."""
+    """The same rows result in the same entries in both: keys, bounds, counts and sequence numbers."""
     columns = [("id", "INT"), *((name, text) for name, (text, _) in TYPES.items() if name in FLAT_FOR_JAVA)]
     found = []
     for name in ("ours", "theirs"):

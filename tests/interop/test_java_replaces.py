@@ -1,4 +1,4 @@
-"""Tables that are replaced: frazil's metadata is that of Iceberg (Java), and Java reads them."""
+"""Tests of replaced tables: frazil's metadata matches Iceberg (Java), and Java can read the tables."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SECOND = {
     "a column of the old partition": ("ts int, m map<string, struct<x: int>>", ["ts"]),
 }
 UNREADABLE = "a column of the old partition"
-"""Java cannot use its table any more, which once had a transform that its column does not take now; it reads ours."""
+"""Java cannot read its own table, whose old transform is not valid for its column any more; it can read frazil's."""
 
 PARTS = ("schemas", "current-schema-id", "partition-specs", "default-spec-id", "last-column-id", "last-partition-id")
 MORE = ("sort-orders", "default-sort-order-id", "current-snapshot-id", "format-version")
@@ -81,7 +81,7 @@ def test_a_definition_is_that_of_java(java: Java, warehouse: Path, case: str, ve
 
 
 def _schema(java: Java, number: int, version: int, columns: str) -> Any:
-    """Return the schema of the columns, as a table of Java has it that is dropped again."""
+    """Return the schema of the columns in a temporary Java table."""
     name = f"replaced.s{number}_{version}"
     java.sql(f"create table if not exists java.{name} ({columns}) using iceberg")
     location = java.sql(f"describe extended java.{name}").to_pylist()

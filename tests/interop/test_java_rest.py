@@ -1,4 +1,4 @@
-"""REST catalogs: the server of Iceberg (Java) makes what frazil sends, and PyIceberg reads it.
+"""Tests of REST catalogs: the server of Iceberg (Java) applies frazil's requests, and PyIceberg reads the result.
 
 The server is the test fixture of `iceberg-open-api`; `FRAZIL_ICEBERG_REST` is its address.
 """

@@ -1,4 +1,4 @@
-"""Iceberg (Java) goes on where frazil wrote, frazil reads that and goes on."""
+"""Tests in which Iceberg (Java) continues frazil's tables, and frazil reads and continues the result."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ORDERS = [
     ("deletes", "manifests", "expire"),
     ("files", "merge", "expire"),
 ]
-"""Each table gets one of these, and another one in each version."""
+"""Each table gets one of these changes, and a different one in each version."""
 
 IN_EVERY_RUN = {"upgraded_v2", "column_added_v3", "spec_evolved_v3"}
 
@@ -47,7 +47,7 @@ IN_EVERY_RUN = {"upgraded_v2", "column_added_v3", "spec_evolved_v3"}
 def test_java_goes_on(java: Java, warehouse: Path, written: Written) -> None:
     table = written.make(warehouse / "on")
     name = f"java.on.{written.identifier}"
-    # Java refuses to merge on read in v1, where frazil writes files again.
+    # Java rejects merge-on-read in v1, where frazil rewrites files.
     table.set_properties(MOR if written.version > 1 else dict.fromkeys(MOR, "copy-on-write"))
     for step in ORDERS[WRITTEN.index(written) % len(ORDERS)]:
         java.sql(STEPS[step].format(name=name))

@@ -1,4 +1,4 @@
-"""The metadata tables of golden Iceberg tables have the columns and rows that Java shows."""
+"""Tests that metadata tables of golden Iceberg tables have the same columns and rows as in Java."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CASES = [(table, name) for table, found in TABLES.items() for name, rows in foun
 
 
 def comparable(value: Any) -> Any:
-    """Order the entries of maps, and leave out the scheme of local paths."""
+    """Sort the entries of maps, and remove the scheme of local paths."""
     if isinstance(value, dict):
         return {key: comparable(inner) for key, inner in value.items()}
     if isinstance(value, list):
@@ -89,7 +89,7 @@ def test_wrong_names_and_snapshots_are_refused(evolved: Any) -> None:
     with pytest.raises(InvalidArgumentError, match="unknown metadata table `file`") as caught:
         evolved.inspect["file"]
     assert "did you mean `files`" in str(caught.value)
-    with pytest.raises(InvalidArgumentError, match="`refs` does not show a single snapshot"):
+    with pytest.raises(InvalidArgumentError, match="`refs` does not support a snapshot selection"):
         evolved.inspect.open("refs", snapshot_id=evolved.current_snapshot().snapshot_id)
     with pytest.raises(NoSuchSnapshotError):
         evolved.inspect.files(7)

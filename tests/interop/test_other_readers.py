@@ -1,4 +1,4 @@
-"""What frazil writes, PyIceberg and DuckDB read, where they read such tables at all."""
+"""Tests that PyIceberg and DuckDB read frazil's tables, as far as they support them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 READER = REPOSITORY / "tests" / "support" / "duckdb_reader.py"
 DUCKDB = os.environ.get("FRAZIL_DUCKDB")
-"""An interpreter that has DuckDB with its extensions for Iceberg: `make interop` installs one."""
+"""A Python interpreter with DuckDB and its Iceberg extensions, which `make interop` installs."""
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -1,4 +1,4 @@
-"""Java and frazil share a Paimon catalog in a SQL database, its tables and its locks."""
+"""Tests in which Java and frazil share a Paimon catalog in a SQL database, its tables and its locks."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def write(*ids: int) -> Write:
 
 
 class Shared:
-    """A catalog of both."""
+    """A catalog that both use."""
 
     def __init__(self, root: Path) -> None:
         self.warehouse = root / "wh"
         self.database = root / "catalog.db"
         self.properties = {
             "metastore": "jdbc",
-            # Java leaves a query open, which would keep all writers out in another journal mode, Java itself too.
+            # Java leaves a query open, which would block all writers (including Java) in another journal mode.
             "uri": f"jdbc:sqlite:{self.database}?journal_mode=WAL",
             "lock.enabled": "true",
             "lock-acquire-timeout": "60 s",
@@ -56,7 +56,7 @@ class Shared:
         return found
 
     def check(self, count: int) -> None:
-        """Both read the same rows, which are so many."""
+        """Check that both read the same rows, and their number."""
         [found] = self.java.read([Read()])
         assert isinstance(found, Rows), found
         rows = canonical_rows(self.ours().load_table(NAME).scan().to_arrow())
@@ -132,7 +132,7 @@ def test_a_lock_of_frazil_keeps_java_out(shared: Shared) -> None:
 def test_writers_of_both_at_the_same_time_lose_nothing(shared: Shared) -> None:
     catalog = shared.ours()
     catalog.create_namespace("db")
-    # Files stay small, so that compactions do not take the place of appends.
+    # Files stay small, so that compactions do not replace appends.
     catalog.create_table(NAME, COLUMNS, options={"write-only": "true", "commit.max-retries": "100"})
     steps = [write(number) for number in range(20)]
     table = shared.ours().load_table(NAME)

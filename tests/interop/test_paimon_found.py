@@ -1,4 +1,4 @@
-"""Small tables of Apache Paimon (Java) 1.4.2 whose rows frazil once read differently, in `golden/paimon/found.db`."""
+"""Small tables of Apache Paimon (Java) 1.4.2 that frazil once read incorrectly, in `golden/paimon/found.db`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 FOUND = GOLDEN / "paimon" / "found.db"
 
 MERGED = [
-    # A retract that comes first is the row that later records are merged onto.
+    # A leading retract is the row that later records are merged onto.
     ("pu_group_first_retract", [(1, 2, 20, 100)]),
     ("pu_group_first_retract_compacted", [(1, 2, 20, 100)]),
     ("pu_group_sum_first_retract", [(1, 2, 20, 100)]),
@@ -24,12 +24,12 @@ MERGED = [
     ("pu_remove_on_delete", [(1, 2, 6, 7)]),
     ("pu_remove_on_group", [(1, 6, None, 7)]),
     ("agg_remove_on_delete", [(1, 2, 16, 7)]),
-    # Late records, and values that are retracted from a column that is NOT NULL.
+    # Late records, and retracted values of a NOT NULL column.
     ("late_null", [(1, 5, None)]),
     ("late_null_2", [(1, 5, None)]),
     ("late_twice", [(1, 5, 30)]),
     ("not_null", [(1, None)]),
-    # A retract that is ignored is not the first value: a late record does not replace it.
+    # An ignored retract is not the first value: a late record does not replace it.
     ("group_first_value_retract", [(1, 5, 15, 1)]),
     ("group_first_value_descending", [(1, 9, 15, 3)]),
 ]
@@ -39,7 +39,7 @@ LOOKED_UP = [
     ("lookup_groups", [(1, 3, 15), (2, 3, 1), (3, 2, 2)], [(1, 1, 1), (2, 1, 1)]),
     ("lookup_vectors", [(1, 2, 3), (2, 1, 1), (3, 2, 2)], [(2, 1, 1)]),
 ]
-"""Tables with levels 0, 4 and 5: rows of the keys 1 to 3, and what the read-optimized view has of them."""
+"""Tables with levels 0, 4 and 5: rows of the keys 1 to 3, and those in the read-optimized view."""
 
 OLD_TIME = datetime.datetime(1000, 1, 6)  # noqa: DTZ001
 
@@ -55,7 +55,7 @@ ALTERED = [
     ("oldts", "c >= TIMESTAMP '1000-01-06 00:00:00'", [(1, OLD_TIME)]),
     ("oldts", "c <= TIMESTAMP '1000-01-06 00:00:00'", [(1, OLD_TIME)]),
 ]
-"""Filters on values that ORC files give back as others than their statistics have."""
+"""Filters on values that differ between ORC files and their statistics."""
 
 
 def table(name: str) -> Table:

@@ -1,4 +1,4 @@
-"""Tables that Apache Paimon (Java) and paimon-cpp wrote, compared with what Java reads."""
+"""Tests of tables that Apache Paimon (Java) and paimon-cpp wrote, compared with the results of Java."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ALL_CASES = 440
 FIXED_BUCKETS = 1
 
 LISTED = {"id", "engine", "db", "dir", "features", "about", "input", "model_checked", "location", "sort_columns"}
-"""What describes a case."""
+"""Keys that describe a case."""
 
 NOT_CHECKED = {
     "changelog_stream": "there is no streaming read; `incremental` shows the same rows between snapshots",
@@ -44,7 +44,7 @@ NOT_CHECKED = {
 }
 
 OF_ONE_RUN = ("mtime", "atime")
-"""Columns of object tables that cases leave out."""
+"""Columns of object tables that are not in the cases."""
 
 checked: set[str] = set()
 
@@ -61,7 +61,7 @@ def test_every_case_is_there() -> None:
 
 
 def test_every_key_is_checked() -> None:
-    """A key that no test looks at is listed with the reason."""
+    """Keys that no test reads are listed with the reason."""
     assert {key for case in CASES for key in case.content} <= checked | LISTED | NOT_CHECKED.keys()
 
 
@@ -78,7 +78,7 @@ def test_schema(case: PaimonCase) -> None:
 
 @each("expect")
 def test_rows(case: PaimonCase) -> None:
-    """Rows of a scan, those of its splits from their bytes, their schema and their number."""
+    """Compares the rows of a scan and of its serialized splits, and their schema and number."""
     want = case.content["expect"]
     if case.id in REFUSED:
         check_refusal(case, REFUSED[case.id][0])
@@ -183,7 +183,7 @@ def test_partitions_that_expired(case: PaimonCase) -> None:
 
 @each("plans")
 def test_plans(case: PaimonCase) -> None:
-    """Splits read one by one give the rows, and no file is kept that the reference planner prunes."""
+    """Separately read splits return the rows, and files pruned by the reference planner are pruned."""
     if case.is_plain:
         wanted = case.content["plans"]
         check_all(case, ((want["filter"], want, partial(case.table.scan, want["filter"])) for want in wanted))
@@ -208,7 +208,7 @@ def test_incremental_reads(case: PaimonCase) -> None:
 
 @each("incremental")
 def test_incremental_reads_of_the_audit_log(case: PaimonCase) -> None:
-    """The log has the row kind in a column; that of a difference, which has no kinds, is refused."""
+    """The log has the row kind in a column; a log of a difference, which has no kinds, is rejected."""
     log = case.table.audit_log()
     wanted = [want for want in case.content["incremental"] if "audit_log" in want]
     check_all(
@@ -230,7 +230,7 @@ def test_incremental_reads_of_the_audit_log(case: PaimonCase) -> None:
 
 @each("incremental")
 def test_differences_are_of_whole_rows(case: PaimonCase) -> None:
-    """Whether a row is new depends on all columns, not on those that are returned."""
+    """Whether a row is new depends on all columns, not only on the returned ones."""
     for want in filter(is_difference, case.content["incremental"]):
         rows = case.table.scan(options=options(want)).to_arrow()
         assert case.table.scan(options=options(want)).count() == rows.num_rows
@@ -252,7 +252,7 @@ def test_time_travel(case: PaimonCase) -> None:
 
 @each("values_refused_at_read")
 def test_values_that_a_cast_refuses(case: PaimonCase, tmp_path: Path) -> None:
-    """A value of an old file that does not become one of the new type is an error, or NULL for an overflow of Java."""
+    """A value in an old file that cannot be cast to the new type is an error, or NULL if Java overflows."""
     copy = shutil.copytree(case.root, tmp_path / "t")
     split = min(case.table.scan().plan_files(), key=lambda split: split.files[0].schema_id)
     place = copy / case.relative(split.files[0].file_path)
@@ -270,7 +270,7 @@ def test_values_that_a_cast_refuses(case: PaimonCase, tmp_path: Path) -> None:
 
 @each("buckets")
 def test_buckets(case: PaimonCase) -> None:
-    """Every row lies in the partition and the bucket where the reference has it, and that is its computed bucket."""
+    """Every row is in the same partition and bucket as in the reference, and that is its computed bucket."""
     wanted = case.content["buckets"]
     names = list(wanted[0]["row"])
     found = []
@@ -307,7 +307,7 @@ def test_files_of_format_tables(case: PaimonCase) -> None:
 
 @each("iceberg_current")
 def test_iceberg_metadata_beside_the_table(case: PaimonCase) -> None:
-    """Iceberg readers see the newest compacted state, which is the newest state of these tables."""
+    """Iceberg readers see the latest compacted state, which is the latest state of these tables."""
     place = case.root / case.content["iceberg_current"]
     table = frazil.load_table(place, format="iceberg", relocate={f"/golden/{case.content['dir']}": str(case.root)})
     rows = table.scan().to_arrow()
@@ -315,7 +315,7 @@ def test_iceberg_metadata_beside_the_table(case: PaimonCase) -> None:
 
 
 def old_value(text: str, kind: pa.DataType) -> pa.Scalar:
-    """Give a value in canonical form as an Arrow one."""
+    """Return a value in canonical form as an Arrow scalar."""
     value: Any = decimal.Decimal(text[2:]) if pa.types.is_decimal(kind) else text
     return pa.scalar(float(text) if pa.types.is_floating(kind) else value, kind)
 
@@ -327,7 +327,7 @@ def read_remotely(split: Split) -> pa.Table:
 
 
 def assert_same(left: pa.Table, right: pa.Table) -> None:
-    """NaN equals NaN here."""
+    """Check that two tables are equal, with NaN equal to NaN."""
     assert left.equals(right) or lines(canonical_rows(left)) == lines(canonical_rows(right))
 
 
@@ -343,7 +343,7 @@ def mode_of(want: Want) -> str:
 
 
 def is_difference(want: Want) -> bool:
-    """Say whether two states are compared; between tags nothing else can be."""
+    """Return whether two states are compared, which is the only mode between tags."""
     first, last = between(want).split(",")
     return first != last and (mode_of(want) == "diff" or not (first + last).isdecimal())
 
@@ -353,6 +353,6 @@ def between(want: Want) -> str:
 
 
 def options(want: Want) -> dict[str, str]:
-    """Give the options of an incremental read."""
+    """Return the options of an incremental read."""
     option = "incremental-between" if "between" in want else "incremental-between-timestamp"
     return {option: between(want), "incremental-between-scan-mode": mode_of(want)}

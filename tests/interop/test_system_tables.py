@@ -1,4 +1,4 @@
-"""The system tables of golden Paimon tables have the columns and rows that Java shows."""
+"""Tests that the system tables of golden Paimon tables have the same columns and rows as in Java."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def load(case: Case) -> Any:
 
 
 def relative(row: dict[str, Any], top: str) -> dict[str, Any]:
-    """Leave out where the golden tables are; of files, how Java shows their places is compared."""
+    """Remove the location of the golden tables; for files, keep the form in which Java shows it."""
     if "file_path" not in row:
         return row
     return row | {"file_path": row["file_path"].removeprefix(top).removeprefix("/golden")}
 
 
 def problem(case: Case, name: str, expected: dict[str, Any]) -> str | None:
-    """Return how a system table differs from that of Java, but for known defects; None if it does not."""
+    """Return the difference of a system table from Java, except known defects, or None if there is none."""
     columns = [column for column, _ in expected["columns"] if not known(case, f"system table {name} {column}")]
     found = case.table.inspect[name].scan().to_arrow()
     if [column for column in found.column_names if column in columns] != columns:
@@ -119,18 +119,18 @@ def test_views_travel_to_tags(tagged: Any, name: str) -> None:
 
 
 def test_only_tables_that_track_rows_have_row_tracking(tagged: Any) -> None:
-    with pytest.raises(InvalidArgumentError, match="does not track rows"):
+    with pytest.raises(InvalidArgumentError, match="row tracking is not enabled, so the table has no `row_tracking`"):
         tagged.inspect["row_tracking"]
     with pytest.raises(NoSuchSnapshotError):
         tagged.inspect.open("audit_log", snapshot_id=99)
 
 
 CHANGES = {"incremental-between": "0,6", "incremental-between-scan-mode": "changelog"}
-"""All changes of `cl_lookup_avro`."""
+"""The options that read all changes of `cl_lookup_avro`."""
 
 
 def packed(log: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Make rows of the binlog of those of the audit log, whose updates follow each other."""
+    """Convert rows of the audit log, in which updates are consecutive, to rows of the binlog."""
     found: list[dict[str, Any]] = []
     for row in log:
         images = {name: [value] for name, value in row.items() if name != "rowkind"}
@@ -187,7 +187,7 @@ def test_wrong_names_and_snapshots_are_refused(tagged: Any) -> None:
     with pytest.raises(InvalidArgumentError, match="unknown metadata table `file`") as caught:
         tagged.inspect["file"]
     assert "did you mean `files`" in str(caught.value)
-    with pytest.raises(InvalidArgumentError, match="`tags` does not show a snapshot"):
+    with pytest.raises(InvalidArgumentError, match="`tags` does not support time travel"):
         tagged.inspect.open("tags", snapshot_id=4)
     with pytest.raises(NoSuchSnapshotError):
         tagged.inspect.files(99)

@@ -1,4 +1,4 @@
-"""Laws of filters over the golden tables: random filters against an evaluator of a few lines."""
+"""Property tests of filters over the golden tables: random filters compared with a simple evaluator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values below NULL are never seen: rows with any values there are written as rows with NULL there are."""
+"""Property tests of values below NULL: arbitrary values there do not change what is written."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _mask(random: Random, rows: int) -> pa.Array | None:
 
 
 def nested(random: Random, depth: int, rows: int) -> pa.Array:
-    """Return values that are structs, lists or maps, with values of their own below each NULL."""
+    """Return values that are structs, lists or maps, with arbitrary values below each NULL."""
     if depth == 0:
         values = [random.randint(0, 1) if random.random() < 0.8 else None for _ in range(rows)]
         return pa.array(values, pa.int64()).cast(random.choice(LEAVES))

@@ -1,4 +1,4 @@
-"""MERGE against a plain implementation of SQL's, row by row."""
+"""Property tests of MERGE compared with a simple row-by-row implementation of SQL."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ rows = st.lists(
 
 
 def canonical(value: Any) -> Any:
-    """One NaN, one zero."""
+    """Return a value with a single NaN and a single zero."""
     if isinstance(value, float):
         return "nan" if math.isnan(value) else value + 0.0
     return value
@@ -210,7 +210,7 @@ def test_rows_become_what_sql_says(
     ]
     if not parts:
         return
-    # Two mergers share the work, as two processes do.
+    # Two mergers share the work, as in two processes.
     mergers = [MergePlan(on.sql, "s", "t", tuple(parts)).merger(SCHEMA, SCHEMA, now_us=0) for _ in range(2)]
     for merger in mergers:
         merger.source(batch(source[:3]))
@@ -219,7 +219,9 @@ def test_rows_become_what_sql_says(
     try:
         expected = model(target, source, on, asked)
     except Cardinality:
-        with pytest.raises(InvalidArgumentError, match="several rows of the source would change the same row"):
+        with pytest.raises(
+            InvalidArgumentError, match="several source rows would change the same row of the table, with the key:"
+        ):
             merged(mergers[0], [batch(target)])
         return
     found = []

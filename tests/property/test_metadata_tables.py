@@ -1,4 +1,4 @@
-"""The law of metadata tables: filters and selected columns keep what filtering and projecting all rows keeps."""
+"""Property tests of metadata tables: pushing down filters and projections does not change the result."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from frazil.paimon._views import VIEWS
 from support.cases import GOLDEN
 from support.filters import EXAMPLES, TABLES, Column, columns_of, examples, filters, quoted, rows_of
 
-# Filters of the binlog choose records of several images: `tests/interop/test_system_tables.py`.
+# Binlog filters select records with several images: `tests/interop/test_system_tables.py`.
 SYSTEM_TABLES = sorted({*paimon.Inspect.names()} - {"row_tracking", "binlog"})
 PAIMON = (
     "d.db/path_directory_index",
@@ -38,15 +38,15 @@ def opened(place: str) -> Any:
 
 @cache
 def whole(place: str, name: str) -> tuple[pa.Table, tuple[Column, ...]]:
-    """Return all rows of a metadata table, and the columns of simple values that filters can name."""
+    """Return all rows of a metadata table, and the simple columns that filters can reference."""
     data = opened(place).inspect[name].scan().to_arrow()
-    # Filters of views are about the columns of the table itself.
+    # Filters of views apply to the columns of the table itself.
     labels = [label for label in data.column_names if name not in VIEWS or label != "rowkind"]
     return data, tuple(column for label in labels for column in columns_of(quoted(label), combined(data[label])))
 
 
 def combined(column: pa.ChunkedArray) -> pa.Array:
-    # `combine_chunks` does not make empty arrays of UUIDs in structs.
+    # `combine_chunks` cannot create empty arrays of UUIDs in structs.
     return column.combine_chunks() if column.num_chunks else pa.nulls(0, column.type)
 
 

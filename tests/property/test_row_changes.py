@@ -1,4 +1,4 @@
-"""Laws of row changes over the golden tables: what a change looks at is what a scan with the same filter gives."""
+"""Property tests of row changes over the golden tables: a change applies to the rows of a scan with the same filter."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ READ_ONLY = {
 def copied(name: str, mode: str, folder: str) -> Table:
     copy = Copy(name, Path(folder))
     modes = {f"write.{operation}.mode": mode for operation in ("delete", "update", "merge")}
-    # ORC files would not hold some of the moments.
+    # ORC files do not support some of the timestamps.
     modes["write.format.default"] = "parquet"
     copy.edit_metadata(lambda content: content.setdefault("properties", {}).update(modes))
     return copy.open()
 
 
 def of_every_table(law: Callable[..., None]) -> Callable[..., None]:
-    """Try a law on every table that can be written, in both modes."""
+    """Run a property test on every writable table, in both modes."""
     law = given(data=st.data())(examples(max(2, EXAMPLES // 4))(law))
     for name, values in (("name", [name for name in TABLES if name not in READ_ONLY]), ("mode", MODES)):
         law = pytest.mark.parametrize(name, values)(law)
@@ -50,7 +50,7 @@ def of_every_table(law: Callable[..., None]) -> Callable[..., None]:
 
 @contextlib.contextmanager
 def drawn(name: str, mode: str, data: st.DataObject) -> Iterator[tuple[Whole, Filter, Table]]:
-    """Give the rows of a table, a filter of its columns, and a copy of it."""
+    """Yield the rows of a table, a filter on its columns, and a copy of it."""
     table = whole(name)
     chosen = data.draw(filters(table.columns))
     with tempfile.TemporaryDirectory() as folder:
@@ -76,7 +76,7 @@ def test_rows_that_are_set_to_what_they_are_stay_what_they_are(name: str, mode: 
         column = data.draw(st.sampled_from(copy.schema().column_names))
         result = copy.update({column: quoted(column)}, chosen.sql)
         assert result.updated_rows == table.expected(chosen).total(), chosen.sql
-        # Rows of tables that are younger than their ids get one when they are written again.
+        # Rows that were written before their table had row ids get one when they are rewritten.
         after = copy.scan(selected_fields=["*", *lineage]).to_arrow()
         assert Counter(rows_of(after)) == Counter(rows_of(before)), chosen.sql
 

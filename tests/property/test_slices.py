@@ -1,4 +1,4 @@
-"""The law of slices: for whatever takes Arrow data, f(slice of data) is the slice of f(data)."""
+"""Property tests of slices: for all functions of Arrow data, f(slice of data) is the slice of f(data)."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def read(table: frazil.iceberg.Table) -> list[Any]:
 
 
 def pieces(rows: pa.Table, by: int) -> Iterator[Any]:
-    """Return the same rows as users have them: a table with offsets, a reader of slices, a table of chunks."""
+    """Yield the same rows in different forms: a table with offsets, a reader of slices, a table of chunks."""
     yield pa.Table.from_batches([shifted_batch(batch, by) for batch in rows.to_batches()], rows.schema)
     yield rows.to_reader(max_chunksize=by + 1)
     yield pa.concat_tables([rows.slice(0, by), rows.slice(by)])
@@ -77,7 +77,7 @@ def test_slices_are_appended_as_their_copies_are(file_format: str, values: pa.Ar
 
 
 def _nested(values: pa.Array) -> Iterator[pa.Array]:
-    """Return values in structs, of which some are NULL, in all that can be around a struct."""
+    """Yield values in structs, some of which are NULL, in all types that can contain a struct."""
     one = pa.StructArray.from_arrays([values], ["b"], mask=_every(4, len(values)))
     ends = pa.array(range(0, len(values) + 1, 2), pa.int32())
     yield one
@@ -280,7 +280,7 @@ def test_readers_take_slices_of_data_and_delete_files_as_their_copies(
 
 
 def _with_offsets(batches: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any]]:
-    """Return the same batches of a data file, cut into small ones and with offsets."""
+    """Return the same batches of a data file, split into small ones with offsets."""
 
     def cut(*arguments: Any, **options: Any) -> Iterator[Any]:
         for position, batch, count in batches(*arguments, **options):

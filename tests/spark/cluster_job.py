@@ -1,4 +1,4 @@
-"""Reads a table on two executors, of which one dies in its first attempt at partition 0; prints what was read where."""
+"""Reads a table on two executors, of which one dies in its first attempt at partition 0; prints what , expected."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class DyingDataSource(FrazilDataSource):
 def seen(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     context = TaskContext.get()
     for batch in batches:
-        # The parent is the daemon that an executor has for its workers.
+        # The parent process is the daemon that an executor uses for its workers.
         own = [context.partitionId(), context.attemptNumber(), os.getppid()]
         constants = [pa.array([value] * batch.num_rows, pa.int32()) for value in own]
         columns = [batch.column("_file"), batch.column("_pos"), *constants]

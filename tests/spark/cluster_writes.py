@@ -1,4 +1,4 @@
-"""Writes on two hosts, where attempts at task 0 come to grief; prints where, and what happened on the way."""
+"""Write on two hosts, where attempts at task 0 fail; print the hosts and the events."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ MOST_FAILURES = 2
 
 @dataclasses.dataclass(frozen=True)
 class Faulty(WriteSession):
-    """Each attempt leaves a note; the first one at task 0 comes to grief when it has written some files."""
+    """A write session whose attempts leave notes, and whose first attempt at task 0 fails after it wrote files."""
 
     trouble: str = ""
     notes: str = ""
@@ -61,7 +61,7 @@ class Faulty(WriteSession):
         elif context.partitionId() == 0:
             if context.attemptNumber() == 0 and notes.add("first"):
                 self._come_to_grief(notes)
-            # On a busy machine a copy may be faster to begin than the attempt that is to lose.
+            # On a busy machine, a speculative copy may start before the attempt that should lose.
             notes.wait_for("first")
         yield from steps
         notes.add(f"wrote-{name}")
@@ -71,13 +71,13 @@ class Faulty(WriteSession):
             case "worker":
                 os.kill(os.getpid(), signal.SIGKILL)
             case "executor":
-                # The parent is the daemon that an executor has for its workers.
+                # The parent process is the daemon that an executor uses for its workers.
                 shown = subprocess.run(["ps", "-o", "ppid=", "-p", str(os.getppid())], stdout=-1, check=True)  # noqa: S603, S607
                 os.kill(int(shown.stdout), signal.SIGKILL)
                 time.sleep(PATIENCE_SECONDS)
             case "slow":
                 notes.wait_for("wrote-0-1-*")
-                # Time for the driver to get the results.
+                # Give the driver time to receive the results.
                 time.sleep(1)
 
     def _fail(self, task: int, name: str, notes: Notes) -> None:
@@ -89,13 +89,13 @@ class Faulty(WriteSession):
 
 
 class Notes:
-    """Files by which attempts tell of themselves."""
+    """Files that record the progress of attempts."""
 
     def __init__(self, folder: str) -> None:
         self._folder = Path(folder)
 
     def add(self, name: str, content: str = "") -> bool:
-        """Whether nobody was first."""
+        """Add a note, and return whether it is the first of this name."""
         try:
             with (self._folder / name).open("x") as file:
                 file.write(content)
@@ -127,7 +127,7 @@ class FaultyDataSource(FrazilDataSource):
 
 
 def carry_out(spark: SparkSession, verb: str, trouble: str, folder: Path) -> None:
-    """Carry out one write, where some attempts come to grief."""
+    """Perform one write in which some attempts fail."""
     table = make(folder / "t", "bucketed", write__target_file_size_bytes="1", read__split__target_size="120000000")
     notes = folder / "notes"
     notes.mkdir(parents=True)
@@ -137,7 +137,7 @@ def carry_out(spark: SparkSession, verb: str, trouble: str, folder: Path) -> Non
     frazil.spark._executor.WriteSession = frazil.spark._input.WriteSession = faulty  # type: ignore[assignment, misc]
     match verb:
         case "write":
-            # Where an executor dies, rows that it has for other tasks are lost, and a stage runs again.
+            # If an executor dies, its rows for other tasks are lost, and a stage is repeated.
             write(frame(spark, data(0, 200), 2), table, distribution_mode="hash" if trouble == "executor" else "none")
         case "update":
             update(spark, table, {"c": "concat('u', c)"})
@@ -150,9 +150,9 @@ def carry_out(spark: SparkSession, verb: str, trouble: str, folder: Path) -> Non
 
 
 def set_speculation(spark: SparkSession, *, on: bool) -> None:
-    """Let the scheduler start speculative copies or not, and tell it to tasks."""
+    """Enable or disable speculative copies in the scheduler, and pass the setting to tasks."""
     spark.conf.set("spark.speculation", str(on).lower())
-    # The scheduler reads this setting for each stage: copies start when this share of its tasks is done.
+    # The scheduler reads this setting for each stage: copies start after this fraction of its tasks is done.
     context: Any = spark.sparkContext._jsc
     context.sc().conf().set("spark.speculation.quantile", "0.1" if on else "1.0")
 
@@ -161,7 +161,7 @@ def main(top: str, *cases: str) -> None:
     began = time.monotonic()
     spark = two_hosts(
         top,
-        # On a busy machine, too, attempts that lost have the time to write.
+        # Gives failed attempts time to write, even on a busy machine.
         spark__python__task__killTimeout="6s",
         spark__task__maxFailures=str(MOST_FAILURES),
         spark__speculation="true",
@@ -181,7 +181,7 @@ def main(top: str, *cases: str) -> None:
         set_speculation(spark, on=case.endswith("slow"))
         try:
             carry_out(spark, *case.split("-"), Path(top) / case)
-            # On a busy machine Spark sometimes starts no speculative copy.
+            # On a busy machine, Spark sometimes starts no speculative copy.
             while case.endswith("slow") and not list((Path(top) / case / "notes").glob("began-0-1-*")):
                 shutil.rmtree(Path(top) / case)
                 carry_out(spark, *case.split("-"), Path(top) / case)

@@ -1,4 +1,4 @@
-"""One Spark session for all tests of a run."""
+"""A Spark session for all tests of a run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PACKAGES = Path(frazil.__file__).parents[1]
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     use_this_python(os.environ)
-    # The workers must find the package where this process found it.
+    # The workers must import the package from the same folder as this process.
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(PACKAGES), os.environ.get("PYTHONPATH", "")]))
     from pyspark.sql import SparkSession
 
@@ -41,7 +41,7 @@ def table() -> Callable[[str], str]:
 
 @pytest.fixture(scope="session")
 def paimon_table() -> Callable[[str], str]:
-    """Give the folder of a Paimon table, of the repository or beside it; skip the test where there is none."""
+    """Return the folder of a Paimon table, in or next to the repository; skip the test if it does not exist."""
 
     def find(name: str) -> str:
         for top in (GOLDEN / "paimon", SHARED / "golden" / "paimon"):

@@ -1,4 +1,4 @@
-"""Reads and writes tables over Spark Connect, from a server of its own; prints what it found."""
+"""Read and write tables over Spark Connect from a separate server, and print the results."""
 
 from __future__ import annotations
 

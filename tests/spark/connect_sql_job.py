@@ -1,4 +1,4 @@
-"""Runs the walk-through over Spark Connect, from a server of its own; prints what it found."""
+"""Run the walk-through over Spark Connect from a separate server, and print the results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Changes of tables by the data source are those that `table.changes` reads."""
+"""Tests that the data source reads the same changes as `table.changes`."""
 
 from __future__ import annotations
 
@@ -68,9 +68,9 @@ def test_options_choose_rows_columns_and_snapshots(spark: SparkSession, table: C
     [
         ({"net-change": "true"}, "did you mean `net-changes`"),
         ({"net-changes": "yes"}, "expected true or false"),
-        ({"net-changes": "true", "carryovers": "true"}, "exclude each other"),
-        ({"snapshot-id": "1"}, "`snapshot-id` has no meaning for changes"),
-        ({"start-timestamp": "1"}, "give snapshots"),
+        ({"net-changes": "true", "carryovers": "true"}, "are mutually exclusive"),
+        ({"snapshot-id": "1"}, "`snapshot-id` does not apply to changes"),
+        ({"start-timestamp": "1"}, "pass snapshots, as `start-snapshot-id` and `end-snapshot-id`"),
         ({"start-snapshot-id": "17"}, "snapshot 17 is not an ancestor"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Reading in executors: other processes than the driver, which may die."""
+"""Tests of reading in executors: separate processes that may die."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ GOLDEN = HERE.parent / "golden" / "iceberg"
 @pytest.mark.parametrize("name", ["fmt_mixed"])
 def test_executors_read_each_file_once_though_a_worker_dies(name: str) -> None:
     path = str(GOLDEN / name)
-    # A session of its own: the one of the other tests runs in this process.
+    # A separate session, because the one of the other tests runs in this process.
     found = run(HERE / "cluster_job.py", path)
 
     rows = frazil.load_table(path).scan(selected_fields=("_file", "_pos")).to_arrow().to_pylist()

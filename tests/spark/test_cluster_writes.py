@@ -1,4 +1,4 @@
-"""Writing in executors of two hosts: each row once and no file too many, though attempts die, hang or come too late."""
+"""Tests of writing in executors on two hosts: no duplicate rows or extra files if attempts die, hang or are late."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 SCRIPT = Path(__file__).with_name("cluster_writes.py")
 CASES = ["write-slow", "update-slow", "save-slow", "merge-worker", "save-worker", "write-job", "save-job"]
 LAST = "write-executor"
-"""It is some seconds until the executor is there again."""
+"""The case that runs last, because it takes some seconds until the executor is restarted."""
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]
 
 
 def expected(folder: Path, verb: str) -> Table:
-    """The table as it is where nothing goes wrong."""
+    """Return the table as it is if no attempt fails."""
     table = make(folder, "bucketed")
     table.append(data(0, 60 if verb in ("update", "merge") else 200))
     if verb == "update":
@@ -41,7 +41,7 @@ def expected(folder: Path, verb: str) -> Table:
 
 
 def attempts(folder: Path, did: str = "began") -> list[tuple[int, str]]:
-    """The attempts at task 0 that told of themselves: their numbers, and the executors."""
+    """Return the recorded attempts at task 0: their numbers and executors."""
     notes = sorted((folder / "notes").glob(f"{did}-0-*"))
     return [(int(note.name.split("-")[2]), note.read_text()) for note in notes]
 
@@ -59,14 +59,14 @@ def test_each_row_is_there_once_and_no_file_too_many(
     if trouble == "job":
         assert "never works" in found[case]["error"]
         assert table.snapshots() == []
-        # A task was still writing when the job had failed.
+        # A task was still writing after the job had failed.
         assert list((folder / "notes").glob("wrote-1-*"))
         return
     assert found[case]["error"] == ""
     assert rows(table.scan().to_arrow()) == rows(expected(tmp_path / "t", verb).scan().to_arrow())
     began = attempts(folder)
     if trouble == "slow":
-        # A copy ran on the other host, and the first attempt went on writing when the copy had won.
+        # A copy ran on the other host, and the first attempt continued to write after the copy had won.
         assert {number for number, _ in began} == {0, 1}
         assert len({executor for _, executor in began}) == 2
         assert {number for number, _ in attempts(folder, "wrote")} == {0, 1}
@@ -74,9 +74,9 @@ def test_each_row_is_there_once_and_no_file_too_many(
         told = [path.name for path in (folder / "notes").glob("lingers-*")]
         assert told == ([] if verb == "update" else ["lingers-9"])
     if trouble == "worker":
-        # The attempt that died was the only one then: a copy would have won without knowing of others.
+        # The failed attempt was the only one at that time: a copy would have won without knowing of other attempts.
         assert [number for number, _ in began] == [0, 1]
         assert [number for number, _ in attempts(folder, "wrote")] == [1]
     if trouble == "executor":
-        # The stage ran again, and counted attempts from 0.
+        # The stage was repeated, and its attempts were numbered from 0 again.
         assert [number for number, _ in began].count(0) == 2

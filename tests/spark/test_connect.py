@@ -1,4 +1,4 @@
-"""Spark Connect: the same rows by the same functions, though the session has no JVM at hand."""
+"""Tests that Spark Connect, whose session has no local JVM, returns the same rows by the same functions."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_a_client_reads_and_writes_as_a_session_does(tmp_path: Path) -> None:
     assert found["some"] == rows(twin.scan("id > 50", ["id"]).to_arrow())
     paimon = frazil.load_table(PAIMON)
     assert found["paimon"] == paimon.scan().count()
-    # With that of NULL.
+    # Including the bucket of NULL.
     assert found["buckets"] == 5
     assert "never works" in found["failed"]
     assert found["misfit"].startswith("InvalidArgumentError: no column `colour`")
@@ -53,7 +53,7 @@ def test_a_client_runs_statements_of_spark_sql(tmp_path: Path) -> None:
     assert "connect" in found["connected"]
     walk_through.check(found, warehouse)
     assert found["described"] == [["id", "bigint", ""], ["data", "string", ""]]
-    # A temporary view comes before a table of the current namespace.
+    # A temporary view takes precedence over a table in the current namespace.
     assert found["view"] == 3
     assert found["joined"] == ["a", "b"]
     assert found["rejected"] == ('DELETE is not supported (line 1, column 1); use lake.table("table").delete("id = 1")')

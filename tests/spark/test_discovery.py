@@ -1,4 +1,4 @@
-"""Spark imports `pyspark_frazil` whenever anybody first looks for a data source."""
+"""Spark imports `pyspark_frazil` when a data source is first looked up."""
 
 from __future__ import annotations
 

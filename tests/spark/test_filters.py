@@ -116,7 +116,7 @@ def test_partitions_hold_no_secret(table: Callable[[str], str]) -> None:
     assert all(b"hidden" not in pickle.dumps(partition) for partition in made.partitions())
 
 
-# What Spark is asked, and what it pushes for that.
+# The condition in Spark, and the filters that Spark pushes down for it.
 CONDITIONS = [
     ("c1 > 0", ds.GreaterThan(("c1",), 0)),
     ("c3 > 1.5", ds.GreaterThan(("c3",), 1.5)),
@@ -185,7 +185,7 @@ def test_spark_pushes_into_a_dataframe_that_is_made_for_it(spark: SparkSession, 
 
 
 def test_a_dataframe_may_be_filtered_twice(spark: SparkSession, table: Callable[[str], str]) -> None:
-    """Spark would lose rows here if the reader took filters by default."""
+    """Spark would lose rows here if the reader accepted filters by default."""
     frame = spark.read.format("frazil").load(table("pevo_v2_three_specs"))
     spark.conf.set(PUSHDOWN, "true")
     try:

@@ -1,4 +1,4 @@
-"""Vectors of the Iceberg specification, appendix B, through Spark."""
+"""Tests of the vectors in the Iceberg specification, appendix B, through Spark."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_numbers_texts_and_binaries_are_truncated(values: DataFrame) -> None:
 
 
 def test_a_result_of_another_type_is_an_error(values: DataFrame) -> None:
-    with pytest.raises(PythonException, match=r"truncate\[3\] of this column is int, not string"):
+    with pytest.raises(PythonException, match=r"truncate\[3\] of this column returns int, not string"):
         values.select(f.truncate(3, "i")).collect()
     with pytest.raises(PythonException, match="InvalidArgumentError"):
         values.select(f.hours("d")).collect()
@@ -82,7 +82,7 @@ def test_a_result_of_another_type_is_an_error(values: DataFrame) -> None:
 
 @pytest.mark.parametrize("count", [0, -1, 1.5, True, "4"])
 def test_a_count_is_a_whole_number_from_one(count: object) -> None:
-    with pytest.raises(InvalidArgumentError, match="whole number from 1"):
+    with pytest.raises(InvalidArgumentError, match="an integer of at least 1"):
         f.bucket(count, "i")  # type: ignore[arg-type]
 
 
@@ -97,5 +97,5 @@ def test_spark_before_4_1_is_refused(spark: SparkSession, monkeypatch: pytest.Mo
         lambda: FrazilDataSource({"path": str(tmp_path)}),
     ]
     for use in uses:
-        with pytest.raises(UnsupportedError, match=r"needs Spark 4\.1 or later, and this is PySpark 4\."):
+        with pytest.raises(UnsupportedError, match=r"frazil requires Spark 4\.1 or later, but this is PySpark 4\."):
             use()

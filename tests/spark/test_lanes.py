@@ -1,4 +1,4 @@
-"""Data files that Spark reads itself: the same rows, and only where they are the same."""
+"""Tests of data files that Spark reads itself: the same rows, and only if its results are correct."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ COLUMNS = {
 
 @pytest.fixture(scope="module")
 def table(tmp_path_factory: pytest.TempPathFactory) -> Where:
-    """Return the paths of copies of golden tables: Spark reads no file itself whose path has a space, for one."""
+    """Return the paths of copies of golden tables, because Spark reads no files whose path has a space."""
     top = tmp_path_factory.mktemp("tables")
 
     def copied(name: str) -> str:
@@ -70,9 +70,9 @@ def written(path: Path, schema: pa.Schema, values: list[list[Any]], **options: A
 
 
 def parquet_scans(frame: DataFrame) -> tuple[bool, bool]:
-    """Return whether Spark's own reader takes part, and whether the reader of frazil does.
+    """Return whether Spark's own reader is used, and whether frazil's reader is.
 
-    Names of nodes are looked for, since the plan has paths too.
+    Node names are searched, because the plan contains paths too.
     """
     plan = frame._jdf.queryExecution().executedPlan().toString()
     nodes = set(re.findall(r"\b(?:FileScan|BatchScan) \w+", plan))

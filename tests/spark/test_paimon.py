@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     Where = Callable[[str], str]
 
-# Keys, types, deletion vectors, aggregation, changed schemas, columns in files of their own, names to be quoted.
+# Keys, types, deletion vectors, aggregation, changed schemas, columns in separate files, quoted names.
 NAMES = [
     "Table-with.name é",
     "agg_collect",
@@ -53,7 +53,7 @@ def source(path: str, **options: str) -> Any:
 
 
 def read_alone(made: FrazilDataSource, schema: Any = None) -> list[dict[str, Any]]:
-    """Read as Spark does, each step by another pickle, without Spark."""
+    """Read as Spark does, with a separate pickle for each step, but without Spark."""
     reader = shipped(made).reader(schema or made.schema())
     there = shipped(reader)
     parts = shipped(reader.partitions())
@@ -75,7 +75,7 @@ def test_rows_and_columns_are_those_of_to_arrow(spark: SparkSession, paimon_tabl
     assert frame.columns == expected.column_names
     assert [field.nullable for field in frame.schema] == [field.nullable for field in expected.schema]
     if "variant" in frame.schema.simpleString():
-        # Spark 4.1 cannot hand out NULL variants as Arrow.
+        # Spark 4.1 cannot return NULL variants as Arrow.
         found = sorted(repr(variant_free(row.asDict(recursive=True))) for row in frame.collect())
         assert found == sorted(repr(variant_free(row)) for row in expected.to_pylist())
         return
@@ -91,7 +91,7 @@ def test_each_state_can_be_read(spark: SparkSession, paimon_table: Where) -> Non
     assert isinstance(table, frazil.paimon.Table)
     for name, tag in table.tags().items():
         expected = rows(table.scan(ref=name).to_arrow())
-        # Most of these snapshots expired, and the tags keep them.
+        # Most of these snapshots have expired, but the tags keep them.
         for option in ("tag", "ref", "versionAsOf", "scan.tag-name", "scan.version"):
             assert listed(read_alone(source(path, **{option: name}))) == expected, (name, option, tag)
     newest = table.snapshots()[-1]
@@ -138,7 +138,7 @@ def test_partitions_follow_the_sizes(spark: SparkSession, paimon_table: Where) -
     columns = {"columns": "k, f_i8, f_time, f_ts3"}
     whole, buckets = load(spark, path, **columns), load(spark, path, **columns, **SMALL)
     assert whole.rdd.getNumPartitions() == 1
-    # Files of a bucket whose keys overlap are merged, and so read together.
+    # Files of a bucket whose keys overlap are merged, and therefore read together.
     assert 1 < buckets.rdd.getNumPartitions() <= len(list(frazil.load_table(path).scan().plan_files()))
     assert rows(buckets.toArrow()) == rows(whole.toArrow())
     files = load(spark, paimon_table("append_types_orc"), columns="id", split_size="1", file_open_cost="1")
@@ -191,7 +191,7 @@ def copied(path: str, folder: Path) -> Path:
 
 
 def newest_away(folder: Path) -> Callable[[], None]:
-    """Undo the last two commits; what is given does them again."""
+    """Undo the last two commits; return a function that restores them."""
     snapshots = sorted((folder / "snapshot").iterdir(), key=lambda path: int(path.name.removeprefix("snapshot-")))
     moved = [(path.rename(folder.parent / path.name), path) for path in snapshots[-2:]]
 
@@ -226,8 +226,8 @@ def test_a_schema_that_is_newer_than_the_snapshot_is_the_one_that_is_read(paimon
     assert made.schema().names[-1] == "new"
     assert {row["new"] for row in read_alone(made)} == {None}
     commit_again()
-    # By the id of a snapshot its own schema would be read.
-    with pytest.raises(NoSuchSnapshotError, match="make the DataFrame again"):
+    # With the id of a snapshot, its own schema would be used.
+    with pytest.raises(NoSuchSnapshotError, match="create the DataFrame again"):
         made.reader(made.schema()).partitions()
 
 
@@ -244,7 +244,7 @@ def test_a_table_without_a_snapshot_stays_without_rows(paimon_table: Where, tmp_
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"columns": "nope"}, "no column `nope`"),
+        ({"columns": "nope"}, "unknown column `nope`"),
         ({"row-filter": "nope = 1"}, "`nope`"),
         ({"scan.snapshotid": "7"}, "did you mean `scan.snapshot-id`?"),
         ({"start-snapshot-id": "1"}, "unknown option `start-snapshot-id`"),

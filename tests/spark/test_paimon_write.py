@@ -1,4 +1,4 @@
-"""DataFrames written into Paimon tables by the workers: the same rows as by the table itself, whatever fails."""
+"""Tests of writing DataFrames to Paimon tables by workers: the same rows as by the table itself, despite failures."""
 
 from __future__ import annotations
 
@@ -130,9 +130,9 @@ def test_a_location_and_properties_of_the_snapshot(spark: SparkSession, tmp_path
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"write_format": "orc"}, "write_format is only for tables of the format Iceberg"),
-        ({"distribution_mode": "hash"}, "distribution_mode is only"),
-        ({"mode": "overwrite", "overwrite_filter": "id > 1"}, "overwrite_filter is only"),
+        ({"write_format": "orc"}, "write_format applies only to Iceberg tables"),
+        ({"distribution_mode": "hash"}, "distribution_mode applies only to Iceberg tables"),
+        ({"mode": "overwrite", "overwrite_filter": "id > 1"}, "overwrite_filter applies only to Iceberg tables"),
         ({"mode": "overwrite", "partitions": [{"nothing": 1}]}, "nothing"),
         ({"branch": "nowhere"}, "nowhere"),
     ],

@@ -35,7 +35,7 @@ def test_rows_and_columns_are_those_of_to_arrow(spark: SparkSession, table: Wher
     frame = load(spark, table(name), **options)
     assert frame.columns == expected.column_names
     assert [field.nullable for field in frame.schema] == [field.nullable for field in expected.schema]
-    # Spark 4.1 cannot hand out NULL variants as Arrow.
+    # Spark 4.1 cannot return NULL variants as Arrow.
     if "variant" in frame.schema.simpleString():
         found = sorted(repr(variant_free(row.asDict(recursive=True))) for row in frame.collect())
         assert found == sorted(repr(variant_free(row)) for row in expected.to_pylist())
@@ -176,9 +176,9 @@ def test_relocations_are_json(spark: SparkSession, table: Where) -> None:
     ("options", "words"),
     [
         ({"snapshot_id": "7"}, "NoSuchSnapshotError"),
-        ({"snapshot-id": "1", "tag": "x"}, "exclude each other"),
+        ({"snapshot-id": "1", "tag": "x"}, "are mutually exclusive"),
         ({"sanpshot-id": "7"}, "did you mean `snapshot-id`?"),
-        ({"relocate": "{"}, "is no JSON"),
+        ({"relocate": "{"}, "option `relocate` is not valid JSON"),
         ({"columns": "nope"}, "no column `nope`"),
         ({"row-filter": "id >"}, "InvalidArgumentError"),
         ({"ref": "nope"}, "NoSuchSnapshotError"),
@@ -225,7 +225,7 @@ def test_a_table_of_the_catalog_of_spark_is_read_as_it_is_now(
     assert spark.sql("select id, s.x from t").collect() == [(1, 5)]
     opened.append(pa.table({"id": [2], "s": [None]}, schema=schema))
     assert spark.sql("select id from t where s is null").collect() == [(2,)]
-    # Columns that came later are not among those of the catalog; those that went are missed.
+    # Columns that are added later are not in the catalog's schema; removed columns are missing.
     opened.update_schema().add_column("new", "int").commit()
     assert spark.table("t").columns == ["id", "s"]
     assert spark.table("t").count() == 2
@@ -258,7 +258,10 @@ def test_a_table_of_the_catalog_keeps_its_options(
         ("create table t using frazil location '/nowhere/t'", "NoSuchTableError"),
         ("create table t using frazil options (path '{path}', `s3.secret-access-key` 'x')", "may be a secret"),
         ("create table t using frazil location '{path}' tblproperties ('colour' = 'red')", "unknown option `colour`"),
-        ("create table t using frazil location '{path}' as select 1 as id", "which of its catalog's tables"),
+        (
+            "create table t using frazil location '{path}' as select 1 as id",
+            "the target table is unknown: Spark does not pass the name of its catalog's table to a Python data source",
+        ),
     ],
 )
 def test_what_is_no_table_of_the_catalog_is_not_made(
@@ -278,7 +281,7 @@ def test_a_table_of_the_catalog_is_not_written_since_spark_does_not_say_which(
     for statement in ("insert into t select * from t", "insert overwrite t select * from t"):
         with pytest.raises(AnalysisException, match="TEMPORARY VIEW"):
             spark.sql(statement)
-    with pytest.raises(AnalysisException, match="not named"):
+    with pytest.raises(AnalysisException, match="the target table is unknown"):
         spark.table("t").write.format("frazil").mode("append").save()
     assert frazil.load_table(path).current_snapshot() == before
 
@@ -287,7 +290,7 @@ def test_a_table_of_the_catalog_with_columns_of_its_own_is_no_table(
     spark: SparkSession, catalog: Callable[[str], object]
 ) -> None:
     catalog("create table t (id bigint) using frazil")
-    with pytest.raises(AnalysisException, match="not named"):
+    with pytest.raises(AnalysisException, match="the table is not specified"):
         spark.sql("select * from t").collect()
 
 

@@ -1,4 +1,4 @@
-"""Spark SQL over catalogs of frazil, from the wheel alone."""
+"""Tests of Spark SQL over frazil catalogs, using only the wheel."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.spark
 
 @pytest.fixture
 def settings(spark: SparkSession, tmp_path: Path) -> Iterator[Path]:
-    """Set what the document passes on the command line, and return the warehouse."""
+    """Apply the settings that the documentation passes on the command line, and return the warehouse."""
     warehouse = tmp_path / "warehouse"
     given = walk_through.settings(warehouse)
     for name, value in given.items():
@@ -350,8 +350,8 @@ def test_a_rejection_names_what_a_paimon_table_can_do(spark: SparkSession, tmp_p
         ("DROP TABLE local.db.", "line 1, column 21"),
         ("DROP TABLE local.db.table CASCADE", "line 1, column 27"),
         ("INSERT INTO local.db.table VALUES ('x', 'a')", "column `id`: string cannot be assigned to bigint"),
-        ("INSERT INTO local.db.table VALUES (1)", "the rows have 1 columns, the table takes 2"),
-        ("INSERT INTO local.db.table (id, Id) VALUES (1, 2)", "column `id` is named twice"),
+        ("INSERT INTO local.db.table VALUES (1)", "the rows have 1 columns, but the table expects 2"),
+        ("INSERT INTO local.db.table (id, Id) VALUES (1, 2)", "column `id` is specified twice"),
         ("INSERT INTO local.db.table (nope) VALUES (1)", "no column `nope`"),
         ("INSERT INTO local.db.table PARTITION (id = 1) VALUES ('x')", "`id` is not a partition column"),
         ("INSERT INTO local.db.table", "line 1, column 27: expected VALUES or a query"),

@@ -42,7 +42,7 @@ def values(frame: DataFrame) -> list[tuple[Any, ...]]:
 
 
 def contents(folder: Path) -> set[str]:
-    """Return files and folders, without those of SQLite."""
+    """Return files and folders, except those of SQLite."""
     return {str(path) for path in folder.rglob("*") if not path.name.startswith("catalog.db")}
 
 
@@ -68,7 +68,7 @@ def test_a_failed_query_leaves_nothing(lake: Lake[DataFrame], tmp_path: Path, ca
         lake.sql(f"CREATE TABLE {catalog}.db.t AS {FAILS}")
     with pytest.raises((NoSuchTableError, MissingFileError)):
         lake.table(f"{catalog}.db.t")
-    # A hadoop catalog makes the namespace of a new table.
+    # A hadoop catalog creates the namespace of a new table.
     assert contents(tmp_path) - before <= {str(tmp_path / "hadoop"), str(tmp_path / "hadoop" / "db")}
 
 
@@ -124,11 +124,11 @@ def test_types_of_a_query_become_types_of_a_table(lake: Lake[DataFrame]) -> None
         "n: optional list<struct<17: x y: optional int, 18: z: optional map<string, long>>>",
         "o: optional string",
     ]
-    with pytest.raises(UnsupportedError, match=r"column `a\.b` of the query: tables do not have the type void"):
+    with pytest.raises(UnsupportedError, match=r"column `a\.b` of the query: tables do not support the type void"):
         lake.sql("CREATE TABLE local.db.u AS SELECT named_struct('b', NULL) AS a")
     with pytest.raises(InvalidArgumentError, match="two columns"):
         lake.sql("CREATE TABLE local.db.u AS SELECT 1 AS a, 2 AS A")
-    with pytest.raises(UnsupportedError, match="columns beside AS"):
+    with pytest.raises(UnsupportedError, match="a column list with AS"):
         lake.sql("CREATE TABLE local.db.u (id INT) AS SELECT 1")
     with pytest.raises(UnsupportedError, match="REPLACE TABLE of a Paimon table"):
         lake.sql("CREATE OR REPLACE TABLE paimon.db.u AS SELECT 1 AS a")

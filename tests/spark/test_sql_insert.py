@@ -1,4 +1,4 @@
-"""INSERT in Spark SQL, judged by Spark's own tables of Parquet files."""
+"""Tests of INSERT in Spark SQL, compared with Spark's own Parquet tables."""
 
 from __future__ import annotations
 
@@ -229,7 +229,7 @@ def test_values_of_partitions_of_every_type_are_replaced(lake: Lake[DataFrame]) 
         lake.sql(f"CREATE TABLE {table} (id INT, v {data_type}) USING iceberg PARTITIONED BY (v)")
         lake.sql(f"INSERT INTO {table} VALUES (1, {constant}), (2, NULL)")
         if data_type == "BINARY":
-            # Spark turns the value into text and back, which keeps only valid UTF-8.
+            # Spark converts the value to a string and back, which keeps only valid UTF-8.
             continue
         written = {"DOUBLE": "'NaN'", "FLOAT": "'-Infinity'"}.get(data_type, constant)
         lake.sql(f"INSERT OVERWRITE {table} PARTITION (v = {written}) SELECT 3")

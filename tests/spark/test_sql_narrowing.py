@@ -1,4 +1,4 @@
-"""Queries of Spark SQL, of which frazil reads some columns and rows: Spark is the judge."""
+"""Tests of Spark SQL queries of which frazil reads only some columns and rows, compared with Spark."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.spark
 
 WRITTEN = (Path(__file__).parents[1] / "support" / "sql_queries.txt").read_text(encoding="utf-8").splitlines()
 GENERATED = int(os.environ.get("FRAZIL_SQL_QUERIES", "40"))
-"""How many generated queries are run; `make nightly` runs 500."""
+"""The number of generated queries; `make nightly` runs 500."""
 
 RELATION = re.compile(r"'UnresolvedRelation \[([^\]]*)\]")
 
@@ -40,7 +40,7 @@ def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake[
 
 @pytest.fixture(scope="module")
 def relations(spark: SparkSession) -> Callable[[str], Counter[str] | None]:
-    """Return the names of tables as Spark's parser finds them; None for a text that it rejects."""
+    """Return a function that finds table names with Spark's parser, or None for text that it rejects."""
     from pyspark.errors import PySparkException
 
     parser: Any = spark._jsparkSession.sessionState().sqlParser()  # type: ignore[attr-defined] - of Classic
@@ -73,7 +73,7 @@ def test_sparks_parser_finds_the_same_names(relations: Callable[[str], Counter[s
             continue
         taken += 1
         assert Counter(", ".join(one.name.parts) for one in found) == expected, text
-        # The places: with other names there, Spark finds those, and none of the old ones.
+        # The positions are checked: if other names are substituted there, Spark finds only those.
         if found:
             written = replaced(text, found).format(**{f"t{index}": f"__t{index}" for index in range(len(found))})
             after = relations(written)

@@ -1,4 +1,4 @@
-"""INSERT OVERWRITE of a table by a query of the same table loses no rows that others commit meanwhile."""
+"""Tests that INSERT OVERWRITE of a table by a query of the same table loses no rows of concurrent commits."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def ids(lake: Lake[DataFrame], table: str) -> list[int]:
 
 
 def meanwhile(monkeypatch: pytest.MonkeyPatch, action: Callable[[], Any]) -> None:
-    """Do something once, after a query was made and before its rows are written."""
+    """Run an action once, after a query is created and before its rows are written."""
     insert = SparkEngine.insert
     actions = [action]
 
@@ -77,7 +77,7 @@ def test_rows_that_others_add_meanwhile_are_a_conflict(
     with pytest.raises(CommitConflictError):
         lake.sql(STATEMENTS[what].format(t=table))
     assert ids(lake, table) == [1, 2, 3]
-    # That of the other writer.
+    # The file of the other writer.
     assert len(set(Path(other.location).rglob("*.parquet")) - before) == 1
     lake.sql(STATEMENTS[what].format(t=table))
     assert ids(lake, table) != [1, 2, 3]

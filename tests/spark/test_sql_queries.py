@@ -1,4 +1,4 @@
-"""Queries of Spark SQL over states of tables, metadata tables and system tables, in Spark."""
+"""Tests of Spark SQL queries on states of tables, metadata tables and system tables, in Spark."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ def test_temporary_views_of_tables(lake: Lake[DataFrame], spark: SparkSession) -
         assert values(lake, "SELECT * FROM global_temp.g") == [(1,), (2,)]
     finally:
         spark.catalog.dropGlobalTempView("g")
-    with pytest.raises(InvalidArgumentError, match="view `w` has 1 columns, and its query 2"):
+    with pytest.raises(InvalidArgumentError, match="view `w` has 1 columns, but its query has 2"):
         lake.sql("CREATE TEMP VIEW w (a) AS SELECT * FROM lake.db.t")
     with pytest.raises(InvalidArgumentError, match="one part"):
         lake.sql("CREATE TEMP VIEW lake.db.w AS SELECT * FROM lake.db.t")

@@ -1,4 +1,4 @@
-"""Timestamps of Spark are written by every way to write, in releases that want a time zone for them and in others."""
+"""Tests that all kinds of writes accept Spark's timestamps, in releases that require a time zone and in others."""
 
 from __future__ import annotations
 

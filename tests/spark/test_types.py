@@ -1,4 +1,4 @@
-"""What Spark is given, without Spark."""
+"""Tests of the values that are passed to Spark, without Spark."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def test_types_that_only_paimon_has(data_type: pa.DataType, spark_type: str, val
 
 
 def test_a_value_that_spark_cannot_hold_is_an_error_that_names_the_column() -> None:
-    with pytest.raises(UnsupportedError, match="column `t` does not hold all"):
+    with pytest.raises(UnsupportedError, match="type for column `t` cannot hold all"):
         converted(pa.field("t", pa.timestamp("ms")), pa.array([1 << 60], pa.timestamp("ms")))
 
 
@@ -155,7 +155,7 @@ def test_columns_come_in_the_order_asked_for() -> None:
     [
         (spark.StructType().add("x", "integer"), "no column `x`"),
         (spark.StructType().add("a", "long"), "column `a` is int, not bigint"),
-        (spark.StructType().add("a", "integer", nullable=False), "column `a` may hold NULL"),
+        (spark.StructType().add("a", "integer", nullable=False), "column `a` may contain NULL"),
     ],
 )
 def test_a_given_schema_must_fit(wanted: spark.StructType, words: str) -> None:

@@ -1,4 +1,4 @@
-"""A session whose Python has no frazil is refused before Spark is asked, with what to set."""
+"""Tests that a session whose Python lacks frazil is rejected before Spark runs, with the setting to change."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ TABLE = str(GOLDEN / "iceberg" / "dv_spark_parquet_part")
 
 
 class Session:
-    """What is asked of a session before it does anything."""
+    """The attributes of a session that are checked before it runs."""
 
     def __init__(self, python: str) -> None:
         self.sparkContext = SimpleNamespace(pythonExec=python)
 
     def createDataFrame(self) -> None:  # noqa: N802 - as in Spark
-        """Spark's name, by which sessions are known."""
+        """Spark's method name, which identifies sessions."""
 
 
 class Frame:
@@ -55,7 +55,7 @@ USES: dict[str, Callable[[str], object]] = {
 
 @pytest.fixture
 def bare(tmp_path: Path) -> str:
-    """A Python without any installed package."""
+    """Create a Python environment without installed packages."""
     script = tmp_path / "python3"
     script.write_text(f'#!/bin/sh\nexec "{sys.executable}" -I -S "$@"\n', encoding="utf-8")
     script.chmod(0o755)
@@ -64,7 +64,7 @@ def bare(tmp_path: Path) -> str:
 
 @pytest.mark.parametrize("use", USES)
 def test_a_python_without_frazil_is_named_with_what_to_set(bare: str, use: str) -> None:
-    with pytest.raises(errors.InvalidArgumentError, match="frazil cannot be imported in the Python of Spark") as caught:
+    with pytest.raises(errors.InvalidArgumentError, match="frazil cannot be imported in Spark's Python,") as caught:
         USES[use](bare)
     text = str(caught.value)
     assert bare in text
@@ -83,8 +83,8 @@ def test_this_python_and_one_that_only_workers_have_are_left_to_spark(python: st
     ("call", "expected"),
     [
         (lambda: frazil.spark.read(TABLE, TABLE), "spark must be a SparkSession, not str"),  # type: ignore[arg-type]
-        (lambda: frazil.spark.write(TABLE, TABLE), "frame must be a DataFrame of Spark, not str"),  # type: ignore[arg-type]
-        (lambda: frazil.spark.merge([{"id": 1}], TABLE, ["id"]), "source must be a DataFrame"),  # type: ignore[arg-type]
+        (lambda: frazil.spark.write(TABLE, TABLE), "frame must be a Spark DataFrame, not str"),  # type: ignore[arg-type]
+        (lambda: frazil.spark.merge([{"id": 1}], TABLE, ["id"]), "source must be a Spark DataFrame"),  # type: ignore[arg-type]
     ],
 )
 def test_other_things_are_no_sessions(call: Callable[[], Any], expected: str) -> None:

@@ -1,4 +1,4 @@
-"""DataFrames written into tables: the same rows as by the table itself, each once, whatever fails."""
+"""Tests of writing DataFrames to tables: the same rows as by the table itself, without duplicates, despite failures."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_only_messages_that_come_back_are_committed(tmp_path: Path) -> None:
     session = WriteSession(state_of(table))
     first, _ = session.write(iter(data(0, 10).to_batches()))
     before = files(folder)
-    # Another attempt at the same task, in a process that was killed.
+    # Another attempt at the same task, in a killed process.
     again = WriteSession(state_of(table), ident=session.ident)
     folders = {path: (folder / path).read_bytes() for path in before}
     for path, content in folders.items():
@@ -130,7 +130,7 @@ def test_where_attempts_are_not_known_to_have_ended_files_are_looked_for_until_n
     pauses: list[float] = []
 
     def pauses_of(late: int, kept: list[bytes] | None, linger: float = 7) -> list[float]:
-        """Sweep while another attempt writes a file in each of so many pauses; return the pauses."""
+        """Sweep while another attempt writes a file in each of `late` pauses; return the pauses."""
         pauses.clear()
 
         def pause(seconds: float) -> None:
@@ -150,7 +150,7 @@ def test_where_attempts_are_not_known_to_have_ended_files_are_looked_for_until_n
         others[0].write_bytes(b"early")
         assert pauses_of(late, [message]) == expected
         assert files(folder) == [written]
-    # Not for ever: what is written after the last sweep stays.
+    # Sweeping ends: a file that is written after the last sweep remains.
     others[0].write_bytes(b"early")
     assert pauses_of(100, [message]) == [7, 2, 2, 2, 2, 2]
     assert pauses_of(0, [message], linger=0) == []
@@ -212,15 +212,15 @@ def test_columns_and_types_are_checked_before_a_task_runs(spark: SparkSession, t
     table = frazil.create_table(tmp_path / "t", schema)
     with pytest.raises(InvalidArgumentError, match="colour"):
         write(spark.sql("select 1L id, 'a' colour"), table)
-    with pytest.raises(InvalidArgumentError, match="`c` has the type int, which does not widen to string"):
+    with pytest.raises(InvalidArgumentError, match="`c` has the type int, which cannot be widened to string"):
         write(spark.sql("select 1L id, 1 c"), table)
-    with pytest.raises(PythonException, match="`id` is required, and NULL in row 2"):
+    with pytest.raises(PythonException, match="`id` is required, but NULL in row 2"):
         write(spark.sql("select if(id = 2, null, id) id from range(0, 5, 1, 1)"), table)
     with pytest.raises(NoSuchSnapshotError, match="nowhere"):
         write(spark.sql("select 1L id"), table, branch="nowhere")
     with pytest.raises(InvalidArgumentError, match="append, overwrite, dynamic"):
         write(spark.sql("select 1L id"), table, "ignore")  # type: ignore[arg-type]
-    with pytest.raises(InvalidArgumentError, match="overwrite_filter goes with"):
+    with pytest.raises(InvalidArgumentError, match="overwrite_filter requires the mode `overwrite`"):
         write(spark.sql("select 1L id"), table, overwrite_filter="id > 1")
     with pytest.raises(InvalidArgumentError, match="none, hash, range"):
         write(spark.sql("select 1L id"), table, distribution_mode="odd")  # type: ignore[arg-type]
@@ -229,7 +229,7 @@ def test_columns_and_types_are_checked_before_a_task_runs(spark: SparkSession, t
         with pytest.raises(InvalidArgumentError, match=next(iter(arguments))):
             write(spark.sql("select 1L id"), table, **arguments)
     assert files(tmp_path / "t") == []
-    # An int widens, and what is left out is NULL.
+    # An int is widened, and missing columns are NULL.
     assert write(spark.sql("select 1 id"), table).added_records == 1
     assert table.scan().to_arrow().to_pylist() == [{"id": 1, "c": None}]
 
@@ -269,9 +269,9 @@ def test_types_that_spark_has_in_another_form(spark: SparkSession, tmp_path: Pat
     assert str(found[0]["d"]) == "1.50"
     assert (found[1]["u"], found[1]["s"], found[1]["l"], found[1]["m"]) == (two, {"u": None, "n": 2}, [], [])
     assert set(found[2].values()) == {None}
-    with pytest.raises(PythonException, match="the value of `u` in row 0 does not fit: a uuid"):
+    with pytest.raises(PythonException, match="the value of `u` in row 0 does not fit: a UUID must have 32 hexadecimal digits"):
         write(spark.sql("select 'no uuid' u"), table)
-    with pytest.raises(PythonException, match="the value of `f` in row 1 does not fit: a value of another length"):
+    with pytest.raises(PythonException, match="the value of `f` in row 1 does not fit: a value must have 2 bytes"):
         write(spark.sql("select X'0102' f union all select X'01'").coalesce(1), table, distribution_mode="none")
 
 

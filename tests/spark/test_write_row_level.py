@@ -1,4 +1,4 @@
-"""DELETE, UPDATE and MERGE in the workers of Spark: what the table itself gives."""
+"""Tests that DELETE, UPDATE and MERGE in Spark's workers have the same results as in the table itself."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CASES = [(1, "copy-on-write"), (2, "copy-on-write"), (2, "merge-on-read"), (3, "
 
 
 def twins(tmp_path: Path, version: int, mode: str, kind: str = "days") -> tuple[Table, Table]:
-    """Two tables with the same rows in the same files, some deleted before."""
+    """Return two tables with the same rows in the same files, some of them deleted."""
     made = []
     for name in ("spark", "local"):
         modes = {f"write__{verb}__mode": mode for verb in ("delete", "update", "merge")}
@@ -65,7 +65,7 @@ def test_update(spark: SparkSession, tmp_path: Path, version: int, mode: str) ->
     where = "id between 10 and 44"
     assert changed(update(spark, table, values, where)) == changed(twin.update(values, where))
     assert content(table) == content(twin)
-    # Rows go to another partition.
+    # The rows move to another partition.
     moved = {"day": "timestamp '2030-01-01 00:00:00'"}
     assert changed(update(spark, table, moved, "id < 20")) == changed(twin.update(moved, "id < 20"))
     assert content(table) == content(twin)
@@ -131,7 +131,7 @@ def test_a_source_above_the_limit_is_refused(spark: SparkSession, tmp_path: Path
 def test_nothing_of_a_source_stays_behind(spark: SparkSession, tmp_path: Path, key: str) -> None:
     table = make(tmp_path / "t")
     table.append(data(1, 3))
-    # Above a mebibyte Spark makes a broadcast of what tasks get, and keeps its file until the session ends.
+    # Spark broadcasts task input of more than a mebibyte, and keeps its file until the session ends.
     source = spark.sql("select id, repeat('x', 1 << 20) c from range(2, 4)")
     temporary = Path(spark.sparkContext._temp_dir)
     before = files(temporary, "")
@@ -168,9 +168,9 @@ def test_what_does_not_fit_is_refused_before_a_task_runs(spark: SparkSession, tm
         delete(spark, table, "colour = 1")
     with pytest.raises(InvalidArgumentError, match="colour"):
         update(spark, table, {"colour": 1})
-    with pytest.raises(InvalidArgumentError, match="branch is a text, not None"):
+    with pytest.raises(InvalidArgumentError, match="branch must be a string, not None"):
         delete(spark, table, "id = 1", branch=None)  # type: ignore[arg-type]
-    with pytest.raises(InvalidArgumentError, match="broadcast_limit_bytes is 'much'"):
+    with pytest.raises(InvalidArgumentError, match="broadcast_limit_bytes is 'much', expected an integer"):
         merge(frame(spark, data(0, 3)), table, ["id"], broadcast_limit_bytes="much")  # type: ignore[arg-type]
 
 

@@ -1,4 +1,4 @@
-"""Writes by `df.write.format("frazil")` and by SQL."""
+"""Tests of writes by `df.write.format("frazil")` and by SQL."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_modes_are_those_of_the_table(spark: SparkSession, tmp_path: Path) -> No
     ("options", "message"),
     [
         ({"colour": "red"}, "unknown option `colour`"),
-        ({"row_filter": "id > 1"}, "option `row-filter` is one of reads"),
+        ({"row_filter": "id > 1"}, "option `row-filter` applies only to reads"),
         ({"overwrite_mode": "odd"}, "expected static or dynamic"),
         ({"target_file_size_bytes": "0"}, "a number from 1"),
         ({"distribution_mode": "hash"}, "use `frazil.spark.write`"),
@@ -99,6 +99,6 @@ def test_sql_inserts_into_a_view(spark: SparkSession, tmp_path: Path) -> None:
     assert 1 < partial < 20
     spark.sql("INSERT OVERWRITE whole " + values.format(30, 33))
     assert sorted(table.refresh().scan().to_arrow()["id"].to_pylist()) == [30, 31, 32]
-    # A view is of the state that the table had when it was made; a new one sees the rows.
+    # A view refers to the state of the table at its creation; a new view sees the rows.
     view("whole")
     assert spark.sql("SELECT count(*) FROM whole").collect()[0][0] == 3

@@ -1,1 +1,1 @@
-"""What tests share."""
+"""Helpers that are shared by tests."""

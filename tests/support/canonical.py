@@ -1,9 +1,9 @@
 """Rows in the canonical form of the golden cases, and their checksum.
 
-One JSON object for each row, keys sorted; the lines are sorted, joined by line feeds and hashed. Values: numbers and
-text as they are, doubles by their shortest text, decimals as `d:` and digits, dates and times in ISO form (zoned
-timestamps in UTC, nanoseconds with nine digits), bytes as `x:` and hex, UUIDs as text, maps as lists of pairs. `Form`
-says where cases differ.
+There is one JSON object for each row, with sorted keys. The lines are sorted, joined by line feeds and hashed. Numbers
+and strings are unchanged; doubles are their shortest string; decimals are `d:` and digits. Dates and times are in ISO
+form (zoned timestamps in UTC, nanoseconds with nine digits). Bytes are `x:` and hex, UUIDs strings, maps lists of
+pairs. `Form` defines the differences between cases.
 """
 
 from __future__ import annotations
@@ -42,41 +42,41 @@ _FORMS: list[tuple[Callable[[pa.DataType], bool], Callable[[Any], str]]] = [
 
 @dataclass(frozen=True)
 class Form:
-    """How the values of some cases are written down."""
+    """The form of the values of some cases."""
 
     uuid_text: bool = True
-    """UUIDs as text; bytes else."""
+    """Whether UUIDs are strings, otherwise bytes."""
     nine_digits: bool = True
-    """Nanoseconds with nine digits always; else with six or none where the others are zero."""
+    """Whether nanoseconds always have nine digits; otherwise six or none if the remaining digits are zero."""
     plain_variants: bool = False
-    """Decimals in variants as the numbers that JSON has."""
+    """Whether decimals in variants are JSON numbers."""
 
 
 class YearOutOfRange(Exception):
-    """A timestamp that Python's datetime cannot hold."""
+    """A timestamp is out of the range of Python's datetime."""
 
 
 GOLDEN_FORM = Form()
 
 
 def canonical_rows(table: pa.Table, form: Form = GOLDEN_FORM) -> list[Row]:
-    """Give the rows of a table in canonical form; variants as objects with the one key `variant`."""
+    """Return the rows of a table in canonical form, with variants as objects with the single key `variant`."""
     columns = [(field.name, _column(table.column(i), field, form)) for i, field in enumerate(table.schema)]
     return [{name: values[row] for name, values in columns} for row in range(table.num_rows)]
 
 
 def lines(rows: Iterable[Row]) -> list[str]:
-    """Give the rows as sorted text, so that two sets of rows can be compared."""
+    """Return the rows as sorted strings, so that two sets of rows can be compared."""
     return sorted(json.dumps(row, sort_keys=True) for row in rows)
 
 
 def checksum(rows: Iterable[Row]) -> str:
-    """Give the checksum by which cases name rows."""
+    """Return the checksum by which cases identify rows."""
     return hashlib.sha256("\n".join(lines(rows)).encode()).hexdigest()
 
 
 def parse_expected(value: Any) -> Any:
-    """Give a value of a case with its variants parsed, so that it equals what `canonical_rows` gives."""
+    """Return a value of a case with its variants parsed, so that it equals a result of `canonical_rows`."""
     if isinstance(value, dict):
         if set(value) == {"variant_json"}:
             return {"variant": json.loads(value["variant_json"])}
@@ -108,7 +108,7 @@ def _values(array: pa.Array, field: pa.Field, form: Form) -> list[Any]:
 def _structs(array: pa.Array, field: pa.Field, form: Form) -> list[Any]:
     valid = array.is_valid().to_pylist()
     if _is_variant(field):
-        # Names may not be unique, positions are.
+        # Names may not be unique, but positions are.
         parts = [array.field(index).to_pylist() for index in range(2)]
         pairs = zip(valid, *parts, strict=True)
         plain = _plain if form.plain_variants else lambda value: value
@@ -118,7 +118,7 @@ def _structs(array: pa.Array, field: pa.Field, form: Form) -> list[Any]:
 
 
 def holds_variants(fields: Iterable[pa.Field]) -> bool:
-    """Say whether a column, or a field at any depth, is a variant."""
+    """Return whether a column, or a field at any depth, is a variant."""
 
     def children(field: pa.Field) -> Iterable[pa.Field]:
         kind = field.type

@@ -1,7 +1,7 @@
-"""The cases: tables that other engines wrote, and what is in them.
+"""The test cases: tables that other engines wrote, and their expected contents.
 
-Golden cases are one JSON file for each table; found cases are one list in `cases.json`. Some lie in the repository,
-all of them in the folder that `FRAZIL_SHARED` names, or `shared` beside the repository.
+Golden cases are one JSON file for each table; found cases are one list in `cases.json`. Some are in the repository. All
+of them are in the folder of `FRAZIL_SHARED`, or else in `shared` next to the repository.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SHARED = Path(os.environ.get("FRAZIL_SHARED", REPOSITORY.parent / "shared"))
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A table and what is expected of it, in one of some forms."""
+    """A table and its expected contents, in one of several forms."""
 
     id: str
     root: Path
@@ -40,22 +40,22 @@ class Case:
 
     @functools.cached_property
     def table(self) -> Any:
-        """The table, opened once."""
+        """Return the table, which is opened once."""
         return frazil.load_table(self.opened, relocate=self.relocate)
 
     @property
     def column_names(self) -> tuple[str, ...] | None:
-        """The columns that the reference reads, where the case says so."""
+        """Return the columns that the reference reads, if the case lists them."""
         fields = (self.content.get("schema") or {}).get("fields")
         return None if fields is None else tuple(field["name"] for field in fields)
 
     @property
     def unordered_columns(self) -> list[str]:
-        """The columns whose lists the reference gives in no order."""
+        """Return the columns whose lists have no defined order in the reference."""
         return list(self.content.get("sort_columns", ()))
 
     def relative(self, recorded: str) -> str:
-        """Give a path in the table as cases name it."""
+        """Return a path in the table in the form of the cases."""
         location = str(self.content["location"]).removeprefix("file:").rstrip("/")
         path = recorded.removeprefix("file:")
         return path.removeprefix(location + "/").removeprefix(f"{self.root}/")
@@ -66,7 +66,7 @@ class PaimonCase(Case):
 
     @functools.cached_property
     def table(self) -> Any:
-        """The table, opened once."""
+        """Return the table, which is opened once."""
         if "files" in self.content:
             return self._format_table()
         if self.id == "object_table":
@@ -75,18 +75,18 @@ class PaimonCase(Case):
 
     @property
     def column_names(self) -> tuple[str, ...] | None:
-        """The columns that the reference reads, where the case says so."""
+        """Return the columns that the reference reads, if the case lists them."""
         fields = (self.content.get("schema") or {}).get("fields")
         return None if fields is None else tuple(name for name, _ in fields)
 
     @property
     def is_plain(self) -> bool:
-        """Whether there is no metadata: a format table or an object table."""
+        """Return whether the table has no metadata: a format table or an object table."""
         return isinstance(self.table, FormatTable | ObjectTable)
 
     def _format_table(self) -> FormatTable:
         schema = self.content["schema"]
-        # Cases without the option are named after it.
+        # Cases without the option are named after the format.
         options = {"file.format": self.id.split("_")[1]} | schema["options"]
         return format_table(
             self.root,
@@ -97,24 +97,24 @@ class PaimonCase(Case):
 
 
 def golden_cases() -> Iterator[Case]:
-    """Give the golden Iceberg tables: those in the repository first, then the others."""
+    """Yield the golden Iceberg tables, those in the repository first."""
     for content, top, shared in _golden("iceberg_cases"):
         root = top / content["location"].split("/golden/", 1)[1]
         opened = root
-        # The hints of hadoop_* are what their cases are about.
+        # The cases hadoop_* test the version hints.
         if content.get("metadata_file") and not content["id"].startswith("hadoop_"):
             opened = root / "metadata" / Path(content["metadata_file"]).name
-        # Tables need no relocation, but for files that were written outside of the table.
+        # Tables need no relocation, except for files that were written outside of the table.
         relocate = {"/golden/iceberg_elsewhere": str(top / "iceberg_elsewhere")} if shared else {}
         yield Case(content["id"], root, str(opened), relocate, content, shared)
 
 
 def golden_paimon_cases() -> Iterator[PaimonCase]:
-    """Give the golden Paimon tables; catalogs and lists of refusals are none."""
+    """Yield the golden Paimon tables, without catalogs and lists of refusals."""
     for content, top, shared in _golden("paimon_cases"):
         root = top / content["dir"]
         if root.is_dir() and "databases" not in content:
-            # Only files that were written outside of the table need a relocation.
+            # Only files that were written outside of the table need to be relocated.
             relocate = {"/golden": str(top), "file:/golden": str(top)}
             forms = (Form(plain_variants=True),)
             content["location"] = str(root)
@@ -125,15 +125,15 @@ def golden_paimon_cases() -> Iterator[PaimonCase]:
 
 
 def found_cases() -> Iterator[Case]:
-    """Give the Iceberg tables that were found in the repositories of other engines."""
+    """Yield the Iceberg tables from the repositories of other engines."""
     for content, base in _found("iceberg"):
         yield _found_iceberg(content, base)
 
 
 def found_paimon_cases() -> Iterator[PaimonCase]:
-    """Give the Paimon tables that were found in the repositories of other engines.
+    """Yield the Paimon tables from the repositories of other engines.
 
-    Where nothing independent read them, the rows are those that their descriptions list.
+    If no independent reader read them, the rows are those in their descriptions.
     """
     rows = json.loads((REPOSITORY / "tests" / "interop" / "found_paimon_rows.json").read_text(encoding="utf-8"))
     for found, base in _found("paimon"):
@@ -154,7 +154,7 @@ def found_paimon_cases() -> Iterator[PaimonCase]:
 
 
 def _golden(folder: str) -> Iterable[tuple[dict[str, Any], Path, bool]]:
-    """Give the content of cases, where `/golden` lies, and whether that is beside the repository."""
+    """Yield the content of cases, the location of `/golden`, and whether that is next to the repository."""
     own = sorted((GOLDEN / folder).glob("*.json"))
     names = {path.name for path in own}
     others = sorted((SHARED / "golden" / folder).glob("*.json"))
@@ -165,7 +165,7 @@ def _golden(folder: str) -> Iterable[tuple[dict[str, Any], Path, bool]]:
 
 
 def _mark_variants(content: Any, column: str) -> None:
-    """Write the variants of all rows as Iceberg cases have them: `{"variant_json": text}`."""
+    """Rewrite the variants of all rows in the form of Iceberg cases: `{"variant_json": text}`."""
     if isinstance(content, dict):
         for row in content.get("rows_inline", ()):
             if row[column] is not None:
@@ -196,7 +196,7 @@ def _found_iceberg(content: dict[str, Any], base: Path) -> Case:
         relocate[recorded] = str(base / folder)
     if location.startswith("/"):
         relocate |= {"hdfs://localhost:20500" + recorded: actual for recorded, actual in relocate.items()}
-    # Their lists of snapshots and schemas mean something else than those of golden cases.
+    # The expected lists of snapshots and schemas have a different meaning from those of golden cases.
     content = {"id": content["id"], "location": location, "expect": content["expect"]} | {
         key: value for key, value in content["expect"].items() if key == "snapshots"
     }

@@ -1,4 +1,4 @@
-"""Catalogs of each kind in a folder."""
+"""Creates catalogs of each type in a folder."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ KINDS = ("hadoop", "sql", "memory", "local", "rest")
 
 
 def catalog_in(root: Path, kind: str) -> Catalog[Any]:
-    """Return a catalog of Iceberg tables with the namespace `ns`, all of which is below a new folder."""
+    """Return a catalog of Iceberg tables with the namespace `ns`, entirely below a new folder."""
     root.mkdir()
     properties = {
         "hadoop": {"warehouse": f"{root}/warehouse"},

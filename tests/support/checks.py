@@ -1,4 +1,4 @@
-"""What is checked of the cases of every format."""
+"""Checks of the cases that are common to all formats."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Want = dict[str, Any]
 
 
 def each_case(cases: Sequence[Case], key: str) -> pytest.MarkDecorator:
-    """Give one test for each case that has a key."""
+    """Parametrize a test with all cases that have a key."""
     return pytest.mark.parametrize(
         "case",
         [
@@ -35,7 +35,7 @@ def each_case(cases: Sequence[Case], key: str) -> pytest.MarkDecorator:
 
 
 def check_all(case: Case, checks: Iterable[tuple[str, Want, Callable[[], Any]]]) -> None:
-    """Compare all reads of a case and name every difference, not only the first."""
+    """Compare all reads of a case, and report every difference, not only the first."""
     problems = []
     for name, want, scan in checks:
         if want.get("error") or known(case, name):
@@ -50,10 +50,10 @@ def check_all(case: Case, checks: Iterable[tuple[str, Want, Callable[[], Any]]])
 
 
 def check_moments(case: Case) -> dict[int, int]:
-    """Check that a moment shows what was current then, the moment of the commit included.
+    """Check that a timestamp selects the snapshot current at that time, including the time of the commit.
 
     Returns:
-        The snapshots by their moments in milliseconds.
+        The snapshots by their timestamps in milliseconds.
     """
     current: dict[int, int] = {entry.timestamp_ms: entry.snapshot_id for entry in case.table.history()}
     kept = {snapshot.snapshot_id for snapshot in case.table.snapshots()}
@@ -69,7 +69,7 @@ def check_moments(case: Case) -> dict[int, int]:
 
 
 def check_refusal(case: Case, error: str) -> None:
-    """Files are damaged or missing: a typed error. Where only Java cannot read the table, rows are as good."""
+    """Files are damaged or missing: a typed error. Where only Java invalid table, rows are as good."""
     kind = error.split(":", maxsplit=1)[0]
     failure: frazil.FrazilError | None = None
     try:
@@ -81,9 +81,9 @@ def check_refusal(case: Case, error: str) -> None:
 
 
 def check_plans(case: Case, compare: Callable[[Case, list[Any], Want], str | None]) -> None:
-    """Read the tasks of each filter one by one, and compare the files of the plan by `compare`.
+    """Read the tasks of each filter separately, and compare the files of the plan by `compare`.
 
-    Filters whose rows depend on a convention, such as that of signed zeros, are left out.
+    Filters whose rows depend on a convention, such as that of signed zeros, are skipped.
     """
     problems = []
     for want in case.content["plans"]:
@@ -103,12 +103,12 @@ def check_plans(case: Case, compare: Callable[[Case, list[Any], Want], str | Non
 
 
 def known(case: Case, name: str) -> bool:
-    """Say whether a check is one of the known defects of the reference."""
+    """Return whether a check is a known defect of the reference."""
     return any(name.startswith(check) for check, _ in REFERENCE_DEFECTS.get(case.id, ()))
 
 
 def difference(case: Case, table: pa.Table, want: Want) -> str | None:
-    """Say how rows differ from what is expected; None when they do not."""
+    """Return the difference between rows and the expected ones, or None if there is none."""
     if want.get("rows") is not None and table.num_rows != want["rows"]:
         return f"{table.num_rows} rows, expected {want['rows']}"
     sample = want.get("rows_inline")
@@ -121,14 +121,14 @@ def difference(case: Case, table: pa.Table, want: Want) -> str | None:
             rows = _ordered(canonical_rows(table, form), case.unordered_columns)
             if checksum(rows) in sums or (sample and lines(rows) == lines(map(parse_expected, sample))):
                 return None
-    except YearOutOfRange:  # the reference could not write the row down either
+    except YearOutOfRange:  # the reference could not write the row either
         return None
     strange = sorted(set(lines(rows)) - set(lines(sample))) if sample else []
     return f"other values, such as {strange[:1]}"
 
 
 def aware(moment_ms: int) -> dt.datetime:
-    """Give a moment in UTC."""
+    """Return a timestamp in UTC."""
     return dt.datetime.fromtimestamp(0, dt.UTC) + dt.timedelta(milliseconds=moment_ms)
 
 

@@ -1,4 +1,4 @@
-"""Copies of golden tables that a test may change: metadata, manifests, data."""
+"""Copies of golden tables whose metadata, manifests and data a test may change."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Copy:
         return frazil.load_table(str(self.root), **options)
 
     def local(self, recorded: str) -> Path:
-        """Give where a recorded path lies in the copy."""
+        """Return the location of a recorded path in the copy."""
         return self.root / recorded.removeprefix("file:").removeprefix(self.location + "/")
 
     def metadata(self) -> Record:
@@ -54,7 +54,7 @@ class Copy:
         return self.local(snapshot["manifest-list"])
 
     def manifests(self, content: int = 0) -> list[Path]:
-        """Give the manifests of data files (0) or deletes (1)."""
+        """Return the manifests of data files (0) or delete files (1)."""
         records = read_avro(self.manifest_list())[1]
         return [self.local(record["manifest_path"]) for record in records if record.get("content", 0) == content]
 
@@ -62,7 +62,7 @@ class Copy:
         edit_avro(self.manifest_list(), edit)
 
     def edit_manifest(self, edit: Callable[[list[Record]], object], content: int = 0) -> None:
-        """Edit the live entries of the first manifest that has some."""
+        """Edit the live entries of the first manifest that has any."""
         for path in self.manifests(content):
             if any(entry["status"] != DELETED for entry in read_avro(path)[1]):
                 edit_avro(path, edit)
@@ -71,17 +71,17 @@ class Copy:
         raise AssertionError("the table has no such manifest")
 
     def forget_version(self, content: int = 0) -> None:
-        """Take the format version out of the metadata of manifests, which some writers leave out."""
+        """Remove the format version from the metadata of manifests, which some writers omit."""
         for path in self.manifests(content):
             edit_avro(path, lambda _: None, without=("format-version",))
         self.edit_list(self._fix_lengths)
 
     def edit_file(self, edit: Callable[[Record], object], content: int = 0) -> None:
-        """Edit the data file, or the delete file, of the first live entry."""
+        """Edit the data file or delete file of the first live entry."""
         self.edit_manifest(lambda entries: edit(live(entries)["data_file"]), content)
 
     def file(self, content: int = 0) -> Path:
-        """Give the first live data file, or delete file."""
+        """Return the first live data file or delete file."""
         for path in self.manifests(content):
             entries = [entry for entry in read_avro(path)[1] if entry["status"] != DELETED]
             if entries:
@@ -103,7 +103,7 @@ def live(entries: list[Record]) -> Record:
 
 
 def read_avro(path: Path) -> tuple[dict[str, str], list[Record]]:
-    """Give the metadata and the records of a container."""
+    """Return the metadata and the records of an Avro container."""
     with path.open("rb") as file:
         reader: Any = fastavro.reader(file)
         return reader.metadata, list(reader)

@@ -1,6 +1,6 @@
 """Checks of golden cases that hold what the reference wrongly reads, or what cannot be read as it does.
 
-By case: how the check begins, and what the files say. Checks of system tables are named by table and column.
+By case: the prefix of the check, and the content of the files. Checks of system tables are named by table and column.
 """
 
 _DIFFERENCE = (
@@ -109,7 +109,7 @@ REFUSED: dict[str, tuple[str, str]] = {
     ),
     "cast_timestamp_6_to_timestamp_9": ("UnsupportedError", _YEAR_9999),
 }
-"""Cases that must be refused, by the name of the error and why, though the case expects rows."""
+"""Cases that must raise an error, by its name and reason, although the case expects rows."""
 
 WRITTEN_DEFECTS: dict[tuple[str, str], str] = {
     ("java", "orc"): "a batch of only 0.0 and -0.0 of an ORC file is read as one repeated value",
@@ -119,7 +119,7 @@ WRITTEN_DEFECTS: dict[tuple[str, str], str] = {
     ),
     ("pyiceberg", "types_parquet"): "NULL in a column of lists or maps becomes an empty list or map",
 }
-"""By reader and table of `support.written`, with or without version: what it wrongly reads of what frazil writes."""
+"""By reader and table of `support.written`, with or without version: errors in what it reads from frazil's tables."""
 
 WRITTEN_REFUSED: dict[tuple[str, str], str] = {
     ("pyiceberg", "avro"): "Unsupported file format",
@@ -136,4 +136,4 @@ WRITTEN_REFUSED: dict[tuple[str, str], str] = {
     ("duckdb", "types_avro"): "File format 'AVRO' not supported",
     ("duckdb", "types_orc"): "File format 'ORC' not supported",
 }
-"""The same: what it says of tables that it cannot read."""
+"""By the same keys: the errors for tables that the reader cannot read."""

@@ -1,7 +1,7 @@
-"""Write the rows that DuckDB reads of Iceberg tables into Arrow files.
+"""Write the rows that DuckDB reads from Iceberg tables to Arrow files.
 
-A script for an interpreter that has DuckDB and its extensions `avro` and `iceberg` from the Python registry, in
-releases that fit one another: `duckdb_reader.py OUT TABLE...` writes `OUT/<name>.arrow`, or `OUT/<name>.error`.
+This script requires an interpreter with DuckDB and its extensions `avro` and `iceberg` from the Python registry, in
+matching releases: `duckdb_reader.py OUT TABLE...` writes `OUT/<name>.arrow`, or `OUT/<name>.error`.
 """
 
 from __future__ import annotations

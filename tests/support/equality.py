@@ -1,4 +1,4 @@
-"""Equality deletes, which frazil reads and does not write: committed to a local Hadoop table as Flink does."""
+"""Commits equality deletes, which frazil only reads, to a local Hadoop table as Flink does."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 
 def delete_by_key(table: Any, keys: dict[str, Sequence[Any]], partition: dict[str, Any], spec_id: int) -> None:
-    """Delete rows by the values of columns, in one partition of a spec; everywhere if the spec has no fields.
+    """Delete rows by the values of columns, in one partition of a spec, or everywhere if the spec has no fields.
 
-    The table must have a data manifest of the spec, whose schema the new manifest takes.
+    The table must have a data manifest of the spec, whose schema is used for the new manifest.
     """
     metadata = metadata_of(table)
     root, number = path_of(table.location), metadata["last-sequence-number"] + 1
@@ -85,7 +85,7 @@ def delete_by_key(table: Any, keys: dict[str, Sequence[Any]], partition: dict[st
 
 
 def _file(table: Any, keys: dict[str, Sequence[Any]], path: Path) -> tuple[dict[str, Any], int]:
-    """Write the file of keys; return what its entry says of it, and the number of rows."""
+    """Write the file of keys; return its manifest entry and the number of rows."""
     ids = {field.name: field.field_id for field in table.schema().fields}
     types = {field.name: field.type for field in table.scan().schema()}
     fields = [pa.field(name, types[name], metadata={"PARQUET:field_id": str(ids[name])}) for name in keys]

@@ -1,4 +1,4 @@
-"""Operations on tables in an object store, each with one fault, and what must hold afterwards."""
+"""Operations on tables in an object store, each with one fault, and the checks that follow."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SCHEMA = pa.schema([("id", pa.int64()), ("p", pa.string())])
 LOCATION = "s3://b/ns/t"
 
 WORKERS = 4
-"""So many points are looked at side by side: most of the time a client waits before it asks again."""
+"""The number of fault points that are tested concurrently, since clients mostly wait before they retry."""
 
 
 class World:
@@ -35,7 +35,7 @@ class World:
 
     kind = "hadoop"
     optional: frozenset[str] = frozenset({"b/ns/t/metadata/version-hint.text"})
-    """Files that readers do not need."""
+    """The files that readers do not need."""
 
     def __init__(self, root: Path, store: ObjectStore) -> None:
         self.root, self.store = root, store
@@ -48,11 +48,11 @@ class World:
         return frazil.load_table(LOCATION, storage=self.options)
 
     def state(self) -> dict[str, Any]:
-        """Give the tables that there are, as users see them."""
+        """Return the existing tables as users see them."""
         return {table.location: state_of(table) for table in self.tables()}
 
     def known(self) -> set[str]:
-        """Return the files that the tables have, and the hint."""
+        """Return the files that the tables reference, and the hint."""
         found = {"b/ns/t/metadata/version-hint.text"}
         for table in self.tables():
             locations: list[str] = PurgePlan.of((), table).batch["location"].to_pylist()
@@ -65,16 +65,16 @@ class World:
         return True
 
     def met(self) -> contextlib.AbstractContextManager[list[FrazilError]]:
-        """Collect the errors after which an operation went on."""
+        """Collect the errors after which an operation continued."""
         return contextlib.nullcontext([])
 
     def is_after(self, state: dict[str, Any], after: dict[str, Any], met: Sequence[FrazilError]) -> bool:
-        """Return whether a state is the one after an operation that went on after some errors."""
+        """Return whether a state is the expected one after an operation that continued after some errors."""
         del met
         return state == after
 
     def tables(self) -> list[Any]:
-        """Give the tables that there are, read past the server."""
+        """Return the existing tables, read without the server."""
         folder = self.root / "b" / "ns" / "t"
         found = list((folder / "metadata").glob("*.metadata.json"))
         return [frazil.load_table(str(folder), relocate=self.nearby)] if found else []
@@ -85,7 +85,7 @@ class World:
 
 
 class CatalogWorld(World):
-    """The same of a catalog in a file of SQLite."""
+    """A world with a catalog in a SQLite file."""
 
     kind = "sql"
 
@@ -112,7 +112,7 @@ class CatalogWorld(World):
 
 
 def state_of(table: Any) -> dict[str, Any]:
-    """Give what users see of a table, without what chance gave."""
+    """Return the state of a table that users see, without random values."""
     snapshots = [snapshot.snapshot_id for snapshot in table.snapshots()]
     refs = {name: snapshots.index(reference.snapshot_id) for name, reference in sorted(table.refs().items())}
     rows = {
@@ -133,7 +133,7 @@ def state_of(table: Any) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Operation:
-    """A change, and the table that it is made of."""
+    """A change, and the table that it is applied to."""
 
     name: str
     act: Callable[[World], Any]
@@ -146,7 +146,7 @@ class Operation:
     """Whether a second call changes nothing."""
 
     def check(self, before: dict[str, Any], after: dict[str, Any]) -> None:
-        """Check what the operation does when nothing fails."""
+        """Check the result of the operation without faults."""
         assert before != after, self.name
 
     def prepare(self, world: World) -> None:
@@ -303,19 +303,19 @@ OPERATIONS = [
 
 @dataclass
 class Sweep:
-    """One operation with one fault after another."""
+    """An operation with one fault after another."""
 
     operation: Operation
     template: Path
     before: dict[str, Any]
     after: dict[str, Any]
     calls: list[tuple[str, str]]
-    """The requests of the operation when nothing fails."""
+    """The requests of the operation without faults."""
 
     @classmethod
     @contextlib.contextmanager
     def of(cls, operation: Operation, folder: Path) -> Iterator[Sweep]:
-        """Make the table, and the change once without a fault."""
+        """Create the table, and apply the change once without a fault."""
         template = folder / "template"
         template.mkdir()
         with object_store(template) as store:
@@ -331,11 +331,11 @@ class Sweep:
         yield cls(operation, template, before, after, calls)
 
     def points(self, fault: str) -> list[int]:
-        """Give the requests that a fault makes a difference to."""
+        """Return the requests that a fault affects."""
         return [at for at, (method, path) in enumerate(self.calls) if fits(fault, method, path)]
 
     def run(self, points: Sequence[tuple[str, int]]) -> int:
-        """Look at points, each a fault and a request; give how many there were."""
+        """Test fault points, each a fault and a request; return their number."""
         with ThreadPoolExecutor(WORKERS) as pool:
             return sum(pool.map(self._look, points))
 
@@ -353,7 +353,7 @@ class Sweep:
 
 @contextlib.contextmanager
 def copied(operation: Operation, template: Path, root: Path) -> Iterator[World]:
-    """Give a copy of a world, which is gone afterwards."""
+    """Yield a copy of a world, which is deleted afterwards."""
     shutil.copytree(template, root)
     try:
         with object_store(root) as store:
@@ -363,7 +363,7 @@ def copied(operation: Operation, template: Path, root: Path) -> Iterator[World]:
 
 
 def check(sweep: Sweep, world: World, arm: Callable[[], None]) -> bool:
-    """Make the change with a fault and look what became of the table; say whether the fault happened."""
+    """Apply the change with a fault and check the table; return whether the fault occurred."""
     operation, store, before_files = sweep.operation, world.store, files_of(world)
     error: FrazilError | None = None
     with world.met() as met:
@@ -374,7 +374,7 @@ def check(sweep: Sweep, world: World, arm: Callable[[], None]) -> bool:
             error = raised
     is_tripped, calls = store.is_tripped, list(store.calls)
     failed = calls[store.fault_at] if is_tripped else ("", "")
-    # What cannot be deleted stays.
+    # Files that cannot be deleted remain.
     may_leave = store.fault in ("read-only", "expired", "gone") or failed[0] == "POST"
     store.arm()
     state = world.state()
@@ -382,7 +382,7 @@ def check(sweep: Sweep, world: World, arm: Callable[[], None]) -> bool:
     check_outcome(sweep, world, (error, met), state)
     if unknown := [one for one in (error, *met) if isinstance(one, CommitStateUnknownError)]:
         assert not is_tripped or world.publishes(failed[1]), unknown
-        # Nor does it try to delete something, which a store might refuse.
+        # Files must not be deleted either, even if a store might reject that.
         assert operation.is_repeatable or not [call for call in calls if is_deletion(*call)], calls
     elif not may_leave:
         assert orphans(world) <= orphans_before(before_files, state), (error, met)
@@ -395,23 +395,23 @@ def check(sweep: Sweep, world: World, arm: Callable[[], None]) -> bool:
 def check_outcome(
     sweep: Sweep, world: World, errors: tuple[FrazilError | None, Sequence[FrazilError]], state: dict[str, Any]
 ) -> None:
-    """Check that the table is in a state that the error of the operation allows."""
+    """Check that the table is in a state that the error of the operation permits."""
     error, met = errors
-    # A commit with an unknown outcome may be in the table without what was to follow it.
+    # A commit with an unknown outcome may be in the table without the steps that should follow it.
     ended = [error] if isinstance(error, CommitStateUnknownError) else []
     is_after = world.is_after(state, sweep.after, [*met, *ended])
     if error is None:
         assert is_after, (state, met)
     elif isinstance(error, CommitStateUnknownError) or any(isinstance(one, CommitStateUnknownError) for one in met):
         assert is_after or state == sweep.before, state
-    elif re.match("the (table is (gone|made|created|renamed|registered)|snapshots are removed), but ", str(error)):
+    elif re.match("the (table was (dropped|created|renamed|registered)|snapshots were removed), but ", str(error)):
         assert is_after, state
     else:
         assert state == sweep.before, error
 
 
 def go_on(sweep: Sweep, world: World, state: dict[str, Any]) -> None:
-    """Make the change that failed, or another one."""
+    """Repeat the failed change, or apply another one."""
     if state == sweep.before:
         sweep.operation.act(world)
         assert world.state() == sweep.after
@@ -420,37 +420,37 @@ def go_on(sweep: Sweep, world: World, state: dict[str, Any]) -> None:
         sweep.operation.act(world)
         assert (world.state(), files_of(world)) == (state, files)
     elif state:
-        # A table that others see goes on.
+        # Continue with a table that other clients see.
         name = "ns.u" if "ns.u" in state else "ns.t"
         table = world.table(name)
         count = table.scan().count()
         row = {"id": 99, "p": "a"}
-        # `update_schema` renames one of them.
+        # `update_schema` renames a column.
         table.append([{name: row[name] for name in table.scan().schema().names if name in row}])
         assert world.table(name).scan().count() == count + 1
     check_files(world)
 
 
 def is_deletion(method: str, path: str) -> bool:
-    """Return whether a request deletes files; parts of an upload are none."""
+    """Return whether a request deletes files, not parts of an upload."""
     return (method == "POST" and path.endswith("?delete")) or (method == "DELETE" and "?" not in path)
 
 
 def check_files(world: World) -> None:
-    """Check that no table misses a file."""
+    """Check that no files of a table are missing."""
     assert world.known() - files_of(world) <= world.optional, world.known() - files_of(world)
 
 
 def files_of(world: World) -> set[str]:
-    """Give the files in the store."""
+    """Return the files in the store."""
     return {path.relative_to(world.root).as_posix() for path in (world.root / "b").rglob("*") if path.is_file()}
 
 
 def orphans(world: World) -> set[str]:
-    """Give the files that no table has."""
+    """Return the files that no table references."""
     return files_of(world) - world.known()
 
 
 def orphans_before(before_files: set[str], state: dict[str, Any]) -> set[str]:
-    """A table that is dropped leaves its files."""
+    """Return the files of a dropped table, which remain."""
     return before_files if not state else set()

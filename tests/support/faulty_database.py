@@ -1,4 +1,4 @@
-"""A database of a catalog that fails at one statement."""
+"""A catalog database that fails at one statement."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ if TYPE_CHECKING:
     from support.faults import Sweep
 
 FAULTS = ("before", "after", "commit lost", "commit unknown")
-"""A statement fails before or after it takes effect; a commit fails after it took effect, or nobody knows."""
+"""A statement fails before or after it takes effect; a commit fails after it takes effect, or with an unknown outcome.
+"""
 
 _copies = itertools.count()
 
 
 @dataclass
 class FaultyDatabase:
-    """Counts statements and commits, and fails at one of them."""
+    """A database that counts statements and commits, and fails at one of them."""
 
     fault: str = ""
     at: int = -1
@@ -34,18 +35,18 @@ class FaultyDatabase:
     is_tripped: bool = False
 
     def arm(self) -> None:
-        """Begin to count."""
+        """Start counting."""
         self.statements = self.commits = 0
 
     def is_due(self, fault: str, number: int) -> bool:
-        """Say whether to fail now."""
+        """Return whether to fail now."""
         due = not self.is_tripped and self.fault == fault and number == self.at
         self.is_tripped |= due
         return due
 
     @contextlib.contextmanager
     def installed(self) -> Iterator[None]:
-        """Let all databases fail."""
+        """Make all databases fail while the context is active."""
         commit, run = SqliteDatabase._commit, _SqliteSession.run
 
         def statement(session: _SqliteSession, text: str, values: Any) -> sqlite3.Cursor:
@@ -76,7 +77,7 @@ class FaultyDatabase:
 
 
 def statements_of(sweep: Sweep) -> list[tuple[str, int]]:
-    """Give the faults that an operation can meet."""
+    """Return the faults that an operation can encounter."""
     database = FaultyDatabase()
     root = sweep.template.parent / f"counted-{next(_copies)}"
     with copied(sweep.operation, sweep.template, root) as world, database.installed():
@@ -86,7 +87,7 @@ def statements_of(sweep: Sweep) -> list[tuple[str, int]]:
 
 
 def look_at_statement(sweep: Sweep, fault: str, at: int) -> bool:
-    """Make the change with a fault and look what became of the table; say whether the fault happened."""
+    """Apply the change with a fault and check the table; return whether the fault occurred."""
     database = FaultyDatabase(fault, at)
     root = sweep.template.parent / f"statement-{next(_copies)}"
     with copied(sweep.operation, sweep.template, root) as world, database.installed():

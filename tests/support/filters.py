@@ -1,7 +1,7 @@
-"""Random filters over the golden tables, with an evaluator of a few lines that says which rows they choose.
+"""Random filters over the golden tables, with a simple evaluator of the rows that they select.
 
-The evaluator knows SQL's three truth values (None is unknown), NaN = NaN and above everything, -0.0 = 0.0.
-`FRAZIL_EXAMPLES` asks for more, random examples for each table.
+The evaluator implements three-valued logic (None is unknown), NaN = NaN and above everything, -0.0 = 0.0.
+`FRAZIL_EXAMPLES` requests more, random examples for each table.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "iceberg"
 
-# Not mapping_add_files_parquet_hive: its counts were taken under a name mapping that was changed later.
+# Excludes mapping_add_files_parquet_hive, whose counts were recorded with a name mapping that was changed later.
 TABLES = (
     "del_eq_null_keys",
     "del_eq_renamed_column",
@@ -64,7 +64,7 @@ EXAMPLES = int(os.environ.get("FRAZIL_EXAMPLES", "8"))
 
 
 def examples(count: int) -> settings:
-    """The same few examples each time, or many random ones on request."""
+    """Return settings for a few deterministic examples, or for many random ones on request."""
     health = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
     return settings(
         max_examples=count, deadline=None, derandomize="FRAZIL_EXAMPLES" not in os.environ, suppress_health_check=health
@@ -92,7 +92,7 @@ def opposite(truth: Truth) -> Truth:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of simple values: its name as SQL, its type and the values of all rows, comparable as Python has it."""
+    """A simple column: its name in SQL, its type and the values of all rows in a comparable Python form."""
 
     sql: str
     type: pa.DataType
@@ -108,7 +108,7 @@ class Column:
 
 
 def key(value: Any) -> Any:
-    """Order floats as filters do."""
+    """Return the sort key of a value, in which floats are ordered as in filters."""
     return (math.isnan(value), 0.0 if math.isnan(value) else value) if isinstance(value, float) else value
 
 
@@ -119,7 +119,7 @@ def simple(data_type: pa.DataType) -> bool:
 
 
 def columns_of(name: str, array: pa.Array) -> Iterator[Column]:
-    """Give a column, or those in a struct at every depth."""
+    """Yield a column, or the columns in a struct at every depth."""
     if isinstance(array, pa.ExtensionArray):
         yield Column(name, array.type, tuple(array.storage.to_pylist()))
     elif is_type.is_struct(array.type):
@@ -140,7 +140,7 @@ def quoted(name: str) -> str:
 
 
 def literal(column: Column, value: Any) -> str:  # noqa: PLR0911
-    """Write a value of a column as SQL."""
+    """Return a value of a column as SQL."""
     kind = column.type
     if isinstance(kind, pa.UuidType):
         return f"'{uuid.UUID(bytes=value)}'"
@@ -173,7 +173,7 @@ DAY = {"ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 
 
 def neighbours(column: Column, value: Any) -> list[Any]:  # noqa: PLR0911
-    """Give values at and beside one."""
+    """Return a value and its neighbours."""
     if isinstance(value, bool):
         return [value, not value]
     if isinstance(value, int):
@@ -217,14 +217,14 @@ def in_range(column: Column, value: Any) -> bool:
 
 @dataclass(frozen=True)
 class Filter:
-    """A filter as SQL, and its truth for each row."""
+    """A filter as SQL, and its value for each row."""
 
     sql: str
     truths: tuple[Truth, ...]
 
 
 def leaf(sql: str, column: Column, test: Callable[[Any], Truth]) -> Filter:
-    """Make a filter of a test of values that are not NULL."""
+    """Create a filter from a test of values that are not NULL."""
     return Filter(sql, tuple(None if value is None else test(value) for value in column.values))
 
 
@@ -278,7 +278,7 @@ def like(column: Column, text: str, ending: str) -> Filter:
 
 
 def combined(word: str, parts: list[Filter]) -> Filter:
-    """Join filters by AND or OR."""
+    """Combine filters by AND or OR."""
     flip = opposite if word == "OR" else lambda truth: truth
     rows = zip(*(part.truths for part in parts), strict=True)
     truths = tuple(flip(reduce(both, (flip(truth) for truth in row))) for row in rows)
@@ -325,6 +325,6 @@ def whole(name: str) -> Whole:
 
 
 def rows_of(data: pa.Table) -> list[str]:
-    """Give each row as text, which compares as no Python value does: NaN, floats of two zeros, nanoseconds."""
+    """Return each row as a string, which unlike Python values can compare NaN, signed zeros and nanoseconds."""
     columns = [column.cast(pa.int64()) if is_type.is_timestamp(column.type) else column for column in data.columns]
     return [repr(row) for row in zip(*(column.to_pylist() for column in columns), strict=True)]

@@ -1,4 +1,4 @@
-"""Rows of tables and of DataFrames in one form."""
+"""Converts rows of tables and DataFrames to a common form."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 
 def load(spark: SparkSession, path: str, **options: str) -> DataFrame:
-    """Read by the data source; underscores in names of options stand for dashes."""
+    """Read with the data source; underscores in the names of options represent dashes."""
     named = {name.replace("_", "-"): value for name, value in options.items()}
     return spark.read.format("frazil").options(**named).load(path)
 
 
 def plain(value: Any) -> Any:
-    """Give a value in the form that both sides have."""
+    """Return a value in the common form."""
     match value:
         case uuid.UUID():
             return str(value)
@@ -38,7 +38,7 @@ def rows(table: pa.Table) -> list[str]:
 
 
 def variant_free(value: Any) -> Any:
-    """Give variants as (value, metadata)."""
+    """Return a value in which variants are replaced by (value, metadata)."""
     match value:
         case spark_types.VariantVal():
             return bytes(value.value), bytes(value.metadata)

@@ -1,4 +1,4 @@
-"""What expiry must keep and delete, computed from the metadata of a local table with `json` and `fastavro` alone."""
+"""Files that expiry must keep and delete, computed from local table metadata with only `json` and `fastavro`."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def path_of(location: str) -> Path:
 
 
 def metadata_of(table: Any) -> dict[str, Any]:
-    """Return the metadata of a handle as its file has it."""
+    """Return the metadata of a handle as in its file."""
     found: dict[str, Any] = json.loads(path_of(table.metadata_location).read_text(encoding="utf-8"))
     return found
 
 
 def reachable(metadata: dict[str, Any]) -> set[Path]:
-    """Return the manifest lists, manifests, data files, delete files and statistics that a state names."""
+    """Return the manifest lists, manifests, data files, delete files and statistics that a state references."""
     found = set()
     manifests: set[str] = set()
     for snapshot in metadata.get("snapshots", []):
@@ -46,7 +46,7 @@ def reachable(metadata: dict[str, Any]) -> set[Path]:
 def retained(
     metadata: dict[str, Any], now_ms: int, older_than_ms: int | None, retain_last: int | None
 ) -> tuple[set[int], set[str]]:
-    """Return the snapshots, branches and tags that stay if others expire by age (spec: "Snapshot Retention Policy")."""
+    """Return the snapshots, branches and tags that are kept on expiry by age (spec: "Snapshot Retention Policy")."""
     properties = metadata.get("properties", {})
     age_ms = int(properties.get("history.expire.max-snapshot-age-ms", 5 * _DAY_MS))
     cutoff_ms = now_ms - age_ms if older_than_ms is None else older_than_ms

@@ -1,7 +1,7 @@
-"""Iceberg (Java) in Spark, in a process of its own.
+"""Iceberg (Java) in Spark, in a separate process.
 
-The Java virtual machine of a process is started once, with the packages of who starts it: tests of frazil's own Spark
-reader share it with nobody.
+The Java virtual machine of a process is started once with the packages of its first user, so it is not shared with
+tests of frazil's Spark reader.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ ANSWER_S = 180
 
 
 class JavaError(Exception):
-    """What Java said instead of an answer."""
+    """An error that Java returned instead of a result."""
 
 
 class Java:
-    """A Spark session with Iceberg whose catalog `java` is a folder of databases of tables."""
+    """A Spark session with Iceberg, whose catalog `java` is a folder of databases."""
 
     def __init__(self, warehouse: Path) -> None:
-        """Start the session; the jar comes from the public Java registry unless it is in the local cache."""
+        """Start the session; the jar is downloaded from the public Java registry unless it is in the local cache."""
         spawn = multiprocessing.get_context("spawn")
         self._pipe, theirs = spawn.Pipe()
         self._process = spawn.Process(target=_serve, args=(theirs, str(warehouse)), daemon=False)
@@ -48,14 +48,14 @@ class Java:
             raise
 
     def sql(self, statement: str) -> pa.Table:
-        """Give the rows of a statement."""
+        """Return the rows of a statement."""
         return self.many([statement])[0]
 
     def many(self, statements: Iterable[str]) -> list[pa.Table]:
-        """Run statements one after the other and give the rows of each.
+        """Run statements one after another, and return the rows of each.
 
         Raises:
-            JavaError: With the statement that failed; those after it were not run.
+            JavaError: A statement failed; later statements were not run.
         """
         statements = list(statements)
         self._pipe.send(statements)
@@ -128,7 +128,7 @@ def _session(warehouse: str) -> SparkSession:
         f"{catalog}.cache-enabled": "false",
         "spark.sql.defaultCatalog": CATALOG,
         "spark.sql.shuffle.partitions": "1",
-        # Tables are small: what costs is what each query costs.
+        # Tables are small, so the fixed cost per query dominates.
         "spark.sql.codegen.wholeStage": "false",
         "spark.sql.adaptive.enabled": "false",
         "spark.sql.iceberg.locality.enabled": "false",

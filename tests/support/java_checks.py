@@ -1,4 +1,4 @@
-"""What Java says of a table is what frazil says of it."""
+"""Checks that Java and frazil agree on a table."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ENTRIES = (
 
 
 def check_rows(java: Java, table: Table, name: str, *, signs: bool = True) -> None:
-    """Demand Java's rows of each branch and tag to be ours, with their ids where the version has them."""
+    """Check that Java's rows of each branch and tag match frazil's, with their ids if the version has them."""
     fields = ("*", *LINEAGE) if table.format_version >= LINEAGE_VERSION else ("*",)
     refs = [ref for ref in table.refs() if ref != "main"]
     suffixes = ["", *(f" version as of '{ref}'" for ref in refs)]
@@ -31,12 +31,12 @@ def check_rows(java: Java, table: Table, name: str, *, signs: bool = True) -> No
 
 
 def check_metadata(java: Java, table: Table, name: str, *, dangling: bool = False) -> None:
-    """Demand summaries that fit manifests, and manifests that fit rows.
+    """Check that summaries match manifests, and manifests match rows.
 
-    `dangling`: deletes may be of files that are gone, as Java leaves them in v2.
+    `dangling`: deletes may apply to removed files, as Java leaves them in v2.
     """
     lineage = table.format_version >= LINEAGE_VERSION
-    # Deletion vectors count by themselves: several may lie in one file.
+    # Deletion vectors are counted separately, because a file may contain several.
     size = "coalesce(data_file.content_size_in_bytes, data_file.file_size_in_bytes)"
     parts = (size, "data_file.first_row_id") if lineage else ("data_file.file_size_in_bytes", "null")
     question = ENTRIES.format(name=name, bytes=parts[0], first_row_id=parts[1])

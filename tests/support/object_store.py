@@ -1,4 +1,4 @@
-"""A small server that speaks as much of S3 as tables need, and fails on demand: buckets are folders on this machine."""
+"""A small S3 server with the features that tables need and with faults on demand; buckets are local folders."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 ACCESS_KEY = "AKIACANARYKEY"
 SECRET_KEY = "canary-of-the-secret"  # noqa: S105 - of no account
 PAGE_KEYS = 3
-"""How many keys and prefixes a page of a listing has."""
+"""The number of keys and prefixes in a page of a listing."""
 
 FAULTS = {
     "refused": "403, without effect",
@@ -37,7 +37,7 @@ FAULTS = {
     "gone": "no answer after the effect, and 403 from here on",
     "blind": "no answer after the effect, and 403 to everything but changes from here on",
 }
-"""What may happen to a request, and to those after it."""
+"""The faults of a request, and of those after it."""
 
 CHANGES = ("PUT", "POST")
 
@@ -45,58 +45,58 @@ _VERSION = re.compile(r"/(v\d+(\.gz)?\.metadata\.json|snapshot-\d+|schema-\d+)$"
 
 
 def fits(fault: str, method: str, path: str) -> bool:
-    """Say whether a fault makes a difference to a request."""
+    """Return whether a fault affects a request."""
     match fault:
         case "short":
             return method == "GET" and "?" not in path
         case "answer cut":
             return method != "HEAD"
         case "half":
-            # A store without versions may have half a file; a version appears whole or not at all.
+            # A store without versions may have a partial file; a version appears completely or not at all.
             return method == "PUT" and not _VERSION.search(path)
         case "read-only":
             return method in CHANGES
         case "twice" | "answer lost" | "answer replaced" | "gone" | "blind":
-            # Reading has no effect.
+            # Reads have no effect.
             return method in CHANGES
         case _:
             return True
 
 
 class ObjectStore(ThreadingHTTPServer):
-    """The folders in `root` as buckets; requests are kept as text."""
+    """A server that exposes the folders in `root` as buckets, and records requests as strings."""
 
     daemon_threads = True
 
     def __init__(self, root: Path) -> None:
-        """Listen on a port of this machine."""
+        """Listen on a local port."""
         super().__init__(("127.0.0.1", 0), _Request)
         self.root = root
         self.requests: list[str] = []
         self.markers: set[str] = set()
-        """Keys of empty objects that end with a slash, each with its bucket."""
+        """The keys of empty objects that end with a slash, each with its bucket."""
         self.is_allowed: Callable[[str], bool] = lambda key: key == ACCESS_KEY
-        """Whether requests that are signed with an access key are carried out."""
+        """Whether requests that are signed with an access key are accepted."""
         self.has_real_times = False
-        """Whether listings have the times of the files; else they have one time for all."""
+        """Whether listings contain the times of files; otherwise all files have the same time."""
         self.fault, self.fault_at = "", 0
         self.calls: list[tuple[str, str]] = []
         """The method and the path of each request since `arm`."""
         self.is_tripped = False
         self.uploads: dict[str, dict[int, bytes]] = {}
-        """The parts of each upload that has not ended, by their numbers."""
+        """The parts of each unfinished upload, by number."""
         self.changes: list[tuple[str, str]] = []
         """The changes that took effect: PUT or DELETE, and the key with its bucket."""
         self._lock = threading.Lock()
 
     def arm(self, fault: str = "", at: int = 0) -> None:
-        """Let `fault` happen to the request of this number, counted from zero and from now."""
+        """Cause `fault` at the request with this number, counting from zero and from now."""
         with self._lock:
             self.fault, self.fault_at, self.is_tripped = fault, at, False
             self.calls, self.changes = [], []
 
     def fault_of(self, method: str, path: str) -> str:
-        """Give the fault of the next request."""
+        """Return the fault of the next request."""
         with self._lock:
             number = len(self.calls)
             self.calls.append((method, path))
@@ -111,7 +111,7 @@ class ObjectStore(ThreadingHTTPServer):
             return first.get(self.fault, self.fault)
 
     def put(self, path: Path, content: bytes, *, if_absent: bool) -> bool:
-        """Store a file in one step; say whether it was."""
+        """Store a file atomically; return whether it was stored."""
         with self._lock:
             if if_absent and path.exists():
                 return False
@@ -121,14 +121,14 @@ class ObjectStore(ThreadingHTTPServer):
             return True
 
     def delete(self, path: Path) -> None:
-        """Delete a file, which may not be there."""
+        """Delete a file, which may not exist."""
         with self._lock:
             path.unlink(missing_ok=True)
             self.changes.append(("DELETE", path.relative_to(self.root).as_posix()))
 
     @property
     def properties(self) -> dict[str, str]:
-        """The properties by which frazil reaches it."""
+        """Return the properties for connecting frazil to the server."""
         return {
             "s3.endpoint": f"http://127.0.0.1:{self.server_address[1]}",
             "s3.access-key-id": ACCESS_KEY,
@@ -207,7 +207,7 @@ class _Request(BaseHTTPRequestHandler):
         self.wfile.write(answer)
 
     def _recorded(self, serve: Callable[[], None]) -> bytes:
-        """Serve and give the answer instead of sending it."""
+        """Serve a request, and return the response instead of sending it."""
         connection, self.wfile = self.wfile, io.BytesIO()
         try:
             serve()
@@ -238,7 +238,7 @@ class _Request(BaseHTTPRequestHandler):
             self._failed(412, "PreconditionFailed")
 
     def _upload(self, query: dict[str, str]) -> None:
-        """A file that comes in parts: begun, sent, ended or given up."""
+        """Handle a multipart upload: created, sent, completed or aborted."""
         if self._authorized() is None:
             return
         uploads = self.server.uploads
@@ -276,7 +276,7 @@ class _Request(BaseHTTPRequestHandler):
         self._answer(200, content.encode(), {"Content-Type": "application/xml"})
 
     def log_message(self, *_: Any) -> None:
-        """Write nothing."""
+        """Log nothing."""
 
     def _object(self, *, body: bool) -> None:
         path = self._file()
@@ -332,7 +332,7 @@ class _Request(BaseHTTPRequestHandler):
         self._answer(200, content.encode(), {"Content-Type": "application/xml"})
 
     def _file(self) -> Path | None:
-        """The file that is asked for; None after an answer that says why not."""
+        """Return the requested file, or None after an error response."""
         bucket = self._authorized()
         if bucket is None:
             return None
@@ -343,7 +343,7 @@ class _Request(BaseHTTPRequestHandler):
         return path
 
     def _authorized(self) -> str | None:
-        """The bucket that is asked for; None after a refusal."""
+        """Return the requested bucket, or None after an error response."""
         self.server.requests.append(f"{self.command} {unquote(self.path)}")
         key = re.search(r"Credential=([^/]*)/", self.headers.get("Authorization", ""))
         if key is None or not self.server.is_allowed(key.group(1)):

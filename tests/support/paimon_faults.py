@@ -24,7 +24,7 @@ SCHEMA = {"id": "BIGINT NOT NULL", "p": "STRING NOT NULL", "n": "INT"}
 OTHER_FILE = "b/ns.db/README"
 BRANCH = "dev"
 ATTEMPTS = 3
-"""How often a stream tries to make the same commit."""
+"""The number of attempts of a stream to make the same commit."""
 
 
 class PaimonWorld(World):
@@ -78,14 +78,14 @@ class PaimonWorld(World):
     def is_after(self, state: dict[str, Any], after: dict[str, Any], met: Sequence[FrazilError]) -> bool:
         if state == after or not met or not after or not state:
             return state == after
-        # A compaction that fails leaves the rows that were written before it.
+        # A failed compaction leaves the rows that were written before it.
         snapshots = after["ns.t"]["snapshots"]
         without = {**after["ns.t"], "snapshots": snapshots[:-1]}
         return bool(snapshots) and snapshots[-1][0] == "compact" and state == {"ns.t": without}
 
 
 class PaimonCatalogWorld(PaimonWorld):
-    """The same in a catalog, which is a folder of the store."""
+    """A Paimon table in a catalog, which is a folder of the store."""
 
     kind = "paimon catalog"
     folder = "ns.db/t"
@@ -94,7 +94,7 @@ class PaimonCatalogWorld(PaimonWorld):
         return frazil.load_catalog("c", type="paimon", warehouse="s3://b", **self.options)
 
     def make_namespace(self) -> None:
-        """Put a file into the folder: an object store has no empty folders."""
+        """Create a file in the folder, because an object store has no empty folders."""
         (self.root / "b" / "ns.db").mkdir(parents=True, exist_ok=True)
         (self.root / OTHER_FILE).touch()
 
@@ -110,7 +110,7 @@ class PaimonCatalogWorld(PaimonWorld):
 
 
 class PaimonBranchWorld(PaimonWorld):
-    """A branch of the table, made from its first snapshot; the main branch has another snapshot after that."""
+    """A branch that was created from the first snapshot of the table; the main branch has another snapshot after it."""
 
     kind = "paimon branch"
 
@@ -142,14 +142,14 @@ class PaimonBranchWorld(PaimonWorld):
 
 
 class _Logged(logging.Handler):
-    """Keeps the errors that this thread logs."""
+    """A handler that collects the errors logged by this thread."""
 
     def __init__(self, errors: list[FrazilError]) -> None:
         super().__init__()
         self.errors, self.by = errors, threading.get_ident()
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Keep the error of a record."""
+        """Collect the error of a record."""
         if record.thread == self.by and isinstance(record.args, tuple):
             self.errors += [one for one in record.args if isinstance(one, FrazilError)]
 
@@ -160,7 +160,7 @@ def rows_of(table: Any, snapshot_id: int) -> list[Row]:
 
 
 def paimon_state(table: Any) -> dict[str, Any]:
-    """Return what users see of a table, without what is random."""
+    """Return the state of a table that users see, without random values."""
     return {
         "snapshots": [
             (snapshot.operation, snapshot.total_record_count, rows_of(table, snapshot.snapshot_id))
@@ -205,14 +205,14 @@ def without(*partitions: str) -> Callable[[list[Row]], list[Row]]:
 
 @dataclass(frozen=True)
 class PaimonOperation(Operation):
-    """A change of a Paimon table, and the rows afterwards."""
+    """A change of a Paimon table, and the resulting rows."""
 
     partition_by: Sequence[str] = ()
     world: type[World] = PaimonWorld
     model: Callable[[list[Row]], list[Row]] = field(default=list)
     primary_keys: Sequence[str] = ()
     writes: int = 2
-    """How many snapshots there are before."""
+    """The number of earlier snapshots."""
 
     def prepare(self, world: World) -> None:
         """Create the table and write some rows."""
@@ -226,12 +226,12 @@ class PaimonOperation(Operation):
         world.fill(table, self.before())
 
     def before(self) -> list[list[Row]]:
-        """Return the rows of each snapshot before."""
+        """Return the rows of each earlier snapshot."""
         single: list[list[Row]] = [[(i, "a", i), (i, "b", i)] for i in range(9, 7 + self.writes)]
         return [START, MORE, *single][: self.writes]
 
     def check(self, before: dict[str, Any], after: dict[str, Any]) -> None:
-        """Check that the rows are those of the model."""
+        """Check that the rows match the model."""
         super().check(before, after)
         written = [row for rows in self.before() for row in rows] if self.has_table else []
         if before:
@@ -247,7 +247,7 @@ def on_table(change: Callable[[Any], Any]) -> Callable[[World], Any]:
 
 
 def repeated(change: Callable[..., Any]) -> Callable[[World], None]:
-    """Make a change by the same commit until it is made, or the attempts are used up."""
+    """Repeat a change with the same commit until it succeeds or the attempts are exhausted."""
 
     def act(world: World) -> None:
         assert isinstance(world, PaimonWorld)
@@ -364,4 +364,4 @@ OPERATIONS: list[Operation] = [
     PaimonOperation("paimon compact of a branch with keys", COMPACT, **KEYED_PARTED, **ON_BRANCH),
     PaimonOperation("paimon stream to a branch", STREAM, model=added, is_repeatable=True, **PARTED, **ON_BRANCH),
 ]
-"""Their names say whether they compact."""
+"""The names of the operations include whether they compact."""

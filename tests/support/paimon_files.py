@@ -1,4 +1,4 @@
-"""The files of a Paimon table on this machine."""
+"""Lists the files of a local Paimon table."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
 __all__ = ["HINTS", "branch_root", "files_in", "files_known", "make_branch"]
 
 HINTS = frozenset({"snapshot/LATEST", "snapshot/EARLIEST"})
-"""Files that readers do not need."""
+"""The files that readers do not need."""
 
 
 def branch_root(branch: str) -> str:
-    """Return the path of the schemas and snapshots of a branch below the folder of the table; it ends with a slash."""
+    """Return the path of the metadata of a branch in the table folder; it ends with a slash."""
     return "" if branch == "main" else f"branch/branch-{branch}/"
 
 
 def make_branch(table: Table, branch: str) -> Table:
-    """Make a branch without snapshots, with the first schema of the table, as Java does; return the table on it."""
+    """Create a branch with the first schema but without snapshots, as Java does; return the table on it."""
     root = Path(table.location)
     schema = root / branch_root(branch) / "schema"
     schema.mkdir(parents=True)
@@ -32,7 +32,7 @@ def make_branch(table: Table, branch: str) -> Table:
 
 
 def files_in(table: Table) -> set[str]:
-    """Return the paths of all files in the folder of a table, below it."""
+    """Return the paths of all files in the folder of a table, relative to it."""
     folder = Path(table.location)
     return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
 

@@ -1,4 +1,4 @@
-"""Values of the types of Paimon that frazil writes, two of each, at the ends of what the type holds."""
+"""Values of the Paimon types that frazil writes: two boundary values for each type."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ NESTED: dict[str, tuple[str, list[Any]]] = {
     "row": ("ROW<i INT NOT NULL, t TIMESTAMP(3), r ROW<b BYTES>>", [{"i": 1, "t": None, "r": {"b": b"x"}}, None]),
     "counts": ("MULTISET<STRING>", [[("a", 2), ("b", 1)], None]),
 }
-"""The same of nested types; maps are lists of pairs."""
+"""The same of nested types; maps are not lists of pairs."""
 
 NANOS: dict[str, tuple[str, list[Any]]] = {
     "nano": ("TIMESTAMP(9)", [at(2024, 2, 29, 1, 2, 3, 4), at(1970, 1, 1)]),
@@ -55,15 +55,15 @@ NANOS: dict[str, tuple[str, list[Any]]] = {
     "nanos": ("ARRAY<TIMESTAMP(9)>", [[at(2024, 2, 29), None], []]),
     "times": ("ROW<t TIMESTAMP(3), n TIMESTAMP(9)>", [{"t": at(1, 1, 1), "n": None}, {"t": None, "n": at(2000, 1, 1)}]),
 }
-"""The same of timestamps with seven to nine digits."""
+"""Values of timestamps with seven to nine digits."""
 
 FORMATS = ["parquet", "orc", "avro"]
 
 _NOT_IN_ORC = {"fixed", "bytes", "counts"}
 _NOT_IN_AVRO = {"counts", *NANOS}
 _OF_ORC: dict[str, tuple[str, list[Any]]] = {
-    # pyarrow does not write fractions of seconds before 1970 into ORC files, nor years before 1677.
-    # Before 1582 Java does not find rows by dates in its own ORC files.
+    # pyarrow cannot write fractions of seconds before 1970 to ORC files, nor years before 1677. Java does not find rows
+    # by dates before 1582 in its own ORC files.
     "day": ("DATE", [dt.date(1600, 2, 29), dt.date(9999, 12, 31)]),
     "milli": ("TIMESTAMP(3)", [at(1900, 1, 1), at(2024, 1, 1, 0, 0, 0, 1000)]),
     "micro": ("TIMESTAMP(6)", [at(2024, 2, 29, 1, 2, 3, 4), at(1969, 12, 31)]),
@@ -72,7 +72,7 @@ _OF_ORC: dict[str, tuple[str, list[Any]]] = {
 
 
 def values_for(data_format: str) -> dict[str, tuple[str, list[Any]]]:
-    """Return the types that files of a format hold, flat and nested, with two values of each."""
+    """Return the types that a file format supports, flat and nested, with two values of each."""
     found = TYPES | NESTED | NANOS
     if data_format == "orc":
         return {name: one for name, one in found.items() if name not in _NOT_IN_ORC} | _OF_ORC

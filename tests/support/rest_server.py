@@ -1,4 +1,4 @@
-"""An Iceberg REST catalog in this process, which makes updates of metadata on plain dictionaries."""
+"""An Iceberg REST catalog in this process, which applies metadata updates to plain dictionaries."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ NEW = {
 
 
 class Refused(Exception):
-    """An answer that is an error."""
+    """An error response."""
 
     def __init__(self, status: int, kind: str, message: str) -> None:
         super().__init__(message)
@@ -52,26 +52,27 @@ class Refused(Exception):
 
 @dataclass
 class RestServer:
-    """A server on a free port. `token` is what requests must bring, if it is set."""
+    """A server on a free port. Requests must have the `token`, if it is set."""
 
     warehouse: Path
     token: str | None = None
     secret: str = "secret"  # noqa: S105
     """The secret that is exchanged for tokens."""
     config: Json = field(default_factory=dict)
-    """The answer to `GET v1/config`."""
+    """The response to `GET v1/config`."""
     table_config: Json = field(default_factory=dict)
-    """What a table that is loaded comes with."""
+    """The configuration in the response to loading a table."""
     store: Path | None = None
-    """The folder that has the buckets of an object store."""
+    """The folder with the buckets of an object store."""
     page_size: int = 1000
     faults: list[Callable[[Handler], bool]] = field(default_factory=list)
-    """Called with each commit after it is made; True if no answer is to be sent."""
+    """Functions that are called after each commit; a result of True suppresses the response."""
     rule: Callable[[str, str], str | int | None] = lambda _method, _path: None
-    """Called with the method and the path of each request: `lose-request` closes the connection before anything is
-    done, `lose-answer` after it, and a number is the status of an answer without doing anything."""
+    """A function of the method and path of each request. `lose-request` closes the connection before the request has an
+    effect, `lose-answer` after it, and a number is the status of a response without an effect.
+    """
     busy: int = 0
-    """How many requests are refused because the server is busy."""
+    """The number of requests that are rejected because the server is busy."""
     requests: list[tuple[str, str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -89,11 +90,11 @@ class RestServer:
         self._http.shutdown()
         self._http.server_close()
         for connection in self.connections:
-            # Some are closed already.
+            # Some are already closed.
             with contextlib.suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
 
-    # What requests do
+    # Effects of requests
 
     def answer(self, method: str, parts: list[str], query: Json, body: Json) -> Json | None:
         match method, parts:
@@ -223,7 +224,7 @@ def _levels(identifier: Json) -> tuple[str, ...]:
 
 
 def check(requirement: Json, metadata: Json | None) -> None:
-    """Raise if something is otherwise than required."""
+    """Raise if a requirement is not met."""
     kind = requirement["type"]
     if kind == "assert-create":
         holds = metadata is None
@@ -257,7 +258,7 @@ _SELECTED = {
 
 
 def apply(metadata: Json, update: Json, last: dict[str, int]) -> None:  # noqa: C901, PLR0912 - a line for each kind
-    """Make an update."""
+    """Apply an update."""
     action = update.pop("action")
     if action in ("add-schema", "add-spec", "add-sort-order"):
         _add(metadata, action.removeprefix("add-"), update, last)
@@ -284,6 +285,10 @@ def apply(metadata: Json, update: Json, last: dict[str, int]) -> None:  # noqa: 
             case "add-snapshot":
                 _add_snapshot(metadata, update["snapshot"])
             case "set-snapshot-ref":
+                known = {snapshot["snapshot-id"] for snapshot in metadata["snapshots"]}
+                if update["snapshot-id"] not in known:
+                    message = f"Cannot set {update['ref-name']} to unknown snapshot: {update['snapshot-id']}"
+                    raise Refused(400, "ValidationException", message)
                 _set_ref(metadata, update.pop("ref-name"), update)
             case "remove-snapshot-ref":
                 del metadata["refs"][update["ref-name"]]
@@ -306,7 +311,7 @@ def _add(metadata: Json, kind: str, update: Json, last: dict[str, int]) -> None:
     if known is None:
         item = {**item, key: item[key] if not metadata[items] else max(one[key] for one in metadata[items]) + 1}
         metadata[items].append(item)
-        # As in Java, one that was there before is not the last added one.
+        # As in Java, an existing one is not the last added one.
         last[kind] = item[key]
     if kind == "schema":
         metadata["last-column-id"] = max(metadata["last-column-id"], update["last-column-id"])
@@ -342,7 +347,7 @@ def _set_ref(metadata: Json, name: str, ref: Json) -> None:
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Takes requests one at a time."""
+    """A handler that processes requests one at a time."""
 
     catalog: RestServer
     protocol_version = "HTTP/1.1"

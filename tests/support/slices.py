@@ -1,4 +1,4 @@
-"""Random Arrow arrays of all types and nestings, and ways to have the same rows at an offset."""
+"""Random Arrow arrays of all types and nestings, and functions that add offsets to them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 LONG = st.integers(-(2**63), 2**63 - 1)
-# ORC files of pyarrow hold neither fractions of a second before 1970 nor the far years.
+# pyarrow's ORC files support neither fractions of a second before 1970 nor distant years.
 MOMENTS = st.integers(0, 10**15)
 DAYS = st.integers(0, 40_000).map(lambda days: dt.date(1970, 1, 1) + dt.timedelta(days))
 
@@ -40,7 +40,7 @@ FOREIGN_LEAVES: tuple[tuple[pa.DataType, st.SearchStrategy[Any]], ...] = (
     (pa.dictionary(pa.int8(), pa.string()), st.sampled_from("abc")),
     (pa.int8(), st.integers(-128, 127)),
 )
-"""Types that tables lack and writes take."""
+"""Types that tables do not have but writes accept."""
 
 
 @st.composite
@@ -72,7 +72,7 @@ def arrays(draw: st.DrawFn, *, depth: int = 3, foreign: bool = False, rows: int 
 
 
 def array(values: list[Any], data_type: pa.DataType) -> pa.Array:  # noqa: PLR0911 - a way for each kind of type
-    """Return an array of values; pyarrow takes no values of extension types or views inside other types."""
+    """Return an array of values; pyarrow does not accept values of nested extension types or views."""
     if isinstance(data_type, pa.UuidType):
         return pa.ExtensionArray.from_storage(data_type, pa.array(values, pa.binary(16)))
     if pa.types.is_struct(data_type):
@@ -114,7 +114,7 @@ def _offsets(values: list[Any]) -> pa.Array:
 
 
 def shifted(values: pa.Array, by: int) -> pa.Array:
-    """Return the same values in an array that has other rows before and after them in its buffers."""
+    """Return the same values in an array whose buffers have other rows before and after them."""
     around = [values[len(values) - 1 - index % len(values) :][:1] for index in range(by)] if len(values) else []
     return pa.concat_arrays([*around, values, *around]).slice(len(around), len(values))
 
@@ -134,12 +134,12 @@ def shifted_batch(batch: pa.RecordBatch, by: int) -> pa.RecordBatch:
 
 
 def plain(values: Any) -> Any:
-    """Return values of which equal ones are equal, whatever types of Python they have."""
+    """Return values in a form in which equal values compare as equal, regardless of their Python types."""
     if isinstance(values, pa.Array | pa.ChunkedArray | pa.Table):
         return plain(values.to_pylist())
     if isinstance(values, dict):
         return {name: plain(value) for name, value in values.items()}
     if isinstance(values, list | tuple):
         return [plain(value) for value in values]
-    # NaN differs from itself.
+    # NaN is not equal to itself.
     return str(values) if isinstance(values, uuid.UUID) or values != values else values  # noqa: PLR0124

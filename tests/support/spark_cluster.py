@@ -1,4 +1,4 @@
-"""A cluster of Spark with two hosts, and jobs that run on it in a process of their own."""
+"""A Spark cluster with two hosts, and jobs that run on it in separate processes."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ TESTS = Path(__file__).parents[1]
 
 
 def run(script: Path, *arguments: str) -> Any:
-    """Run a script, whose executors find the packages of this process; give the JSON of its last line."""
+    """Run a script whose executors find the packages of this process; return the JSON of its last line."""
     packages = [str(Path(frazil.__file__).parents[1]), str(TESTS), str(script.parent), os.environ.get("PYTHONPATH", "")]
     environment = os.environ | {
         "PYTHONPATH": os.pathsep.join(filter(None, packages)),
-        # The driver is started by these alone; short jobs are not worth a better compiler.
+        # The driver is configured only by these options; short jobs do not benefit from a better compiler.
         "PYSPARK_SUBMIT_ARGS": f"--driver-memory 1g --driver-java-options '{_JAVA}' pyspark-shell",
     }
     use_this_python(environment)
@@ -42,7 +42,8 @@ def run(script: Path, *arguments: str) -> Any:
 def two_hosts(folder: str, **settings: str) -> SparkSession:
     """Start a session with an executor of one core on each of two hosts.
 
-    That is `local-cluster[2,1,1024]`, whose workers however are of one host: Spark gives a speculative copy to another.
+    This is `local-cluster[2,1,1024]`, except that its workers would share one host: Spark runs a speculative copy on
+    another host.
     """
     from pyspark import SparkContext
     from pyspark.sql import SparkSession

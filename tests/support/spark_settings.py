@@ -1,4 +1,4 @@
-"""What every session of Spark in tests has: it is quiet, small, and speaks to nobody."""
+"""Common settings of Spark sessions in tests: quiet, small and without network access."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ SETTINGS = {
 
 
 def use_this_python(environment: MutableMapping[str, str]) -> None:
-    """Let Spark start this interpreter for its workers.
+    """Make Spark start this interpreter for its workers.
 
-    Spark finds no data source in Python if `PYSPARK_PYTHON` has a space, so that it is a name on the `PATH`.
+    Spark finds no Python data source if `PYSPARK_PYTHON` contains a space, so it is set to a name on the `PATH`.
     """
     folder, name = os.path.split(sys.executable)
     environment["PATH"] = os.pathsep.join([folder, environment.get("PATH", os.defpath)])

@@ -1,4 +1,4 @@
-"""Tables that are written by Spark and by themselves, and rows for them."""
+"""Tables that are written by Spark and by frazil directly, and rows for them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ KINDS: dict[str, tuple[str, ...]] = {
 
 
 def data(first: int, count: int) -> pa.Table:
-    """Rows with NULL and NaN in every column that a partition is made of."""
+    """Return rows with NULL and NaN in every partition source column."""
     numbers = range(first, first + count)
     noon = dt.datetime(2024, 2, 27, 12)  # noqa: DTZ001 - a timestamp without a zone
     days = [None if n % 7 == 0 else noon + dt.timedelta(days=n % 4) for n in numbers]
@@ -42,7 +42,7 @@ def data(first: int, count: int) -> pa.Table:
 
 
 def frame(spark: SparkSession, content: pa.Table, parts: int = 3) -> DataFrame:
-    # Through lists: NaN stays apart from NULL.
+    # By way of lists, so that NaN stays distinct from NULL.
     types = "id long, day timestamp_ntz, x double, c string"
     return spark.createDataFrame([tuple(row.values()) for row in content.to_pylist()], types).repartition(parts)
 
@@ -61,7 +61,7 @@ def files(folder: Path, below: str = "data") -> list[str]:
 
 
 def listed(table: Table, folder: Path) -> list[str]:
-    """The data files of all snapshots."""
+    """Return the data files of all snapshots."""
     found: set[str] = set()
     for snapshot in table.snapshots():
         scan = table.scan(selected_fields=("_file",), snapshot_id=snapshot.snapshot_id)

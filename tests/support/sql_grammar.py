@@ -1,4 +1,4 @@
-"""Random queries over the tables `lake.db.t` and `lake.db.u`, and statements that are hardly queries."""
+"""Random queries on the tables `lake.db.t` and `lake.db.u`, and nearly invalid statements."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ _SOUP = (
 
 
 class Queries:
-    """Queries from a seed."""
+    """A generator of queries from a seed."""
 
     def __init__(self, seed: int) -> None:
-        """Begin the series of this seed."""
+        """Start the sequence of this seed."""
         self._random = random.Random(seed)  # noqa: S311 - no secret
         self._number = 0
 
     def query(self, depth: int = 2) -> str:
-        """Return a query, which Spark may still reject."""
+        """Return a query, which Spark may reject."""
         kind = self._random.choice(
             ("plain",) * 6 + ("union", "with", "from", "exists", "scalar") if depth else ("plain",)
         )
@@ -55,7 +55,7 @@ class Queries:
         return self.plain(depth)
 
     def plain(self, depth: int, column: str | None = None) -> str:
-        """Return a SELECT, perhaps with a join."""
+        """Return a SELECT, possibly with a join."""
         table = self._pick(tuple(COLUMNS))
         alias = self._pick((table, table, "x", "Y"))
         relation = f"lake.db.{table}" if alias == table else f"lake.db.{table} {self._pick(('', 'AS '))}{alias}"
@@ -73,7 +73,7 @@ class Queries:
         return f"SELECT {selected} FROM {relation}{where}{order}"
 
     def soup(self) -> str:
-        """Return words that make a query by chance only, or a query with words put in and taken out."""
+        """Return random words, or a query with words inserted and removed."""
         if self._random.random() < 0.3:
             return "SELECT " + " ".join(self._random.choices(_SOUP, k=self._random.randint(1, 20)))
         words = self.query().split(" ")

@@ -1,4 +1,4 @@
-"""Lakes for tests of Spark SQL, and an engine that runs nothing."""
+"""Lakes for tests of Spark SQL, and an engine that executes nothing."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 
 
 class RecordingEngine:
-    """Notes the queries that it is given, and answers with their number."""
+    """An engine that records its queries, and returns their number."""
 
     def __init__(self, values: Sequence[Any] = ()) -> None:
-        """Answer these values in turn where a query is asked for one."""
+        """Initialize with the values that are returned in turn for queries of a single value."""
         self.queries: list[tuple[str, tuple[Source, ...], Any]] = []
         self._values = iter(values)
 
     def query(self, text: str, sources: Sequence[Source], args: Any = None) -> int:
-        """Note a query."""
+        """Record a query."""
         self.queries.append((text, tuple(sources), args))
         return len(self.queries)
 
@@ -65,7 +65,7 @@ def iceberg_catalog(folder: Path, kind: str = "hadoop") -> tuple[Any, Table]:
 
 
 def grammar_catalog(folder: Path) -> Any:
-    """Return a catalog with the tables of `sql_grammar`, each of several data files."""
+    """Return a catalog with the tables of `sql_grammar`, each with several data files."""
     folder.mkdir(exist_ok=True)
     catalog = frazil.load_catalog("lake", type="hadoop", warehouse=str(folder))
     catalog.create_namespace("db")

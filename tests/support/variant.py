@@ -1,6 +1,6 @@
-"""A decoder of Parquet variants that shares nothing with frazil's, for comparing with it.
+"""A decoder of Parquet variants that is independent of frazil's, for comparison.
 
-Types that JSON lacks become objects with one key: `{"$decimal": "1.50"}`, `{"$date": "19000"}`.
+Types that JSON lacks are represented by objects with one key: `{"$decimal": "1.50"}`, `{"$date": "19000"}`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _TIMES = {
 
 
 def decode_variant(metadata: bytes, value: bytes) -> Any:
-    """Give a variant as what `json.loads` gives."""
+    """Return a variant in the form of `json.loads`."""
     return _value(_names(metadata), value, 0)
 
 
@@ -87,7 +87,7 @@ def _primitive(code: int, rest: bytes) -> Any:  # noqa: PLR0911 - JSON, one for 
 
 
 def _shortest(content: bytes) -> str:
-    """Give the shortest text that reads back as these bytes of a float."""
+    """Return the shortest string that parses to the float with these bytes."""
     value = struct.unpack("<f", content)[0]
     texts = (f"{value:.{digits}g}" for digits in range(1, 18))
     return next(text for text in texts if struct.pack("<f", float(text)) == content)

@@ -1,6 +1,6 @@
-"""A document that shows, statement by statement, what Spark SQL with Iceberg 0.12.1 writes into a hadoop catalog.
+"""A walk-through of what Spark SQL with Iceberg 0.12.1 writes to a hadoop catalog, statement by statement.
 
-The statements are those of the document, and `check` compares folders, the version hint and the fields of the JSON.
+The statements are those of the document. `check` compares folders, the version hint and the JSON fields.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ INSERT INTO local.db.table VALUES (2, 'b');
 UUID = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 
 LATER_FIELDS = {"refs", "statistics", "partition-statistics"}
-"""Fields of metadata that Iceberg 0.12.1 did not have."""
+"""Metadata fields that Iceberg 0.12.1 did not have."""
 
 LATER_SUMMARY = {"engine-name", "engine-version"}
-"""Entries of summaries that Iceberg 0.12.1 did not have."""
+"""Summary entries that Iceberg 0.12.1 did not have."""
 
 CHANGING = {"last-updated-ms", "current-snapshot-id", "snapshots", "snapshot-log", "metadata-log"}
-"""Fields of metadata that differ between the states of a table."""
+"""Metadata fields that differ between the states of a table."""
 
 FIELDS = [
     {"id": 1, "name": "id", "required": False, "type": "long"},
@@ -49,7 +49,7 @@ SCHEMA = {"type": "struct", "schema-id": 0, "fields": FIELDS}
 
 
 def settings(warehouse: Path) -> dict[str, str]:
-    """Return the settings of the document, and the format version that was the default of its release."""
+    """Return the settings of the document, and the default format version of its release."""
     return {
         "spark.sql.catalog.spark_catalog": "org.apache.iceberg.spark.SparkSessionCatalog",
         "spark.sql.catalog.spark_catalog.type": "hive",
@@ -61,7 +61,7 @@ def settings(warehouse: Path) -> dict[str, str]:
 
 
 def run(lake: Lake[DataFrame]) -> dict[str, Any]:
-    """Run the statements; return the rows and what the session says of itself, as JSON has it."""
+    """Run the statements; return the rows and the properties of the session as JSON values."""
     lake.script(STATEMENTS)
     session = lake.sql("SELECT current_user() AS user").sparkSession
     return {
@@ -73,7 +73,7 @@ def run(lake: Lake[DataFrame]) -> dict[str, Any]:
 
 
 def check(found: dict[str, Any], warehouse: Path) -> None:
-    """Compare what a run found and left in the warehouse with the document."""
+    """Compare the results of a run and the warehouse with the document."""
     assert found["table"] == [[1, "a"], [2, "b"]]
     assert found["tableV2"] == []
     check_files(warehouse / "db")
@@ -92,7 +92,7 @@ def listed(folder: Path) -> list[str]:
 def check_files(namespace: Path) -> None:
     names = listed(namespace / "table")
     expected = [
-        # The document has `00000-1-` for the second file: the number of Spark's task, and here there is none.
+        # The document has `00000-1-` for the second file: the number of Spark's task, which does not exist here.
         *[rf"data/00000-0-{UUID}-00001\.parquet"] * 2,
         *[rf"metadata/{UUID}-m0\.avro"] * 2,
         *[rf"metadata/snap-\d+-1-{UUID}\.avro"] * 2,
@@ -184,7 +184,7 @@ def check_version_2(path: Path, user: str) -> None:
         "properties": {"owner": user},
     }
     assert {name: state[name] for name in fixed} == fixed
-    # Neither `schema` nor `partition-spec`, which are fields of version 1.
+    # `schema` and `partition-spec` are excluded, because they are fields of version 1.
     assert state.keys() - LATER_FIELDS == fixed.keys() | CHANGING
     check_empty(state)
 
@@ -196,7 +196,7 @@ def check_manifests(folder: Path) -> None:
     assert newest is not None
     manifests = table.inspect.manifests().to_pylist()
     assert [(one["added_data_files_count"], one["deleted_data_files_count"]) for one in manifests] == [(1, 0), (1, 0)]
-    # The newest manifest is the first in the list.
+    # The latest manifest is the first in the list.
     assert manifests[0]["added_snapshot_id"] == newest.snapshot_id
     files = table.inspect.files().to_pylist()
     assert all(file["record_count"] == 1 for file in files)

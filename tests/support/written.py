@@ -1,5 +1,6 @@
-"""Tables that frazil writes for others to read: each value of each axis with each format version, and the pairs that
-interact.
+"""Tables that frazil writes for other readers: each value of each axis with each format version.
+
+Values of interacting axes are combined in pairs.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ SCHEMA = pa.schema(
 
 
 def row(i: int, **others: Any) -> dict[str, Any]:
-    """Give the row of an id; the values go through what is special: NULL, NaN, zeros, before 1970."""
+    """Return the row of an id; the values include special cases: NULL, NaN, zeros, and times before 1970."""
     moment = dt.datetime(1969, 12, 30, 22, 59, 59) + dt.timedelta(hours=i * 7)  # noqa: DTZ001 - the column says
     given = {
         "id": i,
@@ -69,7 +70,7 @@ def row(i: int, **others: Any) -> dict[str, Any]:
 
 
 def rows(*ids: int, **others: Any) -> pa.Table:
-    """Give the rows of ids."""
+    """Return the rows of ids."""
     return pa.Table.from_pylist([row(i, **others) for i in ids], schema=SCHEMA)
 
 
@@ -79,7 +80,7 @@ SECOND = rows(*range(20, 30))
 
 @dataclass(frozen=True, eq=False)
 class Written:
-    """How a table is made."""
+    """The definition of a table."""
 
     name: str
     version: int
@@ -91,20 +92,20 @@ class Written:
 
     @property
     def identifier(self) -> str:
-        """The name of the table: axis, value and version."""
+        """Return the name of the table: axis, value and version."""
         return f"{self.name}_v{self.version}"
 
     def known(self, reader: str) -> bool:
-        """Say whether it is known that a reader reads the table wrongly."""
+        """Return whether a reader is known to read the table incorrectly."""
         return any((reader, name) in WRITTEN_DEFECTS for name in (self.name, self.identifier))
 
     def refused(self, reader: str) -> str | None:
-        """Give what a reader is known to say of the table instead of its rows."""
+        """Return the known error of a reader that cannot read the table."""
         found = (WRITTEN_REFUSED.get((reader, name)) for name in (self.identifier, self.name))
         return next(filter(None, found), None)
 
     def make(self, database: Path) -> Table:
-        """Make the table in the folder of a database."""
+        """Create the table in the folder of a database."""
         table = frazil.create_table(
             str(database / self.identifier),
             self.schema,
@@ -166,7 +167,7 @@ def _merge(table: Table) -> None:
 
 
 def _merge_moves(table: Table) -> None:
-    """Rows go to other partitions."""
+    """Merge with updates that move rows to other partitions."""
     source = rows(1, 2, 3, 100, kind="moved")
     table.merge(source, ["id"]).when_matched_update_all().when_not_matched_insert_all().execute()
 
@@ -276,7 +277,7 @@ def _spec_evolved(table: Table) -> None:
 
 
 def _upgraded(table: Table) -> None:
-    """Deletion vectors where position deletes of v2 are, and rows that had no ids."""
+    """Upgrade from v2: deletion vectors replace position deletes, and rows had no ids."""
     table.delete("id in (1, 2)")
     for version in range(table.format_version + 1, VERSIONS[-1] + 1):
         table.upgrade(version)
@@ -380,17 +381,16 @@ _OLDER = {
 }
 
 SUBSET = [written for written in WRITTEN if written.version == VERSIONS[-1] or written.identifier in _OLDER]
-"""What is tried in every run."""
+"""The tables that are tested in every run."""
 
 CHOSEN = WRITTEN if os.environ.get("FRAZIL_INTEROP") else SUBSET
-"""What is tried in this one: `make interop` tries all."""
+"""The tables that are tested in this run: `make interop` tests all."""
 
 
 def compare(theirs: pa.Table, ours: pa.Table, *, wrong: bool = False, signs: bool = True) -> None:
-    """Demand the same columns and rows.
+    """Check that columns and rows are equal.
 
-    `wrong`: other rows are known to be read, and demanded, so that the end of it is noticed; `signs`: those of zeros
-    matter.
+    `wrong`: known incorrect rows are required, so that a fix is noticed. `signs`: the signs of zeros matter.
     """
     assert theirs.column_names == ours.column_names
     theirs_lines, ours_lines = ([_line(line, signs) for line in lines(canonical_rows(of))] for of in (theirs, ours))

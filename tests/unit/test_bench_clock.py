@@ -1,4 +1,4 @@
-"""What the clock of `benches/python` counts."""
+"""Tests of the clock of `benches/python`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ while time.process_time() < start + {BURN_S}: pass
 print("burnt", flush=True)
 """
 WAIT = "input()"
-SLACK_S = 0.05  # processes are counted in ticks of a hundredth
+SLACK_S = 0.05  # CPU times of processes have a resolution of a hundredth of a second.
 
 
 def test_children_that_ended_count() -> None:
@@ -66,7 +66,7 @@ print(len(kept) == 64 << 20, clock.rise_mib)
 
 
 def test_memory_is_what_was_added_at_most_even_if_it_is_gone() -> None:
-    # A process that has freed memory before takes it again, which is no rise.
+    # A process that reuses memory that it has freed does not grow.
     command = [sys.executable, "-c", MEMORY]
     done = subprocess.run(command, cwd=Path(clock_file).parent, capture_output=True, text=True, check=True)  # noqa: S603
     kept, rise_mib = done.stdout.split()

@@ -1,4 +1,4 @@
-"""The arithmetic of `benches/compare`: ratios, marks, verdicts, and what is written about them."""
+"""Tests of the arithmetic of `benches/compare`: ratios, marks, verdicts, and reports."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_a_mark_from_below_turns_the_verdict() -> None:
 
 
 def test_ratios_are_of_the_same_round() -> None:
-    # A machine that is twice as slow in the second round, and three times in the third, changes no ratio.
+    # A machine that is twice as slow in the second round, and three times in the third, does not change the ratios.
     verdict = judged(
         Row("X", "x", OURS, LIMIT, Mark(2)), {OURS: measured(1.0, 2.2, 2.7), LIMIT: measured(1.0, 2.0, 3.0)}
     )
@@ -103,7 +103,7 @@ def test_a_result_that_differs_does_not_count() -> None:
     results = {OURS: measured(1.0, check={"files": 10}), PEER: measured(0.5, check={"files": 9})}
     runner.compare(results, setting)
     assert results[OURS].why == ""
-    assert results[PEER].why == "wrong result: files is 9, not 10"
+    assert results[PEER].why == "incorrect result: files is 9, not 10"
 
 
 def test_results_are_compared_with_those_of_frazil_where_the_index_is_silent() -> None:
@@ -112,7 +112,7 @@ def test_results_are_compared_with_those_of_frazil_where_the_index_is_silent() -
     ours, peer = (Work(engine, "bucket_int64", rows=5) for engine in ("frazil", "daft"))
     results = {ours: measured(1.0, check={"sum": 7}), peer: measured(1.0, check={"sum": 8})}
     runner.compare(results, setting)
-    assert results[peer].why == "wrong result: sum is 8, not 7"
+    assert results[peer].why == "incorrect result: sum is 8, not 7"
 
 
 def test_rows_that_share_work_take_turns() -> None:
@@ -128,7 +128,7 @@ def test_rows_that_share_work_take_turns() -> None:
 def test_rows_are_chosen_by_number() -> None:
     assert [row.id for row in rows.select(["b1"], full=False)] == ["B1", "B1x2", "B1g", "B1i", "B1m"]
     assert [row.id for row in rows.select(["B13e"], full=False)] == ["B13e"]
-    with pytest.raises(SystemExit, match="no row B99"):
+    with pytest.raises(SystemExit, match="unknown row B99; known rows are"):
         rows.select(["B99"], full=False)
 
 

@@ -1,4 +1,4 @@
-"""The cache: what it counts, what it keeps and when it keeps nothing."""
+"""Tests of the cache: its statistics, the files that it keeps, and when it is disabled."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LONG_AGO = 1_000_000_000
 
 @pytest.fixture(autouse=True)
 def fresh() -> Iterator[None]:
-    """Begin with an empty cache, and leave the settings as they were."""
+    """Start with an empty cache, and restore the settings afterwards."""
     limits = frazil.config.cache_bytes, frazil.config.memory_limit
     frazil.config.cache_bytes = "1 MiB"
     frazil.cache.clear()
@@ -37,7 +37,7 @@ def plan(table: Path = TABLE, row_filter: str = "id < 0") -> dict[str, int]:
 
 
 def copied(tmp_path: Path) -> Path:
-    """Copy a table to where nothing is kept of it, with files that are old enough to be kept."""
+    """Copy a table to a location that is not cached, with files that are old enough to be cached."""
     table = tmp_path / "table"
     shutil.copytree(TABLE, table)
     for path in table.rglob("*"):
@@ -148,7 +148,7 @@ def test_a_file_that_is_gone_is_missed(tmp_path: Path) -> None:
 def test_a_table_does_not_see_what_another_one_may_read(tmp_path: Path) -> None:
     table = copied(tmp_path)
     plan(table)
-    # The same files, behind links that lead out of a second table.
+    # The same files, through links that lead out of a second table.
     other = tmp_path / "other"
     shutil.copytree(table, other)
     manifests = [path for path in (other / "metadata").glob("*.avro") if not path.name.startswith("snap-")]

@@ -1,4 +1,4 @@
-"""Settings: where they come from, and what they refuse."""
+"""Tests of settings: their sources, and invalid values."""
 
 from __future__ import annotations
 

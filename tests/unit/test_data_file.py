@@ -1,4 +1,4 @@
-"""Which timestamps of ORC files pyarrow may read wrongly."""
+"""Tests of which ORC timestamps pyarrow may read incorrectly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Blobs of deletion vectors from Python."""
+"""Tests of deletion vector blobs from Python."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_damage_is_noticed() -> None:
             deletion_vector.kept_rows(damaged, 100)
         with pytest.raises(CorruptDeletesError):
             deletion_vector.positions(FIVE_ODD[:at])
-    with pytest.raises(CorruptDeletesError, match="not below 9"):
+    with pytest.raises(CorruptDeletesError, match="a position is not below the number of rows, 9"):
         deletion_vector.kept_rows(FIVE_ODD, 9)
 
 

@@ -1,4 +1,4 @@
-"""The classes of ``frazil.errors``: names, bases, text, pickling, and agreement with the kinds of the Rust core."""
+"""Tests of ``frazil.errors``: names, bases, text, pickling, and agreement with the error kinds of the Rust core."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ def test_the_tree_is_the_documented_one(parent: str, children: set[str]) -> None
 
 
 def test_a_missing_file_answers_as_the_built_in_does() -> None:
-    error = errors.MissingFileError("there is no such file", context={"file": "/t/f"})
-    assert (error.errno, error.filename, str(error)) == (errno.ENOENT, "/t/f", "there is no such file")
+    error = errors.MissingFileError("the file does not exist", context={"file": "/t/f"})
+    assert (error.errno, error.filename, str(error)) == (errno.ENOENT, "/t/f", "the file does not exist")
 
 
 def test_classes_and_kinds_of_the_core_are_the_same_names() -> None:

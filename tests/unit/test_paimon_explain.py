@@ -1,4 +1,4 @@
-"""What `Plan.explain` says of what was kept and left out."""
+"""Tests of the counts of kept and pruned files in `Plan.explain`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NOTHING = dict.fromkeys(
 
 
 class Native:
-    """A native plan of these metrics."""
+    """A native plan with these metrics."""
 
     def __init__(self, metrics: dict[str, int]) -> None:
         self._metrics = metrics

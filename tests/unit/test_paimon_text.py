@@ -1,4 +1,4 @@
-"""Values of text: CSV lines as Java splits them, and what casts make of fields."""
+"""Tests of text values: CSV lines split as in Java, and casts of fields."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_text_has_no_value(text: str, type_text: str) -> None:
     if text == "1e999999999":
         assert value_of(text, parse_type(type_text)).as_py() is None
         return
-    with pytest.raises(ValueError, match="is no value of type"):
+    with pytest.raises(ValueError, match="is not a valid"):
         value_of(text, parse_type(type_text))
 
 

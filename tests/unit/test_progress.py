@@ -1,4 +1,4 @@
-"""Who is told how far a write is."""
+"""Tests of progress reports of writes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What queries need of tables: columns, conditions and the tables themselves, without Spark."""
+"""Tests of the columns, conditions and tables that queries need, without Spark."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SCHEMA = pa.schema(
 
 
 def needs(text: str) -> list[tuple[Any, list[str]]]:
-    """Return the columns and the filters of each table of the catalog `c`."""
+    """Return the columns and filters of each table of the catalog `c`."""
     found = references(text, lambda parts: parts[0] == "c")
     return [
         (None if one.names is None else kept(SCHEMA.names, one.names), filters(SCHEMA, one.conditions)) for one in found
@@ -176,7 +176,7 @@ def test_columns_are_qualified_by_the_last_part(text: str, expected: str) -> Non
 
 
 class RecordingCatalog:
-    """Has no tables, and notes those that it is asked for."""
+    """A catalog without tables that records the requested names."""
 
     type = "hadoop"
 

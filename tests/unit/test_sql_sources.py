@@ -1,4 +1,4 @@
-"""What names in queries read: tables, states of them and metadata tables, without Spark."""
+"""Tests of names in queries: tables, states of tables and metadata tables, without Spark."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def paimon(folder: Path) -> Any:
 
 
 def read(lake: Any, engine: RecordingEngine, text: str, args: Any = None) -> list[Any]:
-    """Return what a query reads."""
+    """Return the sources that a query reads."""
     lake.sql(text, args)
     return list(engine.queries[-1][1])
 
@@ -198,5 +198,5 @@ def test_other_time_travel_is_an_error(iceberg: Any, clause: str) -> None:
 
 def test_time_travel_of_a_state_is_an_error(iceberg: Any) -> None:
     lake = recorded(RecordingEngine(), lake=iceberg)
-    with pytest.raises(FrazilError, match=r"chooses a snapshot already \(line 1, column 15\)"):
+    with pytest.raises(FrazilError, match=r"already selects a snapshot \(line 1, column 15\)"):
         lake.sql("SELECT 1 FROM lake.db.t.tag_v1 VERSION AS OF 1")

@@ -1,4 +1,4 @@
-"""Tokens and statements of Spark SQL, without Spark."""
+"""Tests of tokens and statements of Spark SQL, without Spark."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def test_the_table_of_a_statement_that_is_not_supported(text: str, table: str) -
 @pytest.mark.parametrize("table", [iceberg.Table, paimon.Table])
 def test_the_method_to_use_instead_exists(what: str, table: type) -> None:
     if table is paimon.Table and _BY_NAME[what].before_table is None:
-        return  # no table, and so no format, is known
+        return  # no table is known, and therefore no format
     use = instead(what, table.__module__.split(".")[1]) or ""
     for name in re.findall(r"lake\.table\(…\)\.(\w+)", use):
         assert hasattr(table, name), use
@@ -167,7 +167,7 @@ def test_the_parts_of_an_insert(text: str, expected: str) -> None:
 def test_several_statements_and_deep_types_are_errors() -> None:
     with pytest.raises(InvalidArgumentError, match="line 1, column 9: expected one statement"):
         parse("SELECT 1; DROP TABLE t")
-    with pytest.raises(UnsupportedError, match="nested so deeply"):
+    with pytest.raises(UnsupportedError, match="types with such deep nesting are not supported"):
         parse(f"CREATE TABLE t (a {'ARRAY<' * 5000}INT{'>' * 5000})")
 
 

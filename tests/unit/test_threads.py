@@ -1,4 +1,4 @@
-"""Tasks in threads: the first error, or an interrupt of the waiting thread, stops the others."""
+"""Tests of tasks in threads: the first error, or an interrupt of the waiting thread, stops the other tasks."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_the_first_error_stops_the_others_and_undoes_what_is_done() -> None:
 
 @pytest.fixture
 def _default_interrupts() -> Iterator[None]:
-    """Raise `KeyboardInterrupt`: a session of Spark in the same process handles the signal in its own way."""
+    """Restore the default handler, because a Spark session in the same process may have replaced it."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
@@ -69,7 +69,7 @@ def test_an_interrupt_stops_all() -> None:
     def interrupted(stop: Stop) -> str:
         if not begun.is_set():
             begun.set()
-            # The main thread waits by then.
+            # By then the main thread is waiting.
             time.sleep(0.1)
             _thread.interrupt_main()
         return forever(stop)

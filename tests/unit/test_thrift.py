@@ -1,4 +1,4 @@
-"""Damaged footers end soon, whatever lengths they declare."""
+"""Tests that parsing damaged footers ends quickly, regardless of the lengths that they declare."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_a_number_of_more_than_64_bits_is_rejected() -> None:
 
 @pytest.mark.parametrize("kind", [BYTE, DOUBLE, BINARY])
 def test_a_value_that_ends_after_the_data_is_rejected(kind: int) -> None:
-    with pytest.raises(IndexError, match="ends after the data"):
+    with pytest.raises(IndexError, match="a value extends beyond the end of the data"):
         CompactCursor(b"\x09" if kind == BINARY else b"").skip(kind)
 
 

@@ -1,4 +1,4 @@
-"""Vectors of the Iceberg specification and of notes on it, at the surface that users call."""
+"""Tests of the vectors of the Iceberg specification and its notes, in the public API."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from frazil.errors import InvalidArgumentError
 from frazil.transforms import Transform, bucket, days, hours, identity, months, truncate, void, years
 
 BUCKETS = (1 << 31) - 1
-"""With so many buckets, a bucket is the hash without its sign (but for the one hash of all ones)."""
+"""The number of buckets for which a bucket is the hash without its sign (except for the hash of all ones)."""
 
 UUID = uuid.UUID("f79c3e09-677c-4bbd-a479-3f349cb785e7")
 US = pa.timestamp("us")
@@ -183,7 +183,7 @@ def test_values_that_a_transform_does_not_take(transform: Transform, values: obj
 @pytest.mark.parametrize("make", [bucket, truncate])
 @pytest.mark.parametrize("parameter", [0, -1, 2**31, 1.5, "4", None, True])
 def test_parameters_are_positive_integers(make: Any, parameter: object) -> None:
-    with pytest.raises(InvalidArgumentError, match="takes an integer from 1"):
+    with pytest.raises(InvalidArgumentError, match="must be an integer from 1 to"):
         make(parameter)
 
 

@@ -1,4 +1,4 @@
-"""ClickHouse in the process, by chdb. It counts rows, not files: only filters that keep none are compared."""
+"""ClickHouse, embedded by chdb. It counts rows, not files, so only filters that match nothing are compared."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _count(target: Target, predicate: str) -> Callable[[], dict[str, float]]:
 
 
 def _table(target: Target) -> str:
-    # It reads what is below the working directory only.
+    # chdb reads only files below the working directory.
     os.chdir(target.shared)
     return f"icebergLocal('{target.folder}')"
 
@@ -44,7 +44,7 @@ def read_rows(target: Target) -> Callable[[], pa.Table]:
 
 
 def stream_rows(target: Target) -> Callable[[], dict[str, float]]:
-    """It looks at all columns of the rows and gives none, which is less than a stream."""
+    """Aggregate all columns of the rows without returning any, which is less work than a stream."""
     sums = "count(), sum(id), sum(d), sum(v), max(s), max(ts)"
     query = f"select {sums} from {_table(target)}"  # noqa: S608 - our own text
     return lambda: {"rows": int(str(chdb.query(query, "CSV")).split(",")[0])}

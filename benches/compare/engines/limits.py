@@ -1,6 +1,6 @@
-"""What the machine allows: loops of `benches/rust` that do the bare work and nothing else, on one core.
+"""The limits of the machine: programs of `benches/rust` that do only the necessary work, on one core.
 
-They run in a process of their own, which says how long they took.
+They run in a separate process, which reports its own time.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ if TYPE_CHECKING:
     from targets import Target
 
 PACKAGES = ()
-# The figures are those that the program prints.
+# Whether the figures are those that the program prints.
 SAYS_FIGURES = True
 DEFLATE_LEVEL = "1"
 
 
 def walk(target: Target) -> Callable[[], dict[str, Any]]:
-    """Inflate the manifests of a table, data and deletes, and walk every entry."""
+    """Decompress the manifests of a table, for data and deletes, and visit every entry."""
     return partial(_limit, "walk", str(target.folder))
 
 
 def walk_of_day(target: Target) -> Callable[[], dict[str, Any]]:
-    """The same for as many manifests as hold the day that `filter_partition` asks for."""
+    """Do the same as `walk` for as many manifests as contain the day that `filter_partition` selects."""
     manifests = sorted(target.folder.glob("metadata/*-m*.avro"))
     return partial(_limit, "walk", *map(str, manifests[: target.record.get("F1_manifests", 2)]))
 
 
 def repack(target: Target) -> Callable[[], dict[str, Any]]:
-    """Inflate the manifests of a table and deflate them again, at the level that frazil writes."""
+    """Decompress the manifests of a table and compress them again, at the level that frazil uses."""
     return partial(_limit, "repack", DEFLATE_LEVEL, str(target.folder))
 
 

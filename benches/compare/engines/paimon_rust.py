@@ -1,4 +1,4 @@
-"""Apache Paimon's Rust library by its Python package."""
+"""The Python package of Apache Paimon's Rust library."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PACKAGES = ("pypaimon-rust",)
 
 
 def list_files(target: Target) -> Callable[[], dict[str, float]]:
-    """It says how many splits there are, not how many files."""
+    """Count the splits, because the number of files is not reported."""
 
     def run() -> dict[str, float]:
         _builder(target).new_scan().plan().splits()

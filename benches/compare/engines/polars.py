@@ -1,4 +1,4 @@
-"""Polars with polars-iceberg, its own planner."""
+"""Polars with polars-iceberg, its own query planner."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PACKAGES = ("polars", "polars-iceberg")
 
 
 def list_files(target: Target) -> Callable[[], dict[str, float]]:
-    """It has no call that plans only: the time until it misses the first data file."""
+    """Measure the time until the first data file is missed, because no call only plans."""
 
     def run() -> dict[str, float]:
         with suppress(FileNotFoundError):
@@ -38,7 +38,7 @@ def filter_partition(target: Target) -> Callable[[], dict[str, float]]:
 
 
 def _count(target: Target, predicate: pl.Expr) -> Callable[[], dict[str, float]]:
-    """Filters leave no file, so that what is counted is none."""
+    """Count the rows of a filter that matches no file, so that the count is 0."""
     return lambda: {"files": pl.scan_iceberg(target.location).filter(predicate).select(pl.len()).collect().item()}
 
 

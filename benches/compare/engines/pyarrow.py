@@ -1,5 +1,7 @@
-"""pyarrow on the same data files, one after the other: no table format, no deletes, no merge. The limit of reading and
-writing."""
+"""pyarrow on the same data files, one after another: no table format, deletes or merges.
+
+It is the limit of reading and writing.
+"""
 
 from __future__ import annotations
 
@@ -23,19 +25,19 @@ PACKAGES = ("pyarrow",)
 
 def read_files(target: Target) -> Callable[[], pa.Table]:
     files = target.data_files
-    # Not those that Paimon adds to merge by.
+    # Excludes the columns that Paimon adds for merging.
     columns = [name for name in pq.read_schema(files[0]).names if not name.startswith("_")]
     return lambda: pa.concat_tables(pq.ParquetFile(file).read(columns) for file in files)
 
 
 def stream_files(target: Target) -> Callable[[], dict[str, float]]:
-    """The same, but no file is held longer than it takes to read it."""
+    """Read the files one by one, and release each one after it is read."""
     files = target.data_files
     return lambda: {"rows": sum(pq.ParquetFile(file).read().num_rows for file in files)}
 
 
 def write_rows(target: Target) -> Callable[[], dict[str, float]]:
-    """Write rows, which are in memory, into one file without partitions."""
+    """Write rows, which are in memory, to one file without partitions."""
     rows, file = all_rows(target), _written(target)
 
     def run() -> dict[str, float]:
@@ -46,7 +48,7 @@ def write_rows(target: Target) -> Callable[[], dict[str, float]]:
 
 
 def find_ids(target: Target) -> Callable[[], dict[str, float]]:
-    """Find the rows that are to be deleted by their ids."""
+    """Find the rows to delete by their ids."""
     ids = pc.SetLookupOptions(scattered_ids(target))
 
     def found(file: str) -> int:
@@ -57,13 +59,13 @@ def find_ids(target: Target) -> Callable[[], dict[str, float]]:
 
 
 def read_merged(target: Target) -> Callable[[], dict[str, float]]:
-    """Read the rows that others are merged into."""
+    """Read the rows that other rows are merged into."""
     files = merge_files(target)
     return lambda: {"rows_read": sum(pq.ParquetFile(file).read().num_rows for file in files)}
 
 
 def rewrite_merged(target: Target) -> Callable[[], dict[str, float]]:
-    """Read the same rows and write them again."""
+    """Read the same rows and rewrite them."""
     files, written = merge_files(target), _written(target)
 
     def run() -> dict[str, float]:
@@ -75,7 +77,7 @@ def rewrite_merged(target: Target) -> Callable[[], dict[str, float]]:
 
 
 def copy_metadata(target: Target) -> Callable[[], dict[str, float]]:
-    """Read the metadata of a table and write it again."""
+    """Read the metadata of a table and rewrite it."""
 
     def run() -> dict[str, float]:
         metadata = json.loads(Path(target.location).read_text())

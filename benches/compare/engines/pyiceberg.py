@@ -1,7 +1,6 @@
-"""PyIceberg with pyiceberg-core. It deletes and upserts by writing files again.
+"""PyIceberg with pyiceberg-core. It deletes and upserts by rewriting files.
 
-What is written goes into tables of its own below `written`, in a catalog in memory, of the same files as those that are
-there already.
+Writes go to separate tables below `written`, in an in-memory catalog, with the same files as the existing tables.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ def filter_partition(target: Target) -> Callable[[], dict[str, float]]:
 
 
 def read_rows(target: Target) -> Callable[[], pa.Table]:
-    # pyarrow imports pandas here, which is not to be timed.
+    # pyarrow imports pandas here, which must not be timed.
     pa.chunked_array(values for values in [[1]])
     return lambda: StaticTable.from_metadata(target.location).scan().to_arrow()
 
@@ -55,7 +54,7 @@ def deletion_mask(target: Target) -> Callable[[], pa.Array]:
     from targets import deletion_vector
 
     pa.chunked_array(values for values in [[1]])
-    # What follows the length and the magic number; the CRC is left out.
+    # The bytes after the length and the magic number, without the CRC.
     vector = deletion_vector(target.rows)[8:-4]
 
     def run() -> pa.Array:
@@ -104,7 +103,7 @@ def merge_on_write(target: Target) -> Callable[[], dict[str, float]]:
 
 def append_file(target: Target) -> Callable[[], dict[str, float]]:
     table = _own_table(target)
-    # What the table of millions of files requires of a row.
+    # The columns that the table of one million files requires.
     row = {"id": 1, "ts": dt.datetime(2025, 1, 1, tzinfo=dt.UTC)}
     rows = pa.Table.from_pylist([row], table.schema().as_arrow())
 
@@ -124,12 +123,12 @@ def _plan(target: Target, row_filter: Any) -> Callable[[], dict[str, float]]:
 
 
 def _rows(table: Any) -> int:
-    """Give how many rows the summary of the snapshot says there are."""
+    """Return the number of rows in the summary of the snapshot."""
     return int(table.current_snapshot().summary["total-records"])
 
 
 def _own_table(target: Target) -> Any:
-    """Give a table of the same files that may be written to."""
+    """Return a writable table of the same files."""
     catalog, folder = _catalog(target), Path(_folder(target)) / "own"
     (folder / "metadata").mkdir(parents=True)
     metadata = json.loads(Path(target.location).read_text())

@@ -1,4 +1,4 @@
-"""iceberg-rust by its Python package: its transforms."""
+"""The transforms of iceberg-rust, from its Python package."""
 
 from __future__ import annotations
 

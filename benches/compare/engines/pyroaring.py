@@ -1,4 +1,4 @@
-"""CRoaring by pyroaring, and numpy for the mask. It checks no CRC."""
+"""CRoaring by pyroaring, and numpy for the mask. The CRC is not checked."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from targets import Target
 
 PACKAGES = ("pyroaring", "numpy")
-# Before the bitmap: length, magic number, count of bitmaps, key of the first; after it a CRC.
+# The bitmap is preceded by length, magic number, number of bitmaps and key of the first one, and followed by a CRC.
 START, END = 20, -4
 
 

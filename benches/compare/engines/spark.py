@@ -1,7 +1,6 @@
-"""One Spark session for the engines that run in Spark, and the query that they answer.
+"""A Spark session for the engines that run in Spark, and the query that they run.
 
-`spark.py` by itself has Java keep the classes of Spark in an archive, which takes a third off the start of each
-session.
+Running `spark.py` alone makes Java archive Spark's classes, which shortens the start of each session by a third.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ QUERY = (
     "max(ts)",
 )
 COMPARED = ("rows", "sum of v", "min of id", "max of id")
-# Java leaves an archive alone that is not there, or of another Java or other jars.
+# Java ignores an archive that is missing, or belongs to another Java or other jars.
 CLASSES = Path(__file__).resolve().parents[3] / "target" / "bench" / "spark.jsa"
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 
@@ -37,7 +36,7 @@ def session(**settings: str) -> SparkSession:
     from pyspark.sql import SparkSession
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
-    # The workers find frazil where this process finds it.
+    # The workers import frazil from the same location as this process.
     found = importlib.util.find_spec("frazil")
     if found and found.origin:
         os.environ["PYTHONPATH"] = str(Path(found.origin).parents[1])
@@ -56,18 +55,18 @@ def session(**settings: str) -> SparkSession:
 
 
 def aggregate(frame: DataFrame) -> dict[str, float]:
-    """Look at every value of five columns and give what must be the same for all engines."""
+    """Aggregate every value of five columns, and return numbers that must be equal for all engines."""
     row = frame.selectExpr(*QUERY).collect()[0]
     return {name: row[name] for name in COMPARED}
 
 
 def aggregate_of(frame: Callable[[], DataFrame]) -> Callable[[], dict[str, float]]:
-    """Make the frame within what is timed: planning belongs to it."""
+    """Create the frame within the timed function, so that planning is included."""
     return lambda: aggregate(frame())
 
 
 def archive_classes() -> None:
-    """Keep the classes that the query needs."""
+    """Archive the classes that the query needs."""
     CLASSES.parent.mkdir(parents=True, exist_ok=True)
     spark = session(**{JAVA_OPTIONS: f"-XX:ArchiveClassesAtExit={CLASSES} -Xlog:disable"})
     with tempfile.TemporaryDirectory() as folder:

@@ -19,7 +19,7 @@ STATEMENTS = 40
 
 
 def warm_up(target: Target) -> None:
-    # What Spark's own reader warms up as well: it reads files without deletes for `frazil.spark.read`.
+    # Warms up Spark's own reader too, which reads files without deletes in `frazil.spark.read`.
     spark_parquet.warm_up(target)
     spark.aggregate(_source(target, limit=str(100_000)))
 
@@ -29,7 +29,7 @@ def aggregate(target: Target) -> Callable[[], dict[str, float]]:
 
 
 def aggregate_source(target: Target) -> Callable[[], dict[str, float]]:
-    """By the data source, which hands all rows from Python to Spark."""
+    """Aggregate by the data source, which passes all rows from Python to Spark."""
     return spark.aggregate_of(lambda: _source(target))
 
 
@@ -60,7 +60,7 @@ def api_query(target: Target) -> Callable[[], dict[str, float]]:
 
 
 def _small_table(target: Target) -> tuple[Lake[DataFrame], Any]:
-    """Return a lake and its table `lake.db.t`, without rows."""
+    """Return a lake and its empty table `lake.db.t`."""
     import tempfile
 
     import frazil.spark
@@ -72,7 +72,7 @@ def _small_table(target: Target) -> tuple[Lake[DataFrame], Any]:
 
 
 def _statements(run: Callable[[int], Any], table: Any) -> Callable[[], dict[str, float]]:
-    """Return what runs a statement again and again; Java has compiled much of it by then."""
+    """Return a function that runs a statement repeatedly; by then Java has compiled much of its code."""
     for number in range(STATEMENTS):
         run(number)
 
@@ -99,7 +99,7 @@ def _session(target: Target) -> SparkSession:
 
     import frazil.spark
 
-    # In the environment, so that the workers know it too: tables of one folder share data files.
+    # An environment variable, so that workers inherit it: tables of one folder share data files.
     os.environ["FRAZIL_ALLOWED_LOCATIONS"] = target.shared
     session = spark.session()
     frazil.spark.register(session)

@@ -1,4 +1,4 @@
-"""Iceberg's own source for Spark, from the jar of the project, which Spark fetches from Maven Central."""
+"""Iceberg's own Spark source, from the project's jar, which Spark downloads from Maven Central."""
 
 from __future__ import annotations
 

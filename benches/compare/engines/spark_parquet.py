@@ -1,4 +1,4 @@
-"""Spark's own Parquet reader on the data files: no table format, no deletes. The limit of reading in Spark."""
+"""Spark's own Parquet reader on the data files: no table format or deletes. It is the limit of reading in Spark."""
 
 from __future__ import annotations
 

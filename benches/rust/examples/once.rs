@@ -1,4 +1,4 @@
-//! Runs a kernel once to make what is made once, and once to be counted: `once NAME`; without a name it gives all names.
+//! Runs a kernel once as a warm-up, and once for counting: `once NAME`. Without a name, it prints all names.
 //!
 //! `benches/rust/instructions.py` runs it in Valgrind, which counts the instructions of [`frazil_counted`].
 
@@ -14,7 +14,7 @@ fn main() {
         }
         return;
     };
-    let kernel = kernels::ALL.iter().find(|kernel| kernel.name == name).expect("a kernel has this name");
+    let kernel = kernels::ALL.iter().find(|kernel| kernel.name == name).expect("unknown kernel name");
     let mut work = (kernel.make)(kernel.small);
     work();
     let mut result = 0;
@@ -22,10 +22,10 @@ fn main() {
     println!("{result}");
 }
 
-/// What Valgrind counts; its name stands in the binary as it is.
+/// Runs the work that Valgrind counts. The name of this function is not mangled in the binary.
 #[inline(never)]
 #[unsafe(no_mangle)]
-#[expect(unsafe_code, reason = "a name that is the same in every build")]
+#[expect(unsafe_code, reason = "a fixed name in every build")]
 extern "C" fn frazil_counted(work: &mut Work, result: &mut usize) {
     *result = work();
 }

@@ -1,3 +1,3 @@
-//! What the benches, the limits and the regression guard share: inputs that are the same in every run.
+//! Provides the deterministic inputs that the benchmarks, the limits and the regression guards share.
 
 pub mod random;

@@ -1,16 +1,16 @@
-//! Numbers that look random and are the same in every run.
+//! A deterministic pseudorandom number generator.
 
-/// A generator after Vigna's splitmix64.
+/// It is based on Vigna's splitmix64.
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
 impl Random {
-    /// The generator of this seed.
+    /// Creates a generator with this seed.
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// The next number, of all numbers.
+    /// Returns the next 64-bit number.
     pub fn number(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut mixed = self.0;
@@ -19,7 +19,7 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// The next number, below `limit`.
+    /// Returns the next number below `limit`.
     pub fn below(&mut self, limit: u64) -> u64 {
         ((u128::from(self.number()) * u128::from(limit)) >> 64) as u64
     }

@@ -1,7 +1,7 @@
-//! A guard that needs no clock: how often each kernel allocates, how many bytes in all, and how many at a time.
+//! A guard that needs no clock: the number of allocations of each kernel, their total size, and the peak size.
 //!
-//! These numbers are the same on every machine. A kernel that exceeds one of its baselines fails the test; where that is
-//! right, `FRAZIL_ACCEPT_BASELINES=1 cargo test -p frazil-benches --test allocations` writes them anew.
+//! These numbers are the same on every machine. The test fails if a kernel exceeds one of its baselines. If that is
+//! justified, `FRAZIL_ACCEPT_BASELINES=1 cargo test -p frazil-benches --test allocations` updates them.
 
 #[path = "../benches/kernels/mod.rs"]
 mod kernels;
@@ -14,18 +14,18 @@ use std::path::Path;
 
 const BASELINES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/baselines/allocations.tsv");
 const ACCEPT: &str = "FRAZIL_ACCEPT_BASELINES";
-/// How far a kernel may exceed a baseline: a twentieth, and a little for the smallest.
+/// The tolerance of baselines: a twentieth, and a small constant for the smallest ones.
 const TOLERANCE_PERCENT: u64 = 5;
 const SLACK: Counts = Counts { allocations: 4, bytes: 1024, peak_bytes: 1024 };
 
-/// What one thread allocated.
+/// The allocations of one thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Counts {
-    /// How often memory was asked for, or more of it.
+    /// The number of allocations and reallocations.
     allocations: u64,
-    /// How much in all.
+    /// The total size of allocations.
     bytes: u64,
-    /// How much at most at a time.
+    /// The peak size of allocations.
     peak_bytes: u64,
 }
 
@@ -38,7 +38,7 @@ impl Counts {
 }
 
 thread_local! {
-    // Counted for each thread, as those of the test's own harness are no one's concern. Kernels run in this thread only.
+    // Counted per thread, to exclude allocations of the test harness. Kernels run only in this thread.
     static COUNTED: Cell<Option<(Counts, i64)>> = const { Cell::new(None) };
 }
 
@@ -48,7 +48,7 @@ struct Counting;
 static ALLOCATOR: Counting = Counting;
 
 impl Counting {
-    /// Notes that the bytes in use became more or fewer.
+    /// Records that the number of allocated bytes increased or decreased.
     fn note(more: usize, fewer: usize) {
         let counted = |cell: &Cell<Option<(Counts, i64)>>| {
             let Some((mut counts, used)) = cell.get() else { return };
@@ -60,40 +60,40 @@ impl Counting {
             }
             cell.set(Some((counts, used)));
         };
-        // A thread that ends may allocate when its variables are gone.
+        // A thread may still allocate after its thread-local variables are destroyed.
         let _ = COUNTED.try_with(counted);
     }
 }
 
 #[expect(unsafe_code, reason = "an allocator that counts")]
-// SAFETY: everything is passed on to the allocator of the system; counting touches no memory of others.
+// SAFETY: all calls are passed to the system allocator; counting accesses no other memory.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         Self::note(layout.size(), 0);
-        // SAFETY: the caller keeps the contract of `alloc`.
+        // SAFETY: the caller upholds the contract of `alloc`.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         Self::note(layout.size(), 0);
-        // SAFETY: the caller keeps the contract of `alloc_zeroed`.
+        // SAFETY: the caller upholds the contract of `alloc_zeroed`.
         unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         Self::note(0, layout.size());
-        // SAFETY: the caller keeps the contract of `dealloc`, and all memory is of `System`.
+        // SAFETY: the caller upholds the contract of `dealloc`, and all memory is from `System`.
         unsafe { System.dealloc(pointer, layout) }
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         Self::note(size.saturating_sub(layout.size()), layout.size().saturating_sub(size));
-        // SAFETY: the caller keeps the contract of `realloc`, and all memory is of `System`.
+        // SAFETY: the caller upholds the contract of `realloc`, and all memory is from `System`.
         unsafe { System.realloc(pointer, layout, size) }
     }
 }
 
-/// What a kernel allocates, after a run that makes what is made once.
+/// Returns the allocations of a kernel, after a run that performs one-time allocations.
 fn count(kernel: &kernels::Kernel) -> Counts {
     let mut work = (kernel.make)(kernel.small);
     let first = work();
@@ -127,7 +127,7 @@ fn no_kernel_allocates_more_than_its_baseline() {
     assert!(
         exceeded.is_empty(),
         "kernels exceed a baseline of {BASELINES} by more than {TOLERANCE_PERCENT} %:\n{exceeded}\
-         If that is right, write them anew: {ACCEPT}=1 cargo test -p frazil-benches --test allocations"
+         If this is justified, update them: {ACCEPT}=1 cargo test -p frazil-benches --test allocations"
     );
 }
 

@@ -1,4 +1,4 @@
-//! What Apache Iceberg tables are made of.
+//! Defines targets for the components of Apache Iceberg tables.
 
 use std::sync::Arc;
 
@@ -63,12 +63,12 @@ fn metadata_json(input: &[u8]) -> Outcome {
 fn schema_json(input: &[u8]) -> Outcome {
     let schema = Schema::from_json(text(input)?)?;
     let again = Schema::from_json(&schema.to_json());
-    law(again.is_ok_and(|again| again == schema), "a printed schema parses to itself")
+    law(again.is_ok_and(|again| again == schema), "a formatted schema parses to itself")
 }
 
 fn name_mapping(input: &[u8]) -> Outcome {
     let mapping = NameMapping::from_json(text(input)?)?;
-    law(NameMapping::from_json(&mapping.to_json()).is_ok(), "a printed mapping parses")
+    law(NameMapping::from_json(&mapping.to_json()).is_ok(), "a formatted mapping parses")
 }
 
 fn puffin(input: &[u8]) -> Outcome {
@@ -84,7 +84,7 @@ fn puffin(input: &[u8]) -> Outcome {
 }
 
 fn deletion_vector(input: &[u8]) -> Outcome {
-    // Most lengths begin with 0: the others show that what is wrong is refused.
+    // Most lengths begin with 0; other inputs test that invalid frames are rejected.
     let framed = if input.first() == Some(&0) && input.len() > 8 { framed(input) } else { input.to_vec() };
     let positions = vector::decode(&framed, None)?;
     if positions.max().is_some_and(|max| max >= 1 << 40) {
@@ -112,7 +112,7 @@ fn single_value(input: &[u8]) -> Outcome {
     let (choice, bytes) = choice(input)?;
     let data_type = types.get(choice % types.len()).ok_or(Refusal::Error)?;
     let value = single_value::decode(data_type, bytes).ok_or(Refusal::Error)?;
-    // Compared as bytes: NaN differs from itself.
+    // Compared as bytes, because NaN is not equal to itself.
     let written = single_value::encode(&value);
     let again = single_value::decode(data_type, &written).map(|again| single_value::encode(&again));
     law(again == Some(written), "a written value reads back")
@@ -120,7 +120,7 @@ fn single_value(input: &[u8]) -> Outcome {
 
 fn transform(input: &[u8]) -> Outcome {
     let transform = Transform::parse(text(input)?);
-    law(Transform::parse(&transform.to_string()) == transform, "a printed transform parses to itself")
+    law(Transform::parse(&transform.to_string()) == transform, "a formatted transform parses to itself")
 }
 
 fn task(input: &[u8]) -> Outcome {
@@ -130,7 +130,7 @@ fn task(input: &[u8]) -> Outcome {
     law(again.is_ok_and(|again| again.len() == tasks.len()), "written tasks read back")
 }
 
-/// What stands behind the checksum of a task and is decoded by frazil itself.
+/// Decodes the part of a task that follows the checksum and that frazil itself decodes.
 fn task_context(input: &[u8]) -> Outcome {
     let read = wire::context::from_json(text(input)?, Arc::new(MemoryStorage::default()), Budget::default())?;
     let written = wire::context::to_json(&read)?;
@@ -151,7 +151,7 @@ fn message(input: &[u8]) -> Outcome {
 const WRITTEN_TABLE: &[u8] =
     br#"{"format-version":2,"table-uuid":"9c12d441-03fe-4693-9a96-a0705ddf69c1","location":"memory:/t","last-sequence-number":0,"last-updated-ms":1,"last-column-id":2,"current-schema-id":0,"schemas":[{"type":"struct","schema-id":0,"fields":[{"id":1,"name":"a","required":false,"type":"long"},{"id":2,"name":"p","required":false,"type":"long"}]}],"default-spec-id":3,"partition-specs":[{"spec-id":3,"fields":[{"name":"p","transform":"identity","source-id":2,"field-id":1000}]}],"last-partition-id":1000,"default-sort-order-id":0,"sort-orders":[{"order-id":0,"fields":[]}]}"#;
 
-/// One bitmap of one array container, 1, 5, 7, with its magic; the target puts length and checksum right.
+/// One bitmap of one array container, 1, 5, 7, with its magic number; the target corrects length and checksum.
 const DELETION_VECTOR: &[u8] =
     b"\0\0\0\0\xd1\xd3\x39\x64\x01\0\0\0\0\0\0\0\0\0\0\0\x3a\x30\0\0\x01\0\0\0\0\0\x02\0\x10\0\0\0\x01\0\x05\0\x07\0\0\0\0\0";
 
@@ -162,5 +162,5 @@ const SCHEMAS: &[&[u8]] = &[
 
 const NAME_MAPPINGS: &[&[u8]] = &[br#"[{"field-id": 1, "names": ["id", "ID"], "fields": [{"names": ["x"]}]}]"#];
 
-/// A type, and a value of it.
+/// A type, followed by a value of it.
 const SINGLE_VALUES: &[&[u8]] = &[b"\x00\x01", b"\x08iceberg", b"\x0c\xf7\x9b\x77\xd2\x79\x98\x11\xb2"];

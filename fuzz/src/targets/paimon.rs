@@ -1,4 +1,4 @@
-//! What Apache Paimon tables are made of.
+//! Defines targets for the components of Apache Paimon tables.
 
 use std::sync::{Arc, OnceLock};
 
@@ -56,14 +56,14 @@ fn manifest(input: &[u8]) -> Outcome {
     if let Ok(partitions) = Partitions::try_new(entries.partitions(), &read)
         && let Ok(verdicts) = EntryStats::try_new(&read, &entries, &partitions).and_then(|stats| stats.judge())
     {
-        law(verdicts.rows.len() == entries.len(), "every entry is judged")?;
-        law((&verdicts.rows & &!&verdicts.keys).count_set_bits() == 0, "rows are judged by their keys, too")?;
+        law(verdicts.rows.len() == entries.len(), "every entry has a verdict")?;
+        law((&verdicts.rows & &!&verdicts.keys).count_set_bits() == 0, "rows are also pruned by their keys")?;
     }
     let none = entries.filter(&BooleanArray::from(vec![false; entries.len()]))?;
-    law(none.is_empty(), "a filter that keeps nothing leaves nothing")?;
+    law(none.is_empty(), "a filter that keeps nothing returns nothing")?;
     let folded = entries.clone().fold().map_or(0, |folded| folded.len());
     law(folded <= entries.len(), "folding adds nothing")?;
-    law(entries.clone().live().map_or(0, |live| live.len()) <= folded, "what is live was not deleted")
+    law(entries.clone().live().map_or(0, |live| live.len()) <= folded, "live files were not deleted")
 }
 
 fn index_manifest(input: &[u8]) -> Outcome {
@@ -71,7 +71,7 @@ fn index_manifest(input: &[u8]) -> Outcome {
     Ok(())
 }
 
-/// A schema with its options.
+/// Parses a schema with its options.
 fn schema_json(input: &[u8]) -> Outcome {
     let schema = TableSchema::parse(input)?;
     let options = Options::new(schema.options.clone());
@@ -81,7 +81,7 @@ fn schema_json(input: &[u8]) -> Outcome {
         law(required.len() == schema.fields.len(), "all columns are needed for all columns")?;
     }
     let again = TableSchema::parse(schema.to_json().as_bytes());
-    law(again.is_ok_and(|again| again == schema), "a printed schema parses to itself")
+    law(again.is_ok_and(|again| again == schema), "a formatted schema parses to itself")
 }
 
 fn snapshot_json(input: &[u8]) -> Outcome {
@@ -89,16 +89,16 @@ fn snapshot_json(input: &[u8]) -> Outcome {
     Ok(())
 }
 
-/// A type as JSON.
+/// Parses a type as JSON.
 fn data_type(input: &[u8]) -> Outcome {
     let json = serde_json::from_slice(input).map_err(|_| Refusal::Error)?;
     let data_type = DataType::parse_json(&json)?;
     let again = serde_json::from_str(&data_type.to_json()).ok().map(|json| DataType::parse_json(&json));
     let _ = (data_type.arrow(), data_type.scalar());
-    law(again.is_some_and(|again| again.is_ok_and(|again| again == data_type)), "a printed type parses to itself")
+    law(again.is_some_and(|again| again.is_ok_and(|again| again == data_type)), "a formatted type parses to itself")
 }
 
-/// The number of rows, and an index. What is asked of it is in the length.
+/// Evaluates an index. The input is the number of rows and the index; its length selects the test.
 fn file_index(input: &[u8]) -> Outcome {
     let (rows, bytes) = choice(input)?;
     let index = FileIndex::parse(Bytes::copy_from_slice(bytes))?;
@@ -122,7 +122,7 @@ fn file_index(input: &[u8]) -> Outcome {
     Ok(())
 }
 
-/// The columns that the indexes among the seeds are of, and a literal of each.
+/// The columns of the indexes in the seeds, and a literal of each.
 const INDEXED: &[(&str, TypeRoot, &str)] = &[
     ("f_bool", TypeRoot::Boolean, "true"),
     ("f_i8", TypeRoot::TinyInt, "-128"),
@@ -140,7 +140,7 @@ const INDEXED: &[(&str, TypeRoot, &str)] = &[
     ("f_ltz6", TypeRoot::LocalZonedTimestamp(6), "TIMESTAMP '1970-01-01 00:00:00Z'"),
 ];
 
-/// What is asked of each column: `c` stands for it, `v` for its literal.
+/// The tests of each column: `c` is replaced by the column, `v` by its literal.
 const TESTS: &[&str] =
     &["c = v", "c <> v", "c < v", "c <= v", "c > v", "c >= v", "c IN (v, NULL)", "c IS NULL", "c IS NOT NULL"];
 
@@ -158,7 +158,7 @@ fn indexed() -> &'static (TableSchema, Vec<BoundPredicate>) {
     })
 }
 
-/// A nullable column.
+/// Returns a nullable column.
 pub(super) fn field(id: i32, name: &str, root: TypeRoot) -> DataField {
     DataField {
         id,
@@ -169,7 +169,7 @@ pub(super) fn field(id: i32, name: &str, root: TypeRoot) -> DataField {
     }
 }
 
-/// A table of these columns.
+/// Returns a table of these columns.
 pub(super) fn schema(
     fields: Vec<DataField>,
     partition_keys: &[String],
@@ -189,7 +189,7 @@ pub(super) fn schema(
     }
 }
 
-/// A scan of a table whose files were all written by `schema`.
+/// Returns a scan of a table whose files were all written with `schema`.
 pub(super) fn read_context(schema: TableSchema, filter: &str) -> Result<ReadContext, Refusal> {
     let schema = Arc::new(schema);
     Ok(ReadContext {
@@ -203,12 +203,12 @@ pub(super) fn read_context(schema: TableSchema, filter: &str) -> Result<ReadCont
     })
 }
 
-/// A vector; most are framed right.
+/// Decodes a vector; most inputs have a valid frame.
 fn deletion_vector(input: &[u8]) -> Outcome {
     let framed = if input.first() == Some(&0) && input.len() > 8 { framed(input) } else { input.to_vec() };
     let positions = deletion_vector::decode(&framed)?;
     let end = positions.max().map_or(0, |max| max.saturating_add(1));
-    law(positions.count_in(0..end) == positions.len(), "all positions lie before the end")
+    law(positions.count_in(0..end) == positions.len(), "all positions are before the end")
 }
 
 fn blob(input: &[u8]) -> Outcome {
@@ -227,7 +227,7 @@ fn blob(input: &[u8]) -> Outcome {
         length += values.value_data().len();
     }
     law(rows == described, "every value has a descriptor")?;
-    law(length < input.len(), "values are part of their file")
+    law(length < input.len(), "values are smaller than their file")
 }
 
 fn split(input: &[u8]) -> Outcome {
@@ -239,11 +239,11 @@ fn split(input: &[u8]) -> Outcome {
     law(again.is_ok_and(|again| again.len() == splits.len()), "written splits read back")
 }
 
-/// What stands behind the checksum of a split and is decoded by frazil itself.
+/// Decodes the part of a split that follows the checksum and that frazil itself decodes.
 fn split_context(input: &[u8]) -> Outcome {
     let read = wire::context::from_json(text(input)?, Arc::new(MemoryStorage::default()))?;
     let again = wire::context::from_json(&wire::context::to_json(&read)?, Arc::new(MemoryStorage::default()));
-    // As text: NaN differs from itself.
+    // Compared as text, because NaN is not equal to itself.
     let filter = read.context.filter.to_string();
     law(again.is_ok_and(|again| again.context.filter.to_string() == filter), "a written context reads back")
 }

@@ -1,4 +1,4 @@
-//! Values of Apache Paimon: rows in manifests, texts that are cast, aggregates, and rows that are merged.
+//! Defines targets for values of Apache Paimon: rows in manifests, casts of strings, aggregates, and merged rows.
 
 use std::sync::{Arc, OnceLock};
 
@@ -25,7 +25,7 @@ pub(super) const TARGETS: &[Target] = &[
     target("paimon_merge", merge, MERGES),
 ];
 
-/// Every type that a row can have, by number.
+/// Returns all types that a row can have, by number.
 fn types() -> &'static [DataType] {
     static TYPES: OnceLock<Vec<DataType>> = OnceLock::new();
     TYPES.get_or_init(|| {
@@ -62,7 +62,7 @@ fn types() -> &'static [DataType] {
     })
 }
 
-/// The number of fields, a type for each, and a row.
+/// Parses the number of fields, a type for each, and a row.
 fn typed_row(input: &[u8]) -> Result<(Vec<DataType>, &[u8]), Refusal> {
     let (fields, rest) = choice(input)?;
     let (chosen, row) = rest.split_at_checked(fields % 16).ok_or(Refusal::Error)?;
@@ -76,7 +76,7 @@ fn row(input: &[u8]) -> Outcome {
     let wanted: Vec<usize> = (0..types.len()).collect();
     let _ = binary_row::decode_bounds(&rows, &types, &wanted);
     let values = binary_row::decode(row, &types)?;
-    law(values.iter().all(|array| array.len() == 1), "a row has one value of each field")?;
+    law(values.iter().all(|array| array.len() == 1), "a row has one value for each field")?;
     let Ok(written) = binary_row::encode(&values, &types) else { return Ok(()) };
     let again = binary_row::decode_columns(&binary_row::with_arity(&written, types.len())?, &types, &wanted)?;
     law(again == values, "a written row reads back")
@@ -89,32 +89,32 @@ fn partition(input: &[u8]) -> Outcome {
     let names: Vec<String> = fields.iter().map(|field| field.name.clone()).collect();
     let read = read_context(schema(fields, &names, &[], &[]), "TRUE")?;
     let texts = read.partition_texts(row)?;
-    law(texts.len() == names.len(), "every partition column has a text")?;
+    law(texts.len() == names.len(), "every partition column has a string")?;
     let values = binary_row::decode(row, &types)?;
     for legacy in [true, false] {
         let path = folder(&read.partition_fields(), &values, 0, &Naming { legacy, ..Naming::default() })?;
         law(path.split('/').filter(|part| !part.is_empty()).count() == names.len(), "a folder for each column")?;
-        law(path.split('/').all(|part| part != "." && part != ".."), "folders lead downwards")?;
+        law(path.split('/').all(|part| part != "." && part != ".."), "folders do not lead upwards")?;
     }
     Ok(())
 }
 
-/// A text as a value of every type, and back.
+/// Casts a string to every type, and back.
 fn cast(input: &[u8]) -> Outcome {
     let string = DataType::nullable(TypeRoot::VarChar(i32::MAX.cast_unsigned()));
     let values: ArrayRef = Arc::new(StringArray::from(vec![Some(text(input)?), None]));
     for to in types() {
         let Ok(Some(caster)) = Caster::try_new(&string, to) else { continue };
         let Ok(cast) = caster.cast(&values) else { continue };
-        law(cast.data_type() == &to.arrow() && cast.len() == 2, "a cast gives as many values of its type")?;
+        law(cast.data_type() == &to.arrow() && cast.len() == 2, "a cast returns as many values of its type")?;
         let Ok(Some(back)) = Caster::try_new(to, &string) else { continue };
         let Ok(printed) = back.cast(&cast) else { continue };
-        law(printed.null_count() == cast.null_count(), "every value has a text")?;
+        law(printed.null_count() == cast.null_count(), "every value has a string")?;
     }
     Ok(())
 }
 
-/// The function, the length of the first set, and two sets.
+/// Aggregates two sets. The input is the function, the length of the first set, and the sets.
 fn aggregate(input: &[u8]) -> Outcome {
     const FUNCTIONS: [&str; 4] = ["rbm32", "rbm64", "hll_sketch", "theta_sketch"];
     let (function, rest) = choice(input)?;
@@ -137,7 +137,7 @@ fn aggregate(input: &[u8]) -> Outcome {
     law(union(vec![both, both]).is_ok(), "a union is a set")
 }
 
-/// How rows are merged, then four bytes a row: run, key, sequence, and kind with value.
+/// Merges rows. The input is the merge engine, then four bytes per row: run, key, sequence, and kind with value.
 fn merge(input: &[u8]) -> Outcome {
     const ENGINES: [&str; 4] = ["deduplicate", "first-row", "partial-update", "aggregation"];
     const FUNCTIONS: [&str; 6] = ["sum", "last_value", "max", "first_non_null_value", "count", "product"];
@@ -164,11 +164,10 @@ fn merge(input: &[u8]) -> Outcome {
     let Some(first) = runs.first() else { return Err(Refusal::Error) };
     let keys = merged(Merger::try_new(&spec, first.schema(), runs.len(), &context())?, &runs)?;
     law(keys.len() <= records.len(), "merging adds no rows")?;
-    law(!sorted || keys.is_sorted_by(|a, b| a < b), "merged keys are sorted, each is there once")
+    law(!sorted || keys.is_sorted_by(|a, b| a < b), "merged keys are sorted and unique")
 }
 
-/// The keys that come out.
-/// The file of a run; two runs have one level.
+/// Returns the file of a run; two runs are on the same level.
 fn source(run: usize) -> Source {
     let age = u32::try_from(run).unwrap_or(u32::MAX);
     Source { level: i32::try_from(age / 2).unwrap_or(0), age }
@@ -180,7 +179,7 @@ fn merged(mut merger: Merger, runs: &[RecordBatch]) -> frazil_core::error::Resul
     loop {
         match merger.step()? {
             Step::Need(run) => {
-                // In pieces of three rows.
+                // In batches of three rows.
                 let next = runs.get(run).zip(given.get_mut(run)).and_then(|(batch, at)| {
                     let piece = (*at < batch.num_rows()).then(|| batch.slice(*at, 3.min(batch.num_rows() - *at)));
                     *at += 3;

@@ -1,4 +1,4 @@
-//! What no format has alone.
+//! Defines targets that are independent of table formats.
 
 use std::sync::Arc;
 
@@ -35,21 +35,21 @@ pub(super) const TARGETS: &[Target] = &[
     target("location", location, LOCATIONS),
 ];
 
-/// With few, many and all rows of a word, and words that are not whole.
+/// Masks with few, many and all rows of a word, and with partial words.
 const MASKS: &[&[u8]] = &[
     &[0, 0x01, 0, 0, 0, 0, 0, 0, 0x80, 0, 0, 0, 0, 0, 0x40, 0, 0],
     &[3, 0xff, 0xfe, 0xff, 0xff, 0x7f, 0xff, 0xff, 0xef, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff],
     &[64, 0x55, 0xaa, 0x55, 0xaa, 0x0f, 0xf0, 0, 0xff, 0x55, 0xaa, 0x55, 0xaa, 0x0f, 0xf0, 0, 0xff, 0x33, 0xcc],
 ];
 
-/// How many rows masks have.
+/// The number of rows in masks.
 const MASK_ROWS: usize = 300_000;
 
 fn avro(input: &[u8]) -> Outcome {
     let file = AvroFile::open(Bytes::copy_from_slice(input))?;
     let projection = Projection::natural(file.schema())?;
     for batch in file.batches(&projection, BATCH_ROWS, &context())? {
-        law(batch?.num_rows() <= BATCH_ROWS, "a batch has no more rows than asked for")?;
+        law(batch?.num_rows() <= BATCH_ROWS, "a batch has no more rows than requested")?;
     }
     Ok(())
 }
@@ -57,7 +57,7 @@ fn avro(input: &[u8]) -> Outcome {
 fn hash(input: &[u8]) -> Outcome {
     let (count, input) = choice(input)?;
     let (lengths, mut bytes) = input.split_at_checked(count).ok_or(Refusal::Error)?;
-    // As many values as fill some lanes, whatever the input has.
+    // The number of values fills several SIMD lanes, regardless of the input.
     let mut values = Vec::new();
     for &length in lengths.iter().cycle().take(4 * lengths.len()) {
         let (value, rest) = bytes.split_at(bytes.len().min(usize::from(length)));
@@ -66,14 +66,14 @@ fn hash(input: &[u8]) -> Outcome {
     }
     let hashes = hash_byte_arrays(&BinaryArray::from_vec(values.clone()), 42, |hash| hash);
     let as_one = values.iter().zip(hashes.values()).all(|(value, hash)| hash_bytes(value, 42) == *hash);
-    law(as_one, "values hash alike alone and in lanes")?;
+    law(as_one, "values have the same hashes individually and in lanes")?;
     let numbers: Vec<i64> = input.as_chunks().0.iter().map(|bytes| i64::from_le_bytes(*bytes)).collect();
     let hashes = hash_longs(&Int64Array::from(numbers.clone()), 42, |hash| hash);
     let as_bytes = numbers.iter().zip(hashes.values()).all(|(n, hash)| hash_bytes(&n.to_le_bytes(), 42) == *hash);
-    law(as_bytes, "numbers hash as their bytes")
+    law(as_bytes, "numbers have the hashes of their bytes")
 }
 
-/// The first byte says where columns and mask begin in their buffers; the rest is the mask.
+/// Filters columns. The first byte is the offset of columns and mask in their buffers; the rest is the mask.
 fn filter(input: &[u8]) -> Outcome {
     let (offset, input) = choice(input)?;
     let bits = BooleanBuffer::new(Buffer::from(input), 0, 8 * input.len());
@@ -101,19 +101,19 @@ fn roaring(input: &[u8]) -> Outcome {
     let mask = kept_of_portable64(input, MASK_ROWS);
     let positions = Positions::decode_portable64(input);
     let below = positions.as_ref().ok().filter(|positions| positions.max().is_none_or(|max| max < MASK_ROWS as u64));
-    law(mask.ok() == below.map(|positions| positions.kept(0, MASK_ROWS)), "the mask is that of the positions")?;
+    law(mask.ok() == below.map(|positions| positions.kept(0, MASK_ROWS)), "the mask matches the positions")?;
     let positions = positions?;
-    // The form fills the gap before a high key, which takes gigabytes.
+    // The encoding fills the gap before a high key, which takes gigabytes.
     if positions.max().is_none_or(|max| max < 1 << 40) {
         let again = Positions::decode_portable64(&positions.encode_portable64()?)?;
         law(again.len() == positions.len() && again.max() == positions.max(), "written positions read back")?;
     }
     let end = positions.max().map_or(0, |max| max.saturating_add(1));
-    law(positions.count_in(0..end) == positions.len(), "all positions lie before the end")?;
-    law(positions.max().is_none_or(|max| positions.contains(max)), "the greatest position is one of them")?;
+    law(positions.count_in(0..end) == positions.len(), "all positions are before the end")?;
+    law(positions.max().is_none_or(|max| positions.contains(max)), "the maximum is one of the positions")?;
     law(
         positions.kept(0, 1000).count_set_bits() == 1000 - usize::try_from(positions.count_in(0..1000)).unwrap_or(0),
-        "the mask agrees with the count",
+        "the mask matches the count",
     )
 }
 
@@ -121,7 +121,7 @@ fn predicate(input: &[u8]) -> Outcome {
     let predicate = Predicate::parse(text(input)?)?;
     law(
         Predicate::parse(&predicate.to_string()).is_ok_and(|again| again == predicate),
-        "a printed predicate parses to itself",
+        "a formatted predicate parses to itself",
     )
 }
 
@@ -132,10 +132,10 @@ fn expression(input: &[u8]) -> Outcome {
     let bound = Scope::new(vec![("t", Some(&*schema))], 0).bind(&expression)?;
     let values = bound.evaluate(&Rows::new(rows.num_rows(), vec![Some(Relation::whole(&rows))]))?;
     law(values.len() == rows.num_rows(), "there is a value for each row")?;
-    law(values.data_type() == bound.data_type(), "values have the type that was said")
+    law(values.data_type() == bound.data_type(), "values have the declared type")
 }
 
-/// A row of values, one of NULL and one of other values.
+/// Returns a row of values, a row of NULLs and a row of other values.
 fn rows() -> Result<RecordBatch, Refusal> {
     let columns: [(&str, ArrayRef); 9] = [
         ("i", Arc::new(Int32Array::from(vec![Some(1), None, Some(i32::MIN)]))),
@@ -149,17 +149,21 @@ fn rows() -> Result<RecordBatch, Refusal> {
         ("z", Arc::new(TimestampMicrosecondArray::from(vec![Some(1), None, Some(i64::MIN)]).with_timezone("UTC"))),
     ];
     RecordBatch::try_from_iter_with_nullable(columns.map(|(name, values)| (name, values, true)))
-        .map_err(|_| Refusal::BrokenLaw("the columns of the rows fit together"))
+        .map_err(|_| Refusal::BrokenLaw("the columns of the rows have the same length"))
 }
 
 fn location(input: &[u8]) -> Outcome {
     let location = Location::parse(text(input)?)?;
     let canonical = location.canonical();
     let again = Location::parse(&canonical);
-    law(canonical.is_empty() || again.is_ok_and(|again| again.canonical() == canonical), "a canonical text is its own")
+    law(
+        canonical.is_empty() || again.is_ok_and(|again| again.canonical() == canonical),
+        "a canonical location is its own \
+        canonical form",
+    )
 }
 
-/// The first byte is the length of the metadata.
+/// Decodes a variant. The first byte is the length of the metadata.
 fn variant(input: &[u8]) -> Outcome {
     let (length, rest) = choice(input)?;
     let (metadata, value) = rest.split_at_checked(length).ok_or(Refusal::Error)?;

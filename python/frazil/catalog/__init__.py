@@ -1,4 +1,4 @@
-"""Catalogs: tables by name."""
+"""Catalogs, which map names to tables."""
 
 from frazil.catalog._base import Catalog, PropertiesUpdateSummary
 from frazil.catalog._load import load_catalog

@@ -1,4 +1,4 @@
-"""Catalogs: what they answer, and what is changed through them."""
+"""The base class of catalogs: lookups and changes."""
 
 # ruff: noqa: ARG002 - what a type of catalog cannot do is refused, whatever is asked
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PropertiesUpdateSummary:
-    """What became of the properties of a namespace. `missing` were to be removed and not there."""
+    """The result of a change to namespace properties. `missing` holds the keys to remove that did not exist."""
 
     removed: list[str]
     updated: list[str]
@@ -38,10 +38,10 @@ class PropertiesUpdateSummary:
 
 
 class Catalog(Lookups[T]):
-    """Tables by name, in namespaces that may nest. Use `frazil.load_catalog` to get one.
+    """Tables by name, in namespaces that can be nested. Use `frazil.load_catalog` to open a catalog.
 
-    A name is text with dots between its levels, or a tuple of them. What a type of catalog cannot do is refused with
-    `UnsupportedError`.
+    A name is a string with dots between its levels, or a tuple of levels. Operations that a catalog type does not
+    support raise `UnsupportedError`.
     """
 
     def create_table(  # noqa: PLR0913 - as PyIceberg has it
@@ -56,23 +56,23 @@ class Catalog(Lookups[T]):
         properties: Mapping[str, str] | None = None,
         format_version: int = 2,
     ) -> T:
-        """Make a table.
+        """Create a table.
 
         Args:
-            identifier: Its name, in a namespace that exists; a `hadoop` catalog creates missing namespaces.
+            identifier: The name, in an existing namespace; a `hadoop` catalog creates missing namespaces.
             schema: As in `frazil.create_table`.
-            location: Its folder; below that of the namespace, or of the warehouse, unless given.
+            location: The folder; defaults to a folder below the namespace's location or the warehouse.
             partition_by: As in `frazil.create_table`.
-            partition_spec: The same by another name.
+            partition_spec: An alias of `partition_by`.
             sort_order: As in `frazil.create_table`.
-            properties: Properties of the table.
+            properties: Table properties.
             format_version: 1, 2 or 3.
 
         Raises:
-            AlreadyExistsError: There is a table of this name, or another writer was first.
-            NoSuchNamespaceError: There is no such namespace.
-            InvalidArgumentError: A type that Iceberg does not have, a partition field that is none, or no place
-                for the table.
+            AlreadyExistsError: A table of this name exists, or a concurrent writer created it first.
+            NoSuchNamespaceError: The namespace does not exist.
+            InvalidArgumentError: Iceberg does not support a type, a partition field is invalid, or no location for the
+                table can be determined.
         """
         from frazil.iceberg._new_table import NewTable
 
@@ -97,14 +97,14 @@ class Catalog(Lookups[T]):
         properties: Mapping[str, str] | None = None,
         format_version: int = 2,
     ) -> CreateTableTransaction:
-        """Begin a transaction that creates a table, with its first rows, in one commit.
+        """Begin a transaction that creates a table with its first rows in one commit.
 
-        Nobody sees the table before the commit. If the `with` block fails, there is no table, and the files that were
-        written are deleted. The arguments are those of `create_table`.
+        The table is not visible before the commit. If the `with` block fails, the table is not created and the files
+        already written are deleted. The arguments are those of `create_table`.
 
         Raises:
-            AlreadyExistsError: There is a table of this name. The commit raises it if another writer was first.
-            NoSuchNamespaceError: There is no such namespace.
+            AlreadyExistsError: A table of this name exists. The commit raises it if a concurrent writer was first.
+            NoSuchNamespaceError: The namespace does not exist.
             InvalidArgumentError: As in `create_table`.
 
         >>> import frazil, tempfile
@@ -145,20 +145,20 @@ class Catalog(Lookups[T]):
         properties: Mapping[str, str] | None = None,
         format_version: int | None = None,
     ) -> Transaction:
-        """Begin a transaction that gives a table another definition and new rows, in one commit.
+        """Begin a transaction that replaces the definition and the rows of a table in one commit.
 
-        The table has no rows when the transaction begins. Its earlier snapshots, its tags and its other branches stay.
-        A column keeps the id of the column that had its name. Others read the old rows until the commit.
+        The table is empty when the transaction begins. Its earlier snapshots, tags and other branches are kept. A
+        column keeps the id of the existing column of the same name. Readers see the old rows until the commit.
 
         Args:
             identifier: The name of the table.
             schema: As in `create_table`.
-            location: The folder of new files; that of the table unless given.
+            location: The folder for new files; defaults to the folder of the table.
             partition_by: As in `create_table`.
             partition_spec: As in `create_table`.
             sort_order: As in `create_table`.
-            properties: Properties that are set; others stay.
-            format_version: 1, 2 or 3, not below that of the table; None keeps it.
+            properties: Properties to set; other properties are kept.
+            format_version: 1, 2 or 3, not lower than the version of the table; None keeps the version.
 
         Raises:
             NoSuchTableError: The table does not exist.
@@ -194,7 +194,7 @@ class Catalog(Lookups[T]):
         return changes
 
     def create_table_if_not_exists(self, identifier: Identifier, schema: Any, *args: Any, **kwargs: Any) -> T:
-        """Give the table of this name, made as by `create_table` if there is none. One that is there stays."""
+        """Return the table of this name, created as by `create_table` if it does not exist."""
         levels = table_levels(identifier)
         try:
             return self.create_table(levels, schema, *args, **kwargs)
@@ -202,44 +202,44 @@ class Catalog(Lookups[T]):
             return self.load_table(levels)
 
     def register_table(self, identifier: Identifier, metadata_location: str) -> T:
-        """Give a name to a table that is there, by its newest metadata file.
+        """Register an existing table under a name, from its latest metadata file.
 
         Raises:
-            AlreadyExistsError: There is a table of this name.
-            NoSuchNamespaceError: There is no such namespace.
-            CorruptMetadataError: The file is no metadata of a table.
-            MissingFileError: There is no such file.
+            AlreadyExistsError: A table of this name exists.
+            NoSuchNamespaceError: The namespace does not exist.
+            CorruptMetadataError: The file is not valid table metadata.
+            MissingFileError: The file does not exist.
         """
         levels = self._levels_of_new(identifier)
         self._register(levels, path_text("metadata_location", metadata_location))
         return self._load_after("registered", levels)
 
     def rename_table(self, from_identifier: Identifier, to_identifier: Identifier) -> T:
-        """Give a table another name, in another namespace too; its files stay where they are.
+        """Rename a table, possibly into another namespace; its files are not moved.
 
         Raises:
-            AlreadyExistsError: There is a table of the new name, be it this one.
-            NoSuchNamespaceError: There is no such namespace to go to.
+            AlreadyExistsError: A table of the new name exists, even if it is this table.
+            NoSuchNamespaceError: The target namespace does not exist.
             NoSuchTableError: The table does not exist.
         """
         old, new = table_levels(from_identifier), table_levels(to_identifier)
         self._check_namespace_of_new(new[:-1])
-        # A database finds nothing wrong with it.
+        # A database would accept a rename to the same name.
         if new == old and self._has_table(old):
             raise self._exists_already(new)
         self._rename(old, new)
         return self._load_after("renamed", new)
 
     def _load_after(self, done: str, levels: Levels) -> T:
-        """Load a table that was changed; an error says that it was."""
+        """Load a table after a change; an error states that the change was made."""
         try:
             return self.load_table(levels)
         except FrazilError as error:
-            message = f"the table is {done}, but it cannot be loaded: {error.message}"
-            raise type(error)(message, context=error.context, hint="load it by its name") from error
+            message = f"the table was {done}, but it cannot be loaded: {error.message}"
+            raise type(error)(message, context=error.context, hint="load the table by its name") from error
 
     def drop_table(self, identifier: Identifier, purge: bool = False) -> None:  # noqa: FBT001, FBT002 - as in Java
-        """Forget a table. No file is deleted, unless `purge` is set: see `purge_table`.
+        """Remove a table from the catalog. Its files are deleted only if `purge` is set (see `purge_table`).
 
         Raises:
             NoSuchTableError: The table does not exist.
@@ -250,12 +250,12 @@ class Catalog(Lookups[T]):
             self._drop(table_levels(identifier), None)
 
     def plan_purge(self, identifier: Identifier) -> PurgePlan:
-        """Say which files `purge_table` deletes: all that any snapshot, the metadata log or statistics name.
+        """List the files that `purge_table` deletes: all files referenced by snapshots, metadata log or statistics.
 
         Raises:
-            CommitValidationError: The property `gc.enabled` of the table is false, or another table shares its files.
-            MissingFileError: A manifest or manifest list is not there; nothing can be said of the files that it named.
-            PathNotAllowedError: A file lies where this catalog may not delete.
+            CommitValidationError: The table property `gc.enabled` is false, or another table shares files with it.
+            MissingFileError: A manifest or manifest list is missing, so the files that it referenced are unknown.
+            PathNotAllowedError: A file is in a location where this catalog may not delete files.
         """
         levels = table_levels(identifier)
         plan = PurgePlan.of(levels, self.load_table(levels))
@@ -263,89 +263,90 @@ class Catalog(Lookups[T]):
         return plan
 
     def purge_table(self, identifier: Identifier, plan: PurgePlan | None = None) -> PurgePlan:
-        """Forget a table, then delete its files; give what was deleted.
+        """Remove a table from the catalog and delete its files; return the plan that was carried out.
 
         Args:
-            identifier: Its name.
-            plan: What `plan_purge` gave, so that exactly this is deleted.
+            identifier: The name of the table.
+            plan: The result of `plan_purge`, to delete exactly those files.
 
         Raises:
-            CommitConflictError: The table changed after it was planned; nothing was deleted.
+            CommitConflictError: The table changed after the purge was planned; nothing was deleted.
             NoSuchTableError: The table does not exist.
-            StorageError: The table is forgotten, and some of its files could not be deleted; the message counts them.
+            StorageError: The table was removed from the catalog, but some files could not be deleted; the message
+                counts them.
         """
         levels = table_levels(identifier)
         plan = plan or self.plan_purge(levels)
         if plan.identifier != levels:
-            message = f"the plan is for table {dotted(plan.identifier)!r}, not for {dotted(levels)!r}"
+            message = f"the purge plan belongs to table {dotted(plan.identifier)!r}, not to {dotted(levels)!r}"
             raise InvalidArgumentError(message)
         self._purge(plan)
         return plan
 
     def create_namespace(self, namespace: Identifier, properties: Mapping[str, str] | None = None) -> None:
-        """Make a namespace. Its property `location` is where its tables go.
+        """Create a namespace. Its property `location` is the parent folder of new tables.
 
         Raises:
-            AlreadyExistsError: There is such a namespace.
+            AlreadyExistsError: The namespace exists.
         """
         levels = _named(namespace)
         self._prepare()
         if self._has_namespace(levels) or not self._create_namespace(levels, property_texts(properties)):
-            message = f"catalog {self.name!r} has a namespace {dotted(levels)!r} already"
+            message = f"catalog {self.name!r} already has a namespace {dotted(levels)!r}"
             raise AlreadyExistsError(message, context={"catalog": self.name, "namespace": dotted(levels)})
 
     def create_namespace_if_not_exists(
         self, namespace: Identifier, properties: Mapping[str, str] | None = None
     ) -> None:
-        """Make a namespace if there is none of this name; one that is there is not changed."""
+        """Create a namespace if it does not exist; an existing namespace is not changed."""
         try:
             self.create_namespace(namespace, properties)
         except AlreadyExistsError:
             return
 
     def drop_namespace(self, namespace: Identifier) -> None:
-        """Remove an empty namespace.
+        """Drop an empty namespace.
 
         Raises:
-            CatalogError: There are tables, views or namespaces in it.
-            NoSuchNamespaceError: There is no such namespace.
+            CatalogError: The namespace contains tables, views or namespaces.
+            NoSuchNamespaceError: The namespace does not exist.
         """
         levels = _named(namespace)
         if not self._drop_namespace(self._existing(levels)):
             message = f"namespace {dotted(levels)!r} of catalog {self.name!r} is not empty"
             context = {"catalog": self.name, "namespace": dotted(levels)}
-            raise errors.CatalogError(message, context=context, hint="drop what is in it first")
+            raise errors.CatalogError(message, context=context, hint="drop its tables, views and namespaces first")
 
     def update_namespace_properties(
         self, namespace: Identifier, removals: Iterable[str] | None = None, updates: Mapping[str, str] | None = None
     ) -> PropertiesUpdateSummary:
-        """Remove and set properties of a namespace, in one step.
+        """Remove and set properties of a namespace in one step.
 
         Raises:
-            InvalidArgumentError: A property is to be both removed and set.
-            NoSuchNamespaceError: There is no such namespace.
+            InvalidArgumentError: The same property is both removed and set.
+            NoSuchNamespaceError: The namespace does not exist.
         """
         removed = set(field_names(() if removals is None else removals, "removals"))
         updated = property_texts(updates, "updates")
         if both := sorted(removed & updated.keys()):
-            message = f"properties are to be both removed and set: {', '.join(both)}"
+            message = f"the same properties are both removed and set: {', '.join(both)}"
             raise InvalidArgumentError(message)
         present = self._update_namespace(self._existing(_named(namespace)), removed, updated)
         return PropertiesUpdateSummary(sorted(removed & present), sorted(updated), sorted(removed - present))
 
     def recipe(self) -> tuple[Callable[..., Catalog[T]], tuple[Any, ...]]:
-        """Give what makes this catalog again, in another process too: a function and its arguments."""
+        """Return a function and its arguments that recreate this catalog, also in another process."""
         return type(self), (self.name, dict(self.properties), dict(self._relocate))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle by name and properties, which hold the credentials that it was loaded with."""
+        """Pickle the name and the properties, including any credentials that the catalog was loaded with."""
         return self.recipe()
 
     def row(self, levels: Levels) -> CatalogRow | ServerRow | None:
-        """Give the place that names the newest state of a table; None where the folder of the table does.
+        """Return the catalog pointer of a table; None if the folder of the table determines its latest state.
 
         Raises:
-            UnsupportedError: Catalogs of this type cannot commit.
+            UnsupportedError: Catalogs of this type do not support commits.
         """
         self._refuse(f"commit to table {dotted(levels)!r}")
 
@@ -353,8 +354,11 @@ class Catalog(Lookups[T]):
         if location is None:
             folder = self._folder_of(levels[:-1])
             if not folder:
-                message = f"there is no place for table {dotted(levels)!r}: catalog {self.name!r} has no warehouse"
-                hint = "give the table a location, the namespace the property location, or the catalog a warehouse"
+                message = f"no location for table {dotted(levels)!r}: catalog {self.name!r} has no warehouse"
+                hint = (
+                    "pass a location for the table, set the property location of the namespace, or configure a "
+                    "warehouse"
+                )
                 raise InvalidArgumentError(message, context={"catalog": self.name, "table": dotted(levels)}, hint=hint)
             location = f"{folder.rstrip('/')}/{levels[-1]}"
             if self._is_taken(levels, location):
@@ -362,17 +366,17 @@ class Catalog(Lookups[T]):
         return place_of_new(location)
 
     def _is_taken(self, levels: Levels, location: str) -> bool:
-        """Whether another table lies there, such as one that had the name before it was renamed."""
+        """Return whether the location holds another table, such as one that had this name before a rename."""
         return False
 
     def _files_of_new(self, levels: Levels, new: NewTable) -> _native.Files:
-        """Return the files that a new table may access: also those that its creator names in its properties."""
+        """Return the files that a new table may access, including locations in the properties set by its creator."""
         allowed = [*self.allowed_for(levels), *new.own_locations()]
         credentials = self.credentials_for(levels)
         return table_files(new.location, self._readable(), self.storage_properties, allowed, credentials)
 
     def _folder_of(self, namespace: Levels) -> str | None:
-        """Where the tables of a namespace go."""
+        """Return the parent folder of the tables in a namespace."""
         return self.load_namespace_properties(namespace).get("location")
 
     def _levels_of_new(self, identifier: Identifier) -> Levels:
@@ -384,45 +388,45 @@ class Catalog(Lookups[T]):
         if not namespace:
             self._prepare()
         if not self._has_namespace(namespace):
-            raise self._no_such_namespace(namespace, "create_namespace creates it")
+            raise self._no_such_namespace(namespace, "create the namespace with create_namespace")
 
     def _prepare(self) -> None:
-        """Make what the catalog itself needs, before the first thing in it is made."""
+        """Create the structures that the catalog itself needs, before its first change."""
 
     def check_shares_nothing(self, levels: Levels, metadata_location: str) -> None:
-        """Raise an error if another table of the catalog may use files in the folder of a table."""
+        """Raise an error if another table of the catalog may use files in a table's folder."""
 
     def _changed_meanwhile(self, levels: Levels) -> CommitConflictError:
         message = f"table {dotted(levels)!r} changed after its deletion was planned; nothing was deleted"
         return CommitConflictError(message, context={"catalog": self.name, "table": dotted(levels)})
 
     def _exists_already(self, levels: Levels) -> AlreadyExistsError:
-        message = f"catalog {self.name!r} has a table {dotted(levels)!r} already"
+        message = f"catalog {self.name!r} already has a table {dotted(levels)!r}"
         context = {"catalog": self.name, "table": dotted(levels)}
         return AlreadyExistsError(
-            message, context=context, hint="load_table opens it; create_table_if_not_exists does both"
+            message, context=context, hint="open it with load_table, or use create_table_if_not_exists"
         )
 
     def _refuse(self, what: str, hint: str | None = None) -> NoReturn:
-        message = f"catalogs of type {self.type}, which {self.name!r} is, cannot {what}"
+        message = f"catalog {self.name!r} of type {self.type} cannot {what}"
         raise UnsupportedError(message, context={"catalog": self.name}, hint=hint)
 
-    # What kinds of catalogs do, each in one step of theirs.
+    # The operations of the catalog types, each of which is one atomic step.
 
     def _check_new(self, levels: Levels, new: NewTable) -> None:
         """Raise an error if a table cannot be created under this name."""
-        self._refuse("make tables")
+        self._refuse("create tables")
 
     def _staged(
         self, levels: Levels, native: _native.Table, files: _native.Files, location: str, options: dict[str, Any]
     ) -> IcebergTable:
-        """Return a new table as a transaction has it, before its commit."""
+        """Return a new table in the state that a transaction sees before its commit."""
         del levels, native, files, location, options
-        self._refuse("make tables")
+        self._refuse("create tables")
 
     def _created(self, levels: Levels, native: _native.Table, files: _native.Files, location: str) -> T:
-        """Return a table after the commit that created it, which made the state `native`."""
-        return self._load_after("made", levels)
+        """Return a table after the commit that created it and produced the state `native`."""
+        return self._load_after("created", levels)
 
     def _register(self, levels: Levels, metadata_location: str) -> None:
         self._refuse("register tables")
@@ -431,29 +435,29 @@ class Catalog(Lookups[T]):
         self._refuse("rename tables")
 
     def _drop(self, levels: Levels, expected: str | None) -> None:
-        """Forget a table; `CommitConflictError` where `expected` is given and not its metadata file."""
+        """Drop a table; raise `CommitConflictError` if `expected` is given and is not the current metadata file."""
         self._refuse("drop tables")
 
     def _purge(self, plan: PurgePlan) -> None:
         self._refuse("delete tables")
 
     def _create_namespace(self, levels: Levels, properties: Mapping[str, str]) -> bool:
-        """Make a namespace; say whether there was none."""
-        self._refuse("make namespaces")
+        """Create a namespace and return whether it was created."""
+        self._refuse("create namespaces")
 
     def _drop_namespace(self, levels: Levels) -> bool:
-        """Remove a namespace if it is empty; say whether it was."""
+        """Drop a namespace if it is empty and return whether it was dropped."""
         self._refuse("drop namespaces")
 
     def _update_namespace(self, levels: Levels, removed: set[str], updated: Mapping[str, str]) -> set[str]:
-        """Change properties; give the keys that there were."""
-        self._refuse("keep properties of namespaces")
+        """Change properties and return the keys that existed."""
+        self._refuse("store namespace properties")
 
 
 def _partition_fields(partition_by: Any, partition_spec: Any) -> Any:
-    """Return the partition fields, which have two names."""
+    """Return the partition fields from whichever of the two arguments is given."""
     if partition_by and partition_spec:
-        message = "partition_by and partition_spec exclude each other"
+        message = "partition_by and partition_spec are mutually exclusive"
         raise InvalidArgumentError(message)
     if hasattr(partition_spec, "fields"):
         return partition_spec
@@ -463,6 +467,6 @@ def _partition_fields(partition_by: Any, partition_spec: Any) -> Any:
 def _named(namespace: Identifier) -> Levels:
     levels = namespace_levels(namespace)
     if not levels:
-        message = "the name of a namespace is empty"
+        message = "the namespace name is empty"
         raise InvalidArgumentError(message)
     return levels

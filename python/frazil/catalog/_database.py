@@ -1,7 +1,7 @@
-"""Databases that hold a catalog.
+"""Databases that store a catalog.
 
-Reading makes no table, and a SQLite file that does not exist is not made by it. A change is one transaction. SQLite
-needs Python's own `sqlite3` only; other databases need SQLAlchemy.
+Reads create neither tables nor a missing SQLite file. Each change is one transaction. SQLite needs only Python's own
+`sqlite3`; other databases need SQLAlchemy.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from frazil.catalog._statements import Session
 
     Initial = Callable[[Session], None]
-    """Makes what a new database begins with."""
+    """A function that initializes a new database."""
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -34,58 +34,58 @@ class Database(ABC):
     """The database of a catalog."""
 
     def __init__(self, catalog: str, name: str) -> None:
-        """Keep the name of the catalog, and that of the database without user and password, for messages."""
+        """Keep the name of the catalog and the name of the database, without user and password, for messages."""
         self.catalog = catalog
         self.name = name
 
     @property
     @abstractmethod
     def is_present(self) -> bool:
-        """Whether the file of the database exists; databases that are not files say so when they are asked."""
+        """Whether the file of the database exists; for databases that are not files, only a connection can show it."""
 
     @property
     @abstractmethod
     def dialect(self) -> str:
-        """The SQL that the database speaks: `sqlite`, `postgresql`, `mysql` and so on."""
+        """The SQL dialect of the database: `sqlite`, `postgresql`, `mysql` and so on."""
 
     @abstractmethod
     def reading(self) -> AbstractContextManager[Session]:
-        """Connect to read.
+        """Connect for reading.
 
         Raises:
-            CatalogError: The database refused.
+            CatalogError: The database returned an error.
             MissingFileError: The file of the database does not exist.
         """
 
     @abstractmethod
     def changing(self, initial: Initial | None) -> AbstractContextManager[Session]:
-        """Begin a transaction, which is committed at the end of the block, or undone if the block raises.
+        """Begin a transaction, committed at the end of the block and rolled back if the block raises.
 
-        With `initial`, the file of a database that does not exist is made, and begins with what that makes.
+        With `initial`, a missing database file is created and initialized by that function.
 
         Raises:
-            CatalogError: The database refused, and nothing changed.
-            CommitStateUnknownError: The database failed while it committed.
-            UnavailableError: The database undid the transaction because of a concurrent one, and nothing changed.
+            CatalogError: The database returned an error, and nothing changed.
+            CommitStateUnknownError: The database failed during the commit.
+            UnavailableError: The database rolled back the transaction because of a concurrent one, and nothing changed.
             MissingFileError: The file of the database does not exist, and `initial` is None.
         """
 
     def select(
         self, table: str, columns: Sequence[str], where: Mapping[str, str], condition: str = ""
     ) -> list[tuple[Any, ...]]:
-        """Return the distinct values of columns, in the rows where other columns have these values.
+        """Return the distinct values of columns in the rows whose other columns have the given values.
 
         Raises:
-            CatalogError: The database refused.
+            CatalogError: The database returned an error.
         """
         with self.reading() as session:
             return session.select(table, columns, where, condition)
 
     def columns(self, table: str, needed: Iterable[str] = ()) -> set[str] | None:
-        """Return the names of the columns of a table; None if there is no such table.
+        """Return the column names of a table; None if the table does not exist.
 
         Raises:
-            CatalogError: A needed column is missing, or the database refused.
+            CatalogError: A needed column is missing, or the database returned an error.
         """
         with self.reading() as session:
             found = session.columns(table)
@@ -96,26 +96,26 @@ class Database(ABC):
         return found
 
     def needed_columns(self, table: str, needed: Iterable[str], what: str) -> set[str]:
-        """Return the names of the columns of a table without which there is no `what`.
+        """Return the column names of a table that is required to store `what`.
 
         Raises:
-            CatalogError: There is no such table, or as `columns` says.
+            CatalogError: The table does not exist, or one of the errors of `columns` occurred.
         """
         found = self.columns(table, needed)
         if found is None:
-            message = f"the database of catalog {self.catalog!r} has no table {table}, so it holds no {what}"
+            message = f"the database of catalog {self.catalog!r} has no table {table}, so it contains no {what}"
             raise errors.CatalogError(message, context=self.context())
         return found
 
     def context(self) -> dict[str, str]:
-        """Return what errors say of the place."""
+        """Return the context that errors report for this database."""
         return {"catalog": self.catalog, "database": self.name}
 
 
 def retried(change: Callable[P, R]) -> Callable[P, R]:
-    """Run a method that makes one transaction again if the database undid it because of a concurrent one.
+    """Retry a method that runs one transaction if the database rolls it back because of a concurrent one.
 
-    Retries wait with exponential backoff and end after ten seconds.
+    Retries use exponential backoff and stop after ten seconds.
     """
 
     @functools.wraps(change)

@@ -1,4 +1,4 @@
-"""Catalogs that are a folder: namespaces are its folders, tables are folders with `metadata/` inside.
+"""Catalogs in a folder: namespaces are subfolders, and tables are folders that contain `metadata/`.
 
 warehouse/
   sales/                        namespace sales
@@ -29,12 +29,12 @@ _METADATA_FILES = (".metadata.json", ".metadata.json.gz")
 
 
 class HadoopCatalog(Catalog[CatalogTable]):
-    """The tables of a warehouse folder, as Java's `HadoopCatalog` lays them out."""
+    """The tables of a warehouse folder, in the layout of Java's `HadoopCatalog`."""
 
     type: ClassVar[str] = "hadoop"
 
     def __init__(self, name: str, properties: Mapping[str, str], relocate: Mapping[str, str]) -> None:
-        """Take `warehouse`, a path or a URI, from the properties; a local folder is created by the first write."""
+        """Read `warehouse`, a path or a URI, from the properties; the first write creates a local folder."""
         self._warehouse = Warehouse(name, self.type, properties, may_be_new=True)
         super().__init__(name, {**properties, "warehouse": self._warehouse.location}, relocate)
 
@@ -61,7 +61,7 @@ class HadoopCatalog(Catalog[CatalogTable]):
         return CatalogTable.load(self, levels, self._warehouse.table(levels), relocate=self._readable())
 
     def row(self, levels: Levels) -> None:
-        """Give None: the newest state is the newest file in the folder of the table."""
+        """Return None: the latest state is the latest metadata file in the folder of the table."""
 
     def _staged(
         self, levels: Levels, native: _native.Table, files: _native.Files, location: str, options: dict[str, Any]
@@ -70,12 +70,12 @@ class HadoopCatalog(Catalog[CatalogTable]):
 
     def _check_new(self, levels: Levels, new: NewTable) -> None:
         if new.location != self._warehouse.place(*levels):
-            self._refuse("keep a table elsewhere than in their folder", "leave out the location")
+            self._refuse("place a table outside its folder in the warehouse", "omit the location")
         if self._has_table(levels):
             raise self._exists_already(levels)
         _check_names(levels)
         if self._has_namespace(levels):
-            message = f"catalog {self.name!r} has a namespace {dotted(levels)!r}, whose folder the table would take"
+            message = f"catalog {self.name!r} has a namespace {dotted(levels)!r} in the folder that the table would use"
             raise AlreadyExistsError(message, context={"catalog": self.name, "namespace": dotted(levels)})
         self._warehouse.table(levels)
 
@@ -83,13 +83,14 @@ class HadoopCatalog(Catalog[CatalogTable]):
         if not self._has_table(levels):
             raise self._no_such_table(levels)
         hint = "use purge_table, or move the folder of the table out of the warehouse"
-        self._refuse("forget a table and keep its files", hint)
+        self._refuse("drop a table and keep its files", hint)
 
     def _purge(self, plan: PurgePlan) -> None:
-        """Delete a table whose place is its folder.
+        """Delete a table that is identified by its folder.
 
-        First the name of the next state is taken, by an empty file, which readers pass over: who commits now loses.
-        Then the metadata files go, the newest of them last, and then what they named.
+        First an empty file, which readers ignore, reserves the name of the next metadata file, so that concurrent
+        commits fail. Then the metadata files are deleted, the latest one last, followed by the files that they
+        referenced.
         """
         folder = plan.metadata_location.rpartition("/")[0]
         barrier = self._next_state(plan)
@@ -112,11 +113,11 @@ class HadoopCatalog(Catalog[CatalogTable]):
         folder, _, name = plan.metadata_location.rpartition("/")
         version, _, ending = name.removeprefix("v").partition(".")
         if not name.startswith("v") or not version.isdecimal():
-            self._refuse("delete a table that another catalog keeps", "delete it there")
+            self._refuse("delete a table that belongs to another catalog", "delete it through that catalog")
         return f"{folder}/v{int(version) + 1}.{ending}"
 
     def _check_namespace_of_new(self, namespace: Levels) -> None:
-        # As in Java, a table creates the folders of its namespace.
+        # As in Java, creating a table creates the folders of its namespace.
         self._check_new_folders(namespace)
 
     def _folder_of(self, namespace: Levels) -> str:
@@ -124,7 +125,7 @@ class HadoopCatalog(Catalog[CatalogTable]):
 
     def _create_namespace(self, levels: Levels, properties: Mapping[str, str]) -> bool:
         if properties:
-            self._refuse("keep properties of namespaces")
+            self._refuse("store namespace properties")
         self._check_new_folders(levels[:-1])
         _check_names(levels)
         if self._warehouse.folders(levels) or self._has_table(levels):
@@ -132,7 +133,7 @@ class HadoopCatalog(Catalog[CatalogTable]):
         return self._warehouse.make_folder(levels)
 
     def _check_new_folders(self, levels: Levels) -> None:
-        """Raise `InvalidArgumentError` if a folder of a namespace is in a table or cannot be created."""
+        """Raise `InvalidArgumentError` if a namespace folder is inside a table or cannot be created."""
         for end in range(1, len(levels) + 1):
             folders = self._warehouse.folders(levels[:end])
             if METADATA in folders:
@@ -148,7 +149,9 @@ class HadoopCatalog(Catalog[CatalogTable]):
 
 
 def _check_names(levels: Levels) -> None:
-    """Refuse names whose folders are something else in a warehouse."""
+    """Reject names whose folders have another meaning in a warehouse."""
     if levels[-1] == METADATA or levels[-1].startswith((".", "_")):
-        message = f"{levels[-1]!r} is the name of a folder inside of tables or of a hidden one, and cannot be given"
+        message = (
+            f"{levels[-1]!r} is reserved for a folder inside tables or a hidden folder and cannot be used as a name"
+        )
         raise InvalidArgumentError(message)

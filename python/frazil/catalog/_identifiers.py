@@ -1,4 +1,4 @@
-"""Names of tables and namespaces: `"ns.t"`, or a tuple for names that hold dots."""
+"""Names of tables and namespaces: `"ns.t"`, or a tuple for names that contain dots."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 Identifier: TypeAlias = "str | Iterable[str]"
-"""A name as users give it."""
+"""A name as passed by users."""
 
 Levels: TypeAlias = "tuple[str, ...]"
-"""A name by its levels."""
+"""A name as a tuple of its levels."""
 
 
 def table_levels(identifier: Identifier) -> Levels:
-    """Give the levels of a table's name, the last of which is the table's own.
+    """Return the levels of a table's name; the last level is the table itself.
 
     Raises:
-        InvalidArgumentError: The name is empty or cannot be the name of anything.
+        InvalidArgumentError: The name is empty or invalid.
 
     >>> table_levels("sales.eu.orders"), table_levels(("sales", "v1.orders"))
     (('sales', 'eu', 'orders'), ('sales', 'v1.orders'))
@@ -32,16 +32,16 @@ def table_levels(identifier: Identifier) -> Levels:
     """
     levels = namespace_levels(identifier)
     if not levels:
-        message = "the name of a table is empty"
+        message = "the table name is empty"
         raise InvalidArgumentError(message)
     return levels
 
 
 def namespace_levels(namespace: Identifier) -> Levels:
-    """Give the levels of a namespace; none for the root of the catalog.
+    """Return the levels of a namespace; an empty tuple for the root of the catalog.
 
     Raises:
-        InvalidArgumentError: The name cannot be the name of anything.
+        InvalidArgumentError: The name is invalid.
 
     >>> namespace_levels("sales.eu"), namespace_levels(()), namespace_levels("")
     (('sales', 'eu'), (), ())
@@ -52,7 +52,7 @@ def namespace_levels(namespace: Identifier) -> Levels:
         try:
             levels = tuple(namespace)
         except TypeError:
-            message = f"a name is text or a tuple of texts, not {type(namespace).__name__}"
+            message = f"a name must be a string or a tuple of strings, not {type(namespace).__name__}"
             raise InvalidArgumentError(message) from None
     for level in levels:
         _check_level(level, namespace)
@@ -60,23 +60,23 @@ def namespace_levels(namespace: Identifier) -> Levels:
 
 
 def dotted(levels: Levels) -> str:
-    """Give a name as one text, for messages and for catalogs that store it so."""
+    """Return a name as one string, for messages and for catalogs that store names in this form."""
     return ".".join(levels)
 
 
 def _check_level(level: object, whole: Identifier) -> None:
-    """Refuse what would be another place as part of a path, or another name as part of a message."""
+    """Reject levels that would change the path, or be ambiguous in a message."""
     problem = None
     if not isinstance(level, str):
-        problem = f"has a level that is no text but {type(level).__name__}"
+        problem = f"has a level of type {type(level).__name__}, not a string"
     elif not level:
         problem = "has an empty level"
     elif level in {".", ".."}:
-        problem = f"has the level {level!r}, which stands for another folder"
+        problem = f"has the level {level!r}, which refers to another folder"
     elif "/" in level or "\\" in level:
-        problem = "holds a slash"
+        problem = "contains a slash"
     elif any(unicodedata.category(character) in {"Cc", "Cs"} for character in level):
-        problem = "holds a control character"
+        problem = "contains a control character"
     if problem is not None:
         message = f"{whole!r} {problem}"
         raise InvalidArgumentError(message)

@@ -1,4 +1,4 @@
-"""Making a catalog of its properties."""
+"""Creates a catalog from its properties."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from frazil.catalog._table import CatalogTable
 
 TYPES = ("hadoop", "local", "memory", "paimon", "rest", "sql")
-"""The types of catalogs that exist."""
+"""The available catalog types."""
 
 _LATER = ("bigquery", "dynamodb", "glue", "hive", "nessie")
 _ALIASES = {"jdbc": "sql", "in-memory": "memory"}
@@ -53,23 +53,24 @@ def load_catalog(
 def load_catalog(
     name: str | None = "default", **properties: str | Mapping[str, str] | None
 ) -> Catalog[Any] | PaimonCatalog:
-    """Give the catalog of a name: as configured, and as the properties say, which win.
+    """Open a catalog by name; the given properties override the configured ones.
 
     Args:
-        name: The name in configuration files and in environment variables, and in the rows of a SQL catalog.
+        name: The name in configuration files, in environment variables and in the rows of a SQL catalog.
         **properties: `type` (`local`, `hadoop`, `rest`, `sql`, `memory`, `paimon`), `path`, `warehouse`, `uri`, and
-            options of the storage such as `s3.endpoint`; keys with dots and hyphens go in as `**{"s3.endpoint": ...}`.
-            Without a `type`, the scheme of `uri` tells it, a `path` alone is a lake in a folder: `local`, and a
-            `warehouse` alone is a folder of tables: `hadoop`. A `metastore` (`filesystem`, `jdbc`) is of type `paimon`.
-            `relocate` maps recorded prefixes to where the files lie now, for warehouses that were moved or copied.
+            storage options such as `s3.endpoint`; keys with dots and hyphens are passed as `**{"s3.endpoint": ...}`.
+            Without a `type`, the scheme of `uri` determines it. A `path` alone is a lake in a folder (`local`), and a
+            `warehouse` alone is a folder of tables (`hadoop`). A `metastore` (`filesystem`, `jdbc`) implies the type
+            `paimon`. `relocate` maps recorded prefixes to their current locations, for warehouses that were moved or
+            copied.
 
-    Configuration comes from `FRAZIL_CATALOG__<NAME>__<KEY>` and `.frazil.yaml`, then from `PYICEBERG_CATALOG__...` and
-    `.pyiceberg.yaml`. Nothing is made before the catalog is first changed.
+    The configuration is read from `FRAZIL_CATALOG__<NAME>__<KEY>` and `.frazil.yaml`, then from
+    `PYICEBERG_CATALOG__...` and `.pyiceberg.yaml`. Nothing is created before the first change to the catalog.
 
     Raises:
-        InvalidArgumentError: The properties do not make a catalog.
-        MissingFileError: The warehouse folder or the database file is not there.
-        UnsupportedError: There are no catalogs of this type yet.
+        InvalidArgumentError: The properties do not describe a catalog.
+        MissingFileError: The warehouse folder or the database file does not exist.
+        UnsupportedError: Catalogs of this type are not supported yet.
 
     >>> import frazil
     >>> catalog = frazil.load_catalog("local", type="hadoop", warehouse="tests/golden")
@@ -82,7 +83,7 @@ def load_catalog(
 
 
 def catalog_of(name: str | None, properties: Mapping[str, object]) -> Catalog[Any]:
-    """Return the catalog of a name, as `load_catalog` does, whatever the keys of its properties are.
+    """Return the catalog of a name, as `load_catalog` does, with properties whose keys can be any string.
 
     Raises:
         InvalidArgumentError: As in `load_catalog`.
@@ -91,7 +92,7 @@ def catalog_of(name: str | None, properties: Mapping[str, object]) -> Catalog[An
     """
     name = "default" if name is None else name
     if not isinstance(name, str) or not name:
-        message = f"the name of a catalog must be a string that is not empty, not {name!r}"
+        message = f"the name of a catalog must be a non-empty string, not {name!r}"
         raise InvalidArgumentError(message)
     merged = {**configured_properties(name), **_as_text(properties)}
     mapping = _mapping(merged.pop("relocate", None))
@@ -129,8 +130,8 @@ def _paimon_catalog(name: str, properties: Mapping[str, str], relocate: Mapping[
         from frazil.catalog._paimon_jdbc import PaimonJdbcCatalog
 
         return PaimonJdbcCatalog(name, properties, relocate)
-    message = f"this release does not have Paimon catalogs with the metastore {metastore!r} yet, which {name!r} is"
-    raise UnsupportedError(message, context={"catalog": name}, hint="the metastores are filesystem, jdbc")
+    message = f"Paimon catalogs with the metastore {metastore!r} are not supported yet (catalog {name!r})"
+    raise UnsupportedError(message, context={"catalog": name}, hint="the supported metastores are filesystem and jdbc")
 
 
 def _type_of(name: str, properties: Mapping[str, str]) -> str:
@@ -138,9 +139,9 @@ def _type_of(name: str, properties: Mapping[str, str]) -> str:
     found = _ALIASES.get(given.lower(), given.lower()) if given else _inferred(name, properties)
     if found in TYPES:
         return found
-    hint = f"the types of catalogs are {', '.join(TYPES)}"
+    hint = f"the supported catalog types are {', '.join(TYPES)}"
     if found in _LATER:
-        message = f"this release does not have catalogs of type {found!r} yet, which {name!r} is"
+        message = f"catalogs of type {found!r} are not supported yet (catalog {name!r})"
         raise UnsupportedError(message, context={"catalog": name}, hint=hint)
     message = f"catalog {name!r} has the unknown type {given!r}"
     raise InvalidArgumentError(message, context={"catalog": name}, hint=hint)
@@ -154,13 +155,13 @@ def _inferred(name: str, properties: Mapping[str, str]) -> str:
         scheme = uri.partition(":")[0].partition("+")[0].lower()
         if scheme in _BY_SCHEME:
             return _BY_SCHEME[scheme]
-        message = f"the type of catalog {name!r} does not follow from its uri"
-        raise InvalidArgumentError(message, context={"catalog": name}, hint=f"give it a type: {', '.join(TYPES)}")
+        message = f"the type of catalog {name!r} cannot be determined from its uri"
+        raise InvalidArgumentError(message, context={"catalog": name}, hint=f"set its type: {', '.join(TYPES)}")
     if properties.get("path"):
         return "local"
     if properties.get("warehouse"):
         return "hadoop"
-    message = f"catalog {name!r} is not configured, and neither type, uri, path nor warehouse is given"
+    message = f"catalog {name!r} is not configured, and no type, uri, path or warehouse is given"
     known = configured_names()
     shown = f"the configured catalogs are {', '.join(map(repr, known))}" if known else "no catalog is configured"
     hint = f"pass path=, warehouse= or uri=, or configure it in .frazil.yaml ({shown})"
@@ -168,7 +169,7 @@ def _inferred(name: str, properties: Mapping[str, str]) -> str:
 
 
 def _as_text(properties: Mapping[str, object]) -> dict[str, str]:
-    """Take what users write for text: paths, numbers, booleans; None is as if not given, a mapping becomes JSON."""
+    """Convert property values to strings: None is treated as omitted, and a mapping becomes JSON."""
     return {key: _text(key, value) for key, value in properties.items() if value is not None}
 
 
@@ -180,13 +181,15 @@ def _text(key: str, value: object) -> str:
     if not isinstance(value, Mapping):
         return str(value)
     if key != "relocate":
-        message = f"the property {key!r} is text, not a mapping"
-        raise InvalidArgumentError(message, hint="pass properties one by one, as in load_catalog(name, **properties)")
+        message = f"the property {key!r} must be a string, not a mapping"
+        raise InvalidArgumentError(
+            message, hint=("pass properties as separate arguments, as in load_catalog(name, **properties)")
+        )
     return json.dumps({str(recorded): str(place) for recorded, place in value.items()})
 
 
 def _mapping(recorded: str | None) -> dict[str, str]:
-    """Read a mapping that was given, or configured as JSON."""
+    """Parse a mapping that was passed as an argument or configured as JSON."""
     if recorded is None:
         return {}
     try:
@@ -194,6 +197,6 @@ def _mapping(recorded: str | None) -> dict[str, str]:
     except ValueError:
         parsed = None
     if not isinstance(parsed, dict) or not all(isinstance(place, str) for place in parsed.values()):
-        message = "relocate is no mapping of recorded prefixes to where they lie now"
+        message = "relocate must be a mapping of recorded prefixes to their current locations"
         raise InvalidArgumentError(message)
     return parsed

@@ -1,11 +1,11 @@
-"""Catalogs that are one folder, with nothing to configure.
+"""Catalogs that are a single folder and need no configuration.
 
 lake/
   catalog.db         a SQLite catalog, as in `sql`; its tables are those of the catalog named "local"
   warehouse/         the tables
 
-A lake may be moved or copied. The table `frazil_lake_roots` of the database holds every folder in which it was changed;
-what is recorded below one of these is looked for where the lake is now.
+A lake can be moved or copied. The table `frazil_lake_roots` of the database holds every folder in which the lake was
+changed. Recorded locations below any of these folders are resolved relative to the current folder.
 """
 
 from __future__ import annotations
@@ -34,29 +34,29 @@ _ROOTS = NewTable("frazil_lake_roots", {"root": 1000}, {})
 
 
 class LocalCatalog(SqlCatalog):
-    """A SQLite catalog and its warehouse in one folder, made by the first change."""
+    """A SQLite catalog and its warehouse in one folder, created by the first change."""
 
     type: ClassVar[str] = "local"
 
     def __init__(self, name: str, properties: Mapping[str, str], relocate: Mapping[str, str]) -> None:
-        """Take `path`, the folder, from the properties."""
+        """Read `path`, the folder, from the properties."""
         path = properties.get("path")
         if not path:
             message = f"catalog {name!r} of type local needs the property 'path'"
             raise InvalidArgumentError(message, context={"catalog": name}, hint='such as path="./lake"')
         if "://" in path:
-            message = f"catalog {name!r} of type local is a folder of this machine, not {masked(path)!r}"
+            message = f"catalog {name!r} of type local must be a local folder, not {masked(path)!r}"
             raise UnsupportedError(message, context={"catalog": name}, hint="use a catalog of type hadoop or sql")
         if "warehouse" in properties or "uri" in properties:
-            message = f"catalog {name!r} of type local has a warehouse of its own and a database in its folder"
-            raise InvalidArgumentError(message, context={"catalog": name}, hint="leave out warehouse and uri")
-        # resolve() would follow links, which are how some people name their disks.
+            message = f"catalog {name!r} of type local keeps its warehouse and its database in its own folder"
+            raise InvalidArgumentError(message, context={"catalog": name}, hint="omit warehouse and uri")
+        # resolve() would follow symbolic links, which some users rely on to name their disks.
         self._path = os.path.abspath(path)  # noqa: PTH100
         made = {"path": self._path, "warehouse": f"{self._path}/warehouse"}
         super().__init__(name, {**properties, **made}, relocate)
 
     def recipe(self) -> tuple[Callable[..., Catalog[CatalogTable]], tuple[Any, ...]]:
-        """Give what makes this catalog again, in another process too: a function and its arguments."""
+        """Return a function and its arguments that recreate this catalog, also in another process."""
         given = {key: value for key, value in self.properties.items() if key != "warehouse"}
         return type(self), (self.name, given, dict(self._relocate))
 
@@ -84,7 +84,7 @@ class LocalCatalog(SqlCatalog):
             raise missing_folder(self.name, self._path)
 
     def _is_made(self) -> bool:
-        """Whether the lake was ever changed; before that it is empty."""
+        """Return whether the lake has ever been changed; before its first change it is empty."""
         if self._known is not None:
             return True
         return self._database.is_present and self._database.columns(TABLES) is not None
@@ -103,7 +103,7 @@ class LocalCatalog(SqlCatalog):
         try:
             warehouse.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            message = f"the folder of catalog {self.name!r} cannot be made: {error}"
+            message = f"the folder of catalog {self.name!r} cannot be created: {error}"
             raise StorageError(message, context={"catalog": self.name, "file": self._path}) from error
         yield
 
@@ -113,7 +113,7 @@ class LocalCatalog(SqlCatalog):
 
     @property
     def _roots(self) -> list[str]:
-        """Every folder in which the lake was changed. Another one than this is only added when it is copied."""
+        """Return every folder in which the lake was changed; a new one is added only after a copy or move."""
         if not self._is_made() or self._database.columns(_ROOTS.name) is None:
             return []
         return [root for (root,) in self._database.select(_ROOTS.name, ["root"], {})]

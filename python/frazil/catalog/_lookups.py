@@ -1,4 +1,4 @@
-"""What every catalog answers of what is in it."""
+"""The read operations that all catalogs share."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ T = TypeVar("T")
 
 
 class Lookups(ABC, Generic[T]):
-    """The reading half of a catalog. A name is text with dots between its levels, or a tuple of them."""
+    """The read operations of a catalog. A name is a string with dots between its levels, or a tuple of levels."""
 
     type: ClassVar[str]
-    """The `type` by which `frazil.load_catalog` knows this catalog."""
+    """The `type` that identifies this catalog type in `frazil.load_catalog`."""
 
     def __init__(self, name: str, properties: Mapping[str, str], relocate: Mapping[str, str]) -> None:
-        """Keep the name, the properties and where recorded prefixes lie now."""
+        """Keep the name, the properties and the mapping of recorded prefixes to current locations."""
         self.name = name
         self.properties = Properties(properties)
         self._relocate = dict(relocate)
@@ -40,41 +40,41 @@ class Lookups(ABC, Generic[T]):
 
     @property
     def storage_properties(self) -> Properties:
-        """The properties that go to the storage of the tables."""
+        """The properties that are passed to the storage of the tables."""
         return of_storage(self.properties)
 
     def credentials_for(self, levels: Levels) -> Credentials | None:  # noqa: ARG002 - of servers that vend some
-        """Return the credentials that the server of the catalog gives for the files of a table, or None."""
+        """Return the credentials that the catalog's server vends for the files of a table, or None."""
         return None
 
     @property
     def allowed_locations(self) -> list[str]:
-        """The locations that tables of this catalog may access besides their own and those of the warehouse."""
+        """The locations that tables of this catalog may access in addition to their own and the warehouse."""
         return listed_locations(self.properties.get("allowed_locations", ""))
 
     def allowed_for(self, levels: Levels) -> list[str]:
-        """Return the locations that one table may access: those of the catalog, and what `allow` added."""
+        """Return the locations that one table may access: those of the catalog and those added by `allow`."""
         return [*self.allowed_locations, *self._own.get(levels, ())]
 
     def allow(self, levels: Levels, locations: Sequence[str]) -> None:
-        """Let one table access locations that the user of this catalog named for its files."""
+        """Allow one table to access locations that the user of this catalog specified for its files."""
         self._own.setdefault(levels, []).extend(locations)
 
     def list_namespaces(self, namespace: Identifier = ()) -> list[tuple[str, ...]]:
-        """List the namespaces directly below one, or the outermost ones.
+        """List the namespaces directly below a namespace, or the top-level namespaces.
 
         Raises:
             MissingFileError: The folder of the catalog does not exist.
-            NoSuchNamespaceError: There is no such namespace.
+            NoSuchNamespaceError: The namespace does not exist.
         """
         return sorted(self._child_namespaces(self._existing(namespace)))
 
     def list_tables(self, namespace: Identifier = ()) -> list[tuple[str, ...]]:
-        """List the tables of a namespace, or those without a namespace, by their full names.
+        """List the tables of a namespace, or those without a namespace, by full name.
 
         Raises:
             MissingFileError: The folder of the catalog does not exist.
-            NoSuchNamespaceError: There is no such namespace.
+            NoSuchNamespaceError: The namespace does not exist.
         """
         return sorted(self._tables(self._existing(namespace)))
 
@@ -82,7 +82,7 @@ class Lookups(ABC, Generic[T]):
         """Return an empty list: views are not supported.
 
         Raises:
-            NoSuchNamespaceError: There is no such namespace.
+            NoSuchNamespaceError: The namespace does not exist.
         """
         self._existing(namespace)
         return []
@@ -90,15 +90,16 @@ class Lookups(ABC, Generic[T]):
     def load_table(self, identifier: Identifier) -> T | Any:
         """Open a table.
 
-        `sales.orders$files` opens the metadata table or system table `files` of the table `sales.orders`, which is a
-        `frazil.VirtualTable`; so does `sales.orders.files` for an Iceberg table. A table of that name takes precedence.
+        `sales.orders$files` opens the metadata table or system table `files` of the table `sales.orders`, as a
+        `frazil.VirtualTable`; for an Iceberg table, `sales.orders.files` does the same. A table of that name takes
+        precedence.
 
         Raises:
             InvalidArgumentError: The table does not have this metadata table.
             MissingFileError: The folder of the catalog does not exist.
             NoSuchTableError: The table does not exist.
-            CorruptMetadataError: The table's metadata contradicts its specification.
-            UnsupportedError: The table is of a format or version that this release does not read.
+            CorruptMetadataError: The table's metadata violates the specification.
+            UnsupportedError: This release does not read the table's format or version.
         """
         levels = table_levels(identifier)
         self._check_folder()
@@ -113,7 +114,7 @@ class Lookups(ABC, Generic[T]):
             raise self._no_such_table(levels, str(error)) from error
 
     def table_exists(self, identifier: Identifier) -> bool:
-        """Return whether a table exists: whether `load_table` finds it.
+        """Return whether a table exists, that is, whether `load_table` finds it.
 
         `sales.orders$files` exists if the table `sales.orders` does.
         """
@@ -131,11 +132,11 @@ class Lookups(ABC, Generic[T]):
         return self._has_namespace(levels)
 
     def load_namespace_properties(self, namespace: Identifier) -> dict[str, str]:
-        """Give the properties of a namespace; `location` is where its tables go, if that is known.
+        """Return the properties of a namespace; `location` is the parent folder of its tables, if known.
 
         Raises:
             MissingFileError: The folder of the catalog does not exist.
-            NoSuchNamespaceError: There is no such namespace.
+            NoSuchNamespaceError: The namespace does not exist.
         """
         return self._namespace_properties(self._existing(namespace))
 
@@ -156,7 +157,7 @@ class Lookups(ABC, Generic[T]):
 
     @abstractmethod
     def _open(self, levels: Levels) -> T:
-        """Open a table; `NoSuchTableError` when the catalog knows of none or there is none where it says."""
+        """Open a table; raise `NoSuchTableError` if the catalog has no such table or its location contains none."""
 
     def _metadata_table(self, levels: Levels) -> VirtualTable | None:
         """Open `t$files` or `t.files`; None if there is no table `t`."""
@@ -179,7 +180,7 @@ class Lookups(ABC, Generic[T]):
         return levels, None
 
     def _metadata_tables(self) -> list[str]:
-        """Return the names that stand after a table and a dot."""
+        """Return the metadata table names that can follow a table name and a dot."""
         return [name for name, _, _ in _native.iceberg_metadata_tables()]
 
     def _found(self, levels: Levels) -> Any:
@@ -211,7 +212,7 @@ class Lookups(ABC, Generic[T]):
         return NoSuchTableError(message, context={"catalog": self.name, "table": dotted(levels)}, hint=hint)
 
     def _siblings(self, levels: Levels, listed: Callable[[Levels], set[Levels]]) -> list[str]:
-        """Return the names next to one that does not exist; none if listing them would take long or fails."""
+        """Return the sibling names of a missing one; an empty list if listing them is slow or fails."""
         if not levels or not self._lists_fast:
             return []
         try:
@@ -222,17 +223,17 @@ class Lookups(ABC, Generic[T]):
     @staticmethod
     def _shown(names: list[str]) -> str | None:
         more = ", …" if len(names) > _SHOWN_NAMES else ""
-        return f"there are {', '.join(repr(name) for name in names[:_SHOWN_NAMES])}{more}" if names else None
+        return f"existing names: {', '.join(repr(name) for name in names[:_SHOWN_NAMES])}{more}" if names else None
 
     _lists_fast: ClassVar[bool] = False
-    """Whether names are listed by one question, without looking at each table."""
+    """Whether names are listed by a single request, without a check of each table."""
 
     def _hint(self) -> str | None:
-        """Say what may be wrong when a name is not found."""
+        """Return a hint about the possible cause when a name is not found."""
         return None
 
     def _relocated(self, location: str) -> str:
-        """Where a recorded location lies now."""
+        """Return the current location for a recorded location."""
         mapping = self._mapping()
         if not mapping:
             return location
@@ -240,14 +241,14 @@ class Lookups(ABC, Generic[T]):
         return str(files.openable(location))
 
     def _mapping(self) -> dict[str, str]:
-        """Recorded prefixes to where they lie now."""
+        """Return the mapping of recorded prefixes to their current locations."""
         return self._relocate
 
     def _readable(self) -> dict[str, str]:
-        """The mappings to open a table with. The warehouse maps to itself, so that its tables may read all of it."""
+        """Return the mappings to open a table with; the warehouse maps to itself so that tables may read all of it."""
         warehouse = self.properties.get("warehouse")
         return self._mapping() or ({warehouse: warehouse} if warehouse else {})
 
     def __repr__(self) -> str:
-        """Give type, name and properties, without secrets."""
+        """Return a representation with the type, name and properties, without secrets."""
         return f"<frazil.catalog.{type(self).__name__} {self.name!r} {self.properties!r}>"

@@ -1,4 +1,4 @@
-"""Catalogs in the memory of this process, for tests and for trying things out."""
+"""Catalogs in the memory of this process, for tests and experiments."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _LIVING: weakref.WeakValueDictionary[str, MemoryCatalog] = weakref.WeakValueDict
 
 
 class MemoryCatalog(RowCatalog):
-    """Tables by names that only this object knows; their files lie in `warehouse`, or in a temporary folder."""
+    """Tables whose names only this object knows; their files are in `warehouse` or in a temporary folder."""
 
     type: ClassVar[str] = "memory"
 
     def __init__(self, name: str, properties: Mapping[str, str], relocate: Mapping[str, str]) -> None:
-        """Take `warehouse`, a path or a URI, from the properties, if it is given."""
+        """Read `warehouse`, a path or a URI, from the properties, if given."""
         self._temporary = None
         if "warehouse" not in properties:
             self._temporary = tempfile.TemporaryDirectory(prefix="frazil-", ignore_cleanup_errors=True)
@@ -40,11 +40,11 @@ class MemoryCatalog(RowCatalog):
         _LIVING[self._id] = self
 
     def recipe(self) -> tuple[Any, tuple[Any, ...]]:
-        """Give what finds this catalog again, in this process only."""
+        """Return a function and its arguments that find this catalog again, in this process only."""
         return _living, (self._id, self.name)
 
     def row(self, levels: Levels) -> _Row:
-        """Give the row of a table, whether there is one or not."""
+        """Return the catalog pointer of a table, whether or not the table exists."""
         return _Row(self, levels)
 
     def _child_namespaces(self, levels: Levels) -> set[Levels]:
@@ -142,6 +142,6 @@ class _Row:
 def _living(identity: str, name: str) -> MemoryCatalog:
     found = _LIVING.get(identity)
     if found is None:
-        message = f"catalog {name!r} is in the memory of another process, or was given up"
+        message = f"catalog {name!r} is in the memory of another process or no longer exists"
         raise UnsupportedError(message, context={"catalog": name}, hint="use a catalog of type local or sql")
     return found

@@ -1,4 +1,4 @@
-"""Opening the database that the properties of a catalog name."""
+"""Opens the database that the properties of a catalog specify."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ __all__ = ["open_database"]
 def open_database(
     catalog: str, catalog_type: str, properties: Mapping[str, str], *, may_be_absent: bool = False
 ) -> Database:
-    """Return the database of the property `uri`: an address of SQLAlchemy or of JDBC.
+    """Return the database of the property `uri`, a SQLAlchemy or JDBC address.
 
     Args:
         catalog: The name of the catalog, for messages.
-        catalog_type: Its type, for messages.
-        properties: Its properties.
-        may_be_absent: Whether the first change makes a SQLite file that does not exist.
+        catalog_type: The type of the catalog, for messages.
+        properties: The properties of the catalog.
+        may_be_absent: Whether the first change creates a missing SQLite file.
 
     Raises:
-        InvalidArgumentError: The properties name no database.
-        MissingFileError: The file of SQLite does not exist.
+        InvalidArgumentError: The properties do not specify a database.
+        MissingFileError: The SQLite file does not exist.
         UnsupportedError: SQLAlchemy or the driver is not installed.
     """
     uri = properties.get("uri")
     if not uri:
         message = f"catalog {catalog!r} of type {catalog_type} needs the property 'uri'"
         raise errors.InvalidArgumentError(
-            message, context={"catalog": catalog}, hint="such as sqlite:///path/catalog.db"
+            message, context={"catalog": catalog}, hint="use a file, such as sqlite:///path/catalog.db"
         )
     file = _sqlite_file(catalog, uri)
     if file is not None:
@@ -51,9 +51,10 @@ def open_database(
 
 
 def _sqlite_file(catalog: str, uri: str) -> Path | None:
-    """Return the file of an address of SQLite; None for other databases.
+    """Return the file of a SQLite address; None for other databases.
 
-    The forms are `sqlite:///relative.db`, `sqlite:////absolute.db`, `jdbc:sqlite:path`, each with `file:` or without.
+    The forms are `sqlite:///relative.db`, `sqlite:////absolute.db` and `jdbc:sqlite:path`, each with or without
+    `file:`.
     """
     address = uri[len("jdbc:") :] if uri.lower().startswith("jdbc:") else uri
     scheme, _, rest = address.partition(":")
@@ -63,15 +64,15 @@ def _sqlite_file(catalog: str, uri: str) -> Path | None:
     if uri == address:
         authority, _, database = database.removeprefix("//").partition("/")
         if authority:
-            message = f"the uri of catalog {catalog!r} names a host, which SQLite does not have"
+            message = f"the uri of catalog {catalog!r} has a host, which SQLite does not support"
             raise errors.InvalidArgumentError(
                 message, context={"catalog": catalog}, hint="such as sqlite:////path/catalog.db"
             )
     if database.startswith("file:"):
         database = unquote(database[len("file:") :])
     if database in {"", ":memory:"} or "mode=memory" in query.split("&"):
-        message = f"the uri of catalog {catalog!r} is a database in memory, which is empty"
+        message = f"the uri of catalog {catalog!r} is an in-memory database, which is always empty"
         raise errors.InvalidArgumentError(
-            message, context={"catalog": catalog}, hint="such as sqlite:///path/catalog.db"
+            message, context={"catalog": catalog}, hint="use a file, such as sqlite:///path/catalog.db"
         )
     return Path(database).absolute()

@@ -1,15 +1,15 @@
 """Catalogs of Paimon tables.
 
-`metastore` says where the names are kept; `filesystem` unless given:
+`metastore` determines where the names are stored; the default is `filesystem`:
 
     warehouse/sales.db/orders/schema/schema-0         filesystem: database sales, table sales.orders
     paimon_tables                  jdbc:              catalog_key, database_name, table_name
     paimon_database_properties     jdbc:              catalog_key, database_name, property_key, property_value
 
-The folder of a table of a JDBC catalog is where it would be in the warehouse, or in the property `location` of its
-database. The table `orders$branch_b1` is the branch `b1` of `orders`. `orders$ro`, `orders$audit_log`, `orders$binlog`
-and `orders$row_tracking` are views of it, and other names such as `orders$snapshots` and `orders$branch_b1$files` are
-its system tables. `sys.all_tables` and others are the system tables of the catalog. No listing has these names.
+The folder of a JDBC catalog's table is the same as in a warehouse, or is below the property `location` of its database.
+The table `orders$branch_b1` is the branch `b1` of `orders`. `orders$ro`, `orders$audit_log`, `orders$binlog` and
+`orders$row_tracking` are views of `orders`. Other names, such as `orders$snapshots` and `orders$branch_b1$files`, are
+its system tables. `sys.all_tables` and others are the system tables of the catalog. Listings omit these names.
 """
 
 from __future__ import annotations
@@ -48,27 +48,27 @@ _PLAIN_NAME = re.compile(r'[^/\\$%:*?"<>|\x00-\x1f]+')
 
 
 class PaimonCatalogTable(NamedTable, Table):
-    """A Paimon table that was loaded by its name.
+    """A Paimon table that was loaded by name.
 
-    Pickles by its location, without the catalog unless writers take a lock of it.
+    Pickled as its location, without the catalog unless writers need a lock from it.
     """
 
     catalog: PaimonCatalog
 
     def refresh(self) -> PaimonCatalogTable:
-        """Give the table with its newest schema, where the catalog has it now.
+        """Return the table with its latest schema, at its current location in the catalog.
 
         Raises:
-            NoSuchTableError: The catalog does not have the table any more.
+            NoSuchTableError: The catalog no longer contains the table.
         """
         newest: PaimonCatalogTable = self.catalog.load_table(self.levels)
         return newest
 
     def with_branch(self, branch: str) -> Table:
-        """Return the table as it is on a branch.
+        """Return the table at a branch.
 
         Raises:
-            NoSuchSnapshotError: The table has no such branch.
+            NoSuchSnapshotError: The branch does not exist.
         """
         table = PaimonCatalogTable(self._on_branch(branch), self._files, self._options, self._view)
         name = self.levels[-1].partition("$")[0]
@@ -83,7 +83,7 @@ class PaimonCatalogTable(NamedTable, Table):
         return self.catalog.lock(self.levels)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle by location and branch, and with what makes the catalog again if writers take a lock of it."""
+        """Pickle the location and the branch, and the catalog's recipe if writers need a lock from it."""
         recipe = self.__dict__.get("_recipe")
         if recipe is None and not self.catalog.takes_locks:
             return super().__reduce__()
@@ -103,7 +103,7 @@ def _reopen(
 
 
 class PaimonCatalog(Catalog[PaimonCatalogTable]):
-    """What the catalogs of Paimon have in common: databases do not nest, and tables are folders."""
+    """The common parts of Paimon catalogs: databases do not nest, and tables are folders."""
 
     type: ClassVar[str] = "paimon"
 
@@ -120,19 +120,19 @@ class PaimonCatalog(Catalog[PaimonCatalogTable]):
         """Create a table.
 
         Args:
-            identifier: Its name, in a database that exists.
+            identifier: The name, in an existing database.
             schema: As in `frazil.create_table`.
-            partition_keys: The columns whose values are equal in a partition, outermost first.
-            primary_keys: The columns that name a row.
-            options: Options of the table. A folder in `data-file.external-paths` is allowed for this table, as long as
-                this catalog is open.
+            partition_keys: The partition columns, outermost first.
+            primary_keys: The columns of the primary key.
+            options: Table options. A folder in `data-file.external-paths` is allowed for this table as long as this
+                catalog object exists.
             comment: A comment on the table.
 
         Raises:
-            AlreadyExistsError: There is a table of this name, or another writer was first.
-            NoSuchNamespaceError: There is no such database.
-            InvalidArgumentError: A type that Paimon does not have, or a name that cannot be given.
-            UnsupportedError: The table is of a kind that is not written yet, or the catalog does not create tables.
+            AlreadyExistsError: A table of this name exists, or a concurrent writer created it first.
+            NoSuchNamespaceError: The database does not exist.
+            InvalidArgumentError: Paimon does not support a type, or the name is not allowed.
+            UnsupportedError: frazil cannot write this type of table yet, or the catalog does not create tables.
         """
         levels = table_levels(identifier)
         self._check_namespace_of_new(levels[:-1])
@@ -146,26 +146,28 @@ class PaimonCatalog(Catalog[PaimonCatalogTable]):
 
         Raises:
             NoSuchTableError: The table does not exist.
-            UnsupportedError: Data files of the table are in other folders.
+            UnsupportedError: The table has data files in other folders.
         """
         levels = table_levels(identifier)
         if not self._has_main(levels):
             raise self._no_such_table(levels)
         table = self.load_table(levels)
         if not isinstance(table, Table):
-            message = f"{dotted(levels)!r} is not a table of Paimon files"
-            raise UnsupportedError(message, context={"catalog": self.name}, hint="drop it, and delete its files")
+            message = f"{dotted(levels)!r} does not consist of Paimon files"
+            raise UnsupportedError(
+                message, context={"catalog": self.name}, hint=("use drop_table, then delete its files separately")
+            )
         return planned(levels, table)
 
     def _as_planned(self, plan: PurgePlan) -> PaimonCatalogTable:
-        """Return the table of a plan, which has not changed since."""
+        """Return the table of a plan if it has not changed since then."""
         table = cast("PaimonCatalogTable", self.load_table(plan.identifier))
         if not check_state(plan, table):
             raise self._changed_meanwhile(plan.identifier)
         return table
 
     def _create_new(self, levels: Levels, made_of: tuple[Any, ...]) -> None:
-        """Create a table of what `NewTable` takes after the location."""
+        """Create a table from the arguments of `NewTable` that follow the location."""
         del levels, made_of
         self._refuse("create tables")
 
@@ -197,14 +199,14 @@ class PaimonCatalog(Catalog[PaimonCatalogTable]):
         return _parts(levels[-1])[2] in Inspect.names() and self._has_branch(levels)
 
     def _has_branch(self, levels: Levels) -> bool:
-        """Return whether the table exists that a name is about, and has the branch of the name."""
+        """Return whether the table in a name exists and has the branch in the name."""
         name, branch, _ = _parts(levels[-1])
         main = (*levels[:-1], name)
         return self._has_main(main) and (branch in {None, MAIN} or branch in self._open(main).branches())
 
     @property
     def inspect(self) -> CatalogInspect:
-        """The system tables of the catalog: `inspect.all_tables()` is also `load_table("sys.all_tables")`."""
+        """The system tables of the catalog: `inspect.all_tables()` is the same as `load_table("sys.all_tables")`."""
         return CatalogInspect(self)
 
     def _metadata_table(self, levels: Levels) -> VirtualTable | None:
@@ -218,7 +220,7 @@ class PaimonCatalog(Catalog[PaimonCatalogTable]):
 
     @property
     def takes_locks(self) -> bool:
-        """Whether writers of tables take a lock of the catalog."""
+        """Whether table writers acquire a lock from the catalog."""
         return False
 
     def lock(self, levels: Levels) -> SnapshotLock | None:
@@ -228,18 +230,18 @@ class PaimonCatalog(Catalog[PaimonCatalogTable]):
 
     @abstractmethod
     def _has_main(self, levels: Levels) -> bool:
-        """Return whether a table exists; its name has no branch."""
+        """Return whether a table exists, for a name without a branch."""
 
     @abstractmethod
     def _location(self, levels: Levels) -> str:
-        """Where the folder of a table lies now; `NoSuchTableError` when the catalog knows of none."""
+        """Return the current folder of a table; raise `NoSuchTableError` if the catalog does not contain it."""
 
 
 class PaimonFolderCatalog(PaimonCatalog):
-    """The tables of a warehouse folder, as Java's `FileSystemCatalog` lays them out."""
+    """The tables of a warehouse folder, in the layout of Java's `FileSystemCatalog`."""
 
     def __init__(self, name: str, properties: Mapping[str, str], relocate: Mapping[str, str]) -> None:
-        """Take `warehouse`, a path or a URI, from the properties; a local folder is created by the first write."""
+        """Read `warehouse`, a path or a URI, from the properties; the first write creates a local folder."""
         self._warehouse = Warehouse(name, self.type, properties, may_be_new=True)
         super().__init__(name, {**properties, "warehouse": self._warehouse.location}, relocate)
 
@@ -258,7 +260,7 @@ class PaimonFolderCatalog(PaimonCatalog):
         if len(levels) != 1:
             self._refuse("nest databases")
         if properties:
-            self._refuse("keep properties of databases")
+            self._refuse("store database properties")
         check_name(levels[0])
         return self._warehouse.make_folder(_folder(levels))
 
@@ -267,7 +269,7 @@ class PaimonFolderCatalog(PaimonCatalog):
         if not self._has_main(levels):
             raise self._no_such_table(levels)
         hint = "use purge_table, or move the folder of the table out of the warehouse"
-        self._refuse("forget a table and keep its files", hint)
+        self._refuse("drop a table and keep its files", hint)
 
     def _purge(self, plan: PurgePlan) -> None:
         delete(plan, self._as_planned(plan).location)
@@ -298,7 +300,7 @@ class PaimonFolderCatalog(PaimonCatalog):
 
     def _location(self, levels: Levels) -> str:
         if len(levels) != 2:  # noqa: PLR2004 - database and table
-            raise self._no_such_table(levels, "a name is a database and a table")
+            raise self._no_such_table(levels, "a table name consists of a database and a table")
         return self._warehouse.table(_folder(levels))
 
 
@@ -307,22 +309,22 @@ def _folder(levels: Levels) -> Levels:
 
 
 def check_table_levels(levels: Levels, catalog: str) -> None:
-    """Reject what cannot be the name of a new table."""
+    """Reject invalid names for a new table."""
     if len(levels) != 2:  # noqa: PLR2004 - database and table
-        message = f"{dotted(levels)!r} is not the name of a table, which is a database and a table"
+        message = f"{dotted(levels)!r} is not a table name, which consists of a database and a table"
         raise InvalidArgumentError(message, context={"catalog": catalog})
     check_name(levels[1])
 
 
 def check_name(name: str) -> None:
-    """Reject names of which folders or system tables would be made."""
+    """Reject names that would refer to special folders or system tables."""
     if name == SYSTEM_DATABASE or name.startswith(".") or not _PLAIN_NAME.fullmatch(name):
-        message = f"{name!r} cannot be the name of a database or table"
+        message = f"{name!r} is not allowed as the name of a database or table"
         raise InvalidArgumentError(message, hint="use letters, digits, `_` and `-`")
 
 
 def _parts(name: str) -> tuple[str, str | None, str | None]:
-    """Give the table, the branch and the system table that a name such as `orders$branch_b1$files` is made of.
+    """Split a name such as `orders$branch_b1$files` into table, branch and system table.
 
     >>> _parts("t"), _parts("t$branch_b"), _parts("t$files"), _parts("t$branch_b$files")
     (('t', None, None), ('t', 'b', None), ('t', None, 'files'), ('t', 'b', 'files'))

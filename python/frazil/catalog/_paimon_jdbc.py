@@ -1,6 +1,6 @@
-"""Catalogs of Paimon tables in a SQL database; see `frazil.catalog.paimon`.
+"""Catalogs of Paimon tables in an SQL database; see `frazil.catalog.paimon`.
 
-A table is created in one transaction of the database, in this order:
+A table is created in one database transaction, in this order:
 
     INSERT of the row          other processes that create the table wait here, and fail after the commit
     schema/schema-0            created only if it is absent; Java publishes it before it inserts its row
@@ -53,19 +53,19 @@ if TYPE_CHECKING:
     from frazil.catalog._statements import Session
 
 DEFAULT_KEY = "jdbc"
-"""The `catalog-key` where none is given."""
+"""The default `catalog-key`."""
 
 _TABLES = ("catalog_key", "database_name", "table_name")
 _PROPERTIES = ("catalog_key", "database_name", "property_key", "property_value")
 
 
 class PaimonJdbcCatalog(PaimonCatalog):
-    """The tables that a SQL database lists under a `catalog-key`, as Java's `JdbcCatalog` keeps them."""
+    """The tables that an SQL database lists under a `catalog-key`, in the layout of Java's `JdbcCatalog`."""
 
     _lists_fast = True
 
     def __init__(self, name: str, properties: Mapping[str, str], relocate: Mapping[str, str]) -> None:
-        """Take `uri`, of SQLAlchemy or of JDBC, `catalog-key` and `warehouse` from the properties."""
+        """Read `uri` (a SQLAlchemy or JDBC address), `catalog-key` and `warehouse` from the properties."""
         if properties.get("warehouse"):
             warehouse = Warehouse(name, self.type, properties, may_be_new=True).location
             properties = {**properties, "warehouse": warehouse}
@@ -76,7 +76,7 @@ class PaimonJdbcCatalog(PaimonCatalog):
 
     @property
     def takes_locks(self) -> bool:
-        """Whether writers of tables take a lock: `lock.enabled`, or if the warehouse is an object store."""
+        """Whether table writers acquire a lock: if `lock.enabled` is set or the warehouse is an object store."""
         enabled = self.properties.get("lock.enabled")
         if enabled is None:
             return local_path(self.properties.get("warehouse", "")) is None
@@ -86,8 +86,8 @@ class PaimonJdbcCatalog(PaimonCatalog):
         """Return the lock to hold while a snapshot of a table is published; None if the catalog has no locks.
 
         Raises:
-            InvalidArgumentError: A property of the lock is not a duration.
-            UnsupportedError: The property `lock.type` or the database is of a type that has no such locks.
+            InvalidArgumentError: A lock property is not a duration.
+            UnsupportedError: Locks are not supported for this `lock.type` or for this type of database.
         """
         if not self.takes_locks:
             return None
@@ -116,7 +116,7 @@ class PaimonJdbcCatalog(PaimonCatalog):
         if len(levels) != 1:
             return {}
         rows = self._rows(DATABASE_PROPERTIES, ["property_key", "property_value"], {"database_name": levels[0]})
-        # `exists` only keeps a database without properties in the table.
+        # `exists` is a marker row: without it, a database without properties would have no row in the table.
         return {key: value for key, value in rows if None not in (key, value) and key not in EXISTS}
 
     def _location(self, levels: Levels) -> str:
@@ -127,10 +127,10 @@ class PaimonJdbcCatalog(PaimonCatalog):
         return self._relocated(found)
 
     def _places(self, levels: Levels) -> list[str]:
-        """Return where the folder of a table may be.
+        """Return the possible folders of a table.
 
-        Java 1.4 creates it in the warehouse, whatever the `location` of the database is; earlier releases created it
-        in that location.
+        Java 1.4 creates the folder in the warehouse, regardless of the `location` of the database; earlier releases
+        created it in that location.
         """
         database, name = levels
         warehouse = self.properties.get("warehouse")
@@ -141,7 +141,7 @@ class PaimonJdbcCatalog(PaimonCatalog):
         if not folders:
             message = f"catalog {self.name!r} has no warehouse, and database {database!r} has no location"
             context = {"catalog": self.name, "database": database}
-            raise errors.InvalidArgumentError(message, context=context, hint="give the catalog a warehouse")
+            raise errors.InvalidArgumentError(message, context=context, hint="configure a warehouse for the catalog")
         return [f"{folder}/{name}" for folder in folders]
 
     def _has_schema(self, place: str) -> bool:
@@ -163,17 +163,17 @@ class PaimonJdbcCatalog(PaimonCatalog):
 
     @cached_property
     def _has_properties(self) -> bool:
-        """Whether databases have properties; the tables of the catalog are checked once."""
+        """Whether databases have properties; the catalog's tables are checked on first use."""
         self._database.needed_columns(TABLES, _TABLES, "Paimon catalog")
         return self._database.columns(DATABASE_PROPERTIES, _PROPERTIES) is not None
 
     def _hint(self) -> str | None:
-        """Name the keys in the database when it has none of this catalog."""
+        """Return a hint with the catalog keys in the database if none of them is the key of this catalog."""
         keys = sorted({str(key) for (key,) in self._database.select(TABLES, ["catalog_key"], {})})
         if not keys or self._key in keys:
             return None
         shown = ", ".join(repr(key) for key in keys[:5])
-        return f"the database holds tables of catalogs with the catalog-key {shown}, not {self._key!r}"
+        return f"the database contains tables under the catalog-key {shown}, but not {self._key!r}"
 
     # Tables
 
@@ -198,7 +198,7 @@ class PaimonJdbcCatalog(PaimonCatalog):
             raise
 
     def _lists(self, levels: Levels) -> bool | None:
-        """Return whether the database has a table now; None if it does not answer."""
+        """Return whether the database currently has a table; None if the database does not respond."""
         try:
             return self._has_main(levels)
         except errors.FrazilError:
@@ -208,17 +208,17 @@ class PaimonJdbcCatalog(PaimonCatalog):
         try:
             return new.create(files)
         except errors.AlreadyExistsError as error:
-            message = f"the folder {masked(new.location)} holds a table that catalog {self.name!r} does not list"
-            hint = "register_table lists it; or another process is creating it now"
+            message = f"the folder {masked(new.location)} contains a table that catalog {self.name!r} does not list"
+            hint = "add it with register_table, unless another process is creating it now"
             context = {"catalog": self.name, "location": new.location}
             raise errors.CatalogError(message, context=context, hint=hint) from error
 
     def _insert_row(self, session: Session, levels: Levels) -> None:
-        """Insert the row of a new table; its database stays for as long as the transaction."""
+        """Insert the row of a new table; its database cannot be dropped during the transaction."""
         row, database = table_row(self._key, levels), database_row(self._key, levels)
         tables = [TABLES, *([DATABASE_PROPERTIES] if session.columns(DATABASE_PROPERTIES) else [])]
         if not any(session.select(table, ["database_name"], database) for table in tables):
-            raise self._no_such_namespace(levels[:1], "create_namespace creates it")
+            raise self._no_such_namespace(levels[:1], "create the namespace with create_namespace")
         if session.select(TABLES, ["table_name"], row):
             raise self._exists_already(levels)
         try:
@@ -228,7 +228,7 @@ class PaimonJdbcCatalog(PaimonCatalog):
             raise self._exists_already(levels) from None
 
     def _sync(self, session: Session, levels: Levels, schema: Schema | None) -> None:
-        """Replace the copy of the options of a table; None if it is dropped."""
+        """Replace the stored copy of a table's options; None if the table is dropped."""
         syncs = self.properties.get("sync-all-properties", "true").lower() != "false"
         found = table_properties(schema) if schema is not None and syncs else {}
         replace_table_properties(session, table_row(self._key, levels), found)
@@ -298,7 +298,7 @@ class PaimonJdbcCatalog(PaimonCatalog):
         row = database_row(self._key, levels)
         with self._changing() as session:
             if "location" in removed | updated.keys() and session.select(TABLES, ["table_name"], row):
-                message = f"database {levels[0]!r} has tables, so its location cannot change"
+                message = f"database {levels[0]!r} contains tables, so its location cannot be changed"
                 raise errors.CatalogError(message, context={"catalog": self.name, "database": levels[0]})
             before = {key for (key,) in session.select(DATABASE_PROPERTIES, ["property_key"], row)}
             for key in before & (removed | updated.keys() | EXISTS.keys()):
@@ -310,7 +310,7 @@ class PaimonJdbcCatalog(PaimonCatalog):
 
     @contextmanager
     def _changing(self) -> Iterator[Session]:
-        """Begin a transaction of the database, in which the tables of the catalog exist."""
+        """Begin a transaction of the database, and create the catalog's tables if they are missing."""
         creates_tables = self.properties.get("init_catalog_tables", "true").lower() != "false"
         with self._database.changing(self._create_tables if creates_tables else None) as session:
             if creates_tables and not self._has_tables:
@@ -327,17 +327,17 @@ class PaimonJdbcCatalog(PaimonCatalog):
                 pass
 
     def _create_tables(self, session: Session) -> None:
-        """Create the tables that are missing."""
+        """Create the missing tables."""
         length = self.properties.get("lock-key-max-length", "255")
         if not length.isdecimal():
-            message = f"lock-key-max-length must be a whole number, not {length!r}"
+            message = f"lock-key-max-length must be an integer, not {length!r}"
             raise errors.InvalidArgumentError(message, context={"catalog": self.name})
         for table in (*NEW_TABLES, *([lock_table(int(length))] if self.takes_locks else [])):
             session.create(table)
 
 
 def _unpublish(files: _native.Files, place: str) -> None:
-    """Delete the schema file of a table that was not created, unless anything else is in its folder."""
+    """Delete the schema file of a table whose creation failed, unless its folder contains other files."""
     if files.folders(place) == ["schema"] and len(files.list(f"{place}/schema")) == 1:
         files.delete(f"{place}/schema/schema-0")
         remove_empty_folders(place)

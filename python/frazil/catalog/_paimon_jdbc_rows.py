@@ -1,11 +1,11 @@
-"""The tables and rows of Java's `JdbcCatalog` for Paimon, as release 1.4 has them.
+"""The tables and rows of Java's `JdbcCatalog` for Paimon, as in release 1.4.
 
     paimon_tables                  catalog_key, database_name, table_name
     paimon_database_properties     catalog_key, database_name, property_key, property_value
     paimon_table_properties        catalog_key, database_name, table_name, property_key, property_value
     paimon_distributed_locks       lock_id, acquired_at, expire_time_seconds
 
-A copy of the options of each table is in `paimon_table_properties`; the schema file is what counts.
+`paimon_table_properties` holds a copy of the options of each table; the schema file is authoritative.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ TABLE_PROPERTIES = "paimon_table_properties"
 LOCKS = "paimon_distributed_locks"
 
 EXISTS = {"exists": "true"}
-"""Keeps a database without properties in the table."""
+"""The marker that keeps a database without properties in the table."""
 
 _KEY = "catalog_key VARCHAR(255) NOT NULL,database_name VARCHAR(255) NOT NULL,"
 _NAME = "table_name VARCHAR(255) NOT NULL,"
@@ -34,13 +34,13 @@ _NAME = "table_name VARCHAR(255) NOT NULL,"
 
 @dataclass(frozen=True, slots=True)
 class JavaTable:
-    """A table that Java creates with this statement."""
+    """A table with the exact statement that Java creates it with."""
 
     name: str
     columns: str
 
     def statement(self) -> str:
-        """Return the statement, to the letter."""
+        """Return the exact statement."""
         return f"CREATE TABLE {self.name}({self.columns})"
 
 
@@ -60,7 +60,7 @@ NEW_TABLES = (
 
 
 def lock_table(key_length: int) -> JavaTable:
-    """Return the table of the locks; an id has at most this many characters."""
+    """Return the definition of the lock table, whose ids have at most `key_length` characters."""
     columns = (
         f"lock_id VARCHAR({key_length}) NOT NULL,"
         "acquired_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP NOT NULL,"
@@ -71,30 +71,30 @@ def lock_table(key_length: int) -> JavaTable:
 
 
 def table_row(key: str, levels: Levels) -> dict[str, str]:
-    """Return the row of `paimon_tables` that a table has."""
+    """Return the `paimon_tables` row of a table."""
     return {"catalog_key": key, "database_name": levels[0], "table_name": levels[1]}
 
 
 def database_row(key: str, levels: Levels) -> dict[str, str]:
-    """Return what the rows of a database have in common."""
+    """Return the values that all rows of a database share."""
     return {"catalog_key": key, "database_name": levels[0]}
 
 
 def insert_properties(session: Session, table: str, row: Mapping[str, str], properties: Mapping[str, str]) -> None:
-    """Insert one row for each property."""
+    """Insert one row per property."""
     for name, value in properties.items():
         session.insert(table, {**row, "property_key": name, "property_value": value})
 
 
 def replace_table_properties(session: Session, row: Mapping[str, str], properties: Mapping[str, str]) -> None:
-    """Replace the properties of a table, if the database has a table for them."""
+    """Replace the properties of a table if the database has a table for them."""
     if session.columns(TABLE_PROPERTIES) is not None:
         session.delete(TABLE_PROPERTIES, row)
         insert_properties(session, TABLE_PROPERTIES, row, properties)
 
 
 def table_properties(schema: Schema) -> dict[str, str]:
-    """Return the properties that Java keeps of a table: its options and keys.
+    """Return the properties that Java stores for a table: its options and keys.
 
     >>> from frazil.paimon._schema import Schema
     >>> table_properties(Schema.of({"id": "INT"}))

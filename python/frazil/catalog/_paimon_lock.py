@@ -1,10 +1,10 @@
-"""The lock that writers of a table take while they publish a snapshot, as Java's `JdbcCatalogLock` keeps it.
+"""The lock that table writers hold while they publish a snapshot, compatible with Java's `JdbcCatalogLock`.
 
     paimon_distributed_locks    lock_id               acquired_at             expire_time_seconds
                                 jdbc.sales.orders     2024-02-29 12:00:00     480
 
-A row is a lock that is held. It expires `expire_time_seconds` after `acquired_at`, by the clock of the database; the
-next writer deletes it then. Who finds it held asks again after 100 ms, 200 ms and so on.
+A row represents a lock that is held. It expires `expire_time_seconds` after `acquired_at`, by the clock of the
+database, and the next writer then deletes it. A writer that finds the lock held retries after 100 ms, 200 ms and so on.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _EXPIRED = {
     "mysql": "TIMESTAMPDIFF(SECOND, acquired_at, NOW()) > expire_time_seconds",
     "mariadb": "TIMESTAMPDIFF(SECOND, acquired_at, NOW()) > expire_time_seconds",
 }
-"""When a lock has expired, in the SQL of each database."""
+"""The condition that a lock has expired, in the SQL of each database."""
 
 _UNITS_MS = {
     "": 1.0,
@@ -58,28 +58,26 @@ _UNITS_MS = {
 
 @dataclass(frozen=True, slots=True)
 class LockSettings:
-    """How long writers wait for a lock."""
+    """The settings for waiting for a lock."""
 
     acquire_timeout_s: float
-    """How long to wait; also how long a lock is held before it expires."""
+    """The maximum time to wait, and the time after which a held lock expires."""
 
     check_max_sleep_s: float
-    """How long to wait at most before asking again."""
+    """The maximum time between two attempts."""
 
     @classmethod
     def of(cls, properties: Mapping[str, str]) -> LockSettings:
-        """Take `lock-acquire-timeout` and `lock-check-max-sleep`, with the defaults of Java.
+        """Read `lock-acquire-timeout` and `lock-check-max-sleep`, with Java's defaults.
 
         Raises:
             InvalidArgumentError: A property is not a duration.
-            UnsupportedError: `lock.type` is another type of lock.
+            UnsupportedError: `lock.type` is an unsupported type of lock.
         """
         kind = properties.get("lock.type", "jdbc")
         if kind != "jdbc":
-            message = f"locks of the type {kind!r} are not supported"
-            raise UnsupportedError(
-                message, hint="remove the property lock.type, to lock in the database of the catalog"
-            )
+            message = f"lock type {kind!r} is not supported"
+            raise UnsupportedError(message, hint="remove the property lock.type to use locks in the catalog's database")
         return cls(
             _seconds("lock-acquire-timeout", properties.get("lock-acquire-timeout", "8 min")),
             _seconds("lock-check-max-sleep", properties.get("lock-check-max-sleep", "8 s")),
@@ -87,7 +85,7 @@ class LockSettings:
 
 
 class SnapshotLock:
-    """The lock of one table, for one writer."""
+    """The lock on one table, for one writer."""
 
     def __init__(
         self,
@@ -96,14 +94,14 @@ class SnapshotLock:
         lock_id: str,
         settings: LockSettings,
     ) -> None:
-        """Take what begins a transaction of the database, and what the database is.
+        """Keep the function that begins a database transaction, and the dialect of the database.
 
         Raises:
-            UnsupportedError: Java has no locks in such databases.
+            UnsupportedError: Java does not support locks in this type of database.
         """
         expired = _EXPIRED.get(dialect)
         if expired is None:
-            message = f"locks in databases of the type {dialect!r} are not supported"
+            message = f"locks in {dialect!r} databases are not supported"
             hint = "set lock.enabled to false if no other engine writes the tables"
             raise UnsupportedError(message, context={"lock": lock_id}, hint=hint)
         self._changing, self._id, self._settings, self._expired = changing, lock_id, settings, expired
@@ -112,10 +110,10 @@ class SnapshotLock:
         self._acquired_at: str | None = None
 
     def acquire(self) -> float | None:
-        """Try to acquire the lock; return None if it is held now, or the seconds after which to try again.
+        """Try to acquire the lock; return None on success, or the seconds to wait before the next attempt.
 
         Raises:
-            CatalogError: The database refused; the lock is not acquired.
+            CatalogError: The database returned an error; the lock is not acquired.
             UnavailableError: Another writer held the lock for longer than `lock-acquire-timeout`.
         """
         if self._began is None:
@@ -132,11 +130,14 @@ class SnapshotLock:
         return self._wait_s
 
     def release(self) -> None:
-        """Release the lock. If that fails, it expires; if it expired before, it may be another writer's and stays."""
+        """Release the lock.
+
+        On failure the lock stays until it expires; an expired lock of another writer is not deleted.
+        """
         try:
             count = self._delete()
         except FrazilError as error:
-            _LOGGER.warning("the lock %r is not released, so that it is held until it expires: %s", self._id, error)
+            _LOGGER.warning("the lock %r could not be released and stays held until it expires: %s", self._id, error)
             return
         if not count:
             _LOGGER.warning("the lock %r expired while it was held: raise lock-acquire-timeout", self._id)
@@ -148,7 +149,7 @@ class SnapshotLock:
 
     @retried
     def _try(self) -> str | None:
-        """Acquire the lock if it is free; return when the writer that holds it acquired it, or None."""
+        """Acquire the lock if it is free and return None; otherwise return when its holder acquired it."""
         row = {"lock_id": self._id}
         try:
             with self._changing() as session:
@@ -163,22 +164,24 @@ class SnapshotLock:
                     return "now"
                 [(self._acquired_at,)] = session.select(LOCKS, ["acquired_at"], row)
         except CommitStateUnknownError as error:
-            message = f"whether the lock {self._id!r} is acquired is unknown; it expires: {error.message}"
+            message = f"the lock {self._id!r} may or may not have been acquired; it will expire: {error.message}"
             raise CatalogError(message, context=error.context) from error
         return None
 
     def _timeout(self, holder: str, waited_s: float) -> UnavailableError:
-        message = f"the lock {self._id!r} is held by another writer since {holder}; waited {waited_s:.1f} s for it"
+        message = (
+            f"the lock {self._id!r} has been held by another writer since {holder}; waited {waited_s:.1f} s for it"
+        )
         hint = (
-            "try again later, or raise lock-acquire-timeout; "
-            f"if its writer has died, wait until it expires, or delete its row in {LOCKS}"
+            "try again later, or raise lock-acquire-timeout; if the other writer has died, wait until the lock "
+            f"expires, or delete its row in {LOCKS}"
         )
         return UnavailableError(message, context={"lock": self._id}, hint=hint)
 
 
 @contextmanager
 def held(lock: SnapshotLock | None) -> Iterator[None]:
-    """Hold a lock for the block, if there is one."""
+    """Hold a lock for the duration of the block, if there is a lock."""
     if lock is None:
         yield
         return
@@ -191,7 +194,7 @@ def held(lock: SnapshotLock | None) -> Iterator[None]:
 
 
 def _seconds(name: str, text: str) -> float:
-    """Return a duration of Paimon, such as `8 min`; a number alone is milliseconds.
+    """Parse a Paimon duration such as `8 min`; a number without a unit is in milliseconds.
 
     >>> _seconds("lock-acquire-timeout", "8 min"), _seconds("lock-check-max-sleep", "50")
     (480.0, 0.05)

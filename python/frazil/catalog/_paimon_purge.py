@@ -1,4 +1,4 @@
-"""Deleting all files of a Paimon table, planned first."""
+"""Planned deletion of all files of a Paimon table."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from frazil.paimon._table import Table
 
 _KINDS = frozenset({"schema", "snapshot", "manifest", "index", "statistics", "changelog", "tag", "branch", "consumer"})
-"""Folders that name a kind of file; files in others are data files."""
+"""The folders whose name determines the type of their files; files in other folders are data files."""
 
 _EXTERNAL = "data-file.external-paths"
 
@@ -28,14 +28,16 @@ def planned(levels: Levels, table: Table) -> PurgePlan:
     """Plan the deletion of all files in the folder of a table.
 
     Raises:
-        UnsupportedError: Data files of the table are in other folders.
+        UnsupportedError: The table has data files in other folders.
     """
     import pyarrow as pa
 
     table = table.refresh()
     if any(schema.options.get(_EXTERNAL) for schema in table.schemas()):
-        message = f"the table has the option {_EXTERNAL!r}: its files are not deleted by this release"
-        raise UnsupportedError(message, context={"table": table.location}, hint="drop it, and delete its files")
+        message = f"the table has the option {_EXTERNAL!r}, and this release does not delete external files"
+        raise UnsupportedError(
+            message, context={"table": table.location}, hint=("use drop_table, then delete the files separately")
+        )
     files, state = table._files, _state(table)  # noqa: SLF001 - the two halves of one package
     kinds, locations, sizes = zip(*_found(files, table.location, table.location), strict=True)
     batch = pa.record_batch({"kind": pa.array(kinds), "location": pa.array(locations), "size_bytes": pa.array(sizes)})
@@ -43,14 +45,14 @@ def planned(levels: Levels, table: Table) -> PurgePlan:
 
 
 def check_state(plan: PurgePlan, table: Table) -> bool:
-    """Return whether a table is at the state that was planned."""
+    """Return whether a table is still in the state for which the deletion was planned."""
     return plan.metadata_location == _state(table.refresh())
 
 
 def delete(plan: PurgePlan, location: str) -> None:
-    """Delete the files of a plan, schemas last, and the folders that are empty afterwards.
+    """Delete the files of a plan, schemas last, and then the empty folders.
 
-    While schemas are there, no new table is created in the folder.
+    While the schemas exist, no new table can be created in the folder.
 
     Raises:
         StorageError: Some files could not be deleted.
@@ -63,7 +65,7 @@ def delete(plan: PurgePlan, location: str) -> None:
 
 
 def remove_empty_folders(location: str) -> None:
-    """Remove a local folder and those in it, as far as there are no files."""
+    """Remove a local folder and its subfolders, except those that contain files."""
     folder = local_path(location)
     for inner, _, _ in os.walk(folder, topdown=False) if folder is not None else ():
         with suppress(OSError):
@@ -71,7 +73,7 @@ def remove_empty_folders(location: str) -> None:
 
 
 def _found(files: _native.Files, root: str, folder: str) -> Iterator[tuple[str, str, int]]:
-    """Yield kind, location and size of the files in a folder and those below."""
+    """Yield the type, location and size of the files in a folder and its subfolders."""
     kind = folder.removeprefix(root).strip("/").partition("/")[0]
     for location, size, _ in files.list(folder):
         yield kind if kind in _KINDS else "data", location, size
@@ -80,7 +82,7 @@ def _found(files: _native.Files, root: str, folder: str) -> Iterator[tuple[str, 
 
 
 def _state(table: Table) -> str:
-    """Return the newest snapshot and schema of each branch."""
+    """Return the latest snapshot and schema of each branch."""
     states = []
     for branch in ("main", *sorted(table.branches())):
         found = table.with_branch(branch)

@@ -1,4 +1,4 @@
-"""Properties of a catalog, whose secrets never show."""
+"""Catalog properties, with secrets hidden in their representation."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ _OF_THE_CATALOG = frozenset(
         "sync-all-properties",
     }
 )
-# User and password stand before the last @ of the authority; a password may hold a slash that nobody escaped.
+# User and password precede the last @ of the authority; a password may contain an unescaped slash.
 _USER_INFO = re.compile(r"(?<=://)(?:[^/\s]*@|[^/@:\s]+:[^\s]*@)|(?<=:thin:)[^\s]*@")
 _HEAD = re.compile(r"^(?://)?[^/:@\s]+@")
-"""User information of an address that has no scheme."""
+"""The user information of an address without a scheme."""
 
 _QUERY = re.compile(r"\?.*", re.DOTALL)
 _JDBC_QUERY = re.compile(r"[?;].*", re.DOTALL)
@@ -44,26 +44,26 @@ _MASK = "***"
 
 
 class Properties(dict[str, str]):
-    """A dict of properties; its `repr` shows no secrets.
+    """A dict of properties whose `repr` hides secrets.
 
     >>> Properties({"warehouse": "s3://wh", "s3.secret-access-key": "abc", "uri": "postgresql://me:abc@host/db"})
     {'warehouse': 's3://wh', 's3.secret-access-key': '***', 'uri': 'postgresql://***@host/db'}
     """
 
     def __repr__(self) -> str:
-        """Show the keys, and the values that are no secrets."""
+        """Return a representation with the keys and the non-secret values."""
         return repr({key: _MASK if is_secret(key) else masked(value) for key, value in self.items()})
 
     __str__ = __repr__
 
 
 def of_storage(properties: Mapping[str, str]) -> Properties:
-    """Give the properties of a catalog that go to the storage of its tables."""
+    """Return the catalog properties that apply to the storage of its tables."""
     return Properties({key: value for key, value in properties.items() if key not in _OF_THE_CATALOG})
 
 
 def masked(location: str) -> str:
-    """Give a path or URI without user, password and query.
+    """Return a path or URI without user, password and query.
 
     >>> masked("postgresql://me:abc@host/db?password=abc"), masked("/data/a b?")
     ('postgresql://***@host/db?***', '/data/a b?')
@@ -78,5 +78,5 @@ def masked(location: str) -> str:
 
 
 def is_secret(key: str) -> bool:
-    """Whether the value of a property is not to be shown."""
+    """Return whether the value of a property must be hidden."""
     return _SECRET.search(key.lower()) is not None

@@ -1,4 +1,4 @@
-"""Deleting all files of a table, planned first."""
+"""Planned deletion of all files of a table."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PurgePlan(DeletionPlan):
-    """What deleting a table deletes. `batch` has a row for each file: `kind`, `location`, `size_bytes`."""
+    """The plan for deleting a table. `batch` has a row for each file: `kind`, `location`, `size_bytes`."""
 
     identifier: Levels
     metadata_location: str
-    """The state that was planned, as the catalog calls it."""
+    """The table state for which the deletion was planned, as identified by the catalog."""
 
     @classmethod
     def of(cls, levels: Levels, table: Any) -> PurgePlan:
         """Plan the deletion of a table."""
         if table.format != "iceberg":
-            message = "this release deletes the files of Iceberg tables only"
+            message = "this release deletes only the files of Iceberg tables"
             raise UnsupportedError(message, context={"table": dotted(levels)})
         native = table._native  # noqa: SLF001 - the two halves of one package
         batch = _native.owned_files(native, config.max_workers)
@@ -36,18 +36,18 @@ class PurgePlan(DeletionPlan):
 
     @staticmethod
     def state_of(table: Table) -> str:
-        """Return the state that a table is at, as the catalog calls it."""
+        """Return the current state of a table, as identified by the catalog."""
         return table._native.recorded_location  # noqa: SLF001
 
     def delete(self, *, keep: frozenset[str] = frozenset()) -> None:
-        """Delete the files except those to `keep`; what others name goes before what names them.
+        """Delete the files except those to `keep`; referenced files are deleted before the files that reference them.
 
         Raises:
-            StorageError: Some could not be deleted; the others are gone.
+            StorageError: Some files could not be deleted; the other files were deleted.
         """
-        self.delete_files("the table is gone", {"table": dotted(self.identifier)}, keep=keep)
+        self.delete_files("the table was dropped", {"table": dotted(self.identifier)}, keep=keep)
 
     def __repr__(self) -> str:
-        """Return how many files there are of each kind."""
+        """Return a representation with the number of files by type."""
         kinds = ", ".join(f"{count} {kind}" for kind, (count, _) in self.by_kind().items())
         return f"<frazil.catalog.PurgePlan {dotted(self.identifier)!r}: {kinds}; {self.size_bytes} bytes>"

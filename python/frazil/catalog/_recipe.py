@@ -1,4 +1,4 @@
-"""What makes a catalog again in another process."""
+"""The recipe that recreates a catalog in another process."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ __all__ = ["Recipe"]
 
 
 class Recipe:
-    """A function and its arguments, pickled apart, so that what it needs is imported only when it is used."""
+    """A function and its arguments, pickled separately so that their modules are imported only on use."""
 
     def __init__(self, recipe: tuple[Any, ...]) -> None:
         """Pickle the function and its arguments."""
         self.pickled = pickle.dumps(recipe)
 
     def __iter__(self) -> Iterator[Any]:
-        """Return the function and its arguments."""
+        """Yield the function and its arguments."""
         return iter(pickle.loads(self.pickled))  # noqa: S301 - part of a pickle itself

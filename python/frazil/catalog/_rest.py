@@ -1,4 +1,4 @@
-"""Catalogs behind the Iceberg REST API, such as Polaris, Lakekeeper, Nessie, Gravitino and Unity Catalog."""
+"""Catalogs that implement the Iceberg REST API, such as Polaris, Lakekeeper, Nessie, Gravitino and Unity Catalog."""
 
 from __future__ import annotations
 
@@ -40,23 +40,23 @@ _OF_THE_CLIENT = (
     "token",
 )
 _GONE = (NoSuchTableError, NoSuchNamespaceError)
-"""What a server answers of a table that does not exist, or whose namespace does not."""
+"""The server's errors for a table that does not exist or whose namespace does not exist."""
 _EMPTY_SCHEMA = {"type": "struct", "schema-id": 0, "fields": []}
 
 
 class RestCatalog(Catalog[CatalogTable]):
-    """The tables of a server, which makes the changes of their metadata itself."""
+    """The tables of a server, which applies the metadata changes itself."""
 
     type: ClassVar[str] = "rest"
     _lists_fast = True
 
     def __init__(self, name: str, properties: Mapping[str, str], relocate: Mapping[str, str]) -> None:
-        """Ask the server at `uri` for its configuration.
+        """Request the configuration from the server at `uri`.
 
         Raises:
-            InvalidArgumentError: The `uri` is not that of a server.
-            UnauthorizedError: The server does not accept the credential.
-            UnavailableError: The server gives no answer.
+            InvalidArgumentError: The `uri` is not the address of a server.
+            UnauthorizedError: The server rejects the credential.
+            UnavailableError: The server does not respond.
         """
         super().__init__(name, properties, relocate)
         self._given = Properties(properties)
@@ -67,20 +67,20 @@ class RestCatalog(Catalog[CatalogTable]):
 
     @property
     def storage_properties(self) -> Properties:
-        """The properties that go to the storage of the tables: given by the user, or by the server."""
+        """The properties that apply to the storage of the tables: set by the user or by the server."""
         own = of_storage(self._given)
         kept = {key: value for key, value in own.items() if not _is_of_the_client(key)}
         return Properties({**_of_storage_only(self.properties), **kept})
 
     def credentials_for(self, levels: Levels) -> VendedCredentials | None:
-        """Return the credentials for the files of one table; None if the server gave none with the table."""
+        """Return the credentials for the files of one table; None if the server did not vend any with the table."""
         return self._vended.get(levels)
 
     def load_credentials(self, levels: Levels) -> dict[str, str]:
-        """Ask the server for new credentials of a table: it gives them with the table.
+        """Request new credentials for a table, which the server vends when the table is loaded.
 
         Raises:
-            NoSuchTableError: The table does not exist any more.
+            NoSuchTableError: The table no longer exists.
         """
         try:
             return _vended(self._client.get(self._client.table(levels), {"snapshots": "refs"}))
@@ -88,22 +88,22 @@ class RestCatalog(Catalog[CatalogTable]):
             raise self._no_such_table(levels) from None
 
     def recipe(self) -> tuple[Any, tuple[Any, ...]]:
-        """Return what makes this catalog again: a function and its arguments."""
+        """Return a function and its arguments that recreate this catalog."""
         return type(self), (self.name, dict(self._given), dict(self._relocate))
 
     def row(self, levels: Levels) -> _Row:
-        """Return the access of commits to a table on the server; the table may not exist yet."""
+        """Return the catalog pointer of a table on the server; the table may not exist yet."""
         return _Row(self, levels)
 
     def load_answer(self, levels: Levels) -> dict[str, Any]:
-        """Return what the server says of a table, and note the credentials for its files."""
+        """Return the server's response for a table, and keep the credentials for the table's files."""
         answer = self._client.get(self._client.table(levels), {"snapshots": "all"})
         self._note_credentials(levels, answer)
         return answer
 
     def commit(self, levels: Levels, request: str) -> dict[str, Any] | None:
-        """Send a commit; return the answer, and None if something is otherwise than it requires."""
-        # The identifier is optional, and old servers ask for it.
+        """Send a commit and return the response; None if a requirement of the commit is not met."""
+        # The identifier is optional, but old servers require it.
         body = {"identifier": _identifier(levels), **json.loads(request)}
         try:
             return self._client.post(self._client.table(levels), body, is_commit=True)
@@ -116,11 +116,11 @@ class RestCatalog(Catalog[CatalogTable]):
             self._vended.setdefault(levels, VendedCredentials(levels, self)).note(found)
 
     def _readable(self) -> dict[str, str]:
-        # The warehouse is a name.
+        # The warehouse is a name here, not a location.
         return self._mapping()
 
     def _options_of(self, levels: Levels) -> dict[str, Any]:
-        """Return how a table of this name is opened."""
+        """Return the options for opening a table of this name."""
         allowed = self.allowed_for(levels)
         return opened_with(self._readable(), self.storage_properties, allowed, self.credentials_for(levels))
 
@@ -131,7 +131,7 @@ class RestCatalog(Catalog[CatalogTable]):
             raise self._no_such_table(levels) from None
         metadata, place = answer.get("metadata"), answer.get("metadata-location")
         if not isinstance(metadata, dict) or not isinstance(place, str) or not metadata.get("location"):
-            message = f"the server of catalog {self.name!r} names no metadata of table {dotted(levels)!r}"
+            message = f"the server of catalog {self.name!r} returned no metadata for table {dotted(levels)!r}"
             raise errors.CatalogError(message, context={"catalog": self.name, "table": dotted(levels)})
         location = self._relocated(str(metadata["location"]))
         options = self._options_of(levels)
@@ -145,7 +145,7 @@ class RestCatalog(Catalog[CatalogTable]):
         return CatalogTable.of_state(self, levels, native, files, location, options)
 
     def _levels_of_new(self, identifier: Identifier) -> Levels:
-        """Return the name of a new table. The server checks whether the namespace exists."""
+        """Return the name of a new table. The server checks that the namespace exists."""
         levels = table_levels(identifier)
         self._check_is_in_namespace(levels[:-1])
         return levels
@@ -156,11 +156,11 @@ class RestCatalog(Catalog[CatalogTable]):
 
     def _check_is_in_namespace(self, namespace: Levels) -> None:
         if not namespace:
-            message = f"tables of catalog {self.name!r} must be in a namespace, as in every REST catalog"
-            raise InvalidArgumentError(message, context={"catalog": self.name}, hint="name the table ns.t")
+            message = f"a table in catalog {self.name!r} must be in a namespace, as in every REST catalog"
+            raise InvalidArgumentError(message, context={"catalog": self.name}, hint="use a name such as ns.t")
 
     def _location_of_new(self, levels: Levels, location: str | None) -> str:
-        """Ask the server where a table would go; that creates nothing."""
+        """Ask the server for the location of a new table, without creating it."""
         body: dict[str, Any] = {"name": levels[-1], "schema": _EMPTY_SCHEMA, "stage-create": True}
         if location is not None:
             body["location"] = place_of_new(location)
@@ -169,13 +169,13 @@ class RestCatalog(Catalog[CatalogTable]):
         except (ConflictError, AlreadyExistsError):
             raise self._exists_already(levels) from None
         except _GONE:
-            raise self._no_such_namespace(levels[:-1], "create_namespace creates it") from None
+            raise self._no_such_namespace(levels[:-1], "create the namespace with create_namespace") from None
         self._note_credentials(levels, answer)
         found = str((answer.get("metadata") or {}).get("location") or "")
         return place_of_new(found or location or super()._location_of_new(levels, None))
 
     def _check_new(self, levels: Levels, new: NewTable) -> None:
-        """Do nothing: the server checked it when it chose the folder, and checks it again in the commit."""
+        """Do nothing: the server checked the table when it chose the folder, and checks again in the commit."""
 
     def _created(self, levels: Levels, native: _native.Table, files: _native.Files, location: str) -> CatalogTable:
         options = self._options_of(levels)
@@ -188,9 +188,9 @@ class RestCatalog(Catalog[CatalogTable]):
         except (ConflictError, AlreadyExistsError):
             raise self._exists_already(levels) from None
         except _GONE:
-            raise self._no_such_namespace(levels[:-1], "create_namespace creates it") from None
+            raise self._no_such_namespace(levels[:-1], "create the namespace with create_namespace") from None
         except UnavailableError:
-            # The answer may be lost, and the table be registered.
+            # The response may have been lost even though the table was registered.
             if not self._has_table(levels) or self.load_answer(levels).get("metadata-location") != metadata_location:
                 raise
 
@@ -202,7 +202,7 @@ class RestCatalog(Catalog[CatalogTable]):
         except (ConflictError, AlreadyExistsError):
             raise self._exists_already(new) from None
         except UnavailableError:
-            # The answer may be lost, and the table be renamed.
+            # The response may have been lost even though the table was renamed.
             if self._has_table(old) or not self._has_table(new):
                 raise
 
@@ -265,24 +265,24 @@ class RestCatalog(Catalog[CatalogTable]):
 
 
 class _Row:
-    """A table as the server keeps it. Commits call it, on other threads too."""
+    """The server's catalog pointer of a table. Commits call it, possibly from other threads."""
 
     def __init__(self, catalog: RestCatalog, levels: Levels) -> None:
         self._catalog, self._levels = catalog, levels
 
     def load(self) -> tuple[str, bytes] | None:
-        """Return the newest state: its metadata file and its metadata; None if there is no such table."""
+        """Return the metadata file and metadata of the latest state; None if the table does not exist."""
         try:
             return _state(self._catalog.load_answer(self._levels))
         except _GONE:
             return None
 
     def commit(self, request: str) -> tuple[str, bytes] | None:
-        """Send a commit; return the new state, and None if something is otherwise than it requires.
+        """Send a commit and return the new state; None if a requirement of the commit is not met.
 
         Raises:
-            CatalogError: The server refused, and nothing changed.
-            CommitStateUnknownError: The commit may have been made.
+            CatalogError: The server rejected the commit, and nothing changed.
+            CommitStateUnknownError: The commit may have succeeded.
         """
         answer = self._catalog.commit(self._levels, request)
         return None if answer is None else _state(answer)
@@ -293,12 +293,12 @@ def _state(answer: Mapping[str, Any]) -> tuple[str, bytes]:
 
 
 def _vended(answer: Mapping[str, Any]) -> dict[str, str]:
-    """Return the properties that a server gives for the files of a table."""
+    """Return the properties that a server vends for the files of a table."""
     found = dict(answer.get("config") or {})
     location = str((answer.get("metadata") or {}).get("location") or "")
     offered = answer.get("storage-credentials") or []
     matching = [one for one in offered if location.startswith(str(one.get("prefix") or ""))]
-    # Of several credentials, the one for the longest prefix counts.
+    # If several credentials match, the one with the longest prefix applies.
     for one in sorted(matching, key=lambda one: len(str(one.get("prefix") or ""))):
         found |= one.get("config") or {}
     return found

@@ -26,26 +26,27 @@ class ConflictError(Exception):
     """The server answered a change with 409: a requirement does not hold, or a name is in use. Callers handle it."""
 
     def __init__(self, message: str, context: Mapping[str, str]) -> None:
-        """Take the message and the context of an error for users."""
+        """Keep the message and the context for the error raised to users."""
         super().__init__(message)
         self.message, self.context = message, context
 
 
 class RestClient:
-    """Sends requests to one catalog. It is thread-safe."""
+    """A thread-safe client that sends requests to one catalog."""
 
     def __init__(self, name: str, properties: Mapping[str, str]) -> None:
-        """Take `uri`, and what authorizes: `token`, or `credential` with `scope` and `oauth2-server-uri`.
+        """Read `uri` and the authorization: `token`, or `credential` with `scope` and `oauth2-server-uri`.
 
         Raises:
-            InvalidArgumentError: There is no `uri`, it is not that of a server, or a property has an invalid value.
+            InvalidArgumentError: The `uri` is missing or is not the address of a server, or a property has an invalid
+                value.
         """
         uri = properties.get("uri", "").rstrip("/")
         if not uri.lower().startswith(("http://", "https://")):
-            message = f"the uri of catalog {name!r} must begin with http:// or https://, found {masked(uri)!r}"
+            message = f"the uri of catalog {name!r} must begin with http:// or https://, not {masked(uri)!r}"
             raise errors.InvalidArgumentError(message, context={"catalog": name})
         if properties.get("rest.sigv4-enabled", "false").lower() == "true":
-            message = f"catalog {name!r} asks for requests that are signed for AWS (rest.sigv4-enabled)"
+            message = f"catalog {name!r} requires AWS-signed requests (rest.sigv4-enabled), which are not supported"
             raise errors.UnsupportedError(message, context={"catalog": name}, hint="use a token or a credential")
         self._name, self._uri, self._properties = name, uri, dict(properties)
         self._requests: Any = imported("requests", f"catalog {name!r}, which is of type rest,")
@@ -71,16 +72,16 @@ class RestClient:
         return defaults, overrides
 
     def get(self, path: str, parameters: Mapping[str, str] | None = None, *, prefixed: bool = True) -> dict[str, Any]:
-        """Return what the server answers."""
+        """Send a GET request and return the response."""
         return self._send("GET", path, parameters=parameters, prefixed=prefixed)
 
     def has(self, path: str) -> bool:
-        """Return whether the server has something."""
+        """Return whether the resource at a path exists."""
         try:
             try:
                 self._send("HEAD", path)
             except (errors.UnsupportedError, errors.CatalogError) as error:
-                # Not all servers answer HEAD.
+                # Some servers do not support HEAD.
                 if error.context.get("status") not in ("400", "405", "406", "501"):
                     raise
                 self.get(path)
@@ -89,19 +90,19 @@ class RestClient:
         return True
 
     def post(self, path: str, body: Any, *, is_commit: bool = False) -> dict[str, Any]:
-        """Send a change. It is not repeated if it may have been made.
+        """Send a change. The request is not retried if the change may have been applied.
 
         Raises:
-            ConflictError: The server answered with 409.
-            CommitStateUnknownError: A commit may have been made. After any other error, it was not.
+            ConflictError: The server responded with 409.
+            CommitStateUnknownError: The commit may have been applied. After any other error, it was not applied.
         """
         return self._send("POST", path, body=body, is_commit=is_commit)
 
     def delete(self, path: str, parameters: Mapping[str, str] | None = None) -> None:
-        """Remove something. If an attempt was repeated because its answer was lost, 404 means that it is removed.
+        """Delete a resource. On a retry after a lost response, 404 means that it was deleted.
 
         Raises:
-            ConflictError: The server answered with 409.
+            ConflictError: The server responded with 409.
         """
         self._send("DELETE", path, parameters=parameters)
 
@@ -114,15 +115,15 @@ class RestClient:
         return f"{self.namespace(levels[:-1])}/tables/{quote(levels[-1], safe='')}"
 
     def parent(self, levels: Levels) -> dict[str, str]:
-        """Return the parameters for what lies below a namespace."""
+        """Return the parameters for listing the children of a namespace."""
         return {"parent": unquote(self._separator()).join(levels)} if levels else {}
 
     def _separator(self) -> str:
-        """Return what stands between the levels of a namespace, as in a URL."""
+        """Return the URL-encoded separator between the levels of a namespace."""
         return self._properties.get("namespace-separator", _SEPARATOR)
 
     def pages(self, path: str, key: str, parameters: Mapping[str, str] | None = None) -> list[Any]:
-        """Return a list that may come in pages."""
+        """Return all items of a list that the server may split into pages."""
         found: list[Any] = []
         asked = dict(parameters or {})
         while True:
@@ -175,7 +176,7 @@ class RestClient:
         raise self._odd(response, is_commit=is_commit)
 
     def _refused(self, response: Any, *, is_change: bool, is_commit: bool) -> Exception:
-        """Return the error for an answer that is one."""
+        """Return the exception for an error response."""
         kind, said = "", ""
         try:
             found = response.json()["error"]
@@ -183,7 +184,7 @@ class RestClient:
         except (ValueError, KeyError, TypeError, AttributeError):
             said = response.reason or ""
         status = response.status_code
-        message = f"the server of catalog {self._name!r} answered {status}: {said or kind or 'no reason'}"
+        message = f"the server of catalog {self._name!r} responded with status {status}: {said or kind or 'no reason'}"
         context = {"catalog": self._name, "status": str(status)}
         if is_change and (status == _CONFLICT or kind == "NamespaceNotEmptyException"):
             return ConflictError(message, context)
@@ -196,17 +197,18 @@ class RestClient:
 
     def _odd(self, response: Any, *, is_commit: bool) -> errors.FrazilError:
         message = (
-            f"the server of catalog {self._name!r} answered {response.status_code} with something that is not JSON"
+            f"the server of catalog {self._name!r} responded with status {response.status_code} and a body that is "
+            "not JSON"
         )
         context = {"catalog": self._name, "uri": masked(self._uri)}
         if is_commit:
             return errors.CommitStateUnknownError(message, context=context)
-        hint = "the uri must be that of an Iceberg REST catalog, without /v1"
+        hint = "the uri must be the address of an Iceberg REST catalog, without /v1"
         return errors.CatalogError(message, context=context, hint=hint)
 
     def _unreachable(self, error: Exception, *, is_commit: bool) -> errors.FrazilError:
-        # The text of the error may hold the address, and with it secrets.
-        message = f"catalog {self._name!r} at {masked(self._uri)} gives no answer: {type(error).__name__}"
+        # The text of the error may contain the address, including secrets.
+        message = f"catalog {self._name!r} at {masked(self._uri)} does not respond: {type(error).__name__}"
         context = {"catalog": self._name, "uri": masked(self._uri)}
         if is_commit and not self._http.was_not_sent(error):
             return errors.CommitStateUnknownError(message, context=context)
@@ -226,7 +228,7 @@ class RestClient:
         }
 
     def _authorization(self) -> Any:
-        """Return what authorizes requests: a credential, which is exchanged for tokens, or a token."""
+        """Return the authorization of requests: a credential to exchange for tokens, or a token."""
         properties = self._properties
         if "credential" not in properties:
             return self._http.Bearer(properties.get("token"))
@@ -258,7 +260,7 @@ _KINDS: dict[str, type[errors.FrazilError]] = {
     "ForbiddenException": errors.ForbiddenError,
     "UnsupportedOperationException": errors.UnsupportedError,
 }
-"""Errors by the `type` that servers give."""
+"""Exceptions by the error `type` in the response."""
 
 _STATUSES: dict[int, type[errors.FrazilError]] = {
     400: errors.CatalogError,
@@ -269,4 +271,4 @@ _STATUSES: dict[int, type[errors.FrazilError]] = {
     419: errors.UnauthorizedError,
     429: errors.CatalogError,
 }
-"""Errors by status, where the type says nothing."""
+"""Exceptions by status, for responses whose type does not determine one."""

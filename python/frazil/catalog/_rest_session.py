@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 __all__ = ["UNKNOWN", "Bearer", "OAuth2", "may_have_taken_effect", "new_session", "timeout_s", "was_not_sent"]
 
 UNKNOWN = frozenset({500, 502, 503, 504})
-"""After these, a change may have been made."""
+"""The statuses after which a change may have been applied."""
 
 _BUSY = 429
-"""After this, nothing was made."""
+"""The status after which a change was not applied."""
 _UNAUTHORIZED = 401
 _SERVER_ERROR = 500
 _TIMEOUT_S = 60.0
@@ -34,19 +34,19 @@ _RETRIES = 2
 _BACKOFF_S = 0.1
 _LONGEST_WAIT_S = 10.0
 _EARLY_S = 30
-"""A token is renewed this long before it expires."""
+"""The time before its expiry at which a token is renewed."""
 _DEFAULT_LIFETIME_S = 3600.0
 
 
 class _Retries(Retry):
-    """Retries with exponential backoff, or after the time in `Retry-After`."""
+    """Retries with exponential backoff, or after the time given in `Retry-After`."""
 
     def is_retry(self, method: str, status_code: int, has_retry_after: bool = False) -> bool:  # noqa: FBT001, FBT002 - as of the base class
-        """Return whether a request is sent again: one that was not carried out, or that may be carried out twice."""
+        """Return whether to retry a request: it was not carried out, or it is safe to repeat."""
         return status_code == _BUSY or super().is_retry(method, status_code, has_retry_after)
 
     def get_retry_after(self, response: Any) -> float | None:
-        """Return the number of seconds that the server asks for, at most 10."""
+        """Return the retry delay that the server requests, in seconds, at most 10."""
         try:
             asked = super().get_retry_after(response)
         except InvalidHeader:
@@ -55,9 +55,9 @@ class _Retries(Retry):
 
 
 def new_session(repeated_methods: Collection[str] = ("GET", "HEAD", "DELETE")) -> requests.Session:
-    """Return a session that repeats requests of some methods if the connection breaks or the server fails.
+    """Return a session that retries requests of some methods if the connection breaks or the server fails.
 
-    Requests of all methods are repeated if no connection is made, or if the server is busy (429).
+    Requests of all methods are retried if the connection cannot be established or the server is busy (429).
     """
     retries = _Retries(
         total=_RETRIES,
@@ -73,7 +73,7 @@ def new_session(repeated_methods: Collection[str] = ("GET", "HEAD", "DELETE")) -
 
 
 def timeout_s(catalog: str, properties: Mapping[str, str]) -> float:
-    """Return how long to wait for an answer, in seconds (`rest.timeout-s`, 60 by default).
+    """Return the response timeout in seconds (`rest.timeout-s`, 60 by default).
 
     Raises:
         InvalidArgumentError: The property is not a positive number.
@@ -98,7 +98,7 @@ def was_not_sent(error: Exception) -> bool:
 
 
 def may_have_taken_effect(response: requests.Response) -> bool:
-    """Return whether an earlier attempt at the same request may have been carried out, without an answer."""
+    """Return whether an earlier attempt at this request may have been carried out although its response was lost."""
     retries = getattr(response.raw, "retries", None)
     return any(
         attempt.status in UNKNOWN
@@ -109,7 +109,7 @@ def may_have_taken_effect(response: requests.Response) -> bool:
 
 @dataclass(frozen=True)
 class Bearer(AuthBase):
-    """Authorization with a token that does not change; without one, requests carry none."""
+    """Authorization with a fixed token; without a token, requests are not authorized."""
 
     token: str | None
 
@@ -122,24 +122,24 @@ class Bearer(AuthBase):
 
 @dataclass
 class OAuth2(AuthBase):
-    """Authorization with tokens that a credential is exchanged for (OAuth2, client credentials). It is thread-safe.
+    """Thread-safe authorization with tokens obtained for a credential (OAuth2, client credentials).
 
-    A token is renewed before it expires, and when a server refuses it.
+    A token is renewed before it expires and when the server rejects it.
     """
 
     catalog: str
     address: str
-    """The token end point."""
+    """The token endpoint."""
     credential: str = field(repr=False)
-    """`<client id>:<client secret>`, or the secret alone. A secret may contain colons, a client id may not."""
+    """`<client id>:<client secret>`, or the secret alone. A secret may contain colons; a client id may not."""
     form: Mapping[str, str]
-    """What a request for a token contains besides."""
+    """The additional form fields of a token request."""
     is_basic: bool
-    """Whether the credential is sent as HTTP basic authentication, not in the form."""
+    """Whether the credential is sent as HTTP basic authentication instead of in the form."""
     timeout_s: float
     unreachable: Callable[[Exception], errors.FrazilError]
     token: str | None = field(default=None, repr=False)
-    """The current token; if it is given, it is used until the server refuses it."""
+    """The current token; an initial token is used until the server rejects it."""
 
     def __post_init__(self) -> None:
         """Prepare the session for token requests."""
@@ -154,11 +154,11 @@ class OAuth2(AuthBase):
         return request
 
     def _renew(self, response: requests.Response, **options: Any) -> requests.Response:
-        """Send a request again if its token was refused."""
+        """Send a request again if its token was rejected."""
         if response.status_code != _UNAUTHORIZED:
             return response
         refused = str(response.request.headers["Authorization"]).removeprefix("Bearer ")
-        # The connection can be used again after the answer is read.
+        # Reading the response makes the connection reusable.
         _ = response.content
         response.close()
         request = response.request.copy()
@@ -193,9 +193,12 @@ class OAuth2(AuthBase):
             raise self._refused(response.status_code) from None
 
     def _refused(self, status: int) -> errors.FrazilError:
-        message = f"no token for catalog {self.catalog!r}: the server at {masked(self.address)} answered {status}"
+        message = (
+            f"cannot get a token for catalog {self.catalog!r}: the server at {masked(self.address)} responded with "
+            f"status {status}"
+        )
         context = {"catalog": self.catalog, "status": str(status)}
         if status >= _SERVER_ERROR or status == _BUSY:
             return errors.UnavailableError(message, context=context)
-        hint = "the property credential is <client id>:<client secret>"
+        hint = "the property credential must be <client id>:<client secret>"
         return errors.UnauthorizedError(message, context=context, hint=hint)

@@ -1,4 +1,4 @@
-"""Catalogs that keep a row for each table, which names its newest metadata file."""
+"""Catalogs with a row for each table, which holds the location of its latest metadata file."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 
 
 class RowCatalog(Catalog[CatalogTable]):
-    """What catalogs with rows have in common: a change of a table is one change of its row."""
+    """The common parts of catalogs with rows: a change of a table is one change of its row."""
 
     _lists_fast = True
 
     @abstractmethod
     def row(self, levels: Levels) -> CatalogRow:
-        """Give the row of a table, whether there is one or not."""
+        """Return the row of a table, whether or not the table exists."""
 
     @abstractmethod
     def _others(self, levels: Levels) -> list[tuple[str, str]]:
-        """Give all tables but this one, each with its metadata file."""
+        """Return all other tables, each with its metadata file."""
 
     def _load(self, levels: Levels, recorded: str) -> CatalogTable:
         place = self._relocated(recorded)
@@ -46,7 +46,7 @@ class RowCatalog(Catalog[CatalogTable]):
 
     def _register(self, levels: Levels, metadata_location: str) -> None:
         if not metadata_location.endswith((".metadata.json", ".metadata.json.gz")):
-            message = f"{metadata_location!r} is no metadata file, such as 00003-<uuid>.metadata.json"
+            message = f"{metadata_location!r} is not a metadata file, such as 00003-<uuid>.metadata.json"
             raise errors.InvalidArgumentError(message)
         self._load(levels, metadata_location)
         if not self.row(levels).replace(None, metadata_location):
@@ -62,21 +62,21 @@ class RowCatalog(Catalog[CatalogTable]):
         return any(_folder(place) == folder for _, place in self._others(levels))
 
     def check_shares_nothing(self, levels: Levels, metadata_location: str) -> None:
-        """Raise an error if another table has its metadata in the same folder.
+        """Raise an error if another table keeps its metadata in the same folder.
 
         Raises:
-            CommitValidationError: There is such a table.
+            CommitValidationError: Another table keeps its metadata in the same folder.
         """
         folder = _folder(metadata_location)
         for other, place in self._others(levels):
             if _folder(place) == folder:
                 message = f"table {dotted(levels)!r} shares its folder with table {other!r}"
                 context = {"catalog": self.name, "table": dotted(levels), "folder": folder}
-                hint = "nothing was deleted: the files of the two tables cannot be told apart"
+                hint = "nothing was deleted, because the files of the two tables cannot be distinguished"
                 raise errors.CommitValidationError(message, context=context, hint=hint)
 
 
 def _folder(metadata_location: str) -> str:
-    """Give the folder of a metadata file without its scheme, of which there are several for one place."""
+    """Return the folder of a metadata file without its scheme, because several schemes can refer to one location."""
     head, colon, rest = metadata_location.rpartition("/")[0].partition(":")
     return (rest if colon and "/" not in head else metadata_location.rpartition("/")[0]).strip("/")

@@ -1,4 +1,4 @@
-"""Catalogs in a database that SQLAlchemy reaches."""
+"""Catalogs in a database that is accessed through SQLAlchemy."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ _DRIVERS = {"postgresql": _OF_POSTGRESQL, "mysql": _OF_MYSQL, "mariadb": _OF_MYS
 
 
 class ServerDatabase(Database):
-    """A database of a server."""
+    """A database on a server."""
 
     def __init__(self, catalog: str, uri: str, properties: Mapping[str, str]) -> None:
-        """Take an address of SQLAlchemy or of JDBC, and `jdbc.user` and `jdbc.password` from the properties.
+        """Accept a SQLAlchemy or JDBC address, and `jdbc.user` and `jdbc.password` from the properties.
 
         Raises:
-            InvalidArgumentError: The address is not one of a database.
+            InvalidArgumentError: The address is not a database address.
             UnsupportedError: The driver is not installed.
         """
         self._engine = _engine(catalog, uri, properties)
@@ -45,18 +45,18 @@ class ServerDatabase(Database):
 
     @property
     def is_present(self) -> bool:
-        """Always; a server that does not answer raises an error when it is asked."""
+        """Always True; a server that does not respond raises an error when it is queried."""
         return True
 
     @property
     def dialect(self) -> str:
-        """The SQL of the server, by the name that SQLAlchemy has for it."""
+        """The SQL dialect of the server, as named by SQLAlchemy."""
         return str(self._engine.dialect.name)
 
     @contextmanager
     def reading(self) -> Iterator[Session]:
-        """Connect to read."""
-        # Not an option of the engine: options of an engine win over those of engines that are derived from it.
+        """Connect for reading."""
+        # Not set on the engine, because engine options override the options of engines derived from it.
         reading = self._engine.execution_options(postgresql_readonly=True)
         with self._guarded(), self._connect(reading) as connection:
             yield session_of(connection)
@@ -64,7 +64,8 @@ class ServerDatabase(Database):
     @contextmanager
     def changing(self, initial: Initial | None) -> Iterator[Session]:  # noqa: ARG002 - there is no file to make
         """Begin a transaction."""
-        # A row that another transaction changed is compared anew, whatever the default of the server is.
+        # READ COMMITTED is set explicitly, because the default of the server may differ. At this level an UPDATE
+        # evaluates its WHERE clause again after a concurrent change.
         isolated = self.dialect == "postgresql" or is_mysql(self.dialect)
         writing = self._engine.execution_options(isolation_level="READ COMMITTED") if isolated else self._engine
         with self._guarded(), self._connect(writing) as connection:
@@ -76,8 +77,8 @@ class ServerDatabase(Database):
         try:
             return engine.connect()
         except TypeError as error:
-            message = f"the driver for the database of catalog {self.catalog!r} refused the uri: {self._told(error)}"
-            hint = "remove the parameters of the uri that the driver does not have"
+            message = f"the driver for the database of catalog {self.catalog!r} rejected the uri: {self._told(error)}"
+            hint = "remove the parameters of the uri that the driver does not support"
             raise errors.InvalidArgumentError(message, context=self.context(), hint=hint) from None
 
     def _commit(self, connection: sa.Connection) -> None:
@@ -86,12 +87,12 @@ class ServerDatabase(Database):
         except SQLAlchemyError as error:
             if is_rolled_back(error):
                 raise
-            message = f"the database of catalog {self.catalog!r} failed to commit: {self._told(error)}"
+            message = f"the database of catalog {self.catalog!r} failed during the commit: {self._told(error)}"
             raise errors.CommitStateUnknownError(message, context=self.context()) from None
 
     @contextmanager
     def _guarded(self) -> Iterator[None]:
-        """Turn errors of the database into ours, without statement, parameters and address."""
+        """Convert database errors to frazil errors, without statement, parameters and address."""
         try:
             yield
         except DuplicateError:
@@ -100,11 +101,11 @@ class ServerDatabase(Database):
         except SQLAlchemyError as error:
             if is_rolled_back(error):
                 raise self._undone(self._told(error)) from None
-            message = f"the database of catalog {self.catalog!r} refused: {self._told(error)}"
+            message = f"the database of catalog {self.catalog!r} returned an error: {self._told(error)}"
             raise errors.CatalogError(message, context=self.context()) from None
 
     def _undone(self, reason: str) -> errors.UnavailableError:
-        message = f"the database of catalog {self.catalog!r} undid the transaction: {reason}"
+        message = f"the database of catalog {self.catalog!r} rolled back the transaction: {reason}"
         return errors.UnavailableError(message, context=self.context(), hint="nothing changed; try again")
 
     def _told(self, error: Exception) -> str:
@@ -113,10 +114,10 @@ class ServerDatabase(Database):
 
 
 def without_secrets(text: str, url: sa.URL) -> str:
-    """Hide the password and the parameters of an address in a text, however they are escaped."""
+    """Hide the password and the parameters of an address in a string, however they are escaped."""
     parts = [url.password, *(value for values in url.normalized_query.values() for value in values)]
     for part in filter(None, parts):
-        # A short parameter, such as a number, is not a secret and would tear words apart.
+        # A short parameter, such as a number, is not a secret, and hiding it would mangle other words.
         if part == url.password or len(part) > _SHORT:
             for form in (part, quote(part, safe=""), quote_plus(part)):
                 text = text.replace(form, "***")
@@ -127,13 +128,13 @@ def _engine(name: str, uri: str, properties: Mapping[str, str]) -> sa.Engine:
     try:
         url = _url(uri, properties)
     except (ArgumentError, ValueError):
-        message = f"the uri of catalog {name!r} is not an address of a database"
+        message = f"the uri of catalog {name!r} is not a database address"
         raise errors.InvalidArgumentError(message, context={"catalog": name}) from None
     try:
         engine = sa.create_engine(_with_driver(url), poolclass=sa.NullPool)
     except (ModuleNotFoundError, NoSuchModuleError) as error:
         message = f"the driver for the database of catalog {name!r} is not installed: {error}"
-        hint = "install it, or name another one, as in postgresql+psycopg://"
+        hint = "install it, or specify another driver, as in postgresql+psycopg://"
         raise errors.UnsupportedError(message, context={"catalog": name}, hint=hint) from None
     if is_mysql(engine.dialect.name):
         sa.event.listen(engine, "connect", _make_strict)
@@ -141,13 +142,13 @@ def _engine(name: str, uri: str, properties: Mapping[str, str]) -> sa.Engine:
 
 
 def _make_strict(connection: Any, _: object) -> None:
-    """Let MySQL refuse text that does not fit its column; without a strict mode it would be cut off."""
+    """Make MySQL reject strings that do not fit their column; without a strict mode it truncates them."""
     with closing(connection.cursor()) as cursor:
         cursor.execute("SET SESSION sql_mode = CONCAT_WS(',', NULLIF(@@sql_mode, ''), 'STRICT_ALL_TABLES')")
 
 
 def _with_driver(url: sa.URL) -> sa.URL:
-    """Name the first driver that is installed, if the address names none; those of JDBC cannot."""
+    """Select the first installed driver if the address does not specify one, as with JDBC addresses."""
     for driver, module in _DRIVERS.get(url.drivername, {}).items():
         if find_spec(module) is not None:
             return url.set(drivername=f"{url.drivername}+{driver}")
@@ -155,7 +156,7 @@ def _with_driver(url: sa.URL) -> sa.URL:
 
 
 def _url(uri: str, properties: Mapping[str, str]) -> sa.URL:
-    """Read an address of SQLAlchemy, or one of JDBC, which has user and password in its query or in properties."""
+    """Parse a SQLAlchemy address, or a JDBC address with user and password in its query or in properties."""
     jdbc = uri.lower().startswith("jdbc:")
     address = uri[len("jdbc:") :] if jdbc else uri
     if address.startswith("postgres://"):

@@ -1,4 +1,4 @@
-"""Connections to the server of a database, by SQLAlchemy."""
+"""Connections to a database server through SQLAlchemy."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from frazil.catalog._statements import Creatable
 
 _ROLLBACK_CLASS = "40"
-"""The class of SQLSTATE of transactions that are rolled back: deadlocks and serialization failures."""
+"""The SQLSTATE class of transactions that are rolled back: deadlocks and serialization failures."""
 
 _LOCK_TIMEOUT = "55P03"
 _MYSQL_ROLLBACKS = frozenset({1020, 1205, 1213})
-"""Record has changed since last read, lock wait timeout, deadlock."""
+"""The codes for a record changed since the last read, a lock wait timeout and a deadlock."""
 
 _DUPLICATE_KEY = "23505"
 _MYSQL_DUPLICATE_KEY = 1062
@@ -28,7 +28,7 @@ _MYSQL_KEY_TOO_LONG = 1071
 
 
 class ServerSession(Session):
-    """A connection of SQLAlchemy."""
+    """A SQLAlchemy connection."""
 
     def __init__(self, connection: sa.Connection) -> None:
         self._connection = connection
@@ -51,7 +51,7 @@ class ServerSession(Session):
         self._connection.rollback()
 
     def create(self, table: Creatable) -> None:
-        """Create a table unless it exists, or another process creates it now."""
+        """Create a table unless it exists or another process is creating it."""
         if self.columns(table.name) is not None:
             return
         try:
@@ -62,7 +62,7 @@ class ServerSession(Session):
                 raise
 
     def _savepoint(self) -> AbstractContextManager[Any]:
-        """Begin what can fail without the transaction."""
+        """Begin a part of the transaction that can fail without aborting the whole."""
         return self._connection.begin_nested()
 
     def _create_new(self, table: Creatable) -> None:
@@ -70,37 +70,37 @@ class ServerSession(Session):
 
 
 class MySqlSession(ServerSession):
-    """A connection to MySQL or MariaDB, whose collations may take different names for equal."""
+    """A connection to MySQL or MariaDB, whose collations may treat different names as equal."""
 
     def select(
         self, table: str, columns: Iterable[str], where: Mapping[str, str], condition: str = ""
     ) -> list[tuple[Any, ...]]:
-        """Return the distinct values of columns; DISTINCT would merge values that the collation takes for equal."""
+        """Return the distinct values of columns; DISTINCT would merge values that the collation treats as equal."""
         statement = f"SELECT {', '.join(columns)} FROM {table}{self._where(where, condition)}"  # noqa: S608 - constants
         return list(dict.fromkeys(tuple(row) for row in self.run(statement, where).fetchall()))
 
     def _equal(self, name: str, value: object) -> str:
-        """Return a condition of which the index takes the first half, and the second half compares each byte."""
+        """Return a condition whose first half uses the index and whose second half compares bytes."""
         equal = super()._equal(name, value)
         return f"{equal} AND {_bytes(name)} = {_bytes(f':{name}')}" if isinstance(value, str) else equal
 
     def _savepoint(self) -> AbstractContextManager[Any]:
-        """Do nothing: CREATE TABLE commits, and a statement that fails does not end the transaction."""
+        """Do nothing: CREATE TABLE commits implicitly, and a failed statement does not end the transaction."""
         return nullcontext()
 
     def _create_new(self, table: Creatable) -> None:
-        """Create a table whose keys are compared by their code points, whatever the default of the database is."""
+        """Create a table whose keys are compared by code point, whatever the default of the database."""
         try:
             self.run(f"{table.statement()} ENGINE=InnoDB CHARACTER SET utf8mb4 COLLATE utf8mb4_bin", {})
         except DBAPIError as error:
             if _mysql_code(error) != _MYSQL_KEY_TOO_LONG:
                 raise
-            # Four columns of 255 characters fit into a key with three bytes for each character.
+            # Four columns of 255 characters fit into a key at three bytes per character.
             self.run(f"{table.statement()} ENGINE=InnoDB CHARACTER SET utf8mb3 COLLATE utf8mb3_bin", {})
 
 
 def session_of(connection: sa.Connection) -> ServerSession:
-    """Return the session of a connection in the SQL of its database."""
+    """Return the session for a connection, in the SQL dialect of its database."""
     return (MySqlSession if is_mysql(connection.dialect.name) else ServerSession)(connection)
 
 
@@ -110,7 +110,7 @@ def is_mysql(dialect: str) -> bool:
 
 
 def is_rolled_back(error: SQLAlchemyError) -> bool:
-    """Return whether the database undid the transaction because of a concurrent one, so that it can run again."""
+    """Return whether the database rolled back the transaction because of a concurrent one, so a retry is safe."""
     if not isinstance(error, DBAPIError):
         return False
     state = _state(error)
@@ -120,7 +120,7 @@ def is_rolled_back(error: SQLAlchemyError) -> bool:
 
 
 def _is_duplicate(error: IntegrityError) -> bool:
-    """Return whether a key exists already; drivers that have no codes raise this error for little else."""
+    """Return whether a key already exists; drivers without error codes raise this error for little else."""
     state, code = _state(error), _mysql_code(error)
     if state is None and code is None:
         return True
@@ -128,13 +128,13 @@ def _is_duplicate(error: IntegrityError) -> bool:
 
 
 def _state(error: DBAPIError) -> str | None:
-    """Return the SQLSTATE of an error of PostgreSQL."""
+    """Return the SQLSTATE of a PostgreSQL error."""
     found = getattr(error.orig, "sqlstate", None) or getattr(error.orig, "pgcode", None)
     return found if isinstance(found, str) else None
 
 
 def _mysql_code(error: DBAPIError) -> int | None:
-    """Return the number of an error of MySQL or MariaDB."""
+    """Return the number of a MySQL or MariaDB error."""
     code = next(iter(getattr(error.orig, "args", ())), None)
     return code if isinstance(code, int) else None
 

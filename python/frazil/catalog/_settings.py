@@ -1,14 +1,14 @@
-"""Properties of catalogs from configuration files and the environment.
+"""Catalog properties from configuration files and the environment.
 
-For a catalog named `prod`, from the strongest to the weakest:
+The sources for a catalog named `prod`, in descending order of precedence:
 
     FRAZIL_CATALOG__PROD__S3__ACCESS_KEY_ID=...         s3.access-key-id
     .frazil.yaml         catalog: {prod: {s3.access-key-id: ...}}
     PYICEBERG_CATALOG__PROD__S3__ACCESS_KEY_ID=...
     .pyiceberg.yaml      catalog: {prod: {s3.access-key-id: ...}}
 
-A file is the first found in `$FRAZIL_HOME` (or `$PYICEBERG_HOME`), the home folder and the current folder. In names of
-variables `__` stands for a dot and `_` for a hyphen; case does not matter, neither there nor in the name of a catalog.
+The first file found in `$FRAZIL_HOME` (or `$PYICEBERG_HOME`), the home folder and the current folder is used. In
+variable names `__` represents a dot and `_` a hyphen. Neither variable names nor catalog names are case-sensitive.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ _PRODUCTS = (("FRAZIL", ".frazil.yaml"), ("PYICEBERG", ".pyiceberg.yaml"))
 
 
 def configured_properties(name: str) -> dict[str, str]:
-    """Give the properties that are configured for a catalog; none when it is not configured.
+    """Return the properties configured for a catalog; empty if it is not configured.
 
     Raises:
-        InvalidArgumentError: A file is no configuration.
-        UnsupportedError: PyYAML is not installed, and a file seems to configure the catalog.
+        InvalidArgumentError: A file is not a valid configuration.
+        UnsupportedError: PyYAML is not installed, and a file appears to configure the catalog.
     """
     found: dict[str, str] = {}
     for product, file_name in _PRODUCTS:
@@ -43,7 +43,7 @@ def configured_properties(name: str) -> dict[str, str]:
 
 
 def configured_names() -> list[str]:
-    """Return the names of all catalogs that are configured. A file that cannot be read configures none."""
+    """Return the names of all configured catalogs, ignoring files that cannot be read."""
     names = set()
     for product, file_name in _PRODUCTS:
         prefix = f"{product}_CATALOG__"
@@ -76,7 +76,7 @@ def _from_file(product: str, file_name: str, name: str) -> dict[str, str]:
 
 
 def _catalogs(product: str, file_name: str, name: str) -> tuple[Path | None, Mapping[Any, Any]]:
-    """Return the configuration file and the catalogs in it; `name` is the one that is looked for."""
+    """Return the configuration file and its catalogs; `name` is the catalog being looked up."""
     path = _first_file(product, file_name)
     if path is None:
         return None, {}
@@ -104,11 +104,11 @@ def _parse(text: str, path: Path, name: str) -> Mapping[Any, Any]:
     try:
         parsed = yaml.safe_load(text)
     except yaml.YAMLError as error:
-        # The whole error would quote the file, and with it secrets.
+        # The full error would quote the file, including secrets.
         mark = getattr(error, "problem_mark", None)
         context = {"file": str(path)} | ({"line": str(mark.line + 1)} if mark else {})
         line = f" (line {mark.line + 1})" if mark else ""
-        message = f"the configuration file {path.absolute()} is not YAML{line}"
+        message = f"the configuration file {path.absolute()} is not valid YAML{line}"
         raise InvalidArgumentError(message, context=context) from None
     return _mapping(parsed, path, "the file")
 
@@ -123,7 +123,7 @@ def _mapping(value: object, path: Path, what: str) -> Mapping[Any, Any]:
 
 
 def _flattened(prefix: str, properties: Mapping[Any, Any]) -> Iterator[tuple[str, str]]:
-    """Give nested mappings as keys with dots; `relocate`, whose keys are locations, stays one value."""
+    """Yield nested mappings as dotted keys; `relocate`, whose keys are locations, stays one value."""
     for key, value in properties.items():
         name = f"{prefix}{key}"
         if (name == "relocate" and isinstance(value, dict)) or isinstance(value, list):

@@ -1,11 +1,11 @@
-"""Catalogs in a SQL database, with the tables of Java's `JdbcCatalog` (V0 and V1) and of PyIceberg's `SqlCatalog`.
+"""Catalogs in an SQL database, with the tables of Java's `JdbcCatalog` (V0 and V1) and of PyIceberg's `SqlCatalog`.
 
     iceberg_tables                    catalog_name, table_namespace ("a.b"), table_name, metadata_location,
                                       previous_metadata_location; V1: iceberg_type (TABLE, VIEW, or NULL for a table)
     iceberg_namespace_properties      catalog_name, namespace ("a.b"), property_key, property_value
 
-What lies below a namespace is told apart here, not by LIKE. The first change makes the tables, and a file of SQLite, if
-they are not there, unless the property `init_catalog_tables` is false.
+The children of a namespace are filtered here, not with LIKE. The first change creates missing tables and a missing
+SQLite file, unless the property `init_catalog_tables` is false.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _TABLES = ("catalog_name", "table_namespace", "table_name", "metadata_location")
 _NAMESPACES = ("catalog_name", "namespace", "property_key", "property_value")
 
 _EXISTS = {"exists": "true"}
-"""Keeps a namespace without properties in the table."""
+"""The marker that keeps a namespace without properties in the table."""
 
 
 _NEW = (
@@ -47,12 +47,12 @@ _NEW = (
     ),
     NewTable(PROPERTIES, dict.fromkeys(_NAMESPACES[:3], 255), {"property_value": 1000}),
 )
-"""The tables as Java's `JdbcCatalog` (V1) and PyIceberg make them."""
+"""The tables as created by Java's `JdbcCatalog` (V1) and PyIceberg."""
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """What the database has of the tables of a catalog."""
+    """The structure of the catalog's tables in the database."""
 
     columns: frozenset[str]
     """The columns of `iceberg_tables`."""
@@ -62,7 +62,7 @@ class Layout:
 
     @property
     def is_table(self) -> str:
-        """The condition that a row of `iceberg_tables` is not a view; V0 has no views."""
+        """The condition that a row of `iceberg_tables` is not a view; V0 does not support views."""
         return "(iceberg_type = 'TABLE' OR iceberg_type IS NULL)" if "iceberg_type" in self.columns else ""
 
 
@@ -70,12 +70,12 @@ NEW_LAYOUT = Layout(frozenset(_NEW[0].columns), has_properties=True)
 
 
 class SqlCatalog(RowCatalog):
-    """The tables that a SQL database lists under the name of the catalog."""
+    """The tables that an SQL database lists under the name of the catalog."""
 
     type: ClassVar[str] = "sql"
 
     def __init__(self, name: str, properties: Mapping[str, str], relocate: Mapping[str, str]) -> None:
-        """Take `uri`, of SQLAlchemy or of JDBC, from the properties, and `jdbc.user` and `jdbc.password` if given."""
+        """Read `uri` (a SQLAlchemy or JDBC address) and optional `jdbc.user` and `jdbc.password` properties."""
         super().__init__(name, properties, relocate)
         self._known: Layout | None = None
         self._database = self._new_database()
@@ -89,7 +89,7 @@ class SqlCatalog(RowCatalog):
         return self.name
 
     def row(self, levels: Levels) -> _Row:
-        """Give the row of a table, whether there is one or not."""
+        """Return the row of a table, whether or not the table exists."""
         return _Row(self, levels)
 
     def _child_namespaces(self, levels: Levels) -> set[Levels]:
@@ -114,7 +114,7 @@ class SqlCatalog(RowCatalog):
         found = {}
         if self._layout.has_properties:
             rows = self._rows(PROPERTIES, ["property_key", "property_value"], {"namespace": dotted(levels)})
-            # `exists` only keeps a namespace without properties in the table.
+            # `exists` is a marker that keeps a namespace without properties in the table.
             found = {row[0]: row[1] for row in rows if None not in row and row[0] != "exists"}
         warehouse = self.properties.get("warehouse")
         return ({"location": "/".join((warehouse.rstrip("/"), *levels))} if warehouse else {}) | found
@@ -124,7 +124,7 @@ class SqlCatalog(RowCatalog):
         if not found:
             raise self._no_such_table(levels, "it is a view" if self._locations(levels) else None)
         if not found[0]:
-            message = f"catalog {self.name!r} names no metadata file for table {dotted(levels)!r}"
+            message = f"catalog {self.name!r} has no metadata file for table {dotted(levels)!r}"
             raise errors.CatalogError(message, context={"catalog": self.name, "table": dotted(levels)})
         return self._load(levels, str(found[0]))
 
@@ -175,7 +175,7 @@ class SqlCatalog(RowCatalog):
                 return False
             if not self._layout.has_properties:
                 return True
-            # The namespace itself is expected among those with properties.
+            # The namespace itself is expected among the namespaces with properties.
             found = session.select(PROPERTIES, ["namespace"], of_catalog)
             if any(known and known.startswith(f"{text}.") for (known,) in found):
                 return False
@@ -195,7 +195,7 @@ class SqlCatalog(RowCatalog):
 
     def _insert_properties(self, session: Session, levels: Levels, properties: Mapping[str, str]) -> None:
         self._check_has_properties()
-        # One by one: databases limit the parameters of a statement.
+        # One statement per property, because databases limit the number of parameters.
         for key, value in properties.items():
             session.insert(PROPERTIES, {**self._namespace_of(levels), "property_key": key, "property_value": value})
 
@@ -224,7 +224,7 @@ class SqlCatalog(RowCatalog):
 
     @contextmanager
     def _changing(self) -> Iterator[Session]:
-        """Begin a transaction of the database, in which the tables of a catalog exist."""
+        """Begin a transaction of the database, and create the catalog's tables if they are missing."""
         makes_tables = self.properties.get("init_catalog_tables", "true").lower() != "false"
         known = self._known
         try:
@@ -233,7 +233,7 @@ class SqlCatalog(RowCatalog):
                     self._init_tables(session)
                 yield session
         except BaseException:
-            # The tables that it made are undone, too.
+            # The creation of the catalog's tables is rolled back, too.
             self._known = known
             raise
 
@@ -244,12 +244,12 @@ class SqlCatalog(RowCatalog):
                 pass
 
     def _init_tables(self, session: Session) -> None:
-        """Make the tables that are missing."""
+        """Create the missing tables."""
         if self._known is not None and self._known.has_properties:
             return
         for table in _NEW:
             session.create(table)
-        # Other connections do not see yet what this one made.
+        # Other connections do not see the tables created by this transaction yet.
         self._known = Layout(frozenset(session.columns(TABLES) or ()), has_properties=True)
 
     def _locations(self, levels: Levels, condition: str = "") -> list[str | None]:
@@ -257,11 +257,11 @@ class SqlCatalog(RowCatalog):
         return [location for (location,) in self._rows(TABLES, ["metadata_location"], of_table, condition)]
 
     def _row_of(self, levels: Levels) -> dict[str, str]:
-        """Return the key of the row of a table or view."""
+        """Return the key of a table's or view's row."""
         return {"catalog_name": self._key, "table_namespace": dotted(levels[:-1]), "table_name": levels[-1]}
 
     def _namespace_of(self, levels: Levels) -> dict[str, str]:
-        """Return what the rows of the properties of a namespace have in common."""
+        """Return the values that all property rows of a namespace share."""
         return {"catalog_name": self._key, "namespace": dotted(levels)}
 
     def _namespaces(self) -> set[str]:
@@ -279,7 +279,7 @@ class SqlCatalog(RowCatalog):
 
     @property
     def _layout(self) -> Layout:
-        """What the database has of the tables of the catalog."""
+        """The structure of the catalog's tables in the database."""
         if self._known is None:
             columns = self._database.needed_columns(TABLES, _TABLES, "Iceberg catalog")
             properties = self._database.columns(PROPERTIES, _NAMESPACES)
@@ -287,16 +287,16 @@ class SqlCatalog(RowCatalog):
         return self._known
 
     def _hint(self) -> str | None:
-        """Name the catalogs of the database when it has none of this name."""
+        """Return a hint with the catalogs in the database if none of them has this name."""
         names = sorted({str(name) for (name,) in self._database.select(TABLES, ["catalog_name"], {})})
         if not names or self.name in names:
             return None
         shown = ", ".join(repr(name) for name in names[:5])
-        return f"the database holds tables of catalogs named {shown}; the name of a catalog is its key there"
+        return f"the database contains tables of the catalogs {shown}; the catalog name is its key in the database"
 
 
 class _Row:
-    """The row of a table, changed by compare and swap."""
+    """The row of a table, changed by compare-and-swap."""
 
     def __init__(self, catalog: SqlCatalog, levels: Levels) -> None:
         self._catalog, self._levels = catalog, levels
@@ -311,7 +311,7 @@ class _Row:
         try:
             return self._swap(expected, new)
         except errors.UnavailableError:
-            # Nothing changed: it is a conflict, which the commit retries on the newest state.
+            # Nothing changed, which is a conflict; the commit is retried on the latest state.
             return False
 
     @retried

@@ -1,4 +1,4 @@
-"""Catalogs in a file of SQLite, by Python's own `sqlite3`."""
+"""Catalogs in an SQLite file, accessed with Python's own `sqlite3`."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 _BUSY_SECONDS = 30.0
 
 _UNDONE = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_BUSY})
-"""A commit that fails with these codes was undone."""
+"""The codes after which a failed commit was rolled back."""
 
 _PRIMARY_CODE = 0xFF
 
 
 class SqliteDatabase(Database):
-    """A file of SQLite."""
+    """An SQLite file."""
 
     def __init__(self, catalog: str, file: Path, *, may_be_absent: bool = False) -> None:
-        """Take the file.
+        """Use the database in a file.
 
         Raises:
-            MissingFileError: It does not exist, and `may_be_absent` is not set.
+            MissingFileError: The file does not exist, and `may_be_absent` is not set.
         """
         super().__init__(catalog, f"sqlite:{file}")
         self._file = file
@@ -47,15 +47,15 @@ class SqliteDatabase(Database):
 
     @property
     def dialect(self) -> str:
-        """The SQL of SQLite."""
+        """The SQL dialect of SQLite."""
         return "sqlite"
 
     @contextmanager
     def reading(self) -> Iterator[Session]:
-        """Connect to read.
+        """Connect for reading.
 
-        The file is opened for writing where that is allowed: what a killed writer left half done is undone by the next
-        one that opens the file and may write it.
+        The file is opened for writing if permitted: an unfinished transaction of a killed writer is rolled back by the
+        next connection that has write access.
         """
         self._check_present()
         with self._guarded(), closing(self._connect(self._file, "rw")) as connection:
@@ -64,7 +64,7 @@ class SqliteDatabase(Database):
 
     @contextmanager
     def changing(self, initial: Initial | None) -> Iterator[Session]:
-        """Begin a transaction; it is the only writer from its beginning."""
+        """Begin a transaction, which is the only writer from its start."""
         if initial is None:
             self._check_present()
         elif not self.is_present:
@@ -76,17 +76,17 @@ class SqliteDatabase(Database):
             self._commit(session)
 
     def _make(self, initial: Initial) -> None:
-        """Make the file, whole or not at all: on a full disk SQLite leaves an empty one."""
+        """Create the file atomically: on a full disk SQLite leaves an empty one."""
         made = self._file.with_name(f".{self._file.name}.{uuid.uuid4().hex}")
         try:
             with self._guarded(), closing(self._connect(made, "rwc")) as connection:
                 connection.execute("BEGIN IMMEDIATE")
                 initial(_SqliteSession(connection))
                 connection.commit()
-            with suppress(FileExistsError):  # another process was first
+            with suppress(FileExistsError):  # another process created the file first
                 os.link(made, self._file)
         except OSError:
-            # The file system has no hard links: SQLite makes the file in place.
+            # The file system does not support hard links: SQLite creates the file in place.
             with self._guarded(), closing(self._connect(self._file, "rwc")):
                 pass
         finally:
@@ -95,7 +95,7 @@ class SqliteDatabase(Database):
                     left.unlink(missing_ok=True)
 
     def _connect(self, file: Path, mode: str) -> sqlite3.Connection:
-        # With an isolation level the driver would begin a transaction at the first change only.
+        # With an isolation level the driver would begin the transaction only at the first change.
         return sqlite3.connect(
             f"{file.as_uri()}?mode={mode}",
             uri=True,
@@ -110,28 +110,28 @@ class SqliteDatabase(Database):
         except sqlite3.Error as error:
             code = getattr(error, "sqlite_errorcode", 0) & _PRIMARY_CODE
             if session.connection.in_transaction or code in _UNDONE:
-                # It is undone when the connection is closed, or was undone by SQLite.
+                # SQLite has rolled back the transaction, or does so when the connection is closed.
                 raise
-            message = f"the database of catalog {self.catalog!r} failed to commit: {error}"
+            message = f"the database of catalog {self.catalog!r} failed during the commit: {error}"
             raise errors.CommitStateUnknownError(message, context=self.context()) from None
 
     def _check_present(self) -> None:
         if not self.is_present:
-            message = f"the database of catalog {self.catalog!r} is not there: {self._file}"
+            message = f"the database of catalog {self.catalog!r} does not exist: {self._file}"
             raise errors.MissingFileError(message, context={"catalog": self.catalog, "file": str(self._file)})
 
     @contextmanager
     def _guarded(self) -> Iterator[None]:
-        """Turn errors of SQLite into ours."""
+        """Convert SQLite errors to frazil errors."""
         try:
             yield
         except sqlite3.Error as error:
-            message = f"the database of catalog {self.catalog!r} refused: {error} ({self._file})"
+            message = f"the database of catalog {self.catalog!r} returned an error: {error} ({self._file})"
             raise errors.CatalogError(message, context=self.context()) from None
 
 
 class _SqliteSession(Session):
-    """A connection of `sqlite3`."""
+    """A `sqlite3` connection."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection

@@ -1,4 +1,4 @@
-"""The system tables of a Paimon catalog (documentation: "Global System Table"): all its tables, as rows."""
+"""The system tables of a Paimon catalog, across all tables (Paimon documentation: "Global System Table")."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from frazil.paimon._table import Table
 
 SYSTEM_DATABASE = "sys"
-"""The database that the system tables of a catalog have names in."""
+"""The database that contains the system tables of a catalog."""
 
 _MASK = "***"
 _OF_TABLES = {
@@ -53,14 +53,14 @@ _OF_TABLE_OPTIONS = {"database_name": "string", "table_name": "string", "key": "
 _OF_OPTIONS = {"key": "string", "value": "string"}
 
 _JAVA_NAMES = {"tables": "all_tables", "partitions": "all_partitions"}
-"""The names that two of the tables have in Java's database `sys`."""
+"""The names of two system tables in Java's database `sys`."""
 
 
 class CatalogInspect:
-    """The system tables of a Paimon catalog, with the columns of Paimon's Java library.
+    """The system tables of a Paimon catalog, with the columns of the Java library.
 
-    Each method returns the rows of a system table as a `pyarrow.Table`. It takes `row_filter`, `selected_fields`,
-    `case_sensitive` and `limit`. `inspect["all_tables"]` is the system table itself, for `scan(...).to_pandas()`,
+    Each method returns the rows of a system table as a `pyarrow.Table` and accepts `row_filter`, `selected_fields`,
+    `case_sensitive` and `limit`. `inspect["all_tables"]` returns the system table itself, for `scan(...).to_pandas()`,
     `.to_polars()` or `.to_duckdb(...)`.
 
     >>> import frazil
@@ -70,7 +70,7 @@ class CatalogInspect:
     """
 
     def __init__(self, catalog: Catalog[Any]) -> None:
-        """Use `inspect` of a catalog instead."""
+        """Not for direct use; use the `inspect` property of a catalog."""
         self._catalog = catalog
 
     @staticmethod
@@ -79,20 +79,20 @@ class CatalogInspect:
         return sorted(_TABLES)
 
     def __contains__(self, name: object) -> bool:
-        """Return whether there is a system table of this name, Java's names included."""
+        """Return whether a system table of this name exists, including Java's names."""
         return name in _TABLES or name in _JAVA_NAMES
 
     def __getitem__(self, name: str) -> VirtualTable:
-        """Return the system table of this name, with the rows that the catalog has now.
+        """Return the system table of this name, with the current rows of the catalog.
 
         Raises:
-            InvalidArgumentError: There is no such system table.
+            InvalidArgumentError: The system table does not exist.
         """
         import pyarrow as pa
 
         columns, rows = _TABLES.get(_JAVA_NAMES.get(name, name), (None, None))
         if columns is None or rows is None:
-            message = f"unknown system table {name!r} of a catalog"
+            message = f"the catalog has no system table {name!r}"
             raise InvalidArgumentError(message, hint=f"the system tables are {', '.join(self.names())}")
         schema = pa.schema(list(columns.items()))
         found = [dict(zip(columns, row, strict=True)) for row in rows(self._catalog)]
@@ -102,7 +102,7 @@ class CatalogInspect:
     def all_tables(self, **options: Unpack[ReadOptions]) -> pa.Table:
         """Return all tables.
 
-        Their rows and files are not counted: those columns are NULL, as in Java's catalogs of these types.
+        Rows and files are not counted: those columns are NULL, as in Java's catalogs of these types.
         """
         return self["all_tables"].scan(**options).to_arrow()
 
@@ -119,12 +119,12 @@ class CatalogInspect:
         return self["catalog_options"].scan(**options).to_arrow()
 
     def __repr__(self) -> str:
-        """Return the names of the tables."""
+        """Return a representation with the names of the tables."""
         return f"<frazil.catalog.CatalogInspect of {self._catalog.name!r}: {', '.join(self.names())}>"
 
 
 def _tables(catalog: Catalog[Any]) -> Iterator[tuple[str, str, Table]]:
-    """Open all tables; one that is dropped meanwhile is left out."""
+    """Open all tables, except those that are dropped concurrently."""
     for namespace in catalog.list_namespaces():
         for database, name in catalog.list_tables(namespace):
             try:

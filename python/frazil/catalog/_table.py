@@ -1,4 +1,4 @@
-"""Tables that a catalog knows by name."""
+"""Tables that were loaded from a catalog by name."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
 
 
 class NamedTable:
-    """A table that was loaded by its name."""
+    """A table that was loaded by name."""
 
     catalog: Catalog[Any]
     """The catalog that the table was loaded from."""
 
     levels: Levels
-    """The name in the catalog, without the catalog's own."""
+    """The levels of the name in the catalog, without the name of the catalog itself."""
 
     def name(self) -> tuple[str, ...]:
-        """Give the name in the catalog, without the catalog's own."""
+        """Return the levels of the name in the catalog, without the name of the catalog itself."""
         return self.levels
 
     def __getattr__(self, name: str) -> Any:
-        """Make the catalog of a table that was pickled when it is first asked for: reading needs none."""
+        """Recreate the catalog of an unpickled table on first use: reading does not need it."""
         if name != "catalog" or "_recipe" not in self.__dict__:
             message = f"{type(self).__name__!r} object has no attribute {name!r}"
             raise AttributeError(message)
@@ -43,7 +43,7 @@ class NamedTable:
 
 
 class CatalogTable(NamedTable, Table):
-    """An Iceberg table that was loaded by its name. Its writes go through the catalog, after pickling too."""
+    """An Iceberg table that was loaded by name. Its writes go through the catalog, also after pickling."""
 
     @classmethod
     def load(
@@ -55,7 +55,7 @@ class CatalogTable(NamedTable, Table):
         relocate: Mapping[str, str],
         recorded: str | None = None,
     ) -> CatalogTable:
-        """Open the table that `catalog` keeps at `location`, which it calls `recorded`."""
+        """Open the table at `location`, which the catalog recorded as `recorded`."""
         opened = cls.open(
             location,
             relocate=relocate,
@@ -78,7 +78,7 @@ class CatalogTable(NamedTable, Table):
         location: str,
         options: dict[str, Any],
     ) -> CatalogTable:
-        """Return the table at a state that is at hand: of a server, or of a transaction before its commit."""
+        """Return the table in a known state: from a server, or of a transaction before its commit."""
         table = cls(native, files, location, options)
         table.catalog, table.levels = catalog, levels
         return table
@@ -88,37 +88,37 @@ class CatalogTable(NamedTable, Table):
         return self.catalog.row(self.levels)
 
     def refresh(self) -> CatalogTable:
-        """Give the table at the metadata that the catalog names now.
+        """Return the table at the metadata file that the catalog currently references.
 
         Raises:
-            CorruptMetadataError: The name belongs to another table now.
-            NoSuchTableError: The catalog does not have the table any more.
+            CorruptMetadataError: The name now belongs to another table.
+            NoSuchTableError: The catalog no longer contains the table.
         """
         newest: CatalogTable = self.catalog.load_table(self.levels)
         ours, theirs = self.uuid, newest.uuid
         if ours and theirs and ours.lower() != theirs.lower():
             message = f"table {ours} was replaced by table {theirs}"
             context = {"table": dotted(self.levels), "file": newest.metadata_location}
-            raise CorruptMetadataError(message, context=context, hint="load the table anew if that was meant")
+            raise CorruptMetadataError(message, context=context, hint="if this is intended, reload the table")
         return newest
 
     def _check_folder(self) -> None:
         self.catalog.check_shares_nothing(self.levels, self._native.recorded_location)
 
     def _allow(self, own: list[str]) -> None:
-        """Let tables of this name access locations that the user of the catalog named."""
+        """Allow tables of this name to access locations that the catalog's user specified."""
         self.catalog.allow(self.levels, own)
         newest = self.refresh()
         self._native, self._files, self._options = newest._native, newest._files, newest._options  # noqa: SLF001
 
     def _at(self, state: TableState) -> CatalogTable:
-        """Return the same table at another state."""
+        """Return this table in another state."""
         table = CatalogTable(state.native, self._files, self._opened, self._options, is_staged=state.is_staged)
         table.catalog, table.levels = self.catalog, self.levels
         return table
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle by the metadata file, with what makes the catalog again."""
+        """Pickle the metadata file and the recipe that recreates the catalog."""
         recipe = self.__dict__.get("_recipe") or self.catalog.recipe()
         return _reopen, (self._state, self.levels, Recipe(recipe))
 

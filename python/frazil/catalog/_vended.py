@@ -1,4 +1,4 @@
-"""Credentials that a catalog server gives for the files of one table, and that expire."""
+"""Expiring credentials that a catalog server vends for the files of one table."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 __all__ = ["VendedCredentials"]
 
 _EARLY_MS = 300_000
-"""Credentials are renewed this long before they expire, or after half of their lifetime if that is shorter."""
+"""The time before their expiry at which credentials are renewed, unless half of their lifetime is shorter."""
 _LIFETIME_MS = 900_000
-"""Credentials that do not say when they expire are renewed after this: no store has shorter sessions."""
+"""The time after which credentials without an expiry are renewed: no store has shorter sessions."""
 _EXPIRIES = ("s3.session-token-expires-at-ms", "gcs.oauth2.token-expires-at", "expiration-time")
 _ADLS_EXPIRY = "adls.sas-token-expires-at-ms"
 
@@ -32,20 +32,20 @@ def now_ms() -> int:
 
 
 class VendingCatalog(Protocol):
-    """A catalog that gives credentials for its tables."""
+    """A catalog that vends credentials for its tables."""
 
     def load_credentials(self, levels: Levels) -> dict[str, str]:
-        """Ask for new credentials of a table."""
+        """Request new credentials for a table."""
 
     def recipe(self) -> tuple[Any, tuple[Any, ...]]:
-        """Return what makes the catalog again: a function and its arguments."""
+        """Return a function and its arguments that recreate the catalog."""
 
 
 class VendedCredentials:
-    """The credentials of one table. A copy in another process has none: it asks the server when it needs some."""
+    """The credentials of one table. A copy in another process holds none, and requests them when needed."""
 
     def __init__(self, levels: Levels, catalog: VendingCatalog | Recipe) -> None:
-        """Take the name of the table, and its catalog or what makes it again."""
+        """Keep the name of the table, and its catalog or the recipe that recreates it."""
         self._levels = levels
         self._catalog: Any = catalog
         self._lock = threading.RLock()
@@ -54,7 +54,7 @@ class VendedCredentials:
         self._expires_at_ms: int | None = 0
 
     def note(self, found: Mapping[str, Any]) -> None:
-        """Take what the server gave with the table."""
+        """Store the credentials that the server vended with the table."""
         noted_ms = now_ms()
         expiries = [
             int(value)
@@ -71,12 +71,12 @@ class VendedCredentials:
                 self._renew_at_ms = noted_ms + _LIFETIME_MS if any(map(is_secret, self._properties)) else None
 
     def current(self) -> tuple[dict[str, str], int | None]:
-        """Return storage properties that are valid now, and when to ask again, in milliseconds since the epoch.
+        """Return storage properties that are currently valid, and the renewal time in milliseconds since the epoch.
 
-        The native module calls it, on other threads too.
+        The native module calls this method, possibly from other threads.
 
         Raises:
-            FrazilError: The server gives no others, and the last ones have expired.
+            FrazilError: The server does not vend new credentials, and the last ones have expired.
         """
         with self._lock:
             asked_ms = now_ms()
@@ -95,10 +95,10 @@ class VendedCredentials:
         self.note(self._catalog.load_credentials(self._levels))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle by the catalog and the name of the table, without the credentials."""
+        """Pickle the catalog and the name of the table, without the credentials."""
         catalog = self._catalog
         return VendedCredentials, (self._levels, catalog if isinstance(catalog, Recipe) else Recipe(catalog.recipe()))
 
     def __repr__(self) -> str:
-        """Return the name of the table; credentials are not shown."""
+        """Return a representation with the name of the table, without credentials."""
         return f"<frazil.catalog.VendedCredentials of {'.'.join(self._levels)!r}>"

@@ -1,4 +1,4 @@
-"""Warehouses that are a folder, on this machine or in an object store."""
+"""Warehouses in a folder, local or in an object store."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
 
 
 class Warehouse:
-    """The folder of a catalog. Nothing outside of it is looked at; links to folders are passed over by listings."""
+    """The root folder of a catalog. Nothing outside it is accessed; listings skip links to folders."""
 
     def __init__(
         self, catalog: str, catalog_type: str, properties: Mapping[str, str], *, may_be_new: bool = False
     ) -> None:
-        """Take `warehouse`, a path or a URI, from the properties of a catalog.
+        """Read `warehouse`, a path or a URI, from the properties of a catalog.
 
-        With `may_be_new` a local folder that does not exist is empty until something is created in it.
+        With `may_be_new`, a local folder that does not exist is treated as empty until something is created in it.
 
         Raises:
-            InvalidArgumentError: There is no such property.
-            MissingFileError: There is no such folder on this machine.
+            InvalidArgumentError: The property is missing.
+            MissingFileError: The local folder does not exist.
         """
         warehouse = properties.get("warehouse")
         if not warehouse:
@@ -52,20 +52,20 @@ class Warehouse:
         self.location = warehouse.rstrip("/") if root is None else str(root)
 
     def check_exists(self) -> None:
-        """Raise `MissingFileError` if it is a local folder that does not exist."""
+        """Raise `MissingFileError` if the warehouse is a local folder that does not exist."""
         root = _local_path(self.location)
         if root is not None and not root.is_dir():
             raise missing_folder(self._catalog, root)
 
     def place(self, *names: str) -> str:
-        """Give the location of a folder below it."""
+        """Return the location of a folder below the warehouse."""
         return "/".join((self.location.rstrip("/"), *names))
 
     def table(self, levels: Levels) -> str:
-        """Give the location of the folder of a table.
+        """Return the location of a table's folder.
 
         Raises:
-            PathNotAllowedError: A link leads out of the warehouse.
+            PathNotAllowedError: A symbolic link points outside the warehouse.
         """
         place = self.place(*levels)
         files = self._files
@@ -74,25 +74,25 @@ class Warehouse:
         except PathNotAllowedError:
             raise
         except MissingFileError:
-            # The table knows better how to say that it is not there.
+            # Opening the table gives a better error if it does not exist.
             return place
         return place
 
     def folders(self, levels: Levels) -> list[str]:
-        """Give the names of the folders in one, sorted; none where there is no such folder. Hidden ones are left out.
+        """Return the sorted names of the subfolders, without hidden ones; empty if the folder does not exist.
 
         Raises:
-            StorageError: The folder cannot be listed, or another error of the storage.
+            StorageError: The folder cannot be listed, or another storage error occurred.
         """
         place = self.place(*levels)
         names = self._files.folders(place) if self._may_look(place) else []
         return sorted(name for name in names if not name.startswith("."))
 
     def folders_where(self, levels: Levels, holds: Callable[[Levels], bool]) -> list[str]:
-        """Give the names of the folders in one for which `holds` says so; many are asked at the same time.
+        """Return the names of the subfolders for which `holds` is true; several are checked concurrently.
 
         Raises:
-            StorageError: As `folders`.
+            StorageError: As in `folders`.
         """
         names = self.folders(levels)
         with ThreadPoolExecutor(max_workers=config.max_workers, thread_name_prefix="frazil-list") as pool:
@@ -100,18 +100,18 @@ class Warehouse:
         return [name for name, answer in zip(names, answers, strict=True) if answer]
 
     def has_folder(self, levels: Levels) -> bool:
-        """Say whether there is such a folder; in an object store, whether it holds anything.
+        """Return whether a folder exists; in an object store, whether it contains any objects.
 
         Raises:
-            StorageError: As `folders`.
+            StorageError: As in `folders`.
         """
         return not levels or levels[-1] in self.folders(levels[:-1])
 
     def file_names(self, levels: Levels) -> list[str]:
-        """Give the names of the files in a folder; none where there is no such folder.
+        """Return the names of the files in a folder; empty if the folder does not exist.
 
         Raises:
-            StorageError: As `folders`.
+            StorageError: As in `folders`.
         """
         place = self.place(*levels)
         found = self._files.list(place) if self._may_look(place) else []
@@ -119,15 +119,15 @@ class Warehouse:
 
     @property
     def is_local(self) -> bool:
-        """Whether it is a folder of this machine."""
+        """Whether the warehouse is a local folder."""
         return _local_path(self.location) is not None
 
     def make_folder(self, levels: Levels) -> bool:
-        """Make a folder and those around it; say whether there was none.
+        """Create a folder and its missing parents, and return whether it was created.
 
         Raises:
-            StorageError: The folder cannot be made.
-            UnsupportedError: An object store has no empty folders.
+            StorageError: The folder cannot be created.
+            UnsupportedError: The warehouse is in an object store, which has no empty folders.
         """
         with _changing(self.place(*levels)) as path, removed_on_failure(path.parent):
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -138,11 +138,11 @@ class Warehouse:
             return True
 
     def remove_empty_folder(self, levels: Levels) -> bool:
-        """Remove a folder if nothing is in it; say whether it was empty.
+        """Remove a folder if it is empty, and return whether it was.
 
         Raises:
             StorageError: The folder cannot be removed.
-            UnsupportedError: An object store has no empty folders.
+            UnsupportedError: The warehouse is in an object store, which has no empty folders.
         """
         with _changing(self.place(*levels)) as path:
             if any(path.iterdir()):
@@ -151,9 +151,9 @@ class Warehouse:
             return True
 
     def remove_empty_folders(self, levels: Levels) -> None:
-        """Remove a folder and all in it, as far as there is no file; a folder that cannot be removed stays.
+        """Remove a folder and its subfolders that contain no files; folders that cannot be removed stay.
 
-        What marks the folder as that of a table stays if anything does, or it would be a namespace.
+        The folder that marks a table is removed last, because without it the remaining folder would be a namespace.
         """
         root = _local_path(self.place(*levels))
         if root is None:
@@ -165,7 +165,7 @@ class Warehouse:
                 Path(folder).rmdir()
 
     def _may_look(self, place: str) -> bool:
-        """Whether there may be such a folder; behind a link that leads out of the warehouse there is none."""
+        """Return whether a folder may exist; folders behind a symbolic link out of the warehouse do not."""
         files = self._files
         try:
             files.openable(place)
@@ -193,7 +193,7 @@ def missing_folder(catalog: str, folder: str | Path) -> MissingFileError:
 def _changing(place: str) -> Iterator[Path]:
     path = _local_path(place)
     if path is None:
-        message = "an object store has no empty folders, so a namespace begins and ends with its tables there"
+        message = "an object store has no empty folders, so a namespace exists there only as long as it contains tables"
         raise UnsupportedError(message, context={"warehouse": masked(place)})
     try:
         yield path
@@ -203,13 +203,13 @@ def _changing(place: str) -> Iterator[Path]:
 
 
 def _local_path(warehouse: str) -> Path | None:
-    """Give the absolute path of a local warehouse; None for a remote one."""
+    """Return the absolute path of a local warehouse; None for a remote one."""
     scheme, colon, rest = warehouse.partition(":")
     if colon and scheme.lower() == "file":
         path = rest if not rest.startswith("//") else "/" + rest.lstrip("/")
         if rest.startswith("//") and not rest.startswith("///"):
             message = "the warehouse is a file: URI with a host"
-            raise PathNotAllowedError(message, context={"warehouse": masked(warehouse)}, hint="write file:///path")
+            raise PathNotAllowedError(message, context={"warehouse": masked(warehouse)}, hint="use file:///path")
         return Path(path)
     if "://" in warehouse:
         return None

@@ -1,4 +1,4 @@
-"""The command `frazil`: look into tables, read and write rows, and maintain tables from a shell."""
+"""The command `frazil`: inspect tables, read and write rows, and maintain tables from a shell."""
 
 from frazil.cli._app import main
 

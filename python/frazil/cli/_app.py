@@ -1,4 +1,4 @@
-"""The commands, and how they end."""
+"""The commands and their exit codes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["COMMANDS", "main"]
 
 
 class Command(NamedTuple):
-    """Where a command is, and what it does in one line."""
+    """The module and the one-line description of a command."""
 
     module: str
     summary: str
@@ -29,20 +29,20 @@ class Command(NamedTuple):
 
 COMMANDS = {
     "ls": Command("_catalogs", "List catalogs, namespaces or tables."),
-    "describe": Command("_look", "Show what a table is: schema, partitions, snapshots, properties."),
+    "describe": Command("_look", "Show the schema, partitions, snapshots and properties of a table."),
     "schema": Command("_look", "Show the columns of a table."),
     "snapshots": Command("_look", "List the snapshots of a table."),
     "files": Command("_look", "List the data and delete files of a table."),
     "inspect": Command("_look", "Read a metadata table or system table; without a name, list them."),
     "scan": Command("_rows", "Read rows."),
     "count": Command("_rows", "Count rows."),
-    "explain": Command("_rows", "Show which files a filter leaves out."),
+    "explain": Command("_rows", "Show which files a filter skips."),
     "changes": Command("_rows", "Read the changes between two snapshots."),
     "append": Command("_rows", "Append the rows of Parquet, CSV, JSON or Arrow files."),
     "delete": Command("_rows", "Delete the rows that match a filter."),
-    "compact": Command("_care", "Write data files again that are too short, too long or full of deletes."),
-    "expire": Command("_care", "Remove old snapshots, and the files that only they need."),
-    "orphans": Command("_care", "Delete files that nothing in a table names."),
+    "compact": Command("_care", "Rewrite data files that are too small, too large or have many deletes."),
+    "expire": Command("_care", "Remove old snapshots and the files that only they reference."),
+    "orphans": Command("_care", "Delete orphan files, which the table does not reference."),
 }
 
 _CODES: tuple[tuple[type[errors.FrazilError], int], ...] = (
@@ -61,14 +61,14 @@ _CODES: tuple[tuple[type[errors.FrazilError], int], ...] = (
     (errors.StorageError, 5),
     (errors.CorruptDataError, 1),
 )
-"""The exit code of an error: that of the first of these that it is, and 1 for others."""
+"""The exit codes by error class; the first matching class applies, and other errors exit with 1."""
 
 _INTERRUPTED = 130
-"""What shells return for a command that Ctrl-C ended."""
+"""The exit code that shells use for a command ended by Ctrl-C."""
 
 
 class _Group(click.Group):
-    """Imports a command when it is run: `--help` waits for no library."""
+    """A group that imports a command only when it is run, so that `--help` is fast."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - as of `click.Group`
         return list(COMMANDS)
@@ -91,15 +91,16 @@ def _app() -> None:
     """Work with Apache Iceberg and Apache Paimon tables.
 
     A table is a path or a URI, such as `s3://lake/events`, or a name in a configured catalog, such as
-    `prod.sales.orders`. `$files` at its end names a metadata table.
+    `prod.sales.orders`. A suffix such as `$files` selects a metadata table.
 
-    Exit codes: 0 done, 1 damaged or unexpected, 2 wrong use, 3 not found, 4 refused, 5 failed and may work later,
-    6 the outcome of the commit is unknown: look at the table before you try again.
+    Exit codes: 0 success, 1 damaged data or unexpected error, 2 invalid usage, 3 not found, 4 refused, 5 failed but may
+    succeed later,
+    6 the outcome of the commit is unknown: check the table before you try again.
     """
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command, and return its exit code."""
+    """Run a command and return its exit code."""
     try:
         _app.main(args=None if arguments is None else list(arguments), prog_name="frazil", standalone_mode=False)
         sys.stdout.flush()
@@ -117,7 +118,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (click.Abort, KeyboardInterrupt):
         return _INTERRUPTED
     except BrokenPipeError:
-        # Whoever reads, such as `head`, has enough.
+        # The reader of the output, such as `head`, has closed it.
         _close_output()
     except OSError as error:
         say(f"frazil: the output cannot be written: {error.strerror or error}", err=True)
@@ -127,5 +128,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _close_output() -> None:
-    """Drop what is left to write: the interpreter would complain when it flushes at its end."""
+    """Discard the remaining output, because the interpreter would report an error when it flushes at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

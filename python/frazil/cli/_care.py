@@ -1,4 +1,4 @@
-"""Commands that maintain a table: they show a plan first."""
+"""Commands that maintain a table; they show a plan first."""
 
 from __future__ import annotations
 
@@ -16,18 +16,22 @@ if TYPE_CHECKING:
 
 _DRY_RUN = click.option("--dry-run", "-d", is_flag=True, help="Only show the plan.")
 _MIN_INPUT_FILES = 5
-_YES = click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+_YES = click.option("--yes", "-y", is_flag=True, help="Do not ask for confirmation.")
 
 
 @click.command()
 @of_table
-@click.option("--filter", "-f", "row_filter", metavar="SQL", help="Only files that may have such rows.")
-@click.option("--all", "rewrite_all", is_flag=True, help="Write all files again.")
-@click.option("--target-size", metavar="SIZE", help="The length of new files, such as 512MB.")
-@click.option("--min-input-files", type=int, help=f"Leave fewer files alone.  [default: {_MIN_INPUT_FILES}]")
-@click.option("--max-commits", type=int, help="Commit in up to this many snapshots.  [default: 1]")
+@click.option("--filter", "-f", "row_filter", metavar="SQL", help="Only files that may contain matching rows.")
+@click.option("--all", "rewrite_all", is_flag=True, help="Rewrite all files.")
+@click.option("--target-size", metavar="SIZE", help="The size of new files, such as 512MB.")
+@click.option(
+    "--min-input-files",
+    type=int,
+    help=(f"Skip partitions with fewer such files.  [default: {_MIN_INPUT_FILES}]"),
+)
+@click.option("--max-commits", type=int, help="The maximum number of commits.  [default: 1]")
 @_DRY_RUN
-@click.option("--yes", "-y", is_flag=True, help="Accepted as by other commands; compact never asks.")
+@click.option("--yes", "-y", is_flag=True, help="Accepted for consistency with other commands; compact never asks.")
 def compact(
     table: str,
     row_filter: str | None,
@@ -39,9 +43,9 @@ def compact(
     yes: bool,  # noqa: ARG001 - there is nothing to ask
     **place: Any,
 ) -> None:
-    """Write data files of TABLE again that are too short, too long or full of deletes.
+    """Rewrite data files of TABLE that are too small, too large or have many deletes.
 
-    Of a Paimon table, the files of each bucket become fewer; a filter is about partitions.
+    For a Paimon table, the files of each bucket are merged into fewer files, and a filter applies to partitions.
     """
     opened = open_table(table, **place)
     chosen = row_filter_of(row_filter)
@@ -54,8 +58,8 @@ def compact(
             "--dry-run": dry_run,
         }
         if wrong := next((option for option, is_given in given.items() if is_given), None):
-            message = f"of the options of compact, --filter alone is for Paimon tables, not {wrong}"
-            raise InvalidArgumentError(message, hint=f"leave out {wrong}")
+            message = f"compact does not accept {wrong} for Paimon tables; the only option for them is --filter"
+            raise InvalidArgumentError(message, hint=f"omit {wrong}")
         _compact_buckets(opened, chosen)
         return
     plan = opened.rewrite_data_files(
@@ -77,7 +81,7 @@ def compact(
         f"{human_size(result.added_bytes)}; {result.removed_delete_files} delete files removed; {result.seconds:.1f} s"
     )
     if result.refused_groups:
-        say(f"{result.refused_groups} groups stay as they are: other writers changed them", err=True)
+        say(f"{result.refused_groups} groups were not rewritten because concurrent writers changed them", err=True)
     if result.failures:
         say(f"{result.failed_groups} groups were not committed", err=True)
         raise result.failures[0]
@@ -95,7 +99,7 @@ def _compact_buckets(table: PaimonTable, row_filter: str | bool) -> None:
 @of_table
 @click.option("--older-than", metavar="TIME", help="2024-02-29T12:00:00Z, or 7d for days ago; by default 5 days.")
 @click.option("--retain-last", type=int, metavar="N", help="Keep at least this many snapshots of each branch.")
-@click.option("--snapshot-id", "snapshot_ids", type=int, multiple=True, metavar="ID", help="A snapshot that expires.")
+@click.option("--snapshot-id", "snapshot_ids", type=int, multiple=True, metavar="ID", help="A snapshot to expire.")
 @_DRY_RUN
 @_YES
 def expire(
@@ -107,7 +111,7 @@ def expire(
     yes: bool,
     **place: Any,
 ) -> None:
-    """Remove old snapshots of TABLE, and the files that only they need."""
+    """Remove old snapshots of TABLE and the files that only they reference."""
     opened = open_table(table, **place)
     before = moment("--older-than", older_than)
     plan = opened.expire_snapshots(before, retain_last=retain_last, snapshot_ids=snapshot_ids)
@@ -125,8 +129,10 @@ def expire(
 @click.command()
 @of_table
 @click.option("--older-than", metavar="TIME", help="2024-02-29T12:00:00Z, or 7d for days ago; by default 3 days.")
-@click.option("--location", metavar="FOLDER", help="The folder that is looked at, instead of that of the table.")
-@click.option("--force", is_flag=True, help="Delete even more than half of the bytes in the folder.")
+@click.option("--location", metavar="FOLDER", help="The folder to search, instead of that of the table.")
+@click.option(
+    "--force", is_flag=True, help=("Delete the files even if they are more than half of the bytes in the folder.")
+)
 @_DRY_RUN
 @_YES
 @output_option
@@ -140,7 +146,7 @@ def orphans(
     output: str,
     **place: Any,
 ) -> None:
-    """Delete files that nothing in TABLE names, such as those of writes that failed."""
+    """Delete orphan files of TABLE, such as those of failed writes."""
     import pyarrow as pa
 
     opened = open_table(table, **place)

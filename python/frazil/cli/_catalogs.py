@@ -1,4 +1,4 @@
-"""Commands about catalogs."""
+"""Commands that list catalogs."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from frazil.cli._terminal import say
 @click.command()
 @click.argument("name", required=False)
 @click.option("--catalog", metavar="NAME", help="The catalog, instead of the first level of NAME.")
-@click.option("--property", "-p", "properties", multiple=True, metavar="KEY=VALUE", help="A property of the catalog.")
+@click.option("--property", "-p", "properties", multiple=True, metavar="KEY=VALUE", help="A catalog property.")
 def ls(name: str | None, catalog: str | None, properties: tuple[str, ...]) -> None:
-    """List what is in NAME: the namespaces of a catalog, or the namespaces and tables of a namespace.
+    """List the contents of NAME: the namespaces of a catalog, or the namespaces and tables of a namespace.
 
-    Without a name, list the configured catalogs. Namespaces end with a dot.
+    Without a name, list the configured catalogs. Namespaces are shown with a trailing dot.
     """
     if name is None and catalog is None and not properties:
         for known in configured_names():

@@ -1,4 +1,4 @@
-"""Commands that show what a table is."""
+"""Commands that show the structure and the files of a table."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SHOWN_PROPERTIES = 20
 @click.command()
 @of_table
 def describe(table: str, **place: Any) -> None:
-    """Show what TABLE is: schema, partitions, snapshots, properties."""
+    """Show the schema, partitions, snapshots and properties of TABLE."""
     opened = open_named(table, **place)
     if isinstance(opened, VirtualTable):
         lines([("metadata table", opened.name)])
@@ -117,7 +117,7 @@ def files(table: str, row_filter: str | None, limit: int | None, output: str, **
 @of_table
 @click.argument("name", required=False)
 @click.option("--filter", "-f", "row_filter", metavar="SQL", help="Such as `status = 1`.")
-@click.option("--select", "-c", metavar="COLUMNS", help="Names with commas between them; all by default.")
+@click.option("--select", "-c", metavar="COLUMNS", help="Comma-separated column names; all columns by default.")
 @limit_option
 @output_option
 def inspect(

@@ -1,4 +1,4 @@
-"""What a command is about: a table by its place or by its name, and what its user wrote as text."""
+"""Parsing of command arguments: a table given by location or by name, times, sizes and filters."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ _UNITS = {"d": "days", "h": "hours", "m": "minutes"}
 def of_table(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the argument TABLE to a command, and the options that locate it."""
     for add in (
-        click.option("--storage", "-s", multiple=True, metavar="KEY=VALUE", help="An option of the storage, by path."),
         click.option(
-            "--property", "-p", "properties", multiple=True, metavar="KEY=VALUE", help="A property of the catalog."
+            "--storage", "-s", multiple=True, metavar="KEY=VALUE", help=("A storage option, for tables by path.")
         ),
+        click.option("--property", "-p", "properties", multiple=True, metavar="KEY=VALUE", help="A catalog property."),
         click.option("--catalog", metavar="NAME", help="The catalog of the table, instead of its first level."),
         click.argument("table"),
     ):
@@ -51,14 +51,16 @@ def of_table(command: Callable[..., Any]) -> Callable[..., Any]:
 def open_named(
     table: str, catalog: str | None, properties: Iterable[str], storage: Iterable[str]
 ) -> IcebergTable | PaimonTable | VirtualTable:
-    """Open a table or a metadata table: by its place if it looks like one, else by its name."""
+    """Open a table or a metadata table, by location if the argument looks like one, else by name."""
     if not table:
         message = "TABLE is empty"
         raise InvalidArgumentError(message, hint="pass a path, a URI, or a name in a catalog")
     given, options = pairs("--property", properties), pairs("--storage", storage)
     if catalog is not None or given:
         if options:
-            message = "--storage is for tables by path; options of a catalog's storage are properties: -p KEY=VALUE"
+            message = (
+                "--storage applies to tables by path; pass storage options of a catalog as properties: -p KEY=VALUE"
+            )
             raise InvalidArgumentError(message)
         return _of_catalog(catalog, given, table)
     if "/" in table or Path(table.partition("$")[0]).exists():
@@ -69,9 +71,9 @@ def open_named(
     if rest and first.lower().replace("_", "-") in names:
         table_levels(rest)
         return _of_catalog(first, {}, rest)
-    message = f"{table!r} is neither a path that exists nor a name in a configured catalog"
+    message = f"{table!r} is neither an existing path nor a name in a configured catalog"
     shown = f"the configured catalogs are {', '.join(names)}" if names else "no catalog is configured"
-    hint = f"{shown}; --catalog and -p name another one, and ./{table} is a path"
+    hint = f"{shown}; select another one with --catalog and -p, or pass a path as ./{table}"
     raise InvalidArgumentError(message, hint=hint)
 
 
@@ -88,7 +90,7 @@ def open_table(
     """Open a table as `open_named` does.
 
     Raises:
-        UnsupportedError: It is a metadata table.
+        UnsupportedError: The argument is a metadata table.
     """
     opened = open_named(table, catalog, properties, storage)
     if isinstance(opened, VirtualTable):
@@ -99,37 +101,37 @@ def open_table(
 
 
 def _is_metadata_table(table: str, name: str) -> UnsupportedError:
-    message = f"{table!r} is a metadata table, which can only be read"
+    message = f"{table!r} is a metadata table, which is read-only"
     owner = _owner(table, name)
-    itself = "" if owner is None else f", or name the table itself: {owner}"
+    itself = "" if owner is None else f", or use the table itself: {owner}"
     return UnsupportedError(message, context={"table": table}, hint=f"use `frazil scan`{itself}")
 
 
 def _owner(table: str, name: str) -> str | None:
-    """Return the name of the table that a metadata table is about; None if it is about a catalog."""
+    """Return the name of the table that a metadata table belongs to; None if it belongs to a catalog."""
     owner = table.rstrip("/").removesuffix(name)[:-1]
     return None if owner.rpartition(".")[2] == SYSTEM_DATABASE else owner
 
 
 def open_catalog(name: str | None, properties: Iterable[str]) -> Catalog[Any]:
-    """Open a catalog; the one named `default` if no name is given."""
+    """Open a catalog; without a name, open the one named `default`."""
     return catalog_of(name, pairs("--property", properties))
 
 
 def pairs(option: str, given: Iterable[str]) -> dict[str, str]:
-    """Return what `KEY=VALUE` stands for."""
+    """Parse `KEY=VALUE` arguments."""
     found = {}
     for text in given:
         key, equals, value = text.partition("=")
         if not key or not equals:
-            message = f"{option} is KEY=VALUE, not {text!r}"
+            message = f"{option} must be KEY=VALUE, not {text!r}"
             raise InvalidArgumentError(message)
         found[key] = value
     return found
 
 
 def moment(option: str, text: str | None) -> int | None:
-    """Return a time in milliseconds since the epoch: `7d`, `36h` and `90m` are so long ago.
+    """Parse a time as milliseconds since the epoch; ages such as `7d`, `36h` and `90m` count back from now.
 
     >>> moment("--as-of", "2024-02-29T00:00:00Z"), moment("--as-of", "1700000000000")
     (1709164800000, 1700000000000)
@@ -151,7 +153,7 @@ def moment(option: str, text: str | None) -> int | None:
 
 
 def size(option: str, text: str | None) -> int | None:
-    """Return a number of bytes: `512MB`, `1.5GiB`, `1000`. Units are those of computers: 1 MB is 1,048,576 bytes.
+    """Parse a number of bytes such as `512MB`, `1.5GiB` or `1000`; all units are binary: 1 MB is 1,048,576 bytes.
 
     >>> size("--target-size", "128MB"), size("--target-size", None)
     (134217728, None)
@@ -160,20 +162,20 @@ def size(option: str, text: str | None) -> int | None:
         return None
     found = _SIZE.fullmatch(text.strip())
     if found is None:
-        message = f"{option} is a number of bytes such as 512MB, not {text!r}"
+        message = f"{option} must be a number of bytes such as 512MB, not {text!r}"
         raise InvalidArgumentError(message)
     return int(float(found[1]) * 1024 ** " kmgt".index(found[2].lower() or " "))
 
 
 def row_filter_of(text: str | None) -> str | bool:
-    """Return a filter as methods take it: all rows if the option is absent.
+    """Convert a filter option to a filter argument; without the option, all rows match.
 
     Raises:
-        InvalidArgumentError: The filter is blank, as by a variable of the shell that is not set.
+        InvalidArgumentError: The filter is blank, for example because a shell variable is not set.
     """
     if text is None:
         return True
     if not text.strip():
         message = "the filter is empty"
-        raise InvalidArgumentError(message, hint="write `true` for all rows")
+        raise InvalidArgumentError(message, hint="use `true` for all rows")
     return text

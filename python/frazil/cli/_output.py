@@ -1,4 +1,4 @@
-"""Rows for people and for programs."""
+"""Output of rows, for people and for programs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def output_option(command: Callable[..., Any]) -> Callable[..., Any]:
         type=click.Choice(FORMATS),
         default="table",
         show_default=True,
-        help="For people, one JSON object a line, CSV, or an Arrow stream.",
+        help="A table for reading, one JSON object per line, CSV, or an Arrow stream.",
     )(command)
 
 
@@ -42,7 +42,7 @@ def limit_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def write_rows(reader: pa.RecordBatchReader | pa.Table, output: str) -> None:
-    """Write rows to the standard output. All but tables for people are streamed."""
+    """Write rows to standard output. All formats except the table for people are streamed."""
     if isinstance(reader, pa.Table):
         reader = reader.to_reader()
     match output:
@@ -91,7 +91,7 @@ def _write_table(reader: pa.RecordBatchReader) -> None:
     cells = [[_short(row[name]) for name in names] for row in rows[:_MOST_ROWS]]
     _print_cells([printable(name) for name in names], numbers, cells)
     if is_cut:
-        say(f"the first {_MOST_ROWS} rows; -o json, csv or arrow writes all", err=True)
+        say(f"only the first {_MOST_ROWS} rows are shown; use -o json, csv or arrow for all rows", err=True)
 
 
 def _print_cells(names: list[str], numbers: list[bool], cells: list[list[str]]) -> None:
@@ -114,7 +114,7 @@ def _short(value: Any) -> str:
     text = printable("NULL" if value is None else _text(value))
     if len(text) <= _MOST_WIDTH:
         return text
-    # The end of a path tells it apart.
+    # A path is cut at its start, because its end identifies it.
     is_path = "/" in text and not text.startswith(("{", "["))
     return f"…{text[1 - _MOST_WIDTH :]}" if is_path else f"{text[: _MOST_WIDTH - 1]}…"
 
@@ -128,7 +128,7 @@ def _text(value: Any) -> str:
 
 
 def _plain(value: Any) -> Any:  # noqa: PLR0911 - one line for each type
-    """Return what JSON has for a value. Numbers that it does not have become text, and so do bytes, in base 64."""
+    """Return a JSON value for a value; numbers that JSON lacks become strings, and bytes become base64."""
     match value:
         case None | bool() | int() | str():
             return value
@@ -146,7 +146,7 @@ def _plain(value: Any) -> Any:  # noqa: PLR0911 - one line for each type
 
 
 def human_size(count: int) -> str:
-    """Return a number of bytes as people read it.
+    """Return a number of bytes in a readable unit.
 
     >>> human_size(0), human_size(1536), human_size(5 << 30)
     ('0 B', '1.5 KiB', '5.0 GiB')

@@ -21,7 +21,11 @@ if TYPE_CHECKING:
 
 def _of_scan(command: Callable[..., Any]) -> Callable[..., Any]:
     for add in (
-        click.option("--as-of", metavar="TIME", help="What was current: 2024-02-29T12:00:00Z, or 7d for days ago."),
+        click.option(
+            "--as-of",
+            metavar="TIME",
+            help=("Read the snapshot that was current at this time: 2024-02-29T12:00:00Z, or 7d for days ago."),
+        ),
         click.option("--ref", metavar="NAME", help="A branch or tag."),
         click.option("--snapshot-id", type=int, metavar="ID", help="A snapshot."),
         click.option("--filter", "-f", "row_filter", metavar="SQL", help="Such as `id > 10 and name like 'a%'`."),
@@ -31,11 +35,11 @@ def _of_scan(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _scan(opened: Any, row_filter: str | None, choice: dict[str, Any], **arguments: Any) -> Any:
-    """Describe a read of a table, or of a metadata table; `choice` has the options that choose a snapshot."""
+    """Create a scan of a table or a metadata table; `choice` holds the options that select a snapshot."""
     given = {key: value for key, value in choice.items() if value is not None}
     if isinstance(opened, VirtualTable) and given:
-        message = "metadata tables are read as they are now"
-        raise InvalidArgumentError(message, hint=f"leave out --{next(iter(given)).replace('_', '-')}")
+        message = "metadata tables can only be read in their current state"
+        raise InvalidArgumentError(message, hint=f"omit --{next(iter(given)).replace('_', '-')}")
     if "as_of" in given:
         given["as_of"] = moment("--as-of", given["as_of"])
     return opened.scan(row_filter_of(row_filter), **arguments, **given)
@@ -44,7 +48,7 @@ def _scan(opened: Any, row_filter: str | None, choice: dict[str, Any], **argumen
 @click.command()
 @of_table
 @_of_scan
-@click.option("--select", "-c", metavar="COLUMNS", help="Names with commas between them; all by default.")
+@click.option("--select", "-c", metavar="COLUMNS", help="Comma-separated column names; all columns by default.")
 @limit_option
 @output_option
 def scan(
@@ -71,7 +75,7 @@ def scan(
 def count(
     table: str, row_filter: str | None, snapshot_id: int | None, ref: str | None, as_of: str | None, **place: Any
 ) -> None:
-    """Count rows of TABLE, by metadata alone where it tells."""
+    """Count rows of TABLE, from metadata alone if possible."""
     choice = {"snapshot_id": snapshot_id, "ref": ref, "as_of": as_of}
     say(str(_scan(open_named(table, **place), row_filter, choice).count()))
 
@@ -82,7 +86,7 @@ def count(
 def explain(
     table: str, row_filter: str | None, snapshot_id: int | None, ref: str | None, as_of: str | None, **place: Any
 ) -> None:
-    """Show which files of TABLE a filter leaves out."""
+    """Show which files of TABLE a filter skips."""
     choice = {"snapshot_id": snapshot_id, "ref": ref, "as_of": as_of}
     for line in _scan(open_named(table, **place), row_filter, choice).explain().split("\n"):
         say(line)
@@ -90,10 +94,12 @@ def explain(
 
 @click.command()
 @of_table
-@click.option("--from", "first", type=int, metavar="ID", help="Begin after this snapshot; with the first by default.")
+@click.option(
+    "--from", "first", type=int, metavar="ID", help=("Begin after this snapshot; by default, with the first snapshot.")
+)
 @click.option("--to", "last", type=int, metavar="ID", help="The last snapshot; the current one by default.")
 @click.option("--filter", "-f", "row_filter", metavar="SQL", help="Such as `id > 10`.")
-@click.option("--net", is_flag=True, help="Leave out changes that later ones undo.")
+@click.option("--net", is_flag=True, help="Omit changes that later changes revert.")
 @limit_option
 @output_option
 def changes(
@@ -116,11 +122,11 @@ def changes(
 @click.command()
 @of_table
 @click.argument("files", nargs=-1, required=True)
-@click.option("--branch", default="main", show_default=True, help="The branch that gets the rows.")
+@click.option("--branch", default="main", show_default=True, help="The branch to append to.")
 def append(table: str, files: tuple[str, ...], branch: str, **place: Any) -> None:
     """Append the rows of FILES to TABLE in one commit.
 
-    The format of a file follows from its name: .parquet, .csv, .json (one object a line), .arrow or .feather.
+    The file name determines the format: .parquet, .csv, .json (one object per line), .arrow or .feather.
     """
     opened = open_table(table, **place)
     if branch != "main" and opened.format == "paimon":
@@ -131,7 +137,7 @@ def append(table: str, files: tuple[str, ...], branch: str, **place: Any) -> Non
 
 
 def _read(files: tuple[str, ...]) -> pa.RecordBatchReader:
-    """Stream the rows of all files, with the columns of the first."""
+    """Stream the rows of all files, with the columns of the first file."""
     import pyarrow as pa
     import pyarrow.dataset as ds
 
@@ -141,10 +147,10 @@ def _read(files: tuple[str, ...]) -> pa.RecordBatchReader:
         path = Path(file)
         kind = formats.get(path.suffix.lower().lstrip("."))
         if kind is None:
-            message = f"the format of {file} does not follow from its name: expected .{', .'.join(formats)}"
+            message = f"the format of {file} cannot be determined from its name: expected .{', .'.join(formats)}"
             raise InvalidArgumentError(message)
         if not path.is_file():
-            message = f"there is no file {file}"
+            message = f"file {file} does not exist"
             raise MissingFileError(message, context={"file": file})
         try:
             parts.append(ds.dataset(str(path), format=kind))
@@ -155,18 +161,18 @@ def _read(files: tuple[str, ...]) -> pa.RecordBatchReader:
         return ds.dataset(parts).scanner().to_reader()
     except pa.ArrowException as error:
         message = f"the files {', '.join(files)} have different columns: {error}"
-        raise InvalidArgumentError(message, hint="append them one by one") from None
+        raise InvalidArgumentError(message, hint="append them one at a time") from None
 
 
 @click.command()
 @of_table
 @click.argument("given", metavar="[FILTER]", required=False)
 @click.option("--filter", "-f", "row_filter", metavar="SQL", help="The same as FILTER.")
-@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask for confirmation.")
 def delete(table: str, given: str | None, row_filter: str | None, yes: bool, **place: Any) -> None:
     """Delete the rows of TABLE for which FILTER, such as `id = 7`, is true."""
     if (given is None) == (row_filter is None):
-        message = "which rows to delete is " + ("not given" if given is None else "given twice")
+        message = "the filter of the rows to delete is " + ("missing" if given is None else "given twice")
         raise InvalidArgumentError(message, hint="pass either FILTER or --filter; `true` deletes all rows")
     chosen = row_filter_of(row_filter if given is None else given)
     opened = open_table(table, **place)

@@ -1,4 +1,4 @@
-"""Text for people: what is read from a table or typed by a user never reaches the terminal as a control sequence."""
+"""Text output for people: characters from tables and user input are escaped so they cannot control the terminal."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 __all__ = ["confirmed", "lines", "printable", "say"]
 
 _ESCAPED = {"Cc", "Cf", "Cs", "Zl", "Zp"}
-"""Categories of Unicode: controls, formats (such as overrides of the direction), surrogates, separators of lines."""
+"""The escaped Unicode categories: control, format (such as direction overrides), surrogate, and line separators."""
 
 _JOINERS = "\u200c\u200d"
-"""Formats that languages and emoji need."""
+"""The format characters that some languages and emoji need."""
 
 
 def printable(text: str) -> str:
-    r"""Return a text on one line, with escapes for the characters that control a terminal.
+    r"""Return a string on one line, with escapes for characters that control a terminal.
 
     >>> print(printable("a\tb\x1b[31m\u202e"))
     a\tb\x1b[31m\u202e
@@ -38,12 +38,12 @@ def _escaped(character: str) -> str:
 
 
 def say(text: str, *, err: bool = False) -> None:
-    """Write one line for people to the standard output, or to that for errors."""
+    """Write one line for people to standard output or standard error."""
     click.echo(printable(text), err=err)
 
 
 def lines(pairs: Iterable[tuple[str, object]]) -> None:
-    """Write names and values, one pair a line."""
+    """Write names and values, one pair per line."""
     kept = [(printable(name), str(value)) for name, value in pairs if value is not None]
     width = max((len(name) for name, _ in kept), default=0)
     for name, value in kept:
@@ -51,15 +51,15 @@ def lines(pairs: Iterable[tuple[str, object]]) -> None:
 
 
 def confirmed(what: str, *, yes: bool) -> None:
-    """Ask whether to go on, unless the user has said so.
+    """Ask for confirmation unless `yes` is set.
 
     Raises:
         click.Abort: The answer is no.
-        UnsupportedError: Nobody is there to answer.
+        UnsupportedError: The input is not a terminal, so the question cannot be answered.
     """
     if yes:
         return
     if not sys.stdin.isatty():
-        message = f"cannot ask for confirmation to {what}: no terminal"
+        message = f"cannot ask for confirmation to {what}: standard input is not a terminal"
         raise UnsupportedError(message, hint="pass --yes")
     click.confirm(printable(f"{what[0].upper()}{what[1:]}?"), abort=True)

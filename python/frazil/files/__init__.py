@@ -1,1 +1,1 @@
-"""Data files and the rows in them, for every table format: nothing here imports one. Not part of the public API."""
+"""Data files and their rows, independent of table formats: no format is imported here. Not part of the public API."""

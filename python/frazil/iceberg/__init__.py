@@ -1,4 +1,4 @@
-"""Apache Iceberg: tables, scans and tasks, in the words of its specification."""
+"""Apache Iceberg tables, scans and tasks, in the terms of the specification."""
 
 from frazil._write_result import WriteResult
 from frazil.iceberg._expire import ExpireResult, ExpireSnapshots

@@ -1,4 +1,4 @@
-"""What the builders of changes share."""
+"""The base class of the change builders."""
 
 from __future__ import annotations
 
@@ -14,33 +14,33 @@ Commit: TypeAlias = "Callable[[dict[str, Any]], None]"
 
 
 def term(source_column_name: str, transform: Any) -> dict[str, str]:
-    """Give a column with a transform; both are in one text where there is no transform."""
+    """Return the wire form of a column with a transform, or of a single term string."""
     column = text("source_column_name", source_column_name)
     return {"transform": column} if transform is None else {"column": column, "transform": str(transform)}
 
 
 class Change:
-    """Operations that are collected, and made together by `commit` or at the end of a `with` block.
+    """Operations that are collected and applied together by `commit` or at the end of a `with` block.
 
-    A block that raises changes nothing. After a commit the builder is empty: committing again does nothing. A commit
-    that failed can be tried again.
+    If the block raises, nothing is changed. After a commit the builder is empty, and committing again does nothing. A
+    failed commit can be retried.
     """
 
     _update: str
 
     def __init__(self, commit: Commit, **options: Any) -> None:
-        """Use the methods of a table or a transaction instead."""
+        """Not for direct use; use the methods of a table or a transaction."""
         self._commit = commit
         self._options = options
         self._operations: list[dict[str, Any]] = []
 
     def commit(self) -> None:
-        """Make the changes; the table is at the new state then.
+        """Apply the changes; the table then has the new state.
 
         Raises:
-            InvalidArgumentError: An operation that the table does not allow; nothing is changed then.
-            CommitConflictError: Other writers were first, more often than `commit.retry.num-retries` allows.
-            CommitStateUnknownError: It is not known whether the change was made.
+            InvalidArgumentError: The table does not allow an operation; nothing is changed.
+            CommitConflictError: Concurrent commits won more often than `commit.retry.num-retries` allows.
+            CommitStateUnknownError: The outcome of the commit is unknown.
         """
         if self._operations:
             self._commit({"update": self._update, **self._options, "operations": self._operations})
@@ -51,10 +51,10 @@ class Change:
         return self
 
     def __enter__(self) -> Self:
-        """Collect operations."""
+        """Return the builder, to collect operations."""
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        """Commit, unless the block raised."""
+        """Commit unless the block raised."""
         if kind is None:
             self.commit()

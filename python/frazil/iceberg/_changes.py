@@ -23,7 +23,7 @@ class ChangesPlan(scan.Plan[_native.ChangePlan]):
     """The data files in which snapshots changed rows."""
 
     def to_arrow_batch_reader(self) -> pa.RecordBatchReader:
-        """Stream the files, one row for each, with what changed and the deletes before and after the snapshot."""
+        """Stream one row per file, with its changes and the deletes before and after the snapshot."""
         import pyarrow as pa
 
         schema = pa.schema(
@@ -39,22 +39,22 @@ class ChangesPlan(scan.Plan[_native.ChangePlan]):
         return pa.RecordBatchReader.from_batches(schema, batches)
 
     def explain(self) -> str:
-        """Return how many files are read, as one line."""
+        """Return the number of files to read, as one line."""
         metrics = self.metrics
         return f"{metrics['tasks']} files in {metrics['stages']} stages, {metrics['paired_stages']} of them paired"
 
 
 class Changes(changes.Changes[_native.ChangePlan, _native.ChangeStage]):
-    """The rows that snapshots inserted and deleted. They are read when asked for."""
+    """The rows that snapshots inserted and deleted, read on request."""
 
     def __init__(self, table: _native.Table, arguments: dict[str, Any], limit: int | None) -> None:
-        """Use `Table.changes` instead."""
+        """Not for direct use; use `Table.changes`."""
         super().__init__(_native.ChangeScan(table, **arguments), limit)
         self._table = table
         self._arguments = arguments
 
     def plan(self) -> ChangesPlan:
-        """Plan the read: in which data files each snapshot changed rows."""
+        """Plan the read: the data files in which each snapshot changed rows."""
         return ChangesPlan(self._plan())
 
     def _place(self) -> str:
@@ -71,7 +71,7 @@ class Changes(changes.Changes[_native.ChangePlan, _native.ChangeStage]):
 
 
 def read_stage(stage: _native.ChangeStage, *, workers: int | None = None) -> Generator[pa.RecordBatch, None, None]:
-    """Stream the changes of a stage; up to `workers` threads, by default `config.max_workers`, read its files ahead."""
+    """Stream the changes of a stage; up to `workers` threads (default: `config.max_workers`) read its files ahead."""
     tasks = (stage.task(index) for index in range(len(stage)))
     yield from changes.paired(stage, read_parts(tasks, _changed_rows, workers=workers or config.max_workers))
 
@@ -90,7 +90,7 @@ def _changed_rows(change: _native.ChangeTask) -> Iterator[pa.RecordBatch]:
 def _rows_of_both(
     change: _native.ChangeTask, before: _native.FileScanTask, after: _native.FileScanTask
 ) -> Iterator[pa.RecordBatch]:
-    """Read a file once, with the deletes before and with those after."""
+    """Read a file once, with the deletes before and after the snapshot."""
     old, new = with_deletes(before, beside=after), with_deletes(after, beside=before)
     if old.is_empty or new.is_empty:
         return

@@ -19,7 +19,7 @@ __all__ = ["CreateTableTransaction"]
 
 
 class CreateTableTransaction(Transaction):
-    """Changes of a table that their commit creates. Use `Catalog.create_table_transaction` to begin one."""
+    """The changes to a table that is created by their commit. Begin one with `Catalog.create_table_transaction`."""
 
     def __init__(
         self,
@@ -29,27 +29,27 @@ class CreateTableTransaction(Transaction):
         created: Callable[[], None],
         exists_already: Callable[[], AlreadyExistsError],
     ) -> None:
-        """Use `Catalog.create_table_transaction` instead.
+        """Not for direct use; use `Catalog.create_table_transaction`.
 
-        `created` is called after the commit. `exists_already` returns the error if another writer was first.
+        `created` is called after the commit. `exists_already` returns the error if a concurrent writer was first.
         """
         staged = StagedTable(begun, table._options, table.location)  # noqa: SLF001 - of one package, as below
         super().__init__(staged, table._at, table._adopt)  # noqa: SLF001
         self._created, self._exists_already = created, exists_already
         folder = local_path(table.location)
         staged.folder = None if folder is None else NewFolder(folder)
-        # The table is a change, even without rows.
+        # Creating the table is itself a change, even without rows.
         staged.changed()
         if staged.folder is not None and table._row is None:  # noqa: SLF001
-            # A folder without it is a namespace of a `hadoop` catalog.
+            # In a `hadoop` catalog, a folder without `metadata` is a namespace.
             staged.folder.make("metadata")
 
     def commit_transaction(self) -> Table:
-        """Create the table with its changes now; the `with` block does it when it ends.
+        """Create the table with its changes now; the end of the `with` block does this automatically.
 
         Raises:
-            AlreadyExistsError: Another writer created the table first. Nothing is left of this transaction.
-            CommitStateUnknownError: It is not known whether the table was created; nothing was deleted.
+            AlreadyExistsError: A concurrent writer created the table first. Nothing of this transaction remains.
+            CommitStateUnknownError: It is unknown whether the table was created; nothing was deleted.
         """
         try:
             table = super().commit_transaction()

@@ -1,4 +1,4 @@
-"""Expiry of snapshots: planned, looked at, and then applied."""
+"""Planned expiry of snapshots."""
 
 from __future__ import annotations
 
@@ -28,15 +28,17 @@ __all__ = ["ExpireResult", "ExpireSnapshots"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpireResult:
-    """What an expiry removed."""
+    """The result of an expiry."""
 
     snapshot_ids: tuple[int, ...] = ()
     """The snapshots, oldest first."""
     refs: tuple[str, ...] = ()
     """The branches and tags."""
     deleted_files: Mapping[str, int] = field(default_factory=dict)
-    """The number of files by kind: `data`, `position-deletes`, `equality-deletes`, `manifest`, `manifest-list` and
-    `statistics`."""
+    """The number of files by type.
+
+    The types are `data`, `position-deletes`, `equality-deletes`, `manifest`, `manifest-list` and `statistics`.
+    """
     deleted_bytes: int = 0
     """The bytes of these files."""
     seconds: float = 0.0
@@ -44,7 +46,7 @@ class ExpireResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Plan:
-    """An expiry as it was planned on one state."""
+    """An expiry as planned for one table state."""
 
     before: TableState
     snapshot_ids: tuple[int, ...]
@@ -53,10 +55,10 @@ class _Plan:
 
 
 class ExpireSnapshots(MaintenancePlan[_Plan]):
-    """A plan of an expiry: nothing is changed before `apply` is called, once.
+    """A plan for expiring snapshots: nothing is changed until `apply` is called, which can be done once.
 
-    `snapshot_ids`, `refs`, `files` and `size_bytes` plan on the newest state of the table when the first of them is
-    asked for. What `apply` removes was planned; a snapshot that another writer has given a branch or tag since stays.
+    `snapshot_ids`, `refs`, `files` and `size_bytes` plan the expiry for the latest table state on first access. `apply`
+    removes only what was planned; a snapshot to which a concurrent writer has since added a branch or tag is kept.
 
     >>> import frazil, tempfile
     >>> table = frazil.create_table(tempfile.mkdtemp() + "/t", {"id": "long"})
@@ -78,10 +80,10 @@ class ExpireSnapshots(MaintenancePlan[_Plan]):
         evolve: Callable[[dict[str, Any]], tuple[TableState | None, TableState]],
         place: Callable[[], str],
     ) -> None:
-        """Use `Table.expire_snapshots` instead.
+        """Not for direct use; use `Table.expire_snapshots`.
 
-        `evolve` commits a metadata change. It returns the state that its commit replaced, None if there was nothing to
-        commit, and the new state.
+        `evolve` commits a metadata change. It returns the state that its commit replaced (None if there was nothing to
+        commit) and the new state.
         """
         super().__init__(place)
         self._newest, self._evolve = newest, evolve
@@ -91,28 +93,28 @@ class ExpireSnapshots(MaintenancePlan[_Plan]):
         self._snapshot_ids: list[int] = []
 
     def older_than(self, moment: int | str | datetime.datetime) -> Self:
-        """Let snapshots expire that were made before a moment, which is given as `as_of` of `Table.scan`."""
+        """Expire snapshots created before a time, given as for `as_of` in `Table.scan`."""
         self._older_than_ms = milliseconds(moment, "older_than")
         return self._changed()
 
     def retain_last(self, count: int) -> Self:
-        """Keep at least `count` snapshots of each branch, whatever their age.
+        """Keep at least `count` snapshots of each branch, regardless of their age.
 
         Raises:
-            InvalidArgumentError: A number less than 1.
+            InvalidArgumentError: The count is less than 1.
         """
         if whole_number("retain_last", count) < 1:
             message = f"retain_last is {count}, expected at least 1"
-            raise InvalidArgumentError(message, hint="a branch always keeps its newest snapshot")
+            raise InvalidArgumentError(message, hint="a branch always keeps its latest snapshot")
         self._retain_last = int(count)
         return self._changed()
 
     def by_id(self, snapshot_id: int) -> Self:
-        """Let a snapshot expire whatever its age."""
+        """Expire a snapshot regardless of its age."""
         return self.by_ids([snapshot_id])
 
     def by_ids(self, snapshot_ids: Iterable[int]) -> Self:
-        """Let snapshots expire whatever their age."""
+        """Expire snapshots regardless of their age."""
         self._snapshot_ids += [whole_number("snapshot_ids", one) for one in snapshot_ids]
         return self._changed()
 
@@ -123,36 +125,36 @@ class ExpireSnapshots(MaintenancePlan[_Plan]):
 
     @property
     def snapshot_ids(self) -> tuple[int, ...]:
-        """The snapshots that expire, oldest first."""
+        """The snapshots to expire, oldest first."""
         return self._plan().snapshot_ids
 
     @property
     def refs(self) -> tuple[str, ...]:
-        """The branches and tags that expire."""
+        """The branches and tags to expire."""
         return self._plan().refs
 
     @property
     def files(self) -> pa.RecordBatch:
-        """The files that no other snapshot needs: `kind`, `location` and `size_bytes` of each."""
+        """The files that only the expired snapshots reference: `kind`, `location` and `size_bytes` of each."""
         return self._plan().deletion.batch
 
     @property
     def size_bytes(self) -> int:
-        """The bytes of these files."""
+        """The total size of these files in bytes."""
         return self._plan().deletion.size_bytes
 
     def by_kind(self) -> dict[str, tuple[int, int]]:
-        """Return the number of these files and their bytes by kind."""
+        """Return the number and total bytes of these files by type."""
         return self._plan().deletion.by_kind()
 
     def apply(self) -> ExpireResult:
-        """Remove the snapshots, branches and tags in one commit, and delete the files that nothing needs any more.
+        """Remove the snapshots, branches and tags in one commit, and delete the files no longer referenced.
 
         Raises:
-            CommitConflictError: Other writers were first, more often than `commit.retry.num-retries` allows.
-            CommitStateUnknownError: It is not known whether the snapshots were removed; no file was deleted.
-            InvalidArgumentError: The plan was applied before.
-            StorageError: The snapshots are removed, and some files could not be deleted.
+            CommitConflictError: Concurrent commits won more often than `commit.retry.num-retries` allows.
+            CommitStateUnknownError: It is unknown whether the snapshots were removed; no file was deleted.
+            InvalidArgumentError: The plan was already applied.
+            StorageError: The snapshots were removed, but some files could not be deleted.
         """
         began = time.perf_counter()
         plan = self._take()
@@ -160,12 +162,13 @@ class ExpireSnapshots(MaintenancePlan[_Plan]):
             return ExpireResult(seconds=time.perf_counter() - began)
         before, after = self._evolve(self._change({"snapshot_ids": list(plan.snapshot_ids), "refs": list(plan.refs)}))
         if before is None:
-            # Concurrent commits kept or removed all that was planned. Its files are not ours to delete.
+            # Concurrent commits removed or protected everything that was planned, so none of its files may be deleted
+            # here.
             return ExpireResult(seconds=time.perf_counter() - began)
         with operation("expire_snapshots", self._place):
             is_as_planned = _is_same(before, plan.before) and _follows(after, before)
             deletion = plan.deletion if is_as_planned else _deletion_after_commit(before, after)
-            deletion.delete_files("the snapshots are removed", {"table": self._place()})
+            deletion.delete_files("the snapshots were removed", {"table": self._place()})
         snapshot_ids, refs = _removed(before, after)
         return ExpireResult(
             snapshot_ids=tuple(one for one in snapshot_ids if one in plan.snapshot_ids),
@@ -176,7 +179,7 @@ class ExpireSnapshots(MaintenancePlan[_Plan]):
         )
 
     def commit(self) -> None:
-        """Apply the plan, as PyIceberg calls it."""
+        """Apply the plan, under its PyIceberg name."""
         self.apply()
 
     def _make(self) -> _Plan:
@@ -208,7 +211,7 @@ class ExpireSnapshots(MaintenancePlan[_Plan]):
 
 
 def _removed(before: TableState, after: TableState) -> tuple[tuple[int, ...], tuple[str, ...]]:
-    """Return the snapshots, oldest first, and the branches and tags that a later state does not have."""
+    """Return the snapshots, oldest first, and the branches and tags that are missing from a later state."""
     kept = {snapshot.snapshot_id for snapshot in after.metadata.snapshots}
     expired = [one for one in before.metadata.snapshots if one.snapshot_id not in kept]
     expired.sort(key=lambda snapshot: snapshot.timestamp_ms)
@@ -221,13 +224,13 @@ def _is_same(one: TableState, other: TableState) -> bool:
 
 
 def _follows(after: TableState, before: TableState) -> bool:
-    """Return whether one commit led from `before` to `after`. A REST server may have merged it with others."""
+    """Return whether one commit led from `before` to `after`. A REST server may have merged it with other commits."""
     log = after.metadata.metadata_log
     return bool(log) and log[-1].metadata_file == before.native.recorded_location
 
 
 def _deletion_after_commit(before: TableState, after: TableState) -> DeletionPlan:
-    """Return the files to delete if others committed since the plan: they may have kept one of its snapshots.
+    """Return the files to delete after concurrent commits, which may have protected planned snapshots.
 
     Raises:
         StorageError: A manifest cannot be read.
@@ -235,11 +238,13 @@ def _deletion_after_commit(before: TableState, after: TableState) -> DeletionPla
     try:
         return _deletion(before, after)
     except FrazilError as error:
-        message = f"the snapshots are removed, but none of the files that only they need is deleted: {error.message}"
+        message = (
+            f"the snapshots were removed, but the files that only they reference were not deleted: {error.message}"
+        )
         raise StorageError(message, context=error.context) from error
 
 
 def _deletion(before: TableState, after: TableState) -> DeletionPlan:
-    """Return the files that snapshots of `before` need, and nothing in `after` does."""
+    """Return the files that snapshots in `before` reference and `after` does not."""
     batch = _native.unreachable_files(before.native, after.native, config.max_workers)
     return DeletionPlan(batch=batch, files=before.native.files)

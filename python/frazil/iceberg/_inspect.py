@@ -21,9 +21,10 @@ __all__ = ["Inspect"]
 class Inspect(InspectTables):
     """The metadata tables of a table, with the columns of Iceberg's Java library.
 
-    Each method returns the rows of a metadata table as a `pyarrow.Table`. It takes `row_filter`, `selected_fields`,
-    `case_sensitive` and `limit`; methods that show one snapshot also take `snapshot_id`, `ref` or `as_of`.
-    `inspect["files"]` is the metadata table itself, for `scan(...).to_pandas()`, `.to_polars()` or `.to_duckdb(...)`.
+    Each method returns the rows of a metadata table as a `pyarrow.Table` and accepts `row_filter`, `selected_fields`,
+    `case_sensitive` and `limit`. Methods that show one snapshot also accept `snapshot_id`, `ref` or `as_of`.
+    `inspect["files"]` returns the metadata table itself, for `scan(...).to_pandas()`, `.to_polars()` or
+    `.to_duckdb(...)`.
 
     >>> import frazil
     >>> table = frazil.load_table("tests/golden/iceberg/del_pos_file_parquet_part")
@@ -45,11 +46,11 @@ class Inspect(InspectTables):
         return self["snapshots"].scan(**options).to_arrow()
 
     def history(self, **options: Unpack[ReadOptions]) -> pa.Table:
-        """Return which snapshot was current, and since when."""
+        """Return the snapshots that were current, with their times."""
         return self["history"].scan(**options).to_arrow()
 
     def metadata_log_entries(self, **options: Unpack[ReadOptions]) -> pa.Table:
-        """Return the metadata files of the table, with the newest snapshot of each."""
+        """Return the metadata files of the table, with the latest snapshot of each."""
         return self["metadata_log_entries"].scan(**options).to_arrow()
 
     def refs(self, **options: Unpack[ReadOptions]) -> pa.Table:
@@ -61,15 +62,15 @@ class Inspect(InspectTables):
         return self._of_snapshot("manifests", snapshot_id, options)
 
     def all_manifests(self, **options: Unpack[ReadOptions]) -> pa.Table:
-        """Return the manifests of all snapshots: a row for each snapshot and manifest."""
+        """Return the manifests of all snapshots, with one row per snapshot and manifest."""
         return self["all_manifests"].scan(**options).to_arrow()
 
     def entries(self, snapshot_id: int | None = None, **options: Unpack[SnapshotOptions]) -> pa.Table:
-        """Return the entries of the manifests of a snapshot, of deleted files too."""
+        """Return the manifest entries of a snapshot, including those of deleted files."""
         return self._of_snapshot("entries", snapshot_id, options)
 
     def all_entries(self, **options: Unpack[ReadOptions]) -> pa.Table:
-        """Return the entries of the manifests of all snapshots."""
+        """Return the manifest entries of all snapshots."""
         return self["all_entries"].scan(**options).to_arrow()
 
     def files(self, snapshot_id: int | None = None, **options: Unpack[SnapshotOptions]) -> pa.Table:
@@ -97,9 +98,9 @@ class Inspect(InspectTables):
         return self["all_delete_files"].scan(**options).to_arrow()
 
     def partitions(self, snapshot_id: int | None = None, **options: Unpack[SnapshotOptions]) -> pa.Table:
-        """Return the partitions of a snapshot, with the rows and files in each."""
+        """Return the partitions of a snapshot, with their row and file counts."""
         return self._of_snapshot("partitions", snapshot_id, options)
 
     def position_deletes(self, snapshot_id: int | None = None, **options: Unpack[SnapshotOptions]) -> pa.Table:
-        """Return the rows that position deletes and deletion vectors of a snapshot delete."""
+        """Return the rows that are deleted by position deletes and deletion vectors of a snapshot."""
         return self._of_snapshot("position_deletes", snapshot_id, options)

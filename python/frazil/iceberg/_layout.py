@@ -1,4 +1,4 @@
-"""Partition specs and sort orders of new tables, as users give them."""
+"""Parsing of user-provided partition specs and sort orders for new tables."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _SORT_KEY = re.compile(r"(.+?)(?:\s+(asc|desc))?(?:\s+nulls\s+(first|last))?", r
 
 
 def partition_terms(fields: Any, schema: Schema, name: str) -> list[tuple[str, str | None]]:
-    """Return partition fields as text such as `bucket(16, id)`, each with the name that it was given.
+    """Return partition fields as strings such as `bucket(16, id)`, each with its explicit name if it has one.
 
     Args:
-        fields: A sequence of such texts, or a partition spec of frazil or PyIceberg.
+        fields: A sequence of such strings, or a frazil or PyIceberg partition spec.
         schema: The schema that the spec refers to.
         name: The name of the argument.
     """
@@ -29,10 +29,10 @@ def partition_terms(fields: Any, schema: Schema, name: str) -> list[tuple[str, s
 
 
 def sort_terms(order: Any, schema: Schema) -> list[dict[str, Any]]:
-    """Return sort keys in the wire form of a change of the sort order.
+    """Return sort keys in the wire form of a sort order change.
 
     Args:
-        order: A sequence of texts such as `bucket(16, id) desc nulls first`, or a sort order of frazil or PyIceberg.
+        order: A sequence of strings such as `bucket(16, id) desc nulls first`, or a frazil or PyIceberg sort order.
         schema: The schema that the order refers to.
     """
     given = getattr(order, "fields", None)
@@ -69,16 +69,16 @@ def _call(transform: str, column: str) -> str:
 
 
 def _source(field: Any, schema: Schema) -> str:
-    """Return the name of the column that a field of a spec or an order is computed from."""
+    """Return the name of the source column of a field in a spec or an order."""
     ids = getattr(field, "source_ids", None) or (field.source_id,)
     [source_id, *more] = ids
     name = schema.find_column_name(source_id)
     if name is None or more:
-        message = f"the schema has no single column for the source ids {[source_id, *more]}"
+        message = f"no single column in the schema has the source ids {[source_id, *more]}"
         raise InvalidArgumentError(message)
     return name
 
 
 def _value(choice: Any) -> str:
-    """Return the text of a member of an enumeration, or of the text itself."""
+    """Return the string value of an enumeration member, or the string itself."""
     return str(getattr(choice, "value", choice)).lower()

@@ -1,4 +1,4 @@
-"""Opening an Iceberg table by its location."""
+"""Opens an Iceberg table by its location."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def load_table(
     storage: Mapping[str, str] | None = None,
     allowed_locations: Sequence[str] = (),
 ) -> Table:
-    """Open the Iceberg table in a folder, or by one of its metadata files.
+    """Open the Iceberg table in a folder, or from one of its metadata files.
 
-    It is `frazil.load_table` for one format, so that type checkers know the table. Arguments and errors are the same.
-    `load_table(location).inspect` has the metadata tables.
+    This is `frazil.load_table` for one format, so that type checkers know the table type. Arguments and errors are the
+    same. `load_table(location).inspect` provides the metadata tables.
 
     >>> import frazil
     >>> frazil.iceberg.load_table("tests/golden/iceberg/del_pos_file_parquet_part").format_version

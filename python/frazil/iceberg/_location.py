@@ -1,10 +1,10 @@
-"""Locations of tables."""
+"""The location of a table, as a callable string."""
 
 from __future__ import annotations
 
 
 class Location(str):
-    """A location as text. It can also be called, because PyIceberg has a method `location()`."""
+    """A location as a string. It can also be called, because PyIceberg has a method `location()`."""
 
     __slots__ = ()
 

@@ -22,11 +22,11 @@ __all__ = ["Maintenance"]
 
 
 class Maintenance(Verbs):
-    """Maintenance methods, which plan before they change anything."""
+    """The maintenance methods, which return a plan before they change anything."""
 
     @abstractmethod
     def _newest(self) -> TableState:
-        """Load the newest state. The handle keeps its own state."""
+        """Load the latest state. The handle keeps its own state."""
 
     @abstractmethod
     def _evolve_and_compare(self, change: dict[str, Any]) -> tuple[TableState | None, TableState]:
@@ -45,24 +45,25 @@ class Maintenance(Verbs):
         retain_last: int | None = None,
         snapshot_ids: Iterable[int] = (),
     ) -> ExpireSnapshots:
-        """Plan to remove old snapshots, and the files that only they need; `apply` of the plan removes them.
+        """Plan to expire old snapshots and delete the files that only they reference; `apply` carries out the plan.
 
-        Without arguments, snapshots expire that are older than `history.expire.max-snapshot-age-ms` (5 days), except
-        the newest `history.expire.min-snapshots-to-keep` (1) of each branch; branches and tags that are older than
-        their `max_ref_age_ms` expire, too. The retention of a branch takes precedence over properties and arguments.
-        A read of a snapshot that has expired fails: keep snapshots for longer than the longest read.
+        Without arguments, snapshots older than `history.expire.max-snapshot-age-ms` (5 days) expire, except the latest
+        `history.expire.min-snapshots-to-keep` (1) of each branch. Branches and tags older than their `max_ref_age_ms`
+        expire, too. The retention of a branch takes precedence over properties and arguments.
+        Reading an expired snapshot fails: keep snapshots for longer than the longest read.
 
         Args:
-            older_than: Snapshots expire that were made before this, instead of the property: milliseconds since the
-                epoch, a datetime or its ISO 8601 text.
+            older_than: Expire snapshots created before this time, instead of the property: milliseconds since the
+                epoch, a datetime or an ISO 8601 string.
             retain_last: The number of snapshots that each branch keeps, instead of the property.
-            snapshot_ids: Snapshots that expire whatever their age. If only these are given, no others do.
+            snapshot_ids: Snapshots to expire regardless of their age. If only these are given, no other snapshots
+                expire.
 
         Raises:
-            InvalidArgumentError: When it is planned: a branch or tag names one of `snapshot_ids`.
-            NoSuchSnapshotError: When it is planned: the table does not have one of `snapshot_ids`.
-            CommitValidationError: When it is planned: the table has `gc.enabled=false`.
-            MissingFileError: When it is planned: a manifest of a snapshot that stays is missing. Nothing is removed.
+            InvalidArgumentError: When the plan is made: a branch or tag references one of `snapshot_ids`.
+            NoSuchSnapshotError: When the plan is made: one of `snapshot_ids` does not exist.
+            CommitValidationError: When the plan is made: the table has `gc.enabled=false`.
+            MissingFileError: When the plan is made: a manifest of a retained snapshot is missing. Nothing is removed.
 
         >>> import frazil, tempfile
         >>> table = frazil.create_table(tempfile.mkdtemp() + "/t", {"id": "long"})
@@ -96,16 +97,16 @@ class Maintenance(Verbs):
         branch: str = "main",
         snapshot_properties: Mapping[str, str] | None = None,
     ) -> RewriteDataFiles:
-        """Plan to compact data files that are too small, too large or full of deletes; `apply` rewrites them.
+        """Plan to compact data files that are too small, too large or have many deletes; `apply` rewrites them.
 
-        The rows, and in v3 their ids, do not change. New files use the current partition spec and sort order, and the
-        format and codec of the table properties. They have no deletes. Names, defaults and rules of the options are
-        those of Java's `rewrite_data_files`.
+        The rows do not change, and neither do their ids in v3. New files use the current partition spec and sort order,
+        and the format and codec of the table properties. They have no deletes. The options have the names, defaults and
+        rules of Java's `rewrite_data_files`.
 
         Args:
             row_filter: Consider only files that may contain matching rows; such files are rewritten completely.
-            case_sensitive: Whether `ID` is another column than `id` in the filter.
-            rewrite_all: Rewrite every file, whatever its size and its deletes.
+            case_sensitive: Whether column names in the filter are case-sensitive.
+            rewrite_all: Rewrite every file, regardless of its size and deletes.
             target_file_size_bytes: The size of new files, instead of `write.target-file-size-bytes`.
             min_file_size_bytes: Rewrite smaller files; 75 % of the target by default.
             max_file_size_bytes: Rewrite larger files; 180 % of the target by default.
@@ -160,19 +161,19 @@ class Maintenance(Verbs):
         characters, and folders of other tables are skipped.
 
         Args:
-            older_than: Keep files that were modified later; three days ago by default. It must be at least 24 hours
-                ago, because files of running writes are not referenced yet. Milliseconds since the epoch, a datetime
-                or its ISO 8601 text.
+            older_than: Keep files that were modified later; three days ago by default. The time must be at least 24
+                hours ago, because files of running writes are not referenced yet. Milliseconds since the epoch, a
+                datetime or an ISO 8601 string.
             location: The folder to scan, instead of the folder of the table. Files of another table in this folder
                 would be treated as orphans.
             force: Allow deleting more than half of the bytes in the folder.
 
         Raises:
             InvalidArgumentError: `older_than` is less than 24 hours ago.
-            PathNotAllowedError: When the plan is made: `location` is outside of the table and `allowed_locations`.
-            CommitValidationError: When the plan is made: the table has `gc.enabled=false`, or references a file of the
-                folder by another scheme or host; or the folder belongs to another table.
-            MissingFileError: When the plan is made: a manifest is missing, so it is not known which files are needed.
+            PathNotAllowedError: When the plan is made: `location` is outside the table and `allowed_locations`.
+            CommitValidationError: When the plan is made: the table has `gc.enabled=false`, the table references a file
+                in the folder by a different scheme or host, or the folder belongs to another table.
+            MissingFileError: When the plan is made: a manifest is missing, so the referenced files are unknown.
 
         >>> import frazil, tempfile
         >>> table = frazil.create_table(tempfile.mkdtemp() + "/t", {"id": "long"})

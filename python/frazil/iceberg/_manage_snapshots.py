@@ -1,4 +1,4 @@
-"""Changes of the branches and tags of a table."""
+"""Changes to the branches and tags of a table."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 class ManageSnapshots(Change):
-    """Makes, moves and removes branches and tags; the current snapshot is that of the branch `main`.
+    """Creates, moves and removes branches and tags; the current snapshot is that of the branch `main`.
 
-    An operation that drops snapshots from a branch or tag raises `CommitConflictError` when another writer has moved
+    An operation that drops snapshots from a branch or tag raises `CommitConflictError` if a concurrent writer has moved
     the branch or tag since this table was loaded.
     """
 
@@ -30,14 +30,14 @@ class ManageSnapshots(Change):
         max_snapshot_age_ms: int | None = None,
         min_snapshots_to_keep: int | None = None,
     ) -> Self:
-        """Make a branch at a snapshot; None for the current one.
+        """Create a branch at a snapshot; None for the current one.
 
         Args:
-            snapshot_id: The snapshot that it begins with.
-            branch_name: Its name.
-            max_ref_age_ms: How old the branch gets before it expires.
-            max_snapshot_age_ms: How old its snapshots get before they expire.
-            min_snapshots_to_keep: How many of its snapshots stay, however old they are.
+            snapshot_id: The snapshot that the branch starts at.
+            branch_name: The name of the branch.
+            max_ref_age_ms: The age at which the branch expires.
+            max_snapshot_age_ms: The age at which snapshots of the branch expire.
+            min_snapshots_to_keep: The number of snapshots to keep regardless of their age.
         """
         return self._named(
             "create_branch",
@@ -49,7 +49,7 @@ class ManageSnapshots(Change):
         )
 
     def create_tag(self, snapshot_id: int | None, tag_name: str, max_ref_age_ms: int | None = None) -> Self:
-        """Make a tag of a snapshot; None for the current one."""
+        """Create a tag at a snapshot; None for the current one."""
         return self._named("create_tag", tag_name, snapshot_id=snapshot_id, max_ref_age_ms=max_ref_age_ms)
 
     def replace_branch(
@@ -60,7 +60,7 @@ class ManageSnapshots(Change):
         max_snapshot_age_ms: int | None = None,
         min_snapshots_to_keep: int | None = None,
     ) -> Self:
-        """Let a branch name any other snapshot. Retention that is not given stays."""
+        """Move a branch to any other snapshot. Retention settings that are not given are kept."""
         return self._named(
             "replace_branch",
             branch_name,
@@ -71,11 +71,11 @@ class ManageSnapshots(Change):
         )
 
     def replace_tag(self, tag_name: str, snapshot_id: int, max_ref_age_ms: int | None = None) -> Self:
-        """Let a tag name another snapshot."""
+        """Move a tag to another snapshot."""
         return self._named("replace_tag", tag_name, snapshot_id=snapshot_id, max_ref_age_ms=max_ref_age_ms)
 
     def remove_branch(self, branch_name: str) -> Self:
-        """Remove a branch; its snapshots stay until they expire."""
+        """Remove a branch; its snapshots are kept until they expire."""
         return self._named("remove_branch", branch_name)
 
     def remove_tag(self, tag_name: str) -> Self:
@@ -94,7 +94,7 @@ class ManageSnapshots(Change):
         max_snapshot_age_ms: int | None = None,
         min_snapshots_to_keep: int | None = None,
     ) -> Self:
-        """Say what expiry keeps of a branch or a tag; what is not given stays."""
+        """Set the retention of a branch or a tag; settings that are not given are kept."""
         return self._named(
             "set_retention",
             name,
@@ -104,45 +104,45 @@ class ManageSnapshots(Change):
         )
 
     def rollback_to_snapshot(self, snapshot_id: int) -> Self:
-        """Make an ancestor of the current snapshot the current one."""
+        """Roll back to a snapshot, which must be an ancestor of the current one."""
         return self._then("rollback_to_snapshot", snapshot_id=whole_number("snapshot_id", snapshot_id))
 
     def rollback_to_timestamp(self, timestamp: int | datetime.datetime) -> Self:
-        """Make the newest ancestor that is older than this current: milliseconds or a datetime."""
+        """Roll back to the latest ancestor older than a time, given in milliseconds or as a datetime."""
         return self._then("rollback_to_timestamp", timestamp_ms=milliseconds(timestamp, "timestamp"))
 
     def set_current_snapshot(self, snapshot_id: int | None = None, ref_name: str | None = None) -> Self:
-        """Make any snapshot, or that of a branch or a tag, the current one."""
+        """Set the current snapshot to any snapshot, or to that of a branch or a tag."""
         if (snapshot_id is None) == (ref_name is None):
-            message = "give either snapshot_id or ref_name"
+            message = "pass either snapshot_id or ref_name"
             raise InvalidArgumentError(message)
         if ref_name is not None:
             return self._then("set_current_reference", name=text("ref_name", ref_name))
         return self._then("set_current_snapshot", snapshot_id=whole_number("snapshot_id", snapshot_id))
 
     def fast_forward(self, branch_name: str, to: str) -> Self:
-        """Move a branch to the snapshot of another reference, whose ancestor it is; make it if there is none."""
+        """Move a branch forward to the snapshot of another ref, its descendant; create the branch if missing."""
         return self._then("fast_forward", name=text("branch_name", branch_name), to=text("to", to))
 
     def cherry_pick(self, snapshot_id: int) -> Self:
-        """Make a snapshot that was staged, or is of another branch, current.
+        """Make a staged snapshot, or one of another branch, current.
 
-        Where others committed since, appends and replaced partitions are made again behind what is current.
+        If concurrent commits were made, appends and partition replacements are repeated on top of the current snapshot.
 
         Raises:
-            CommitValidationError: When it is committed: the snapshot is already current or picked, another writer
-                changed the partitions that it replaces, or it is neither an append nor a dynamic overwrite and does not
-                follow the current snapshot.
+            CommitValidationError: At the commit: the snapshot is already current or picked; a concurrent writer changed
+                the partitions that it replaces; or it is neither an append nor a dynamic overwrite and does not follow
+                the current snapshot.
         """
         return self._then("cherry_pick", snapshot_id=whole_number("snapshot_id", snapshot_id))
 
     def publish_changes(self, wap_id: str) -> Self:
-        """Make the snapshot current that was staged under this `wap.id`."""
+        """Make the snapshot staged under this `wap.id` current."""
         return self._then("publish_changes", wap_id=text("wap_id", wap_id))
 
     def _named(self, operation: str, name: str, **numbers: int | None) -> Self:
         if not isinstance(name, str):
-            message = f"the name of a branch or a tag is a text, not {name!r}"  # type: ignore[unreachable]
-            raise InvalidArgumentError(message, hint=f"look at the order of the arguments of {operation}")
+            message = f"the name of a branch or a tag must be a string, not {name!r}"  # type: ignore[unreachable]
+            raise InvalidArgumentError(message, hint=f"check the order of the arguments of {operation}")
         checked = {key: None if value is None else whole_number(key, value) for key, value in numbers.items()}
         return self._then(operation, name=name, **checked)

@@ -1,4 +1,4 @@
-"""The description of a MERGE, clause by clause."""
+"""The definition of a MERGE, clause by clause."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Result = TypeVar("Result")
 
 
 class When(StrEnum):
-    """The rows that a clause is about."""
+    """The rows that a clause applies to."""
 
     MATCHED = "matched"
     NOT_MATCHED = "not_matched"
@@ -31,7 +31,7 @@ class When(StrEnum):
 
 
 class Action(StrEnum):
-    """What a clause does to its rows."""
+    """The action of a clause on its rows."""
 
     UPDATE = "update"
     UPDATE_ALL = "update_all"
@@ -41,7 +41,7 @@ class Action(StrEnum):
 
 
 class Assignment(NamedTuple):
-    """A column and the SQL text of its new value."""
+    """A column and the SQL expression for its new value."""
 
     column: str
     expression: str
@@ -49,7 +49,7 @@ class Assignment(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergeClause:
-    """One WHEN of a MERGE."""
+    """A WHEN clause of a MERGE."""
 
     when: When
     condition: str | None
@@ -59,12 +59,12 @@ class MergeClause:
 
 
 def set_clause(values: Mapping[str, Value]) -> list[Assignment]:
-    """Return the assignments of SQL text by column; values that are not text are literals."""
+    """Return SQL assignments by column; values that are not strings become literals."""
     if not isinstance(values, Mapping):
-        message = f"values are given by column, as in {{'price': 'price * 2'}}, not as {type(values).__name__}"  # type: ignore[unreachable]
+        message = f"values must be a mapping by column, as in {{'price': 'price * 2'}}, not {type(values).__name__}"  # type: ignore[unreachable]
         raise InvalidArgumentError(message)
     if not values:
-        message = "no column is set"
+        message = "the set clause is empty"
         raise InvalidArgumentError(message)
     return [
         Assignment(text("the name of a column", name), value if isinstance(value, str) else str(lit(value)))
@@ -74,7 +74,7 @@ def set_clause(values: Mapping[str, Value]) -> list[Assignment]:
 
 @dataclass(frozen=True, slots=True)
 class MergePlan:
-    """A MERGE: which rows match, and what its clauses do."""
+    """The definition of a MERGE: how rows are matched, and its clauses."""
 
     on: str | list[str]
     source_alias: str
@@ -82,10 +82,10 @@ class MergePlan:
     clauses: tuple[MergeClause, ...]
 
     def merger(self, target_schema: pa.Schema, source_schema: pa.Schema, *, now_us: int) -> _native.Merger:
-        """Check the plan against the schemas of both sides; `now_us` is the time of the statement.
+        """Check the plan against both schemas and compile it; `now_us` is the time of the statement.
 
         Raises:
-            InvalidArgumentError: A clause, a column or an expression does not fit.
+            InvalidArgumentError: A clause, a column or an expression is invalid.
         """
         return _native.Merger(self, target_schema, source_schema, now_us=now_us)
 
@@ -93,14 +93,14 @@ class MergePlan:
 class MergeBuilder(Generic[Result]):
     """Collects the clauses of a MERGE; `execute` runs it.
 
-    Of the clauses of one kind, the first whose condition is true applies to a row. Conditions and the values of columns
-    are SQL text that names both sides by their aliases. Other Python values, and what `frazil.lit` returns, are
+    Of the clauses of one type, the first whose condition is true applies to a row. Conditions and column values are SQL
+    strings that refer to both sides by their aliases. Other Python values, and the results of `frazil.lit`, are
     literals.
     """
 
     def __reduce__(self) -> NoReturn:
         """Raise `UnsupportedError`."""
-        message = "a merge cannot be pickled before it is executed; execute it in this process"
+        message = "a merge cannot be pickled before it is executed; execute it in the process that created it"
         raise UnsupportedError(message)
 
     def __init__(
@@ -121,33 +121,33 @@ class MergeBuilder(Generic[Result]):
 
     @property
     def plan(self) -> MergePlan:
-        """The description so far."""
+        """The definition collected so far."""
         return self._plan
 
     def when_matched_update(self, set: Mapping[str, Value], condition: str | None = None) -> MergeBuilder[Result]:  # noqa: A002
-        """Set columns of rows that match."""
+        """Set columns of matched rows."""
         return self._with(When.MATCHED, condition, Action.UPDATE, set_clause(set))
 
     def when_matched_update_all(
         self, condition: str | None = None, except_columns: Iterable[str] = ()
     ) -> MergeBuilder[Result]:
-        """Set every column that the source has, except `except_columns`, of rows that match."""
+        """Set every column of the source, except `except_columns`, in matched rows."""
         return self._with(When.MATCHED, condition, Action.UPDATE_ALL, except_columns=except_columns)
 
     def when_matched_delete(self, condition: str | None = None) -> MergeBuilder[Result]:
-        """Delete rows that match."""
+        """Delete matched rows."""
         return self._with(When.MATCHED, condition, Action.DELETE)
 
     def when_not_matched_insert(
         self, values: Mapping[str, Value], condition: str | None = None
     ) -> MergeBuilder[Result]:
-        """Insert a row for each row of the source without a match; columns without a value get their defaults."""
+        """Insert a row for each unmatched source row; columns without a value get their defaults."""
         return self._with(When.NOT_MATCHED, condition, Action.INSERT, set_clause(values))
 
     def when_not_matched_insert_all(
         self, condition: str | None = None, except_columns: Iterable[str] = ()
     ) -> MergeBuilder[Result]:
-        """Insert the rows of the source without a match, with all their columns except `except_columns`."""
+        """Insert unmatched source rows with all their columns except `except_columns`."""
         return self._with(When.NOT_MATCHED, condition, Action.INSERT_ALL, except_columns=except_columns)
 
     def when_not_matched_by_source_update(
@@ -155,11 +155,11 @@ class MergeBuilder(Generic[Result]):
         set: Mapping[str, Value],  # noqa: A002
         condition: str | None = None,
     ) -> MergeBuilder[Result]:
-        """Set columns of rows of the table that match no row of the source."""
+        """Set columns of table rows that match no source row."""
         return self._with(When.NOT_MATCHED_BY_SOURCE, condition, Action.UPDATE, set_clause(set))
 
     def when_not_matched_by_source_delete(self, condition: str | None = None) -> MergeBuilder[Result]:
-        """Delete rows of the table that match no row of the source."""
+        """Delete table rows that match no source row."""
         return self._with(When.NOT_MATCHED_BY_SOURCE, condition, Action.DELETE)
 
     def execute(self) -> Result:
@@ -169,7 +169,7 @@ class MergeBuilder(Generic[Result]):
             InvalidArgumentError: The merge has no clauses, or a clause does not fit the columns.
         """
         if not self._plan.clauses:
-            message = "a merge without clauses does nothing"
+            message = "the merge has no clauses"
             raise InvalidArgumentError(message, hint="add a clause, such as when_matched_update_all()")
         return self._execute(self._plan)
 

@@ -1,4 +1,4 @@
-"""Tables that are to be made."""
+"""Definitions of new tables."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ FORMAT_VERSIONS = (1, 2, 3)
 
 
 def own_locations(properties: Mapping[str, str]) -> list[str]:
-    """Return the locations of files in properties that the caller sets. What metadata records is never trusted so."""
+    """Return the file locations in properties set by the caller. Recorded metadata is not trusted in this way."""
     return [properties[key] for key in _OWN_LOCATIONS if properties.get(key)]
 
 
 @dataclass(frozen=True, slots=True)
 class NewTable:
-    """What a table is made of."""
+    """The definition of a new table."""
 
     location: str
     schema: Any
@@ -45,11 +45,11 @@ class NewTable:
     sort_order: Any = ()
 
     def own_locations(self) -> list[str]:
-        """Return the locations that the caller names for files of the table, inside or outside its folder."""
+        """Return the locations that the caller specified for files of the table, inside or outside its folder."""
         return own_locations(property_texts(self.properties))
 
     def make(self, files: _native.Files, row: CatalogRow | ServerRow | None) -> _native.Table:
-        """Create the table in its folder, where `row` of a catalog, or the folder without one, has none yet."""
+        """Create the table in its folder, if neither the catalog's `row` nor the folder has a table yet."""
         folder = local_path(self.location)
         with (
             operation("create_table", lambda: self.location),
@@ -58,7 +58,7 @@ class NewTable:
             return _native.create_table(files, self.location, *self._parts(), row)
 
     def begin(self, files: _native.Files, row: CatalogRow | ServerRow | None) -> _native.Transaction:
-        """Begin a transaction whose commit creates the table, where there is none by then."""
+        """Begin a transaction whose commit creates the table if it does not exist by then."""
         with operation("create_table_transaction", lambda: self.location):
             return _native.Transaction.creating(files, self.location, *self._parts(), row)
 
@@ -73,13 +73,13 @@ class NewTable:
         version = _checked_version(self.format_version)
         folder = local_path(self.location)
         if self.location.endswith((".json", ".json.gz")) or (folder is not None and folder.is_file()):
-            message = f"the location of a table is a folder, not a file: {self.location}"
+            message = f"the location of a table must be a folder, not a file: {self.location}"
             raise InvalidArgumentError(message, context={"table": self.location})
         schema, fields, order, properties = self._definition()
         return schema, fields, order, version, properties
 
     def _definition(self) -> tuple[str, list[tuple[str, str | None]], str, dict[str, str]]:
-        """Return the schema, the partition fields, the sort order and the properties, as Rust takes them."""
+        """Return the schema, partition fields, sort order and properties in the form that the native module expects."""
         properties = property_texts(self.properties)
         warn_of_unknown(properties)
         schema = schema_json(self.schema)

@@ -41,12 +41,12 @@ class OrphanResult:
 class _Plan:
     listing: _native.Listing
     state: TableState
-    """The newest state after the folder was listed."""
+    """The latest state after the folder was listed."""
     deletion: DeletionPlan
 
 
 class RemoveOrphanFiles(MaintenancePlan[_Plan]):
-    """A plan to delete orphan files. Nothing is deleted before `apply` is called, once.
+    """A plan to delete orphan files. Nothing is deleted until `apply` is called, which can be done once.
 
     The folder is listed when `files` or `size_bytes` is first read.
 
@@ -74,7 +74,7 @@ class RemoveOrphanFiles(MaintenancePlan[_Plan]):
         location: str | None,
         force: bool,
     ) -> None:
-        """Use `Table.remove_orphan_files` instead.
+        """Not for direct use; use `Table.remove_orphan_files`.
 
         `check_folder` raises an error if another table uses the folder.
 
@@ -96,17 +96,17 @@ class RemoveOrphanFiles(MaintenancePlan[_Plan]):
 
     @property
     def size_bytes(self) -> int:
-        """Their bytes."""
+        """The total size of these files in bytes."""
         return self._plan().deletion.size_bytes
 
     def apply(self) -> OrphanResult:
-        """Delete the files that the newest state of the table does not reference either.
+        """Delete the planned files that the latest table state still does not reference.
 
         Raises:
-            CommitValidationError: More than half of the bytes in the folder would be deleted, and `force` is not set.
-                Or the table has `gc.enabled=false` by now, or another table uses its folder.
-            InvalidArgumentError: The plan was applied before.
-            StorageError: Some files could not be deleted; the others are gone.
+            CommitValidationError: More than half of the bytes in the folder would be deleted and `force` is not set,
+                the table now has `gc.enabled=false`, or another table uses its folder.
+            InvalidArgumentError: The plan was already applied.
+            StorageError: Some files could not be deleted; the other files were deleted.
         """
         began = time.perf_counter()
         with operation("remove_orphan_files", self._place):
@@ -127,7 +127,7 @@ class RemoveOrphanFiles(MaintenancePlan[_Plan]):
             f"{len(deletion)} of {len(listing)} files, {deletion.size_bytes} of {listing.size_bytes} bytes, would be "
             "deleted: more than half of the bytes in the folder"
         )
-        hint = "check `files` of the plan; if these are orphans, pass force=True"
+        hint = "check the `files` of the plan; if they are orphan files, pass force=True"
         raise CommitValidationError(message, context={"table": self._place()}, hint=hint)
 
     def _make(self) -> _Plan:
@@ -135,7 +135,7 @@ class RemoveOrphanFiles(MaintenancePlan[_Plan]):
         self._check_folder()
         folder = self._location or before.metadata.location
         listing = _native.Listing(before.native, folder, self._older_than_ms, config.max_workers)
-        # Loaded after the listing: this state references the files of a commit in between.
+        # Loaded after the listing, so that this state references the files of commits made in between.
         state = self._newest()
         return _Plan(listing=listing, state=state, deletion=_deletion(listing, state))
 

@@ -1,4 +1,4 @@
-"""Files that are known by their paths."""
+"""Newly written files, identified by their paths."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 
 class Paths:
-    """Files that a change wrote; paths may be added later."""
+    """The files written by a change; paths may be added later."""
 
     def __init__(self, files: _native.Files, paths: list[str]) -> None:
-        """Take the paths."""
+        """Keep the paths."""
         self._files, self._paths = files, paths
 
     def abort(self) -> None:
-        """Delete them. A file that cannot be deleted is an orphan, and not an error."""
+        """Delete the files. A file that cannot be deleted is left as an orphan file, without an error."""
         for path in self._paths:
             with contextlib.suppress(FrazilError):
                 self._files.delete(path)

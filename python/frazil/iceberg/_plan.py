@@ -1,4 +1,4 @@
-"""Plans of maintenance: made when they are first looked at, and applied once."""
+"""Maintenance plans, which are computed on first access and applied once."""
 
 from __future__ import annotations
 
@@ -17,37 +17,37 @@ Planned = TypeVar("Planned")
 
 
 class MaintenancePlan(ABC, Generic[Planned]):
-    """A plan that is applied once. What was planned can be looked at afterwards."""
+    """A plan that is applied once. It can still be inspected afterwards."""
 
     _method: ClassVar[str]
     """The method that returns the plan, for errors."""
 
     def __init__(self, place: Callable[[], str]) -> None:
-        """Take the function that returns the location of the table, for errors."""
+        """Keep the function that returns the location of the table, for errors."""
         self._place = place
         self._planned: Planned | None = None
         self._is_applied = False
 
     @abstractmethod
     def _make(self) -> Planned:
-        """Plan on the newest state of the table."""
+        """Plan on the latest state of the table."""
 
     @abstractmethod
     def _summary(self, plan: Planned) -> str:
-        """Return a plan in a few words."""
+        """Return a short summary of a plan."""
 
     def _plan(self) -> Planned:
-        """Return the plan; make it if it was not looked at before."""
+        """Return the plan, computed on first access."""
         if self._planned is None:
             with operation(self._method, self._place):
                 self._planned = self._make()
         return self._planned
 
     def _take(self) -> Planned:
-        """Return the plan to apply it, which is done once.
+        """Return the plan for applying it, which can be done once.
 
         Raises:
-            InvalidArgumentError: The plan was applied before.
+            InvalidArgumentError: The plan was already applied.
         """
         self._check_not_applied()
         plan = self._plan()
@@ -56,12 +56,12 @@ class MaintenancePlan(ABC, Generic[Planned]):
 
     def _check_not_applied(self) -> None:
         if self._is_applied:
-            message = f"this plan of {self._method} was applied already"
+            message = f"this plan of {self._method} was already applied"
             hint = f"call {self._method}() again for a new plan"
             raise InvalidArgumentError(message, context={"table": self._place()}, hint=hint)
 
     def __repr__(self) -> str:
-        """Return a summary of the plan if it was made. Nothing is read."""
+        """Return a summary of the plan if it has been computed, without reading anything."""
         what = "not planned yet" if self._planned is None else self._summary(self._planned)
         applied = ", applied" if self._is_applied else ""
         return f"<frazil.iceberg.{type(self).__name__} {self._place()!r}: {what}{applied}>"

@@ -1,4 +1,4 @@
-"""Position delete files, which tables of v2 have (spec: "Position Delete Files")."""
+"""Position delete files of v2 tables (spec: "Position Delete Files")."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def write_position_deletes(table: _native.Table, delta: _native.RowDelta, paths: list[str], *, by_file: bool) -> None:
-    """Write the deletes of the data files that stay, and add each new path to `paths` before it is written."""
+    """Write the deletes of the retained data files, adding each new path to `paths` before the file is written."""
     for deletes in delta.position_deletes(table, by_file):
         paths.append(deletes.path)
         size, column_sizes = _write(table.files, deletes)

@@ -1,4 +1,4 @@
-"""Names of table properties that are probably misspelt."""
+"""Detection of misspelt table property names."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _ICEBERG_PREFIXES = ("write.", "read.", "commit.", "history.", "format-", "schem
 """Keys with these prefixes are properties of Iceberg, not of users."""
 
 _MISSPELT = 0.88
-"""Ratio of `difflib` from which a key of any prefix counts as misspelt: one letter in eight."""
+"""The `difflib` ratio from which a key with any prefix counts as misspelt: one letter in eight."""
 
 _SIMILAR = 0.7
-"""Ratio from which a property is suggested for an unknown key with a prefix of Iceberg."""
+"""The `difflib` ratio from which a property is suggested for an unknown key with an Iceberg prefix."""
 
 
 def warn_of_unknown(names: Iterable[str]) -> None:
@@ -45,7 +45,7 @@ def closest(name: str, cutoff: float) -> str | None:
     levels = name.lower().split(".")
     candidates = {}
     for key, depth in _known():
-        # A property of columns is compared without the name of the column.
+        # A per-column property is compared without the column name.
         column = ".".join(name.split(".")[depth:]) if depth else ""
         if depth and not column:
             continue
@@ -58,5 +58,5 @@ def closest(name: str, cutoff: float) -> str | None:
 
 @cache
 def _known() -> list[tuple[str, int]]:
-    """Return the keys; for a property of columns with the number of levels before the name of the column."""
+    """Return the keys; for a per-column property, also the number of levels before the column name."""
     return [(known.key, known.key.count(".") if known.is_of_column else 0) for known in _native.table_properties()]

@@ -1,4 +1,4 @@
-"""Executing tasks: open files, push their batches through the native reader, stream rows."""
+"""Executes scan tasks: opens files, passes their batches through the native reader and streams rows."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
     from frazil.files.read.data_file import DataFile, Statistics, Wanted
 
 INT96_UNIT: Literal["us"] = "us"
-"""Iceberg knows INT96 only from imported files, whose years may be too far for nanoseconds."""
+"""Iceberg permits INT96 only in imported files, whose years may exceed the range of nanoseconds."""
 
 
 POSITION_DELETES = 1
-"""The content of a delete file that holds paths and positions; equality deletes have 2."""
+"""The content code of position delete files; equality deletes have 2."""
 
 
 def read_task(task: _native.FileScanTask) -> Iterator[pa.RecordBatch]:
     """Stream the rows of one task.
 
     Raises:
-        MissingFileError: The data file or one of its delete files is not there.
-        CorruptDataFileError: The data file cannot be decoded or is not the recorded one.
+        MissingFileError: The data file or one of its delete files does not exist.
+        CorruptDataFileError: The data file cannot be decoded, or is not the recorded file.
         CorruptDeletesError: A delete file cannot be decoded.
     """
     yield from rows_of(task, with_deletes(task))
@@ -42,9 +42,9 @@ def read_task(task: _native.FileScanTask) -> Iterator[pa.RecordBatch]:
 def rows_of(
     task: _native.FileScanTask, reader: _native.TaskReader, finder: _native.TaskReader | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """Stream the rows of a task whose deletes are loaded.
+    """Stream the rows of a task whose deletes have been loaded.
 
-    `finder` finds the same rows by fewer columns: row groups without any are read by these columns alone.
+    `finder` evaluates the filter on fewer columns, so that row groups without matches are read only in these columns.
     """
     if reader.is_empty:
         return
@@ -71,7 +71,7 @@ def rows_of(
 
 
 _LIKELY = 2
-"""After so many parts of a file with rows that match, it is likely that the next has some."""
+"""The number of parts with matching rows after which the next part is assumed to match, too."""
 
 
 def _found_rows(
@@ -80,10 +80,10 @@ def _found_rows(
     reader: tuple[_native.TaskReader, Wanted],
     parts: Iterable[list[bool]],
 ) -> Iterator[pa.RecordBatch]:
-    """Stream the rows of parts of a file, after a look whether a part has any.
+    """Stream the rows of parts of a file, after probing whether a part has any.
 
-    A look ends at the first row, and after two parts with rows the next is read without one, so that matches in every
-    row group cost nearly no second read of the columns of the filter.
+    A probe ends at the first row. After two parts with rows the next part is read without a probe. If every row group
+    matches, the filter columns are therefore hardly read twice.
     """
     in_succession = 0
     for part in parts:
@@ -107,7 +107,7 @@ def _applied(
 
 
 def _parts(groups: Sequence[Statistics], selected: list[bool]) -> Iterator[list[bool]]:
-    """Split the selected row groups into parts of a batch of rows or more, which are worth a call of the reader."""
+    """Split the selected row groups into parts of at least one batch of rows, to limit the calls of the reader."""
     part, held = [False] * len(groups), 0
     for group, (rows, *_) in enumerate(groups):
         if selected[group]:
@@ -122,27 +122,27 @@ def _parts(groups: Sequence[Statistics], selected: list[bool]) -> Iterator[list[
 def read_tasks(
     tasks: Iterable[_native.FileScanTask], *, workers: int, limit: int | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """Stream the rows of tasks in their order; up to `workers` threads read ahead."""
+    """Stream the rows of tasks in order; up to `workers` threads read ahead."""
     return read_parts(tasks, read_task, workers=workers, limit=limit)
 
 
 class _Turn:
-    """Whose turn it is to read some delete files; others find them in the cache of their table afterwards."""
+    """A lock for reading some delete files; afterwards, other threads find them in the table's cache."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
 
 
 _turns: WeakValueDictionary[str, _Turn] = WeakValueDictionary()
-"""By the first of the delete files."""
-# A thread of the parent that has its turn does not come along.
+"""The locks by the first of the delete files."""
+# A parent thread that holds a lock does not exist in the forked process.
 os.register_at_fork(after_in_child=_turns.clear)
 
 
 def with_deletes(task: _native.FileScanTask, *, beside: _native.FileScanTask | None = None) -> _native.TaskReader:
-    """Start to read a task: load its deletes.
+    """Start reading a task and load its deletes.
 
-    `beside` is the same file with other deletes: the readers of both take the same batches.
+    `beside` is the same file with other deletes: both readers accept the same batches.
     """
     reader = task.reader(beside)
     pending = [] if reader.is_empty else reader.pending_deletes()
@@ -158,7 +158,7 @@ def with_deletes(task: _native.FileScanTask, *, beside: _native.FileScanTask | N
 
 def _read_deletes(reader: _native.TaskReader, files: _native.Files, deletes: _native.DeleteFile) -> None:
     path, file_format = deletes.file_path, deletes.file_format
-    # The paths of position deletes are few.
+    # Position deletes contain few distinct paths.
     dictionaries = deletes.content == POSITION_DELETES
     try:
         with open_data_file(files, path, file_format, int96_unit=INT96_UNIT, dictionaries=dictionaries) as data:

@@ -47,10 +47,10 @@ class RewriteOptions:
     snapshot: SnapshotOptions = field(default_factory=SnapshotOptions)
 
     def __post_init__(self) -> None:
-        """Check the numbers that do not depend on the table.
+        """Validate the numbers that do not depend on the table.
 
         Raises:
-            InvalidArgumentError: A number less than 1.
+            InvalidArgumentError: A number is less than 1.
         """
         for name in ("min_input_files", "delete_file_threshold", "max_file_group_size_bytes", "max_commits"):
             value = getattr(self, name)
@@ -62,7 +62,7 @@ class RewriteOptions:
         """Return the rules for a table with these properties.
 
         Raises:
-            InvalidArgumentError: Sizes that do not rise from `min` to `target` to `max`.
+            InvalidArgumentError: The sizes do not increase from `min` to `target` to `max`.
         """
         from frazil.iceberg._writer_options import Properties
         from frazil.iceberg.operations.rewrite import RewriteRules
@@ -100,11 +100,11 @@ class RewriteResult:
     rewritten_files: int = 0
     """The number of data files that were removed."""
     rewritten_bytes: int = 0
-    """Their bytes."""
+    """The total size of these files in bytes."""
     added_files: int = 0
     """The number of new data files."""
     added_bytes: int = 0
-    """Their bytes."""
+    """The total size of these files in bytes."""
     removed_delete_files: int = 0
     """The number of delete files and deletion vectors that were removed."""
     refused_groups: int = 0
@@ -116,15 +116,15 @@ class RewriteResult:
     failed_files: int = 0
     """The number of data files in these groups."""
     failures: tuple[FrazilError, ...] = ()
-    """The errors, one for each commit that failed."""
+    """The errors, one for each failed commit."""
     seconds: float = 0.0
 
 
 class RewriteDataFiles(MaintenancePlan["GroupPlan"]):
-    """A compaction plan. Nothing is changed before `apply` is called, once.
+    """A compaction plan. Nothing is changed until `apply` is called, which can be done once.
 
-    The plan is made on the newest state of the table when `groups`, `input_files`, `input_bytes` or `output_files` is
-    first read.
+    The plan is made for the latest table state when `groups`, `input_files`, `input_bytes` or `output_files` is first
+    read.
 
     >>> import frazil, tempfile
     >>> table = frazil.create_table(tempfile.mkdtemp() + "/t", {"id": "long"})
@@ -147,13 +147,13 @@ class RewriteDataFiles(MaintenancePlan["GroupPlan"]):
         place: Callable[[], str],
         options: RewriteOptions,
     ) -> None:
-        """Use `Table.rewrite_data_files` instead."""
+        """Not for direct use; use `Table.rewrite_data_files`."""
         super().__init__(place)
         self._newest, self._run, self._options = newest, run, options
 
     @property
     def groups(self) -> pa.Table:
-        """The file groups, each of one partition or of files with an earlier partition spec."""
+        """The file groups, each with files of one partition or of an earlier partition spec."""
         import pyarrow as pa
 
         plan = self._plan()
@@ -177,7 +177,7 @@ class RewriteDataFiles(MaintenancePlan["GroupPlan"]):
 
     @property
     def input_bytes(self) -> int:
-        """Their bytes."""
+        """The total size of these files in bytes."""
         return sum(group.input_bytes for group in self._plan().groups)
 
     @property
@@ -186,18 +186,18 @@ class RewriteDataFiles(MaintenancePlan["GroupPlan"]):
         return sum(group.output_files for group in self._plan().groups)
 
     def apply(self) -> RewriteResult:
-        """Write the new files, and replace the old ones in up to `max_commits` commits.
+        """Write the new files and replace the old ones in up to `max_commits` commits.
 
         A group whose files were changed by a concurrent commit is skipped; the other groups are committed. If one of
-        several commits fails, the others are still made: the result counts what failed, and a `RuntimeWarning` is
-        emitted. If all fail, the first error is raised.
+        several commits fails, the other commits are still made: the result counts the failures, and a `RuntimeWarning`
+        is emitted. If all commits fail, the first error is raised.
 
         Raises:
             CommitConflictError: Concurrent commits won more often than `commit.retry.num-retries` allows; the new files
                 are deleted.
             CommitStateUnknownError: The outcome of the commit is unknown; nothing was deleted.
             CorruptDataFileError: A data file cannot be read.
-            InvalidArgumentError: The plan was applied before.
+            InvalidArgumentError: The plan was already applied.
         """
         began = time.perf_counter()
         plan = self._take()
@@ -209,7 +209,7 @@ class RewriteDataFiles(MaintenancePlan["GroupPlan"]):
         if done.failures:
             message = (
                 f"rewrite_data_files of {self._place()}: {len(done.failures)} commits failed and "
-                f"{len(done.snapshot_ids)} were made; the first error: {done.failures[0]}"
+                f"{len(done.snapshot_ids)} succeeded; the first error: {done.failures[0]}"
             )
             warnings.warn(message, RuntimeWarning, stacklevel=2)
         return done.result(time.perf_counter() - began)
@@ -241,17 +241,17 @@ class RewriteDataFiles(MaintenancePlan["GroupPlan"]):
 
 
 class _Done:
-    """What the commits of a compaction have done so far."""
+    """The accumulated results of a compaction's commits."""
 
     def __init__(self) -> None:
         self.snapshot_ids: list[int] = []
         self.failures: list[FrazilError] = []
         self.removed: list[int] = []
-        """The places of the data files that were replaced."""
+        """The positions of the data files that were replaced."""
         self._totals: Counter[str] = Counter()
 
     def add(self, rewriting: Rewriting, written: WriteResult) -> None:
-        """Count a commit."""
+        """Record a successful commit."""
         if written.snapshot_id is not None:
             self.snapshot_ids.append(written.snapshot_id)
         self.removed += _places(rewriting.groups)
@@ -266,12 +266,12 @@ class _Done:
         )
 
     def fail(self, groups: list[_native.FileGroup], error: FrazilError) -> None:
-        """Count a commit that failed."""
+        """Record a failed commit."""
         self.failures.append(error)
         self._totals.update(failed_groups=len(groups), failed_files=len(_places(groups)))
 
     def result(self, seconds: float) -> RewriteResult:
-        """Return all of it."""
+        """Return the accumulated result."""
         return RewriteResult(
             snapshot_ids=tuple(self.snapshot_ids), failures=tuple(self.failures), seconds=seconds, **self._totals
         )
@@ -285,7 +285,7 @@ _COUNTS = ("input_files", "input_bytes", "delete_files", "output_files")
 
 
 def _partition(plan: GroupPlan, group: _native.FileGroup) -> str | None:
-    """Return the partition of a group as text; None if its files have an earlier partition spec."""
+    """Return the partition of a group as a string; None if its files have an earlier partition spec."""
     if group.changes_spec:
         return None
     values = plan.planned.task(group.places[0]).partition
@@ -293,6 +293,6 @@ def _partition(plan: GroupPlan, group: _native.FileGroup) -> str | None:
 
 
 def _parts(groups: list[_native.FileGroup], count: int) -> Iterator[list[_native.FileGroup]]:
-    """Divide groups into up to `count` parts of about equal length."""
+    """Divide groups into up to `count` parts of about equal size."""
     size = -(-len(groups) // count) if groups else 1
     return (groups[start : start + size] for start in range(0, len(groups), size))

@@ -1,4 +1,4 @@
-"""What a catalog keeps of one table."""
+"""The catalog pointer of a table."""
 
 from __future__ import annotations
 
@@ -6,30 +6,30 @@ from typing import Protocol
 
 
 class ServerRow(Protocol):
-    """A table that a server keeps, which makes the changes of its metadata. Commits call it, on other threads too."""
+    """A table whose metadata a server keeps and changes. Commits call it, possibly from other threads."""
 
     def load(self) -> tuple[str, bytes] | None:
-        """Return the newest state: its metadata file and its metadata; None if there is no such table."""
+        """Return the metadata file and the metadata of the latest state; None if the table does not exist."""
 
     def commit(self, request: str) -> tuple[str, bytes] | None:
-        """Send a commit in JSON; return the new state, and None if something is otherwise than it requires.
+        """Send a commit as JSON and return the new state; None if a requirement of the commit is not met.
 
         Raises:
-            CatalogError: The server refused, and nothing changed.
-            CommitStateUnknownError: The commit may have been made.
+            CatalogError: The server rejected the commit, and nothing changed.
+            CommitStateUnknownError: The commit may have succeeded.
         """
 
 
 class CatalogRow(Protocol):
-    """The place in a catalog that names the newest metadata file of a table. Commits call it, on other threads too."""
+    """The catalog pointer to the latest metadata file of a table. Commits call it, possibly from other threads."""
 
     def location(self) -> str | None:
-        """Give the metadata file; None when the catalog has no such table."""
+        """Return the metadata file; None if the catalog does not contain the table."""
 
     def replace(self, expected: str | None, new: str) -> bool:
-        """Name `new` if `expected` is named (None: there is no such table), in one step; say whether it was.
+        """Replace the pointer atomically if it is `expected` (None: no table exists); return whether it was replaced.
 
         Raises:
-            CatalogError: The catalog refused, and nothing changed.
-            CommitStateUnknownError: It may have changed.
+            CatalogError: The catalog returned an error, and nothing changed.
+            CommitStateUnknownError: The pointer may have changed.
         """

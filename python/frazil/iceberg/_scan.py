@@ -1,4 +1,4 @@
-"""Scans of Iceberg tables: plan, execute, give rows."""
+"""Scans of Iceberg tables: planning, execution and results."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ if TYPE_CHECKING:
 
 
 class Plan(scan.Plan[_native.Plan]):
-    """The data files of a scan with their deletes, as columns."""
+    """The data files of a scan with their deletes, as Arrow columns."""
 
     def to_arrow_batch_reader(self) -> pa.RecordBatchReader:
-        """Stream the plan, one batch for each manifest."""
+        """Stream the plan, one batch per manifest."""
         import pyarrow as pa
 
         batches = (self._native.batch(index) for index in range(self._native.batch_count))
         return pa.RecordBatchReader.from_batches(self._native.schema(), batches)
 
     def groups(self, target_bytes: int, open_cost_bytes: int, *, without: Collection[int] = ()) -> list[bytes]:
-        """Give the files in groups of about `target_bytes`, each as a wire form, which can be read anywhere.
+        """Return the files in groups of about `target_bytes`, each as a serialized form that any process can read.
 
         Args:
-            target_bytes: How many bytes of files a group has at most; larger files are split.
-            open_cost_bytes: What each file counts at least.
-            without: The places of files that are left out.
+            target_bytes: The maximum size of a group in bytes; larger files are split.
+            open_cost_bytes: The minimum size that each file counts as.
+            without: The positions of files to omit.
         """
         return self._native.groups(target_bytes, open_cost_bytes, set(without))
 
     def explain(self) -> str:
-        """Say in one line what was kept and what was left out."""
+        """Return a one-line summary of the read and the pruned files."""
         m = self.metrics
         return (
             f"{m['tasks']} of {m['files']} files in {m['manifests'] - m['manifests_skipped']} of {m['manifests']}"
@@ -50,21 +50,21 @@ class Plan(scan.Plan[_native.Plan]):
 
 
 class Scan(scan.Scan[_native.Plan, _native.FileScanTask]):
-    """A read of a table that is bound to a snapshot and a schema. Rows are read when asked for."""
+    """A read of a table, bound to a snapshot and a schema. Rows are read on request."""
 
     def __init__(self, table: _native.Table, arguments: dict[str, Any], *, is_staged: bool = False) -> None:
-        """Use `Table.scan` instead."""
+        """Not for direct use; use `Table.scan`."""
         super().__init__(_native.Scan(table, **arguments), arguments["limit"])
         self._table = table
         self._arguments = arguments
         self.is_staged = is_staged
-        """Whether the scan reads changes of a transaction that is not committed yet."""
+        """Whether the scan reads uncommitted changes of a transaction."""
 
     def select(self, *field_names: str) -> Scan:
-        """Return the same scan of these columns; `*` stands for all.
+        """Return the same scan with other columns; `*` selects all columns.
 
         Raises:
-            InvalidArgumentError: A column that the table does not have.
+            InvalidArgumentError: The table does not have one of the columns.
         """
         return self._with(selected_fields=names_of(field_names, "field_names"))
 
@@ -72,21 +72,21 @@ class Scan(scan.Scan[_native.Plan, _native.FileScanTask]):
         """Return the same scan of a branch or a tag.
 
         Raises:
-            InvalidArgumentError: The scan has a snapshot, a branch, a tag or a time already.
-            NoSuchSnapshotError: There is no such branch or tag.
+            InvalidArgumentError: The scan already has a snapshot, a branch, a tag or a time.
+            NoSuchSnapshotError: The branch or tag does not exist.
         """
         if self._arguments["snapshot"] is not None or self._arguments["append"] is not None:
-            message = "the scan reads a given snapshot already, which a ref would replace"
-            raise InvalidArgumentError(message, hint=f"begin with table.scan(ref={name!r})")
+            message = "the scan already selects a snapshot, which a ref would replace"
+            raise InvalidArgumentError(message, hint=f"start with table.scan(ref={name!r})")
         return self._with(snapshot=snapshot_choice(None, name, None))
 
     def reads_branch_of(self, table: _native.Table, branch: str) -> bool:
-        """Return whether the scan reads what was the newest state of a branch of this table when it was made."""
+        """Return whether the scan reads the state of a branch of this table that was latest when it was created."""
         is_same = self._table.metadata_json("table-uuid") == table.metadata_json("table-uuid")
         return is_same and self._arguments["append"] is None and self._branch() == branch
 
     def _branch(self) -> str | None:
-        """Return the branch that is read; None if a snapshot, a tag or a time was chosen."""
+        """Return the branch that is read; None if a snapshot, a tag or a time was selected."""
         kind, name = self._arguments["snapshot"] or ("ref", "main")
         refs = json.loads(self._table.metadata_json("refs") or "{}")
         is_branch = kind == "ref" and (name == "main" or refs.get(name, {}).get("type") == "branch")
@@ -96,11 +96,11 @@ class Scan(scan.Scan[_native.Plan, _native.FileScanTask]):
         return Scan(self._table, self._arguments | arguments, is_staged=self.is_staged)
 
     def plan(self) -> Plan:
-        """Plan the scan: which data files are read, with which deletes."""
+        """Plan the scan: the data files to read, and their deletes."""
         return Plan(self._plan())
 
     def plan_files(self) -> Iterator[FileScanTask]:
-        """Give the data files to read, one task each."""
+        """Yield the data files to read, one task per file."""
         plan = self._plan()
         return (FileScanTask(plan.task(index)) for index in range(len(plan)))
 

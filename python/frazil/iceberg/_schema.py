@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 class NestedField:
     """A column, or a field in a struct, list or map.
 
-    `type` is the spec's text: `long`, `decimal(9, 2)`, and for nested types `struct<1: x: optional long>`.
+    `type` is a string in the notation of the spec: `long`, `decimal(9, 2)`, and for nested types
+    `struct<1: x: optional long>`.
     """
 
     field_id: int
@@ -32,12 +33,12 @@ class NestedField:
     fields: tuple[NestedField, ...] = ()
 
     def __str__(self) -> str:
-        """Give the field as one line."""
+        """Return the field as one line."""
         doc = f" ({self.doc})" if self.doc else ""
         return f"{self.field_id}: {self.name}: {'required' if self.required else 'optional'} {self.type}{doc}"
 
     def to_json(self) -> dict[str, Any]:
-        """Return the spec's JSON form."""
+        """Return the JSON form defined by the spec."""
         found = {"id": self.field_id, "name": self.name, "type": _type_json(self), "required": self.required}
         extra = {"doc": self.doc, "initial-default": self.initial_default, "write-default": self.write_default}
         return found | {key: value for key, value in extra.items() if value is not None}
@@ -45,7 +46,7 @@ class NestedField:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """The columns of a table at some time."""
+    """A schema of a table."""
 
     schema_id: int
     fields: tuple[NestedField, ...]
@@ -60,7 +61,7 @@ class Schema:
         """Find a field by its id or by its full name, such as `address.city`.
 
         Raises:
-            KeyError: The schema has no such field.
+            KeyError: The schema does not have the field.
         """
         for name, found in _walk(self.fields):
             if name_or_id in (found.field_id, name):
@@ -68,32 +69,32 @@ class Schema:
         raise KeyError(name_or_id)
 
     def find_type(self, name_or_id: str | int) -> str:
-        """Return the type of a field, as the spec's text.
+        """Return the type of a field, in the notation of the spec.
 
         Raises:
-            KeyError: The schema has no such field.
+            KeyError: The schema does not have the field.
         """
         return self.find_field(name_or_id).type
 
     def find_column_name(self, column_id: int) -> str | None:
-        """Return the full name of a field; None if the schema does not have it."""
+        """Return the full name of a field; None if the schema does not have the field."""
         return next((name for name, found in _walk(self.fields) if found.field_id == column_id), None)
 
     def select(self, *names: str, case_sensitive: bool = True) -> Schema:
         """Return the schema with only these columns, in the order of the table; `s.x` selects one field of a struct.
 
         Raises:
-            InvalidArgumentError: The schema has no such column.
+            InvalidArgumentError: The schema does not have one of the columns.
         """
         wanted, flags = field_names(names, "names"), flag("case_sensitive", case_sensitive)
         return Schema.from_json(_json.loads(_native.selected_schema_json(self._text(), wanted, flags)))
 
     def as_arrow(self) -> pa.Schema:
-        """Return the Arrow schema of the rows; field ids are in the metadata of the fields."""
+        """Return the Arrow schema of the rows; the metadata of the fields contains the field ids."""
         return _native.schema_arrow(self._text())
 
     def to_json(self) -> dict[str, Any]:
-        """Return the spec's JSON form."""
+        """Return the JSON form defined by the spec."""
         found = {"type": "struct", "schema-id": self.schema_id, "fields": [column.to_json() for column in self.fields]}
         return found | ({"identifier-field-ids": list(self.identifier_field_ids)} if self.identifier_field_ids else {})
 
@@ -101,16 +102,16 @@ class Schema:
         return _json.dumps(self.to_json())
 
     def identifier_field_names(self) -> list[str]:
-        """Give the full names of the identifier fields."""
+        """Return the full names of the identifier fields."""
         return [name for name, found in _walk(self.fields) if found.field_id in self.identifier_field_ids]
 
     def __str__(self) -> str:
-        """Give one line for each column."""
+        """Return one line per column."""
         return "table {\n" + "".join(f"  {column}\n" for column in self.fields) + "}"
 
     @classmethod
     def from_json(cls, json: dict[str, Any]) -> Schema:
-        """Make a schema of the spec's JSON form."""
+        """Create a schema from the JSON form defined by the spec."""
         return cls(
             schema_id=json.get("schema-id", 0),
             fields=tuple(_field(column) for column in json["fields"]),
@@ -130,14 +131,14 @@ class PartitionField:
 
 @dataclass(frozen=True, slots=True)
 class PartitionSpec:
-    """How rows are put into partitions."""
+    """The assignment of rows to partitions."""
 
     spec_id: int
     fields: tuple[PartitionField, ...] = ()
 
     @classmethod
     def from_json(cls, json: dict[str, Any]) -> PartitionSpec:
-        """Make a partition spec of the spec's JSON form."""
+        """Create a partition spec from the JSON form defined by the spec."""
         fields = tuple(
             PartitionField(_sources(part), part.get("field-id", 1000 + i), part["name"], part["transform"])
             for i, part in enumerate(json["fields"])
@@ -157,14 +158,14 @@ class SortField:
 
 @dataclass(frozen=True, slots=True)
 class SortOrder:
-    """How rows are sorted within files."""
+    """The sort order of rows within files."""
 
     order_id: int
     fields: tuple[SortField, ...] = field(default=())
 
     @classmethod
     def from_json(cls, json: dict[str, Any]) -> SortOrder:
-        """Make a sort order of the spec's JSON form."""
+        """Create a sort order from the JSON form defined by the spec."""
         fields = tuple(
             SortField(_sources(part), part["transform"], part["direction"], part["null-order"])
             for part in json["fields"]
@@ -197,7 +198,7 @@ def _field(json: dict[str, Any]) -> NestedField:
 
 
 def _type_json(of: NestedField) -> str | dict[str, Any]:
-    """Return the spec's JSON form of the type of a field."""
+    """Return the JSON form of a field's type, as defined by the spec."""
     if of.type.startswith("struct<"):
         return {"type": "struct", "fields": [child.to_json() for child in of.fields]}
     if not of.fields:
@@ -224,7 +225,7 @@ def _children(json: str | dict[str, Any]) -> tuple[NestedField, ...]:
 
 
 def _type_text(json: str | dict[str, Any], children: tuple[NestedField, ...]) -> str:
-    """Return the text of a type, whose fields are parsed already: parsing them twice would take 2^depth steps."""
+    """Return the string form of a type from its parsed fields, because parsing them again would take 2^depth steps."""
     if isinstance(json, str):
         return json
     if json["type"] == "struct":

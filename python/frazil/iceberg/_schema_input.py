@@ -1,4 +1,4 @@
-"""Schemas and types as users give them: Arrow, data frames, text, and the objects of PyIceberg."""
+"""Parsing of user-provided schemas and types: Arrow, data frames, strings and PyIceberg objects."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ def schema_json(schema: Any) -> str:
     """Return the JSON of the Iceberg schema that a user describes.
 
     Args:
-        schema: An Arrow schema, anything with Arrow columns (pyarrow, pandas, Polars, DuckDB), types by name, a schema
-            of a table, or a `pyiceberg.schema.Schema`. Ids of the last two are kept.
+        schema: An Arrow schema, any object with Arrow columns (pyarrow, pandas, Polars, DuckDB), a mapping of names to
+            types, a schema of a table, or a `pyiceberg.schema.Schema`. The last two keep their field ids.
 
     Raises:
-        InvalidArgumentError: An object of another kind, or a type that Iceberg does not have.
+        InvalidArgumentError: The object is of an unsupported type, or Iceberg does not support a column type.
     """
     if isinstance(schema, Schema):
         return json.dumps(schema.to_json())
@@ -36,10 +36,10 @@ def schema_json(schema: Any) -> str:
 
 
 def type_text(field_type: Any) -> str:
-    """Return the text or the JSON of a type.
+    """Return the string or JSON form of a type.
 
     Raises:
-        InvalidArgumentError: An object that is not a type.
+        InvalidArgumentError: The object is not a type.
     """
     if isinstance(field_type, str):
         return field_type
@@ -50,12 +50,12 @@ def type_text(field_type: Any) -> str:
     if isinstance(field_type, pa.DataType):
         [column] = json.loads(_native.schema_json(pa.schema([pa.field("column", field_type)])))["fields"]
         return _plain_or_json(column["type"])
-    message = f"a type must be an Arrow type, a PyIceberg type or text, not {field_type!r}"
+    message = f"a type must be an Arrow type, a PyIceberg type or a string, not {field_type!r}"
     raise InvalidArgumentError(message, hint=_TYPE_HINT)
 
 
 def is_pyiceberg(value: object) -> bool:
-    """Return whether an object is one of PyIceberg, which is never imported."""
+    """Return whether an object is from PyIceberg, without importing PyIceberg."""
     return type(value).__module__.split(".")[0] == "pyiceberg"
 
 

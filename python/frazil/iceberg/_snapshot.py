@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A state of a table."""
+    """A snapshot: the state of a table after one commit."""
 
     snapshot_id: int
     parent_snapshot_id: int | None
@@ -21,17 +21,17 @@ class Snapshot:
 
     @property
     def operation(self) -> str | None:
-        """What made the snapshot: `append`, `overwrite`, `delete` or `replace`."""
+        """The operation that created the snapshot: `append`, `overwrite`, `delete` or `replace`."""
         return self.summary.get("operation")
 
     @property
     def committed_at(self) -> datetime.datetime:
-        """When it was committed, in UTC."""
+        """The commit time, in UTC."""
         return datetime.datetime.fromtimestamp(self.timestamp_ms / 1000, tz=datetime.UTC)
 
     @classmethod
     def from_json(cls, json: dict[str, Any]) -> Snapshot:
-        """Make a snapshot of the spec's JSON form."""
+        """Create a snapshot from the JSON form defined by the spec."""
         return cls(
             snapshot_id=json["snapshot-id"],
             parent_snapshot_id=json.get("parent-snapshot-id"),
@@ -45,7 +45,7 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class SnapshotRef:
-    """A branch or a tag; what expiry keeps of it is None where the properties of the table say it."""
+    """A branch or a tag; a retention setting is None if the table properties determine it."""
 
     snapshot_id: int
     type: str
@@ -55,7 +55,7 @@ class SnapshotRef:
 
     @classmethod
     def from_json(cls, json: dict[str, Any]) -> SnapshotRef:
-        """Make a reference of the spec's JSON form."""
+        """Create a reference from the JSON form defined by the spec."""
         return cls(
             json["snapshot-id"],
             json["type"],
@@ -75,7 +75,7 @@ class MetadataLogEntry:
 
 @dataclass(frozen=True, slots=True)
 class HistoryEntry:
-    """When a snapshot became the current one."""
+    """The time at which a snapshot became current."""
 
     timestamp_ms: int
     snapshot_id: int

@@ -1,4 +1,4 @@
-"""Changes of a table on their way to a commit."""
+"""Staged changes to a table, before their commit."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = ["StagedTable"]
 
 
 class StagedTable:
-    """The changes so far, the files that they wrote, and the results that their users have."""
+    """The staged changes, the files that they wrote, and the results returned to users."""
 
     def __init__(
         self,
@@ -38,7 +38,7 @@ class StagedTable:
         location: str,
         attempts: _native.Attempts | None = None,
     ) -> None:
-        """Take changes that were begun, how the table was opened, and the attempts before this one."""
+        """Keep the changes, the options that the table was opened with, and the number of earlier attempts."""
         self.native = changes
         self._attempts = attempts or _native.Attempts()
         self._options = options
@@ -48,38 +48,38 @@ class StagedTable:
         self._process_id = os.getpid()
         self.is_changed = False
         self.replaces_definition = False
-        """Whether the table gets another definition, and so loses all rows of its main branch."""
+        """Whether the table definition is replaced, which removes all rows of the main branch."""
         self._state: TableState | None = None
         self.folder: NewFolder | None = None
-        """The folder of a table that the commit creates."""
+        """The folder of a table that the commit will create."""
         self.committed: TableState | None = None
         self.replaced: TableState | None = None
-        """The state that the commit replaced; None if there was nothing to commit, or the table was created."""
+        """The state that the commit replaced; None if there was nothing to commit or the table was created."""
 
     @property
     def may_be_committed(self) -> bool:
-        """Whether the changes are committed, or the outcome is unknown: nothing may be deleted."""
+        """Whether the changes are committed or their outcome is unknown, so that nothing may be deleted."""
         return self.native.may_be_committed
 
     def state(self) -> TableState:
-        """Return the state with all changes so far, which nobody else sees."""
+        """Return the state with all changes so far, which is not visible to other readers."""
         if self._state is None:
             self._state = TableState(self.native.staged(), self._options, is_staged=self.is_changed)
         return self._state
 
     def newest(self) -> TableState:
-        """Return the state with all changes so far: it is the newest for an operation of the same transaction."""
+        """Return the state with all changes so far, which operations of the same transaction treat as the latest."""
         return self.state()
 
     def own(self, written: Written) -> None:
-        """Delete what was written if the changes fail."""
+        """Delete the written files if the changes fail."""
         self._written.append(written)
 
     @contextlib.contextmanager
     def owning(self) -> Iterator[None]:
-        """Delete what is written in the block if it raises an error of frazil.
+        """Delete the files written in the block if it raises a frazil error.
 
-        Any other exception may be that of a signal, which arrived when the change was made already.
+        Any other exception may come from a signal that arrived after the change was made.
         """
         before = len(self._written)
         try:
@@ -89,7 +89,7 @@ class StagedTable:
             raise
 
     def write(self, state: TableState, data: Iterator[pa.RecordBatch]) -> _native.RowWriter:
-        """Write changed and new rows into data files; rows that move keep their ids."""
+        """Write changed and new rows into data files; rows that are moved keep their ids."""
         from frazil.iceberg._write import write_rows
 
         lineage_of = self.native.base() if state.lineage() else None
@@ -98,7 +98,7 @@ class StagedTable:
         return written.rows
 
     def add(self, change: SnapshotRequest | Evolution) -> WriteResult:
-        """Make a change. The result is settled again if the commit meets a newer state."""
+        """Add a change. Its result is set again if the commit is rebased on a later state."""
         if isinstance(change, Evolution):
             self.native.evolve(change.json, change.known)
             self.changed()
@@ -112,24 +112,24 @@ class StagedTable:
         return result
 
     def validate_read(self, read: ReadSnapshot) -> None:
-        """Note which snapshot the rows of a new definition are made of: changes of rows since then conflict.
+        """Record the snapshot that the rows of a new definition were read from: later row changes are conflicts.
 
         Raises:
-            CommitConflictError: Another writer has changed rows before the transaction began.
+            CommitConflictError: A concurrent writer changed rows before the transaction began.
         """
         if self.replaces_definition:
             self.native.validate_read(read.snapshot_id)
 
     def changed(self) -> None:
-        """Note that the staged state is another one now."""
+        """Record that the staged state has changed."""
         self.is_changed, self._state = True, None
 
     def commit(self) -> int:
-        """Commit all changes as one, and return the number of attempts, those before counted.
+        """Commit all changes as one; return the number of attempts, including earlier ones.
 
         Raises:
-            CommitConflictError: Other writers were first in each attempt, or changed what was looked at.
-            CommitStateUnknownError: It is not known whether the changes were committed; nothing was deleted.
+            CommitConflictError: Concurrent commits won in each attempt, or changed data that the changes depend on.
+            CommitStateUnknownError: It is unknown whether the changes were committed; nothing was deleted.
         """
         try:
             native, replaced, count = self.native.commit(self._attempts)
@@ -152,7 +152,7 @@ class StagedTable:
         self.discard()
 
     def discard(self, first: int = 0) -> None:
-        """Delete the files that were written, from the `first` owned ones on."""
+        """Delete the written files, starting with the owned file number `first`."""
         for written in self._written[first:]:
             written.abort()
         del self._written[first:]
@@ -160,14 +160,14 @@ class StagedTable:
             self.folder.remove_if_empty()
 
     def abandon(self) -> None:
-        """Delete the files and warn, when a transaction is garbage collected or the interpreter exits."""
-        # A forked process has a copy of the transaction, but the files belong to its parent.
+        """Delete the files and warn if a transaction is garbage collected or the interpreter exits."""
+        # A forked process has a copy of the transaction, but the files belong to the parent process.
         if self._process_id != os.getpid() or not (self.is_changed or self._written):
             return
         self.discard()
         message = (
-            f"a transaction of table {self.location} was not committed: its changes are lost and its files deleted; "
-            "call commit_transaction(), or write `with table.transaction() as tx:`"
+            f"a transaction of table {self.location} was not committed: its changes were discarded and its files "
+            "deleted; call commit_transaction(), or use `with table.transaction() as tx:`"
         )
         warnings.warn(message, ResourceWarning, stacklevel=2)
 
@@ -178,12 +178,12 @@ class StagedTable:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Abort what is not committed."""
+        """Abort the changes that are not committed."""
         if kind is not None and not self.may_be_committed:
             self.abort()
 
     def _settle(self, state: Callable[[], TableState], first: int = 0) -> None:
-        """Set what is known of each change, from the `first` one on; `state` returns a state that has them."""
+        """Set the results of changes from number `first` on; `state` returns a state that contains them."""
         outcomes = self.native.outcomes()
         for (result, counts), outcome in list(zip(self._results, outcomes, strict=True))[first:]:
             settle(
@@ -201,7 +201,7 @@ class StagedTable:
 
 
 def _replaced_rows(state: TableState, result: WriteResult) -> int:
-    """Count the rows of the files that were replaced, without those that were deleted before."""
+    """Count the rows of the replaced files, excluding rows that were already deleted."""
     if not result.removed_records:
         return 0
     snapshots = {snapshot.snapshot_id: snapshot for snapshot in state.metadata.snapshots}

@@ -1,4 +1,4 @@
-"""An Iceberg table at one state of its metadata: what operations plan on."""
+"""The state of an Iceberg table that operations plan on."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ __all__ = ["TableState", "folder_of"]
 
 
 class TableState:
-    """One state, which never changes. Pickles hold its metadata file, or the metadata if no file has it."""
+    """An immutable table state. A pickle holds its metadata file, or the metadata itself if there is no such file."""
 
     __slots__ = ("is_staged", "metadata", "native", "options")
 
     def __init__(self, native: _native.Table, options: Mapping[str, Any], *, is_staged: bool = False) -> None:
-        """Take a state and how the table was opened; a staged state is that of a transaction before its commit."""
+        """Keep a state and the open options; a staged state is that of a transaction before its commit."""
         self.native = native
         self.options = options
         self.is_staged = is_staged
@@ -52,7 +52,7 @@ class TableState:
         limit: int | None = None,
         case_sensitive: bool = True,
     ) -> Scan:
-        """Describe a read; the arguments are those of `Table.scan`, checked."""
+        """Create a scan from checked arguments, which are those of `Table.scan`."""
         arguments = {
             "row_filter": row_filter,
             "selected_fields": selected_fields,
@@ -75,7 +75,7 @@ class TableState:
         """Bind a scan of a branch, with metadata columns at the end.
 
         Raises:
-            NoSuchSnapshotError: The branch does not exist; the message names the branches of the table.
+            NoSuchSnapshotError: The branch does not exist; the message lists the branches of the table.
         """
         return _native.Scan(
             self.native,
@@ -93,11 +93,11 @@ class TableState:
         return self.bind("", ["*"]).schema()
 
     def lineage(self) -> list[str]:
-        """Return the names in data files of the columns that hold row ids; none if rows do not have them."""
+        """Return the names of the row id columns in data files; empty if rows do not have ids."""
         return self.native.lineage_names()
 
     def for_workers(self) -> TableState:
-        """Return the same state as workers get it: with credentials that are valid now, and without the catalog."""
+        """Return this state for worker processes, with currently valid credentials and without the catalog."""
         if "credentials" not in self.options:
             return self
         options = {key: value for key, value in self.options.items() if key != "credentials"}
@@ -116,7 +116,7 @@ def _restored(location: str, recorded: str, options: Mapping[str, Any], staged: 
 
 
 def folder_of(location: str) -> str:
-    """Return the table folder of a metadata file; the location itself otherwise."""
+    """Return the table folder of a metadata file; any other location is returned unchanged."""
     trimmed = location.rstrip("/")
     head, _, tail = trimmed.rpartition("/")
     if tail.endswith((".json", ".json.gz")):

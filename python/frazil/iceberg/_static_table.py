@@ -1,4 +1,4 @@
-"""Tables at one metadata file, for reading."""
+"""Read-only tables at a fixed metadata file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class StaticTable(Table):
-    """An Iceberg table at one metadata file. It is read-only, and newer metadata does not reach it."""
+    """A read-only Iceberg table at a fixed metadata file. Later metadata does not affect it."""
 
     @classmethod
     def from_metadata(
@@ -23,18 +23,18 @@ class StaticTable(Table):
         """Open a metadata file.
 
         Args:
-            metadata_location: A `metadata.json`, as a path or a URI; for a folder, its newest metadata file.
-            properties: Options of the storage, such as `s3.endpoint`.
+            metadata_location: A `metadata.json`, as a path or a URI; for a folder, its latest metadata file is used.
+            properties: Storage options, such as `s3.endpoint`.
 
         Raises:
-            NoSuchTableError: There is no such file.
-            CorruptMetadataError: The file contradicts the specification.
+            NoSuchTableError: The metadata file does not exist.
+            CorruptMetadataError: The file violates the specification.
         """
         location = path_text("metadata_location", metadata_location)
         return cast("StaticTable", cls.open(location, relocate={}, storage=storage_options(properties)))
 
     def refresh(self) -> StaticTable:
-        """Return the table itself: it stays at its metadata file."""
+        """Return the table itself, because its metadata file is fixed."""
         return self
 
     @property
@@ -44,7 +44,7 @@ class StaticTable(Table):
         raise UnsupportedError(message, context={"table": str(self.location)}, hint=hint)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle by the metadata file."""
+        """Pickle the metadata file."""
         return _reopen, (self.metadata_location, self._options)
 
 

@@ -1,4 +1,4 @@
-"""Iceberg tables, and transactions: changes of a table that are committed as one."""
+"""Iceberg tables, and transactions, which commit several changes as one."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 class Table(Opened, Maintenance):
     """An Iceberg table at one state of its metadata.
 
-    Others' changes do not reach it: `refresh` gives the newest state. Its own writes do.
+    The handle does not see other writers' changes until `refresh` loads the latest state. It sees its own writes.
     """
 
     def __init__(
@@ -69,10 +69,10 @@ class Table(Opened, Maintenance):
         *,
         is_staged: bool = False,
     ) -> None:
-        """Use `frazil.load_table` or a catalog instead."""
+        """Not for direct use; use `frazil.load_table` or a catalog."""
         self._native = native
         self._is_staged = is_staged
-        """Whether this is the state of a transaction before its commit, which no file holds."""
+        """Whether this is the state of a transaction before its commit, which is not stored in any file."""
         self._files = files
         self._opened = location
         self._options = options
@@ -87,9 +87,9 @@ class Table(Opened, Maintenance):
         allowed_locations: Sequence[str] = (),
         recorded: str | None = None,
     ) -> Table:
-        """Open the table in a folder, or by one of its metadata files; see `frazil.load_table`.
+        """Open the table in a folder, or from one of its metadata files; see `frazil.load_table`.
 
-        `recorded` is what a catalog calls the metadata file.
+        `recorded` is the metadata file location that a catalog recorded.
         """
         options = opened_with(relocate, storage, allowed_locations)
         files = table_files(folder_of(location), **options)
@@ -97,10 +97,10 @@ class Table(Opened, Maintenance):
             return cls(_native.Table.open(files, location, recorded), files, location, options)
 
     def refresh(self) -> Table:
-        """Give the table at its newest metadata.
+        """Return the table at its latest metadata.
 
         Raises:
-            CorruptMetadataError: Another table lies at the location now.
+            CorruptMetadataError: The location now contains another table.
         """
         with operation("refresh", self._place):
             return self._at(TableState(self._native.refresh(self._files, self._opened), self._options))
@@ -117,7 +117,7 @@ class Table(Opened, Maintenance):
         properties: Mapping[str, str] | None = None,
         storage: Mapping[str, str] | None = None,
     ) -> Table:
-        """Make a table in a folder; see `frazil.create_table`."""
+        """Create a table in a folder; see `frazil.create_table`."""
         location = place_of_new(location)
         new = NewTable(location, schema, partition_by, format_version, properties, sort_order)
         options = opened_with({}, storage_options(storage), new.own_locations())
@@ -127,42 +127,42 @@ class Table(Opened, Maintenance):
 
     @property
     def _row(self) -> CatalogRow | ServerRow | None:
-        """Where the catalog keeps the newest state; None for a table without a catalog."""
+        """Return the catalog pointer of the table; None for a table without a catalog."""
         return None
 
     def transaction(self) -> Transaction:
-        """Begin several changes of the newest state that are committed as one, when the `with` block ends."""
+        """Begin several changes to the latest state, which are committed as one when the `with` block ends."""
         target = Target(self._state, self._row)
         self._adopt(target.newest())
         return Transaction(target.begin(), self._at, self._adopt)
 
     def set_properties(self, properties: Mapping[str, str] | None = None, **more: str) -> None:
-        """Set properties, leaving others as they are. A `write.data.path` set so is allowed for this handle.
+        """Set properties and keep all others. A `write.data.path` set here is allowed for this handle.
 
         Raises:
-            InvalidArgumentError: A value that a known property does not take, or a name that is reserved.
+            InvalidArgumentError: A known property does not accept the value, or a name is reserved.
         """
         super().set_properties(properties, **more)
         if own := own_locations(property_texts(properties) | property_texts(more)):
             self._allow(own)
 
     def _allow(self, own: list[str]) -> None:
-        """Let this handle access locations that its user named."""
+        """Allow this handle to access locations that its user specified."""
         self._options = self._options | {"allowed_locations": [*self._options["allowed_locations"], *own]}
         self._files = table_files(folder_of(self._opened), **self._options)
         self._native = self._native.refresh(self._files, self._opened)
 
     @property
     def _state(self) -> TableState:
-        """What operations see of this handle."""
+        """Return the state of this handle that operations use."""
         return TableState(self._native, self._options, is_staged=self._is_staged)
 
     def _at(self, state: TableState) -> Table:
-        """Return the same table at another state."""
+        """Return this table in another state."""
         return Table(state.native, self._files, self._opened, self._options, is_staged=state.is_staged)
 
     def _adopt(self, state: TableState | None) -> Table:
-        """Bring this handle to a state, if there is one, and return it."""
+        """Update this handle to a state, if there is one, and return the handle."""
         if state is not None:
             self._native = state.native
         return self
@@ -180,8 +180,8 @@ class Table(Opened, Maintenance):
         try:
             result = run(target, operation, rows, executor)
         except BaseException:
-            # The user of an operation that is not planned again has not seen the newest state: what conflicts with it
-            # must conflict the next time too.
+            # The user of an operation that is not replanned has not seen the latest state, so a conflict must be
+            # detected again on the next attempt.
             if operation.replans:
                 self._adopt(target.state())
             raise
@@ -211,12 +211,12 @@ class Table(Opened, Maintenance):
 
     @property
     def location(self) -> Location:
-        """The location that the table records for itself. It is text; `location()` returns it, too, as in PyIceberg."""
+        """The location that the table records for itself: a string that can also be called, as in PyIceberg."""
         return self.metadata.location
 
     @property
     def uuid(self) -> str | None:
-        """The id of the table."""
+        """The UUID of the table."""
         return self.metadata.table_uuid
 
     @property
@@ -226,7 +226,7 @@ class Table(Opened, Maintenance):
 
     @property
     def last_sequence_number(self) -> int:
-        """The highest sequence number that was assigned; 0 in format version 1."""
+        """The highest assigned sequence number; 0 in format version 1."""
         return self.metadata.last_sequence_number
 
     def schema(self) -> Schema:
@@ -238,7 +238,7 @@ class Table(Opened, Maintenance):
         return self.metadata.schemas
 
     def spec(self) -> PartitionSpec:
-        """Return the partition spec of new files."""
+        """Return the partition spec for new files."""
         return self.metadata.spec()
 
     def specs(self) -> list[PartitionSpec]:
@@ -246,11 +246,11 @@ class Table(Opened, Maintenance):
         return self.metadata.partition_specs
 
     def sort_order(self) -> SortOrder:
-        """Return the sort order of new files."""
+        """Return the sort order for new files."""
         return self.metadata.sort_order()
 
     def snapshots(self) -> list[Snapshot]:
-        """Return the snapshots, the oldest first."""
+        """Return the snapshots, oldest first."""
         return self.metadata.snapshots
 
     def current_snapshot(self) -> Snapshot | None:
@@ -262,7 +262,7 @@ class Table(Opened, Maintenance):
         return self.metadata.snapshot_by_id(snapshot_id)
 
     def snapshot_by_name(self, name: str) -> Snapshot | None:
-        """Return the snapshot of a branch or a tag; None if there is no such branch or tag."""
+        """Return the snapshot of a branch or a tag; None if it does not exist."""
         return self.metadata.snapshot_by_name(name)
 
     def refs(self) -> dict[str, SnapshotRef]:
@@ -270,12 +270,12 @@ class Table(Opened, Maintenance):
         return self.metadata.refs
 
     def history(self) -> list[HistoryEntry]:
-        """Return when which snapshot became current, the oldest first."""
+        """Return the snapshots that were current and the times at which they became current, oldest first."""
         return self.metadata.snapshot_log
 
     @property
     def inspect(self) -> Inspect:
-        """The metadata tables, of the state that this is: `table.inspect.files()`."""
+        """The metadata tables of the state of this handle: `table.inspect.files()`."""
         return Inspect(self._native, self.location)
 
     def scan(  # noqa: PLR0913 - as PyIceberg has it, and three ways to travel in time
@@ -289,22 +289,23 @@ class Table(Opened, Maintenance):
         as_of: int | str | datetime.datetime | None = None,
         limit: int | None = None,
     ) -> Scan:
-        """Describe a read; nothing is read before rows are asked for.
+        """Define a read; no data is read until rows are requested.
 
         Args:
-            row_filter: SQL such as `id > 10 and name like 'a%'`; True for all rows.
+            row_filter: An SQL expression such as `id > 10 and name like 'a%'`; True for all rows.
             selected_fields: Column names, `s.x` for a field of a struct, `*` for all, and the metadata columns
                 `_file`, `_pos`, `_deleted`, `_spec_id`, `_partition`, `_row_id`, `_last_updated_sequence_number`.
-            case_sensitive: Whether `ID` is another column than `id`.
+            case_sensitive: Whether column names are case-sensitive.
             snapshot_id: A snapshot to read, with its own schema.
             ref: A branch to read, with the current schema, or a tag, with the schema of its snapshot.
-            as_of: Read what was current then: milliseconds since the epoch, a datetime or ISO 8601 text with a time
-                zone, such as `2024-01-31T12:00:00Z`; inclusive. A datetime without a time zone is local time.
-            limit: At most so many rows.
+            as_of: The time whose current snapshot is read, inclusive: milliseconds since the epoch, a datetime or an
+                ISO 8601 string with a time zone, such as `2024-01-31T12:00:00Z`. A datetime without a time zone is
+                local time.
+            limit: The maximum number of rows.
 
         Raises:
-            InvalidArgumentError: A column, literal or option that does not fit.
-            NoSuchSnapshotError: No such snapshot, branch or tag.
+            InvalidArgumentError: A column, literal or option is invalid.
+            NoSuchSnapshotError: The snapshot, branch or tag does not exist.
         """
         choice = snapshot_choice(snapshot_id, ref, as_of)
         return self._scan(row_filter, selected_fields, choice, None, limit, case_sensitive)
@@ -319,19 +320,19 @@ class Table(Opened, Maintenance):
         to_snapshot_id_inclusive: int | None = None,
         limit: int | None = None,
     ) -> Scan:
-        """Describe a read of the rows that append snapshots added.
+        """Define a read of the rows that append snapshots added.
 
         Args:
             row_filter: As in `scan`.
             selected_fields: As in `scan`.
             case_sensitive: As in `scan`.
-            from_snapshot_id_exclusive: The snapshot after which to begin; None to begin with the first.
+            from_snapshot_id_exclusive: The snapshot after which to start; None to start with the first.
             to_snapshot_id_inclusive: The last snapshot; None for the current one.
-            limit: At most so many rows.
+            limit: The maximum number of rows.
 
         Raises:
             InvalidArgumentError: The first snapshot is not an ancestor of the last.
-            NoSuchSnapshotError: The table does not have the last snapshot.
+            NoSuchSnapshotError: The last snapshot does not exist.
         """
         first, last = from_snapshot_id_exclusive, to_snapshot_id_inclusive
         append = (
@@ -354,7 +355,7 @@ class Table(Opened, Maintenance):
         case_sensitive: bool = True,
         limit: int | None = None,
     ) -> Changes:
-        """Describe a read of the rows that snapshots inserted and deleted.
+        """Define a read of the rows that snapshots inserted and deleted.
 
         Each row has the columns of the table, and `_change_type` (`INSERT`, `DELETE`, `UPDATE_BEFORE` or
         `UPDATE_AFTER`), `_change_ordinal` (the number of the snapshot in the range, from 0;
@@ -363,23 +364,23 @@ class Table(Opened, Maintenance):
         applied.
 
         Args:
-            from_snapshot_id_exclusive: The snapshot after which to begin; None to begin with the first.
+            from_snapshot_id_exclusive: The snapshot after which to start; None to start with the first.
             to_snapshot_id_inclusive: The last snapshot; None for the current one.
             row_filter: As in `scan`.
             selected_fields: As in `scan`. Rows are compared by all columns.
-            net_changes: Leave out rows that later snapshots of the range took back.
+            net_changes: Omit rows whose change a later snapshot of the range reverts.
             compute_updates: Return a row that was deleted and inserted with other values in one snapshot as
                 `UPDATE_BEFORE` and `UPDATE_AFTER`. True by default if `identifier_columns` are given.
-            identifier_columns: What identifies a row for updates. By default its row id (format version 3), else the
-                identifier fields of the schema.
-            carryovers: Keep rows that a rewritten file carried over unchanged, as `DELETE` and `INSERT`.
+            identifier_columns: The columns that identify a row for updates. Defaults to its row id (format version 3),
+                or else the identifier fields of the schema.
+            carryovers: Keep unchanged rows that were carried over into a rewritten file, as `DELETE` and `INSERT`.
             case_sensitive: As in `scan`.
-            limit: At most so many rows.
+            limit: The maximum number of rows.
 
         Raises:
-            InvalidArgumentError: The first snapshot is not an ancestor of the last, a column or literal that does not
-                fit, or identifier columns that do not identify rows.
-            NoSuchSnapshotError: A snapshot that the table does not have, or whose parent has expired.
+            InvalidArgumentError: The first snapshot is not an ancestor of the last, a column or literal is invalid, or
+                the identifier columns do not identify rows.
+            NoSuchSnapshotError: A snapshot does not exist, or its parent has expired.
 
         >>> import frazil
         >>> table = frazil.load_table("tests/golden/iceberg/inc_mor")
@@ -420,7 +421,7 @@ class Table(Opened, Maintenance):
         )
 
     def __repr__(self) -> str:
-        """Give location, version and the size of the current state."""
+        """Return a representation with the location, the format version and the current snapshot."""
         snapshot = self.current_snapshot()
         rows = "no snapshot" if snapshot is None else f"snapshot {snapshot.snapshot_id}"
         if snapshot is not None and "total-records" in snapshot.summary:
@@ -429,15 +430,15 @@ class Table(Opened, Maintenance):
         return f"<frazil.iceberg.Table v{self.format_version} {self._opened!r}: {rows}; columns {columns}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle by the metadata file, so that another process sees the same state."""
+        """Pickle the metadata file, so that another process sees the same state."""
         return _reopen, (self._state,)
 
 
 class Transaction(Verbs):
-    """Changes of a table that are committed as one when the `with` block ends; none of them when it fails.
+    """Changes to a table that are committed as one when the `with` block ends, or discarded if it fails.
 
-    Without a `with` block, call `commit_transaction` or `abort`. A transaction that is garbage collected before that
-    emits a `ResourceWarning` and deletes the files that it wrote.
+    Without a `with` block, call `commit_transaction` or `abort`. A transaction that is garbage collected before either
+    call emits a `ResourceWarning` and deletes the files that it wrote.
 
     >>> import frazil, tempfile, pyarrow as pa
     >>> table = frazil.create_table(tempfile.mkdtemp() + "/t", pa.schema([("id", pa.int64())]))
@@ -451,9 +452,9 @@ class Transaction(Verbs):
     def __init__(
         self, staged: StagedTable, at: Callable[[TableState], Table], adopt: Callable[[TableState | None], Table]
     ) -> None:
-        """Use `Table.transaction` instead.
+        """Not for direct use; use `Table.transaction`.
 
-        `at` returns the table at a state. `adopt` brings the user's table to a state, if there is one, and returns it.
+        `at` returns the table at a state. `adopt` updates the user's table to a state, if there is one, and returns it.
         """
         self._staged, self._at, self._adopt = staged, at, adopt
         self._finalizer = weakref.finalize(self, staged.abandon)
@@ -462,20 +463,20 @@ class Transaction(Verbs):
 
     def __reduce__(self) -> NoReturn:
         """Raise `UnsupportedError`."""
-        message = "a transaction cannot be pickled: it is committed by the process that began it"
+        message = "a transaction cannot be pickled, because the process that began it must commit it"
         raise UnsupportedError(message)
 
     def table(self) -> Table:
-        """Return the table with the changes so far, which nobody else sees."""
+        """Return the table with the changes so far, which are not visible to other readers."""
         return self._at(self._staged.state())
 
     @operation_of
     def commit_transaction(self) -> Table:
-        """Commit now; the `with` block does it when it ends.
+        """Commit now; the end of the `with` block does this automatically.
 
         Raises:
-            CommitConflictError: Other writers were first, more often than `commit.retry.num-retries` allows.
-            CommitStateUnknownError: It is not known whether the changes took effect; nothing was deleted.
+            CommitConflictError: Concurrent commits won more often than `commit.retry.num-retries` allows.
+            CommitStateUnknownError: It is unknown whether the changes were committed; nothing was deleted.
         """
         if not self._ended:
             self._end()
@@ -501,7 +502,7 @@ class Transaction(Verbs):
         return result
 
     def _validate_read(self, rows: Any) -> None:
-        """Note the snapshot of the table that rows of a new definition are read from, if a scan reads them."""
+        """Record the table snapshot that the rows of a new definition are read from, if they come from a scan."""
         from frazil.iceberg.operations.rows import ArrowInput
 
         scan = rows.scan if isinstance(rows, ArrowInput) else None
@@ -519,13 +520,13 @@ class Transaction(Verbs):
         self._finalizer.detach()
 
     def __enter__(self) -> Self:
-        """Begin."""
+        """Return the transaction."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Commit, or give up if the block failed."""
+        """Commit, or abort if the block failed."""
         if kind is None:
             self.commit_transaction()
         else:
@@ -539,15 +540,15 @@ def _reopen(state: TableState) -> Table:
 
 
 def state_of(table: Table) -> TableState:
-    """Return the state that a handle is at."""
+    """Return the state of a table handle."""
     return table._state  # noqa: SLF001 - of this class
 
 
 def to_newest(table: Table) -> None:
-    """Bring a handle to the newest state.
+    """Update a table handle to the latest state.
 
     Raises:
-        UnsupportedError: A catalog keeps the table, which was opened without it.
+        UnsupportedError: The table belongs to a catalog but was opened without it.
     """
     table._adopt(table._newest())  # noqa: SLF001 - of this class
 
@@ -561,10 +562,10 @@ def replace_definition(changes: Transaction, new: NewTable, *, keep_location: bo
 
 
 def replaces_definition(changes: Transaction) -> bool:
-    """Return whether a transaction gives its table another definition."""
+    """Return whether a transaction replaces the definition of its table."""
     return changes._staged.replaces_definition  # noqa: SLF001 - of this class
 
 
 def validate_read(changes: Transaction, read: ReadSnapshot) -> None:
-    """Note which snapshot the rows of a new definition are made of; see `StagedTable.validate_read`."""
+    """Record the snapshot that the rows of a new definition are read from; see `StagedTable.validate_read`."""
     changes._staged.validate_read(read)  # noqa: SLF001 - of this class

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 class TableMetadata:
-    """The fields of a metadata file, by their names in the specification. Each is parsed when it is asked for."""
+    """The fields of a metadata file, under their names in the specification. Each is parsed on access."""
 
     def __init__(self, native: _native.Table) -> None:
-        """Use `Table.metadata` instead."""
+        """Not for direct use; use `Table.metadata`."""
         self._native = native
 
     @property
@@ -27,7 +27,7 @@ class TableMetadata:
 
     @property
     def table_uuid(self) -> str | None:
-        """The id of the table; tables of format version 1 may have none."""
+        """The UUID of the table; optional in format version 1."""
         found = self._part("table-uuid")
         return None if found is None else str(found)
 
@@ -38,17 +38,17 @@ class TableMetadata:
 
     @property
     def last_sequence_number(self) -> int:
-        """The highest sequence number that was assigned; 0 in format version 1."""
+        """The highest assigned sequence number; 0 in format version 1."""
         return int(self._part("last-sequence-number"))
 
     @property
     def last_updated_ms(self) -> int:
-        """When the metadata was written, in milliseconds since the epoch."""
+        """The time at which the metadata was written, in milliseconds since the epoch."""
         return int(self._part("last-updated-ms"))
 
     @property
     def last_column_id(self) -> int:
-        """The highest field id that was assigned."""
+        """The highest assigned field id."""
         return int(self._part("last-column-id"))
 
     @property
@@ -68,12 +68,12 @@ class TableMetadata:
 
     @property
     def default_spec_id(self) -> int:
-        """The id of the partition spec of new files."""
+        """The id of the partition spec for new files."""
         return int(self._part("default-spec-id"))
 
     @property
     def last_partition_id(self) -> int:
-        """The highest id of a partition field that was assigned."""
+        """The highest assigned partition field id."""
         return int(self._part("last-partition-id"))
 
     @property
@@ -83,7 +83,7 @@ class TableMetadata:
 
     @property
     def default_sort_order_id(self) -> int:
-        """The id of the sort order of new files."""
+        """The id of the sort order for new files."""
         return int(self._part("default-sort-order-id"))
 
     @property
@@ -99,17 +99,17 @@ class TableMetadata:
 
     @property
     def snapshots(self) -> list[Snapshot]:
-        """The snapshots, the oldest first."""
+        """The snapshots, oldest first."""
         return [Snapshot.from_json(snapshot) for snapshot in self._part("snapshots")]
 
     @property
     def snapshot_log(self) -> list[HistoryEntry]:
-        """When which snapshot became current, the oldest first."""
+        """The snapshots that were current and the times at which they became current, oldest first."""
         return [HistoryEntry(entry["timestamp-ms"], entry["snapshot-id"]) for entry in self._part("snapshot-log")]
 
     @property
     def metadata_log(self) -> list[MetadataLogEntry]:
-        """The metadata files of earlier states, the oldest first."""
+        """The metadata files of earlier states, oldest first."""
         return [MetadataLogEntry(entry["metadata-file"], entry["timestamp-ms"]) for entry in self._part("metadata-log")]
 
     @property
@@ -119,7 +119,7 @@ class TableMetadata:
 
     @property
     def next_row_id(self) -> int | None:
-        """The first row id that is free; None before format version 3."""
+        """The next unassigned row id; None before format version 3."""
         found = self._part("next-row-id")
         return None if found is None else int(found)
 
@@ -129,12 +129,12 @@ class TableMetadata:
         return next(schema for schema in self.schemas if schema.schema_id == current)
 
     def spec(self) -> PartitionSpec:
-        """Return the partition spec of new files."""
+        """Return the partition spec for new files."""
         default = self.default_spec_id
         return next(spec for spec in self.partition_specs if spec.spec_id == default)
 
     def sort_order(self) -> SortOrder:
-        """Return the sort order of new files."""
+        """Return the sort order for new files."""
         default = self.default_sort_order_id
         return next((order for order in self.sort_orders if order.order_id == default), SortOrder(0))
 
@@ -143,7 +143,7 @@ class TableMetadata:
         return next((snapshot for snapshot in self.snapshots if snapshot.snapshot_id == snapshot_id), None)
 
     def snapshot_by_name(self, name: str) -> Snapshot | None:
-        """Return the snapshot of a branch or a tag; None if there is no such branch or tag, or it has no snapshot."""
+        """Return the snapshot of a branch or a tag; None if the ref does not exist or has no snapshot."""
         ref = self.refs.get(name)
         return None if ref is None else self.snapshot_by_id(ref.snapshot_id)
 
@@ -156,6 +156,6 @@ class TableMetadata:
         return json.loads(self._native.metadata_json(name))
 
     def __repr__(self) -> str:
-        """Return version, location and the number of snapshots."""
+        """Return a representation with the version, the location and the number of snapshots."""
         count = len(self.snapshots)
         return f"<frazil.iceberg.TableMetadata v{self.format_version} {str(self.location)!r}: {count} snapshots>"

@@ -1,4 +1,4 @@
-"""Tasks: one data file of a scan with its deletes, which can be read alone and anywhere."""
+"""Scan tasks: one data file of a scan with its deletes, which any process can read independently."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ DeleteFile = _native.DeleteFile
 
 
 class DataFile:
-    """A data file, with what manifests record of it (spec: "Manifests", the struct `data_file`)."""
+    """A data file, with the values recorded in manifests (spec: "Manifests", the struct `data_file`)."""
 
     __slots__ = ("_native",)
 
     def __init__(self, native: _native.FileScanTask) -> None:
-        """Use `FileScanTask.file` instead."""
+        """Not for direct use; use `FileScanTask.file`."""
         self._native = native
 
     @property
     def file_path(self) -> str:
-        """The location, as it is recorded."""
+        """The recorded location."""
         return self._native.file_path
 
     @property
@@ -36,7 +36,7 @@ class DataFile:
 
     @property
     def record_count(self) -> int:
-        """The number of rows, deleted ones counted."""
+        """The number of rows, including deleted ones."""
         return self._native.record_count
 
     @property
@@ -61,16 +61,16 @@ class DataFile:
 
     @property
     def partition(self) -> list[tuple[str, str | None]]:
-        """The partition fields with their values as text."""
+        """The partition fields with their values as strings."""
         return self._native.partition
 
     def __repr__(self) -> str:
-        """Return the path and the number of rows."""
+        """Return a representation with the path and the number of rows."""
         return f"<frazil.iceberg.DataFile {self.file_path!r}: {self.record_count} rows>"
 
 
 class FileScanTask(Part[_native.FileScanTask]):
-    """One data file of a scan with its deletes. Pickles as its wire form, which holds no credentials."""
+    """One data file of a scan with its deletes. It is pickled without credentials."""
 
     @property
     def file(self) -> DataFile:
@@ -84,7 +84,7 @@ class FileScanTask(Part[_native.FileScanTask]):
 
     @property
     def residual(self) -> str:
-        """What is left of the filter for rows of this file, as SQL."""
+        """The residual filter for the rows of this file, as SQL."""
         return self._native.residual
 
     def to_arrow_batches(self) -> Iterator[pa.RecordBatch]:
@@ -98,7 +98,7 @@ class FileScanTask(Part[_native.FileScanTask]):
         return _native.FileScanTask.from_bytes
 
     def __repr__(self) -> str:
-        """Give the data file and how many deletes it has."""
+        """Return a representation with the data file and the number of its deletes."""
         file = self._native
         deletes = len(file.delete_files)
         return f"<frazil.iceberg.FileScanTask {file.file_path!r}: {file.record_count} rows, {deletes} delete files>"

@@ -1,4 +1,4 @@
-"""What Iceberg calls the types of Arrow columns, for messages."""
+"""The Iceberg names of Arrow types, for messages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NAMES = {
 
 
 def type_name(data_type: pa.DataType) -> str:
-    """Return what Iceberg calls a type."""
+    """Return the Iceberg name of a type."""
     types = pa.types
     if isinstance(data_type, pa.UuidType):
         return "uuid"

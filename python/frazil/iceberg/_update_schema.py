@@ -1,4 +1,4 @@
-"""Changes of a table's schema."""
+"""Changes to the schema of a table."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ Path: TypeAlias = "str | tuple[str, ...]"
 class UpdateSchema(Change):
     """Adds, drops, renames, widens and moves columns.
 
-    Columns are named as `a.b`, or as `("a", "b")` where a dot is part of a name; `element` of lists and `value` of maps
-    may be left out. Types are Arrow types, PyIceberg types or text: `timestamptz`, `decimal(9, 2)`, `list<int>`.
-    Operations are made one after the other, each on what those before it left.
+    Columns are specified as `a.b`, or as `("a", "b")` if a name contains a dot; `element` of lists and `value` of maps
+    can be omitted. Types are Arrow types, PyIceberg types or strings: `timestamptz`, `decimal(9, 2)`, `list<int>`.
+    Operations are applied in order, each to the result of the previous ones.
     """
 
     _update = "schema"
@@ -42,12 +42,11 @@ class UpdateSchema(Change):
         """Add a column at the end of its struct.
 
         Args:
-            path: Its name, behind those of the columns around it.
-            field_type: An Arrow type, a PyIceberg type or text; `bigint` and other names of Spark are accepted, too.
-            doc: What it holds.
-            required: Whether it is never NULL; takes a default.
-            default_value: The value of the rows that are there, and of rows that are written without one (format
-                version 3).
+            path: The name of the column, after the names of its enclosing columns.
+            field_type: An Arrow type, a PyIceberg type or a string; `bigint` and other Spark names are accepted, too.
+            doc: The documentation of the column.
+            required: Whether the column is required (never NULL); this needs a default.
+            default_value: The value for existing rows, and for rows that are written without one (format version 3).
         """
         return self._then(
             "add_column",
@@ -59,11 +58,11 @@ class UpdateSchema(Change):
         )
 
     def delete_column(self, path: Path) -> Self:
-        """Drop a column; files keep its values, and no later column gets them."""
+        """Drop a column; its values stay in the files, but no later column exposes them."""
         return self._then("delete_column", path=_path(path))
 
     def rename_column(self, path_from: Path, new_name: str) -> Self:
-        """Rename a column; `new_name` is its own name, without those around it."""
+        """Rename a column; `new_name` is its own name, without the enclosing columns."""
         return self._then("rename_column", path=_path(path_from), name=text("new_name", new_name))
 
     def update_column(
@@ -73,10 +72,10 @@ class UpdateSchema(Change):
         required: bool | None = None,  # noqa: FBT001 - as PyIceberg has it
         doc: str | None = None,
     ) -> Self:
-        """Widen the type, change whether it may be NULL, or its documentation; what is None stays.
+        """Widen the type, or change nullability or documentation; arguments that are None change nothing.
 
-        int widens to long, float to double, a decimal to more digits; in format version 3 also date to timestamp and
-        timestamp_ns, and unknown to anything.
+        int widens to long, float to double, and a decimal to a higher precision; in format version 3 also date to
+        timestamp and timestamp_ns, and unknown to any type.
         """
         widened = None if field_type is None else type_text(field_type)
         required = None if required is None else flag("required", required)
@@ -84,33 +83,33 @@ class UpdateSchema(Change):
         return self._then("update_column", path=_path(path), type=widened, required=required, doc=doc)
 
     def make_column_optional(self, path: Path) -> Self:
-        """Let a column hold NULL."""
+        """Make a column optional, so that it can be NULL."""
         return self.update_column(path, required=False)
 
     def set_default_value(self, path: Path, default_value: Any) -> Self:
-        """Set the value of rows that are written without one from now on (format version 3); None for NULL."""
+        """Set the default for rows written from now on without a value (format version 3); None for NULL."""
         return self._then("set_write_default", path=_path(path), default=_json_default(default_value))
 
     def move_first(self, path: Path) -> Self:
-        """Make a column the first of its struct."""
+        """Move a column to the first position of its struct."""
         return self._then("move_first", path=_path(path))
 
     def move_before(self, path: Path, before_path: Path) -> Self:
-        """Put a column before another one of its struct."""
+        """Move a column before another one of its struct."""
         return self._then("move_before", path=_path(path), other=_path(before_path))
 
     def move_after(self, path: Path, after_name: Path) -> Self:
-        """Put a column after another one of its struct."""
+        """Move a column after another one of its struct."""
         return self._then("move_after", path=_path(path), other=_path(after_name))
 
     def set_identifier_fields(self, *fields: Path) -> Self:
-        """Say which columns identify a row: required ones, no floating point, not in lists or maps."""
+        """Set the columns that identify a row: required, not floating-point, and not in lists or maps."""
         return self._then("set_identifier_fields", paths=[_path(field) for field in fields])
 
     def union_by_name(self, new_schema: Any) -> Self:
-        """Make the table hold the rows of a schema, which is given as to `create_table`.
+        """Add columns and widen types so that the table can hold the rows of a schema (see `create_table`).
 
-        Columns that are missing are added, types widened, columns made optional. Nothing is dropped or made narrower.
+        Missing columns are added, types are widened, and columns become optional. Nothing is dropped or narrowed.
         """
         return self._then("union_by_name", schema=schema_json(new_schema))
 
@@ -120,12 +119,12 @@ def _path(path: Path) -> str | list[str]:
         return path
     if isinstance(path, (tuple, list)) and path and all(isinstance(name, str) for name in path):
         return list(path)
-    message = f"a column is named by a text or a tuple of texts, not {path!r}"
+    message = f"a column must be given as a string or a tuple of strings, not {path!r}"
     raise InvalidArgumentError(message)
 
 
 def _json_default(value: Any) -> str | None:
-    """Give the JSON of a default (spec: appendix D); None for NULL."""
+    """Return the JSON of a default (spec: appendix D); None for NULL."""
     value = plain(value)
     return None if value is None else json.dumps(_plain(value))
 
@@ -149,8 +148,8 @@ def _plain(value: Any) -> Any:  # noqa: PLR0911 - one line for each type
     if isinstance(value, list):
         return [_plain(element) for element in value]
     if isinstance(value, dict):
-        # {} is the default of a struct; one with values that of a map.
+        # {} is the default of a struct; a dictionary with entries is the default of a map.
         keys, values = list(value), list(value.values())
         return {"keys": [_plain(key) for key in keys], "values": [_plain(part) for part in values]} if value else {}
-    message = f"a default is a plain value, not {type(value).__name__}"
+    message = f"a default must be a plain value, not {type(value).__name__}"
     raise InvalidArgumentError(message)

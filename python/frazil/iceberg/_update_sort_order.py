@@ -1,4 +1,4 @@
-"""Changes of how a table is sorted."""
+"""Changes to the sort order of a table."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class UpdateSortOrder(Change):
-    """Says how the rows of new files are sorted, in place of what was said before; without a key they are not."""
+    """Replaces the sort order for new files; without keys, new files are not sorted."""
 
     _update = "sort_order"
     _is_committed = False
@@ -22,11 +22,11 @@ class UpdateSortOrder(Change):
         return self._by(source_column_name, transform, descending=False, nulls_first=nulls_first)
 
     def desc(self, source_column_name: str, transform: Any = None, *, nulls_first: bool = False) -> Self:
-        """Sort by a column or a transform of it, greater values first."""
+        """Sort by a column or a transform of it, in descending order."""
         return self._by(source_column_name, transform, descending=True, nulls_first=nulls_first)
 
     def commit(self) -> None:
-        """Make the change; see `Change.commit`. Without a key, new files are not sorted."""
+        """Commit the change; see `Change.commit`. Without keys, new files are not sorted."""
         if not self._is_committed or self._operations:
             self._commit({"update": self._update, **self._options, "terms": self._operations})
         self._operations, self._is_committed = [], True

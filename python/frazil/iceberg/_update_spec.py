@@ -1,4 +1,4 @@
-"""Changes of how a table is partitioned."""
+"""Changes to the partitioning of a table."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class UpdateSpec(Change):
-    """Adds, removes and renames partition fields. Files that are there keep the spec they were written with."""
+    """Adds, removes and renames partition fields. Existing files keep the spec that they were written with."""
 
     _update = "spec"
 
@@ -22,19 +22,19 @@ class UpdateSpec(Change):
         """Add a field: `add_field("ts", "day", "ts_day")` or `add_field("day(ts)")`.
 
         Args:
-            source_column_name: A column; or, without a transform, all of it: `day(ts)`, `bucket(16, id)`.
+            source_column_name: A column; or, if no transform is given, a term such as `day(ts)` or `bucket(16, id)`.
             transform: `identity`, `year`, `month`, `day`, `hour`, `bucket[16]`, `truncate[4]`.
-            partition_field_name: Its name; made of the column and the transform unless given.
+            partition_field_name: The name of the field; derived from the column and the transform by default.
         """
         name = optional_text("partition_field_name", partition_field_name)
         return self._then("add_field", term=term(source_column_name, transform), name=name)
 
     def add_identity(self, source_column_name: str) -> Self:
-        """Add a field that holds the values of a column."""
+        """Add a field with the values of a column."""
         return self.add_field(source_column_name, "identity")
 
     def remove_field(self, name: str) -> Self:
-        """Remove a field, by its name or as it is written: `day(ts)`."""
+        """Remove a field, given by name or as a term: `day(ts)`."""
         return self._then("remove_field", name=text("name", name))
 
     def rename_field(self, name: str, new_name: str) -> Self:

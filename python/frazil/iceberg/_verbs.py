@@ -1,4 +1,4 @@
-"""The methods that change a table, for tables and transactions: each describes one operation and runs it."""
+"""The methods that change a table, for tables and transactions: each creates one operation and runs it."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ __all__ = ["Verbs", "carry_out", "row_filter_of", "snapshot_options"]
 
 
 class Verbs:
-    """Changes of rows and of metadata: a table commits each call by itself, a transaction all of them as one.
+    """Changes to rows and metadata: a table commits each call separately, a transaction commits all as one.
 
-    The modules that encode and compare rows are imported when they are needed: a read does not wait for them.
+    The modules that encode and compare rows are imported on first use, so that reads do not wait for them.
     """
 
     __slots__ = ()
@@ -55,21 +55,21 @@ class Verbs:
         snapshot_properties: Mapping[str, str] | None = None,
         fast: bool = False,
     ) -> WriteResult:
-        """Append rows; afterwards this handle is at the new state.
+        """Append rows; the handle then has the new state.
 
         Args:
-            data: Anything that gives Arrow (pyarrow, Polars, DuckDB, pandas), an iterator of record batches, or a list
-                of dictionaries. Columns are found by name; types widen as they do in the table. It is read batch by
-                batch.
-            branch: The branch that gets the rows.
+            data: Any Arrow-compatible object (pyarrow, Polars, DuckDB, pandas), an iterator of record batches, or a
+                list of dictionaries. Columns are matched by name; types are widened as in the table. The data is read
+                batch by batch.
+            branch: The branch to append to.
             snapshot_properties: Entries for the summary of the snapshot.
             fast: Do not merge small manifests, even if `commit.manifest-merge.enabled` is true.
 
         Raises:
-            InvalidArgumentError: A column that the table does not have, or a value that does not fit its column; the
-                message names column and row. Nothing is written then.
-            CommitConflictError: Other writers were first, more often than `commit.retry.num-retries` allows.
-            CommitStateUnknownError: It is not known whether the rows are in the table; nothing was deleted.
+            InvalidArgumentError: The table does not have a column, or a value does not fit its column; the message
+                contains column and row. Nothing is written.
+            CommitConflictError: Concurrent commits won more often than `commit.retry.num-retries` allows.
+            CommitStateUnknownError: It is unknown whether the rows were appended; nothing was deleted.
         """
         options = snapshot_options(branch, snapshot_properties)
         return self._run_with(data, Append(options=options, fast=flag("fast", fast)))
@@ -88,15 +88,15 @@ class Verbs:
 
         Args:
             data: As in `append`.
-            overwrite_filter: SQL such as `day = date '2024-02-29'`; True for all rows.
-            case_sensitive: Whether `ID` is another column than `id` in the filter.
-            branch: The branch that changes.
+            overwrite_filter: An SQL expression such as `day = date '2024-02-29'`; True for all rows.
+            case_sensitive: Whether column names in the filter are case-sensitive.
+            branch: The branch to change.
             snapshot_properties: Entries for the summary of the snapshot.
 
         Raises:
-            InvalidArgumentError: As in `append`, or a filter that does not fit the columns.
-            CommitConflictError: Other writers changed matching rows, more often than `commit.retry.num-retries` allows;
-                or `data` is a scan of this table, and rows were added or deleted since the state that it reads.
+            InvalidArgumentError: As in `append`, or the filter does not fit the columns.
+            CommitConflictError: Concurrent commits changed matching rows more often than `commit.retry.num-retries`
+                allows; or `data` is a scan of this table, and rows were added or deleted since the state that it reads.
             CommitStateUnknownError: As in `append`.
         """
         row_filter = row_filter_of(overwrite_filter, "overwrite_filter", case_sensitive=case_sensitive)
@@ -108,15 +108,16 @@ class Verbs:
     def dynamic_partition_overwrite(
         self, data: Any, *, branch: str = "main", snapshot_properties: Mapping[str, str] | None = None
     ) -> WriteResult:
-        """Replace all rows of the partitions that the rows of `data` are in, in one snapshot.
+        """Replace all rows of the partitions that occur in `data`, in one snapshot.
 
-        Partitions are those of the current spec, whatever its transforms. A file of an earlier spec is replaced if all
-        its rows are in one of these partitions. A table that is not partitioned is replaced as a whole.
+        Partitions are those of the current spec, for any transforms. A file of an earlier spec is replaced if all its
+        rows are in one of these partitions. An unpartitioned table is replaced completely.
 
         Raises:
-            CommitValidationError: A file of an earlier spec may have rows of a replaced partition and others.
+            CommitValidationError: A file of an earlier spec may contain both rows of a replaced partition and other
+                rows.
             InvalidArgumentError: As in `append`.
-            CommitConflictError: As in `append`, or another writer changed the partition spec.
+            CommitConflictError: As in `append`, or a concurrent writer changed the partition spec.
             CommitStateUnknownError: As in `append`.
         """
         return self._run_with(data, OverwritePartitions(options=snapshot_options(branch, snapshot_properties)))
@@ -133,18 +134,19 @@ class Verbs:
         """Delete exactly the rows that a scan with the same filter returns.
 
         A data file is removed without being read if its partition shows that all its rows match. Otherwise, if
-        `write.delete.mode` is `merge-on-read`, its rows are deleted by a deletion vector (v3) or position deletes (v2).
-        If it is `copy-on-write`, which is the default, or the table is of v1, the file is rewritten.
+        `write.delete.mode` is `merge-on-read`, rows are deleted by a deletion vector (v3) or position deletes (v2).
+        With `copy-on-write`, which is the default, or for a v1 table, the file is rewritten.
 
         Args:
-            delete_filter: SQL such as `id in (1, 2)`; True for all rows.
-            case_sensitive: Whether `ID` is another column than `id` in the filter.
-            branch: The branch that changes.
+            delete_filter: An SQL expression such as `id in (1, 2)`; True for all rows.
+            case_sensitive: Whether column names in the filter are case-sensitive.
+            branch: The branch to change.
             snapshot_properties: Entries for the summary of the snapshot.
 
         Raises:
-            InvalidArgumentError: A filter that does not fit the columns.
-            CommitConflictError: Other writers changed matching rows, more often than `commit.retry.num-retries` allows.
+            InvalidArgumentError: The filter does not fit the columns.
+            CommitConflictError: Concurrent commits changed matching rows more often than `commit.retry.num-retries`
+                allows.
             CommitStateUnknownError: As in `append`.
         """
         from frazil.iceberg.operations.row_change import Delete
@@ -165,20 +167,21 @@ class Verbs:
     ) -> WriteResult:
         """Set columns of the rows that a scan with the same filter returns.
 
-        `write.update.mode` is `copy-on-write` (the default) to rewrite files, or `merge-on-read` to write deletes. In
-        v3, rows keep their ids. `current_timestamp` is the same in all rows.
+        With `write.update.mode` set to `copy-on-write` (the default), files are rewritten; with `merge-on-read`,
+        deletes are written. In v3, rows keep their ids. `current_timestamp` is the same for all rows.
 
         Args:
-            set: SQL by column, such as `{"price": "price * 2"}`. Other Python values, and what `frazil.lit` returns,
-                are literals.
-            where: SQL such as `id in (1, 2)`; True for all rows.
-            case_sensitive: Whether `ID` is another column than `id` in the filter.
-            branch: The branch that changes.
+            set: SQL expressions by column, such as `{"price": "price * 2"}`. Other Python values, and the results of
+                `frazil.lit`, are literals.
+            where: An SQL expression such as `id in (1, 2)`; True for all rows.
+            case_sensitive: Whether column names in the filter are case-sensitive.
+            branch: The branch to change.
             snapshot_properties: Entries for the summary of the snapshot.
 
         Raises:
-            InvalidArgumentError: A column or an expression that does not fit.
-            CommitConflictError: Other writers changed matching rows, more often than `commit.retry.num-retries` allows.
+            InvalidArgumentError: A column or an expression is invalid.
+            CommitConflictError: Concurrent commits changed matching rows more often than `commit.retry.num-retries`
+                allows.
             CommitStateUnknownError: As in `append`.
         """
         from frazil.iceberg.operations.row_change import Update
@@ -198,18 +201,18 @@ class Verbs:
         branch: str = "main",
         snapshot_properties: Mapping[str, str] | None = None,
     ) -> WriteResult:
-        """Update rows that have the keys of `data` and differ from it, and insert the rows with new keys.
+        """Update rows whose key occurs in `data` with different values, and insert rows with new keys.
 
         Args:
-            data: As in `append`; it is held in memory. Keys may not repeat.
-            join_cols: The key columns; the identifier fields of the table unless given.
-            when_matched_update_all: Whether rows are updated.
-            when_not_matched_insert_all: Whether rows are inserted.
-            branch: The branch that changes.
+            data: As in `append`; it is held in memory. Keys must be unique.
+            join_cols: The key columns; the identifier fields of the table by default.
+            when_matched_update_all: Whether matched rows are updated.
+            when_not_matched_insert_all: Whether unmatched rows are inserted.
+            branch: The branch to change.
             snapshot_properties: Entries for the summary of the snapshot.
 
         Raises:
-            InvalidArgumentError: Keys that repeat, or columns that do not fit.
+            InvalidArgumentError: Keys repeat, or columns do not fit.
             CommitConflictError: As in `update`.
             CommitStateUnknownError: As in `append`.
         """
@@ -237,22 +240,22 @@ class Verbs:
         branch: str = "main",
         snapshot_properties: Mapping[str, str] | None = None,
     ) -> MergeBuilder[WriteResult]:
-        """Begin a MERGE: add clauses to it, then call `execute`.
+        """Begin a MERGE: add clauses to the result, then call `execute`.
 
-        `write.merge.mode` is `copy-on-write` (the default) to rewrite files, or `merge-on-read` to write deletes. In
-        v3, rows keep their ids. `current_timestamp` is the same in all rows.
+        With `write.merge.mode` set to `copy-on-write` (the default), files are rewritten; with `merge-on-read`, deletes
+        are written. In v3, rows keep their ids. `current_timestamp` is the same for all rows.
 
         Args:
-            source: Rows as in `append`. They are read into memory at once.
-            on: The columns that both sides have, or a condition such as `target.id = source.id`.
+            source: Rows as in `append`. They are read into memory immediately.
+            on: The columns to match, which both sides have, or a condition such as `target.id = source.id`.
             source_alias: The name of the source in conditions and values.
             target_alias: The name of the table in conditions and values.
-            branch: The branch that changes.
+            branch: The branch to change.
             snapshot_properties: Entries for the summary of the snapshot.
 
         Raises:
-            InvalidArgumentError: When it is executed: a column or an expression does not fit, or several rows of the
-                source match one row of the table.
+            InvalidArgumentError: On execution: a column or an expression is invalid, or several source rows match one
+                row of the table.
             CommitConflictError: As in `update`.
             CommitStateUnknownError: As in `append`.
         """
@@ -278,8 +281,8 @@ class Verbs:
         """Change the columns: `with table.update_schema() as update: update.add_column("a", "long")`.
 
         Args:
-            allow_incompatible_changes: Whether columns may become required although existing rows may have NULL.
-            case_sensitive: Whether `ID` is another column than `id`.
+            allow_incompatible_changes: Whether columns may become required although existing rows may contain NULL.
+            case_sensitive: Whether column names are case-sensitive.
         """
         return UpdateSchema(
             self._evolve,
@@ -288,11 +291,11 @@ class Verbs:
         )
 
     def update_spec(self, case_sensitive: bool = True) -> UpdateSpec:  # noqa: FBT001, FBT002 - as PyIceberg has it
-        """Change how new files are partitioned: `table.update_spec().add_field("day(ts)").commit()`."""
+        """Change the partition spec for new files: `table.update_spec().add_field("day(ts)").commit()`."""
         return UpdateSpec(self._evolve, case_sensitive=flag("case_sensitive", case_sensitive))
 
     def update_sort_order(self, case_sensitive: bool = True) -> UpdateSortOrder:  # noqa: FBT001, FBT002
-        """Change how new files are sorted: `table.update_sort_order().asc("id").commit()`."""
+        """Change the sort order for new files: `table.update_sort_order().asc("id").commit()`."""
         return UpdateSortOrder(self._evolve, case_sensitive=flag("case_sensitive", case_sensitive))
 
     def manage_snapshots(self) -> ManageSnapshots:
@@ -300,17 +303,17 @@ class Verbs:
         return ManageSnapshots(self._evolve)
 
     def set_properties(self, properties: Mapping[str, str] | None = None, **more: str) -> None:
-        """Set properties, leaving others as they are. Names that are probably misspelt emit a `UserWarning`.
+        """Set properties and keep all others. A name that is probably misspelt emits a `UserWarning`.
 
         Raises:
-            InvalidArgumentError: A value that a known property does not take, or a name that is reserved.
+            InvalidArgumentError: A known property does not accept the value, or a name is reserved.
         """
         changed = property_texts(properties) | property_texts(more)
         warn_of_unknown(changed)
         self._evolve({"update": "properties", "set": changed})
 
     def remove_properties(self, *names: str) -> None:
-        """Remove properties. A property that is not set is not an error.
+        """Remove properties. Removing a property that is not set is not an error.
 
         Raises:
             InvalidArgumentError: A name is not a string.
@@ -318,11 +321,13 @@ class Verbs:
         wrong = next((name for name in names if not isinstance(name, str)), None)
         if wrong is not None:
             message = f"the name of a property must be a string, not {type(wrong).__name__}"
-            raise InvalidArgumentError(message, hint="pass the names one by one, as in remove_properties('a', 'b')")
+            raise InvalidArgumentError(
+                message, hint=("pass the names as separate arguments, as in remove_properties('a', 'b')")
+            )
         self._evolve({"update": "properties", "remove": list(names)})
 
     def update_location(self, location: str | os.PathLike[str]) -> None:
-        """Set the location of new files. A table without a catalog, which is found by its folder, cannot move."""
+        """Set the location for new files. A table without a catalog is identified by its folder and cannot move."""
         self._evolve({"update": "properties", "location": path_text("location", location)})
 
     def upgrade(self, format_version: int) -> None:
@@ -345,7 +350,7 @@ class Verbs:
         raise NotImplementedError
 
     def _newest(self) -> TableState:
-        """Return the state that an operation would be planned on."""
+        """Return the state on which an operation would be planned."""
         raise NotImplementedError
 
     def _place(self) -> str:
@@ -359,12 +364,12 @@ def carry_out(table: Verbs, operation: Operation, rows: Any = None, executor: Ex
 
 
 def snapshot_options(branch: str, snapshot_properties: Mapping[str, str] | None) -> SnapshotOptions:
-    """Check what a user says of a snapshot."""
+    """Validate the snapshot options given by a user."""
     return SnapshotOptions(
         branch=text("branch", branch), properties=property_texts(snapshot_properties, "snapshot_properties")
     )
 
 
 def row_filter_of(given: str | bool, name: str, *, case_sensitive: bool) -> Filter:  # noqa: FBT001 - a filter
-    """Check a filter that a user gives as the argument `name`; True for all rows."""
+    """Validate the filter passed as the argument `name`; True for all rows."""
     return Filter(text=filter_text(given, name), case_sensitive=flag("case_sensitive", case_sensitive))

@@ -1,4 +1,4 @@
-"""Writing rows into data files that are to be committed."""
+"""Writes rows into data files for a later commit."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def write_rows(  # noqa: PLR0913 - keyword-only
     progress: Progress | None = None,
     stop: Stop | None = None,
 ) -> DataFileWriter[_native.RowWriter]:
-    """Write the rows of `data` into new files, to be committed; when it fails the files are deleted.
+    """Write the rows of `data` into new files for a later commit; on failure the files are deleted.
 
-    With `lineage_of` the rows have `_row_id` and `_last_updated_sequence_number`, and the files keep those that this
-    committed state of the table has assigned. `operation` is the number of a task and the id of the operation, which
-    names of files contain. Files end at `file_bytes` instead of `write.target-file-size-bytes`. Progress is told as
-    `frazil.config.progress` says, or to `progress`. The write fails when `stop` asks for it.
+    With `lineage_of`, the rows have `_row_id` and `_last_updated_sequence_number`, and the files keep the values that
+    this committed state of the table assigned. `operation` holds a task number and the id of the operation, which are
+    part of the file names. Files end at `file_bytes` instead of `write.target-file-size-bytes`. Progress is reported to
+    `progress`, or else as set by `frazil.config.progress`. The write fails if `stop` requests it.
     """
     rows = _native.RowWriter(table, memory_bytes=write_memory(), lineage_of=lineage_of, operation=operation)
     with reported(config.progress) if progress is None else contextlib.nullcontext(progress) as told:

@@ -1,4 +1,4 @@
-"""How the data files of a table are written, from its properties."""
+"""The writer options of a table's data files, derived from its properties."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _ORC_BLOOM = "write.orc.bloom.filter.columns"
 
 
 class Properties:
-    """The properties of a table: checked, and with the defaults of `_native.table_properties`.
+    """The validated properties of a table, with the defaults of `_native.table_properties`.
 
     >>> properties = Properties({"write.parquet.page-row-limit": "10"})
     >>> properties.number("write.parquet.page-row-limit"), properties.number("write.parquet.page-size-bytes")
@@ -59,7 +59,7 @@ class Properties:
         """Return the value of a known property, or its default.
 
         Raises:
-            InvalidArgumentError: The property does not take the value.
+            InvalidArgumentError: The property does not accept the value.
         """
         known, text = _known(key), self._properties.get(key)
         if text is None:
@@ -68,11 +68,11 @@ class Properties:
         return text
 
     def name(self, key: str) -> str:
-        """Return a name in lower case, which the caller checks; empty if it is not set and has no default."""
+        """Return a name in lower case, for the caller to validate; empty without a value and a default."""
         return (self._properties.get(key) or _known(key).default or "").lower()
 
     def number(self, key: str) -> int:
-        """Return a whole number; 0 if the property is not set and has no default."""
+        """Return an integer; 0 if the property is not set and has no default."""
         return int(self.value(key) or 0)
 
     def fraction(self, key: str) -> float:
@@ -80,11 +80,11 @@ class Properties:
         return float(self.value(key) or 0)
 
     def level(self, key: str) -> int | None:
-        """Return the level of a codec, or None if it is not set."""
+        """Return the level of a codec; None if it is not set."""
         return self.number(key) if key in self._properties else None
 
     def codec(self, key: str, known: Mapping[str, str]) -> str:
-        """Return the name by which a writer knows the codec of a table.
+        """Return the writer's name for the codec of a table.
 
         Raises:
             UnsupportedError: The codec is not among `known`.
@@ -92,12 +92,12 @@ class Properties:
         name = self.name(key)
         codec = known.get(name)
         if codec is None:
-            message = f"the codec {name!r} of {key} is not written"
+            message = f"the codec {name!r} of {key} is not supported for writing"
             raise UnsupportedError(message, context={"property": key}, hint=f"set it to one of {', '.join(known)}")
         return codec
 
     def by_column(self, prefix: str) -> dict[str, str]:
-        """Return the values of a property of columns, by the name of the column."""
+        """Return the values of a per-column property by column name."""
         return {key[len(prefix) :]: value for key, value in self._properties.items() if key.startswith(prefix)}
 
 
@@ -112,11 +112,11 @@ def _known(key: str) -> _native.TableProperty:
 def writer_options(
     rows: _native.RowWriter, properties: Mapping[str, str], data_format: str | None = None
 ) -> WriterOptions:
-    """Return how the files of a write are written: as `data_format`, or as `write.format.default`.
+    """Return the writer options, with the file format from `data_format` or `write.format.default`.
 
     Raises:
-        InvalidArgumentError: A property has a value that it does not take, or names a column that does not exist.
-        UnsupportedError: The format or the codec is not written.
+        InvalidArgumentError: A property has an invalid value or references a column that does not exist.
+        UnsupportedError: The format or the codec is not supported for writing.
     """
     checked = Properties(properties)
     name = (data_format or checked.name("write.format.default")).lower()
@@ -127,7 +127,7 @@ def writer_options(
         return _orc_options(rows, checked)
     if name == "avro":
         return _avro_options(rows, checked)
-    message = f"data files of format {name!r} are not written"
+    message = f"data files of format {name!r} are not supported for writing"
     raise UnsupportedError(message, hint="set write.format.default to parquet, orc or avro")
 
 
@@ -157,7 +157,7 @@ def _parquet_options(rows: _native.RowWriter, properties: Properties) -> WriterO
 def _named(found: list[Leaf], key: str, name: str) -> Leaf:
     leaf = next((leaf for leaf in found if leaf.name == name), None)
     if leaf is None:
-        message = f"{key}{name} is set, and the table has no column of values `{name}`"
+        message = f"{key}{name} is set, but the table has no leaf column `{name}`"
         raise InvalidArgumentError(message, context={"property": key + name})
     return leaf
 
@@ -179,7 +179,7 @@ def _parquet_bloom_filters(found: list[Leaf], properties: Properties) -> dict[st
 
 
 def _sorted_by(rows: _native.RowWriter) -> tuple[SortedColumn, ...]:
-    """Return the columns that rows are sorted by as they are: the first that is computed ends them."""
+    """Return the leading sort columns that are not transformed."""
     columns = []
     for ids, transform, descending, nulls_first in rows.order():
         if transform != "identity":
@@ -208,13 +208,13 @@ def _orc_bloom_filters(schema: pa.Schema, properties: Properties) -> dict[str, B
     found = {field.name.lower(): field for field in schema}
     wrong = next((name for name in names if name not in found or pa.types.is_nested(found[name].type)), None)
     if wrong is not None:
-        message = f"{_ORC_BLOOM} names {wrong!r}, which is no column of values"
+        message = f"{_ORC_BLOOM} contains {wrong!r}, which is not a leaf column"
         raise InvalidArgumentError(message, context={"property": _ORC_BLOOM})
     return {field.name: BloomFilter(share) for field in schema if field.name.lower() in names}
 
 
 def _orc_attributes(field: pa.Field) -> dict[str, str]:
-    """Return what says which type of Iceberg an ORC type is (spec: appendix A, "ORC")."""
+    """Return the attributes that identify the Iceberg type of an ORC type (spec: appendix A, "ORC")."""
     data_type = field.type
     attributes = {"iceberg.id": field.metadata[FIELD_ID].decode(), "iceberg.required": str(not field.nullable).lower()}
     if isinstance(data_type, pa.UuidType):

@@ -1,7 +1,8 @@
-"""The blobs of Iceberg's deletion vectors (`deletion-vector-v1` in Puffin files), to Arrow and back.
+"""Conversion of Iceberg deletion vector blobs (`deletion-vector-v1` in Puffin files) to and from Arrow.
 
-Scans apply deletion vectors by themselves; this is for tools that look into Puffin files or make them. A blob is what
-`content_offset` and `content_size_in_bytes` of a delete file point at: length, magic, roaring bitmap and checksum.
+Scans apply deletion vectors automatically; this module is for tools that read or write Puffin files. A blob is the part
+of the file that `content_offset` and `content_size_in_bytes` of a delete file refer to: length, magic, Roaring bitmap
+and checksum.
 
 >>> from frazil.iceberg import deletion_vector
 >>> blob = deletion_vector.encode([1, 3])
@@ -27,16 +28,16 @@ __all__ = ["encode", "kept_rows", "positions"]
 
 
 def kept_rows(blob: bytes | bytearray | memoryview, row_count: int) -> pa.BooleanArray:
-    """Give the mask of the rows of a data file that are not deleted, as `filter` of pyarrow takes it.
+    """Return a mask of the rows of a data file that are not deleted, for the `filter` method of pyarrow.
 
     Args:
-        blob: All bytes of the blob.
-        row_count: How many rows the data file has.
+        blob: The complete bytes of the blob.
+        row_count: The number of rows in the data file.
 
     Raises:
-        CorruptDeletesError: The length, magic, checksum or bitmap is wrong, or a deleted row is beyond the end of the
+        CorruptDeletesError: The length, magic, checksum or bitmap is invalid, or a deleted row is beyond the end of the
             file.
-        LimitExceededError: There is no memory for a mask of so many rows.
+        LimitExceededError: The mask for this number of rows does not fit into memory.
         InvalidArgumentError: `row_count` is negative.
 
     >>> import pyarrow as pa
@@ -51,24 +52,24 @@ def kept_rows(blob: bytes | bytearray | memoryview, row_count: int) -> pa.Boolea
 
 
 def positions(blob: bytes | bytearray | memoryview) -> pa.Int64Array:
-    """Give the deleted positions, counted from 0, ascending.
+    """Return the deleted positions, starting at 0, in ascending order.
 
     Raises:
-        CorruptDeletesError: Length, magic, checksum or bitmap is not right.
+        CorruptDeletesError: The length, magic, checksum or bitmap is invalid.
     """
     return _native.deleted_positions(bytes(blob))
 
 
 def encode(positions: pa.Array | Sequence[int]) -> bytes:
-    """Give the blob of deleted positions, byte for byte as Iceberg's Java library writes it.
+    """Return the blob for deleted positions, byte for byte as written by Iceberg's Java library.
 
     Args:
-        positions: Integers from 0 in any order; repetitions count once.
+        positions: Integers starting at 0, in any order; duplicates are ignored.
 
     Raises:
-        InvalidArgumentError: The positions are no integers, or one is NULL.
+        InvalidArgumentError: The positions are not integers, or one is NULL.
         CorruptDataError: A position is negative.
-        LimitExceededError: The blob would be larger than 2 GiB, which positions beyond 2^59 or so need.
+        LimitExceededError: The blob would be larger than 2 GiB, which happens for positions beyond about 2^59.
 
     >>> encode([7, 7]) == encode([7])
     True
@@ -76,6 +77,6 @@ def encode(positions: pa.Array | Sequence[int]) -> bytes:
     try:
         values = pa.array(positions, pa.int64()) if not isinstance(positions, pa.Array) else positions.cast(pa.int64())
     except (pa.ArrowException, TypeError, OverflowError) as error:
-        message = f"the positions are no integers of 64 bits: {error}"
+        message = f"the positions must be 64-bit integers: {error}"
         raise InvalidArgumentError(message) from error
     return _native.encode_positions(values)

@@ -1,4 +1,4 @@
-"""Apache Paimon: tables, scans, splits and writes, in the words of its specification."""
+"""Apache Paimon tables, scans, splits and writes, in the terms of the specification."""
 
 from frazil._write_result import WriteResult
 from frazil.paimon._format_file import FormatFile

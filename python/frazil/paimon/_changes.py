@@ -20,7 +20,7 @@ class ChangesPlan(scan.Plan[_native.PaimonChangePlan]):
     """The splits in which snapshots changed rows."""
 
     def to_arrow_batch_reader(self) -> pa.RecordBatchReader:
-        """Stream the data files, one row for each, with the snapshot and the side that they are read for."""
+        """Stream the data files, one row per file, with the snapshot and the side that the file is read for."""
         import pyarrow as pa
 
         schema = pa.schema(
@@ -35,7 +35,7 @@ class ChangesPlan(scan.Plan[_native.PaimonChangePlan]):
         return pa.RecordBatchReader.from_batches(schema, batches)
 
     def explain(self) -> str:
-        """Return how many files are read, as one line."""
+        """Return the number of files to read, as one line."""
         m = self.metrics
         return (
             f"{m['files']} files in {m['splits']} splits of {m['stages']} commits, {m['paired_stages']} of them paired"
@@ -43,16 +43,16 @@ class ChangesPlan(scan.Plan[_native.PaimonChangePlan]):
 
 
 class Changes(changes.Changes[_native.PaimonChangePlan, _native.PaimonChangeStage]):
-    """The rows that snapshots inserted, updated and deleted. They are read when asked for."""
+    """The rows that snapshots inserted, updated and deleted, read on request."""
 
     def __init__(self, table: _native.PaimonTable, arguments: dict[str, Any], limit: int | None) -> None:
-        """Use `Table.changes` instead."""
+        """Not for direct use; use `Table.changes`."""
         super().__init__(_native.PaimonChangeScan(table, **arguments), limit)
         self._table = table
         self._arguments = arguments
 
     def plan(self) -> ChangesPlan:
-        """Plan the read: in which splits each snapshot changed rows."""
+        """Plan the read: the splits in which each snapshot changed rows."""
         return ChangesPlan(self._plan())
 
     def _place(self) -> str:
@@ -71,7 +71,7 @@ class Changes(changes.Changes[_native.PaimonChangePlan, _native.PaimonChangeStag
 def read_stage(
     stage: _native.PaimonChangeStage, *, workers: int | None = None
 ) -> Generator[pa.RecordBatch, None, None]:
-    """Stream the changes of a stage; up to `workers` threads, by default `config.max_workers`, read splits ahead."""
+    """Stream the changes of a stage; up to `workers` threads (default: `config.max_workers`) read splits ahead."""
 
     def rows_of(index: int) -> Iterator[pa.RecordBatch]:
         from frazil.paimon._read import read_split

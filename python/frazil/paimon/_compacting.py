@@ -1,4 +1,4 @@
-"""Rewriting the files of buckets."""
+"""Compaction of the files in buckets."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ __all__ = ["Wanted", "compacted"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """Which files are compacted."""
+    """The selection of files to compact."""
 
     full: bool = False
-    """Whether each bucket is compacted that would have fewer files; otherwise those with many."""
+    """Whether every bucket is compacted whose file count decreases, or only buckets with many files."""
     partitions: Sequence[dict[str, str | None]] = ()
-    """Values of partition columns; none for all partitions."""
+    """The values of partition columns; empty for all partitions."""
     row_filter: str = ""
-    """SQL about partition columns; empty for all partitions."""
+    """An SQL expression on partition columns; empty for all partitions."""
     written: Sequence[bytes] | None = None
-    """Commit messages: only their buckets are compacted."""
+    """Commit messages; only their buckets are compacted."""
 
 
 def compacted(state: TableState, wanted: Wanted) -> list[bytes]:
-    """Rewrite files, one bucket at a time, and return the messages to be committed.
+    """Rewrite files, one bucket at a time, and return the commit messages.
 
-    If it fails, new files are deleted.
+    On failure the new files are deleted.
     """
     tasks, upgrades = _native.PaimonCompaction.plan(
         state.native,

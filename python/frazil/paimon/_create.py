@@ -1,4 +1,4 @@
-"""Tables that are to be created."""
+"""Definitions of new tables."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _EXTERNAL_PATHS = "data-file.external-paths"
 
 @dataclass(frozen=True, slots=True)
 class NewTable:
-    """What a table is made of."""
+    """The definition of a new table."""
 
     location: str
     schema: Any
@@ -33,18 +33,18 @@ class NewTable:
     comment: str | None = None
 
     def own_locations(self) -> list[str]:
-        """Return the locations outside the folder that the caller names for data files of the table."""
+        """Return the external paths that the caller set for data files (`data-file.external-paths`)."""
         options = dict(Schema.of(self.schema).options) | property_texts(self.options, "options")
         if options.get(f"{_EXTERNAL_PATHS}.strategy", "none").strip().lower() == "none":
             return []
         return [path.strip() for path in options.get(_EXTERNAL_PATHS, "").split(",") if path.strip()]
 
     def create(self, files: _native.Files) -> _native.PaimonTable:
-        """Create the table in its folder, which has none yet."""
+        """Create the table in its folder, which must not contain a table yet."""
         definition = self._definition()
         folder = local_path(self.location)
         if folder is not None and folder.is_file():
-            message = f"the location of a table is a folder, not a file: {self.location}"
+            message = f"the location of a table must be a folder, not a file: {self.location}"
             raise InvalidArgumentError(message, context={"table": self.location})
         with (
             operation("create_table", lambda: self.location),
@@ -57,7 +57,7 @@ class NewTable:
         options = dict(schema.options) | property_texts(self.options, "options")
         wrong = next((name for name in options if _native.is_storage_option(name)), None)
         if wrong is not None:
-            message = f"`{wrong}` is an option of the storage, which everyone who reads the table would see"
+            message = f"`{wrong}` is a storage option, which every reader of the table would see"
             raise InvalidArgumentError(message, hint="pass it in storage={...}")
         comment = optional_text("comment", self.comment)
         return {

@@ -1,4 +1,4 @@
-"""The files of a folder and of the folders in it."""
+"""Lists the files in a folder and its subfolders."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class FoundFile:
-    """A file; its path is that of the folder and, after a slash, `relative`."""
+    """A file; its path is the folder followed by a slash and `relative`."""
 
     path: str
     relative: str
@@ -29,16 +29,16 @@ class FoundFile:
 
 
 def files_below(files: _native.Files, folder: str) -> list[FoundFile]:
-    """Give the files below a folder, by path. Links to files are followed, links to folders are not.
+    """Return the files below a folder, sorted by path. Links to files are followed, links to folders are not.
 
     Raises:
-        NoSuchTableError: There is no such folder; in an object store, one without files is none.
-        StorageError: A folder cannot be listed, or another error of the storage.
+        NoSuchTableError: The folder does not exist; in an object store, a folder without files does not exist.
+        StorageError: A folder cannot be listed, or another storage error occurred.
     """
     try:
         is_local = files.openable(folder).startswith("/")
     except MissingFileError as error:
-        message = f"there is no folder at the location (location: {folder})"
+        message = f"the location does not exist (location: {folder})"
         raise NoSuchTableError(message, context={"location": folder}) from error
     root = folder.rstrip("/")
     found: list[FoundFile] = []
@@ -51,13 +51,13 @@ def files_below(files: _native.Files, folder: str) -> list[FoundFile]:
                 inner += folders
             below = inner
     if not found and not (is_local and _is_folder(files, folder)):
-        message = f"the location is no folder (location: {folder})"
+        message = f"the location is not a folder (location: {folder})"
         raise NoSuchTableError(message, context={"location": folder})
     return sorted(found, key=lambda file: file.relative)
 
 
 def _content(files: _native.Files, root: str, below: str) -> tuple[list[FoundFile], list[str]]:
-    """Give the files and the folders of one folder."""
+    """Return the files and the subfolders of a folder."""
     place, prefix = (f"{root}/{below}", f"{below}/") if below else (root or "/", "")
     found = []
     for location, size_bytes, modified_ms in files.list(place):
@@ -67,7 +67,7 @@ def _content(files: _native.Files, root: str, below: str) -> tuple[list[FoundFil
 
 
 def _is_folder(files: _native.Files, place: str) -> bool:
-    """Whether what is at a place is no file."""
+    """Return whether a location is not a file."""
     try:
         files.size(place)
     except MissingFileError:

@@ -1,4 +1,4 @@
-"""The files of format tables: what they are, and what their names say of their format and compression."""
+"""The files of format tables, with the format and compression that their names indicate."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class FormatFile:
 
 
 def file_format(name: str, options: Mapping[str, str], location: str) -> str:
-    """Return the format of a file: by the options of its table, or by its name without them.
+    """Return the format of a file, from the table options or else from the file name.
 
     Args:
         name: The name of the file, without its folder.
@@ -36,7 +36,7 @@ def file_format(name: str, options: Mapping[str, str], location: str) -> str:
         location: The folder of the table, for messages.
 
     Raises:
-        UnsupportedError: The format is not supported, or the name does not tell it.
+        UnsupportedError: The format is not supported, or cannot be determined from the name.
     """
     given = options.get("file.format", options.get("format"))
     if given is not None and given.upper() in FORMATS:
@@ -46,12 +46,12 @@ def file_format(name: str, options: Mapping[str, str], location: str) -> str:
     found = _FORMAT_OF.get(extension.lower()) if given is None else None
     if found is None:
         what = f"files of format {given}" if given is not None else f"files named *{extension}"
-        message = f"format tables of {what} are not supported"
-        hint = f"the option file.format is one of {', '.join(FORMATS).lower()}"
+        message = f"format tables with {what} are not supported"
+        hint = f"set the option file.format to one of {', '.join(FORMATS).lower()}"
         raise UnsupportedError(message, context={"table": location}, hint=hint)
     return found
 
 
 def compression_of(path: str) -> str | None:
-    """Return the compression that the name of a text file tells; None if it is not compressed."""
+    """Return the compression that the name of a text file indicates; None if it is not compressed."""
     return _COMPRESSIONS.get(PurePosixPath(path).suffix.lower())

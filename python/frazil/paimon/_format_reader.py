@@ -1,4 +1,4 @@
-"""Reading a file of a format table: the columns of the file, and those of its partition."""
+"""Reads a file of a format table: the columns in the file and those of its partition."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 def read_format_file(
     files: _native.Files, file: FormatFile, schema: Schema, names: Sequence[str]
 ) -> Iterator[pa.RecordBatch]:
-    """Stream columns of a file, of the types of the schema.
+    """Stream columns of a file, converted to the types of the schema.
 
     Raises:
-        MissingFileError: The file is not there any more.
+        MissingFileError: The file no longer exists.
         CorruptDataFileError: The file cannot be decoded.
-        CorruptMetadataError: The name of a folder is not a value of the partition column.
+        CorruptMetadataError: A folder name is not a valid value of the partition column.
     """
     stored = [column for column in schema.fields if column.name not in schema.partition_keys]
-    # A column that is stored says how many rows there are.
+    # At least one stored column is read, to obtain the number of rows.
     wanted = [name for name in names if name not in schema.partition_keys] or [stored[0].name]
     columns = Columns(stored, wanted, {"file": file.file_path})
     of_partition = [name for name in names if name in schema.partition_keys]
@@ -53,7 +53,7 @@ def partition_columns(file: FormatFile, schema: Schema, keys: Sequence[str], row
         try:
             arrays.append(pa.repeat(value_of(file.partition[key], column.data_type), rows))
         except ValueError as error:
-            message = f"the folder of partition column {key!r} says no {column.type}: {error}"
+            message = f"the folder of partition column {key!r} does not have a valid {column.type} value: {error}"
             raise CorruptMetadataError(message, context={"file": file.file_path, "column": key}) from error
     return pa.RecordBatch.from_arrays(arrays, schema=schema.arrow(keys))
 
@@ -75,9 +75,9 @@ def _stored(
 
 
 def _columnar(files: _native.Files, file: FormatFile, columns: Columns) -> Iterator[pa.RecordBatch]:
-    """Stream columns by their names; a column that the file does not have is NULL."""
+    """Stream columns by name; a column that is missing from the file is NULL."""
     types = {name: data_type.arrow() for name, data_type in columns.types().items()}
-    # Other engines write INT96 for timestamps of any year; only nanoseconds need all of its digits.
+    # Other engines write INT96 for timestamps of any year; only nanosecond columns need all of its digits.
     int96_unit: Literal["us", "ns"] = "ns" if any("timestamp[ns" in str(target) for target in types.values()) else "us"
     with open_data_file(files, file.file_path, file.file_format, int96_unit=int96_unit) as data:
         leaves: list[int] = []
@@ -103,7 +103,7 @@ def _columnar(files: _native.Files, file: FormatFile, columns: Columns) -> Itera
 def _cast(array: pa.Array, target: pa.DataType, name: str, path: str) -> pa.Array:
     if array.type == target:
         return array
-    # ORC files say nanoseconds of every timestamp; those that nanoseconds cannot hold come as microseconds.
+    # ORC files declare every timestamp as nanoseconds; those outside the range of nanoseconds are read as microseconds.
     timestamps = pa.types.is_timestamp(target)
     finer = timestamps and target.unit == "ns"
     try:
@@ -112,7 +112,7 @@ def _cast(array: pa.Array, target: pa.DataType, name: str, path: str) -> pa.Arra
         context = {"file": path, "column": name}
         if finer and pa.types.is_timestamp(array.type):
             message = f"a timestamp of the column {name!r} does not fit 64 bits of nanoseconds: {error}"
-            hint = "they reach from 1677 to 2262: leave the column out of the scan"
+            hint = "nanoseconds range from 1677 to 2262: omit the column from the scan"
             raise UnsupportedError(message, context=context, hint=hint) from error
         message = f"a column of type {array.type} cannot be read as {target}: {error}"
         raise CorruptDataFileError(message, context=context) from error

@@ -1,9 +1,9 @@
-"""Format tables (documentation: "Format Table"): files of one format, in folders named for their partitions.
+"""Format tables (documentation: "Format Table"): files of one format, in partition folders.
 
     table/p=a/q=1/data-0.csv          partition (a, 1): values are unescaped and typed, the default name is NULL
     table/a/1/data-0.csv              the same with the option `format-table.partition-path-only-value`
 
-Files and folders whose names begin with a dot or an underscore are skipped.
+Files and folders whose names begin with a dot or an underscore are ignored.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ _ESCAPED = re.compile(r"%([0-9A-Fa-f]{2})")
 
 
 class FormatTable:
-    """Files of one format as a table. What is there is looked up by every scan."""
+    """Files of one format as a table. Each scan lists the files again."""
 
     def __init__(
         self, location: str, schema: Schema, files: _native.Files, arguments: tuple[dict[str, str], dict[str, str]]
     ) -> None:
-        """Use `frazil.paimon.format_table` instead."""
+        """Not for direct use; use `frazil.paimon.format_table`."""
         self._location, self._schema, self._files, self._arguments = location, schema, files, arguments
 
     @property
@@ -53,12 +53,12 @@ class FormatTable:
 
     @property
     def partition_keys(self) -> list[str]:
-        """The columns whose values stand in the names of folders, the outermost first."""
+        """The partition columns, whose values are in the folder names, outermost first."""
         return list(self._schema.partition_keys)
 
     @property
     def primary_keys(self) -> list[str]:
-        """None: rows of format tables have no key."""
+        """An empty list: rows of format tables do not have keys."""
         return []
 
     @property
@@ -72,7 +72,7 @@ class FormatTable:
         return "format-table"
 
     def schema(self) -> Schema:
-        """Give the schema."""
+        """Return the schema."""
         return self._schema
 
     def scan(
@@ -83,25 +83,25 @@ class FormatTable:
         case_sensitive: bool = True,
         limit: int | None = None,
     ) -> FormatScan:
-        """Describe a read; nothing is read before rows are asked for.
+        """Define a read; no data is read until rows are requested.
 
         Args:
-            row_filter: SQL such as `id > 10 and name like 'a%'`; True for all rows.
+            row_filter: An SQL expression such as `id > 10 and name like 'a%'`; True for all rows.
             selected_fields: Column names, or `*` for all.
-            case_sensitive: Whether `ID` is another column than `id`.
-            limit: At most so many rows.
+            case_sensitive: Whether column names are case-sensitive.
+            limit: The maximum number of rows.
 
         Raises:
-            InvalidArgumentError: A column or literal that does not fit.
+            InvalidArgumentError: A column or literal is invalid.
         """
         return FormatScan(self, row_filter, selected_fields, case_sensitive=case_sensitive, limit=limit)
 
     def files(self) -> Iterator[FormatFile]:
-        """Give the files by path, with the texts of their partitions.
+        """Return the files sorted by path, with their partition values as strings.
 
         Raises:
-            CorruptMetadataError: A file does not lie in a folder of a partition.
-            NoSuchTableError: There is no such folder.
+            CorruptMetadataError: A file is not in a partition folder.
+            NoSuchTableError: The folder does not exist.
         """
         for found in files_below(self._files, self._location):
             *folders, name = found.relative.split("/")
@@ -113,7 +113,7 @@ class FormatTable:
                     )
 
     def _partition(self, folders: list[str], found: FoundFile) -> dict[str, str | None] | None:
-        """Give the texts of the values; None for a file outside of all partitions, which is not of the table."""
+        """Return the partition values as strings; None for a file outside all partitions, which is ignored."""
         keys = self.partition_keys
         only_values = self.options.get("format-table.partition-path-only-value", "false").lower() == "true"
         default = self.options.get("partition.default-name", DEFAULT_PARTITION)
@@ -125,17 +125,17 @@ class FormatTable:
             if folder.startswith(".") or (folder.startswith("_") and folder != default):
                 return None
             if not separator or (not only_values and _unescaped(name) != key):
-                message = f"a file lies in folder {folder!r}, which names no value of {key!r}"
+                message = f"a file is in folder {folder!r}, which does not have a value for {key!r}"
                 raise CorruptMetadataError(message, context={"table": self._location, "file": found.path})
             partition[key] = None if _unescaped(text) == default else _unescaped(text)
         return partition
 
     def __repr__(self) -> str:
-        """Give location and columns."""
+        """Return a representation with the location and the columns."""
         return f"<frazil.paimon.FormatTable {self._location!r}: columns {', '.join(self._schema.column_names)}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle by location and schema."""
+        """Pickle the location and the schema."""
         relocate, storage = self._arguments
         return _reopen, (self._location, self._schema.to_json(), relocate, storage)
 
@@ -152,12 +152,12 @@ class FormatScan(PlainScan[FormatFile]):
         case_sensitive: bool,
         limit: int | None,
     ) -> None:
-        """Use `FormatTable.scan` instead."""
+        """Not for direct use; use `FormatTable.scan`."""
         super().__init__(table.schema(), row_filter, selected_fields, case_sensitive=case_sensitive, limit=limit)
         self._table = table
 
     def plan_files(self) -> Iterator[FormatFile]:
-        """Give the files to read: those of partitions that the filter does not exclude."""
+        """Yield the files to read, from partitions that the filter does not exclude."""
         keys = self._table.partition_keys
         kept: dict[tuple[str | None, ...], bool] = {}
         for file in self._table.files():
@@ -168,9 +168,9 @@ class FormatScan(PlainScan[FormatFile]):
                 yield file
 
     def explain(self) -> str:
-        """Say what the plan keeps and what it leaves out."""
+        """Return a summary of the planned and pruned files."""
         files = list(self._table.files())
-        return f"{len(list(self.plan_files()))} of {len(files)} files; the others pruned by partition"
+        return f"{len(list(self.plan_files()))} of {len(files)} files; the rest pruned by partition"
 
     def _parts(self) -> Iterator[FormatFile]:
         return self.plan_files()
@@ -181,7 +181,7 @@ class FormatScan(PlainScan[FormatFile]):
         return read_format_file(self._table._files, part, self._table_schema, names)  # noqa: SLF001 - one module
 
     def _may_match(self, file: FormatFile) -> bool:
-        """Whether the filter keeps rows of a partition, where it is about partition columns alone."""
+        """Return whether a partition may have matching rows, for a filter on partition columns only."""
         from frazil.paimon._format_reader import partition_columns
 
         schema = self._table_schema
@@ -203,20 +203,21 @@ def format_table(
     relocate: Mapping[str, str] | None = None,
     storage: Mapping[str, str] | None = None,
 ) -> FormatTable:
-    """Read the files in a folder as a table.
+    """Open the files in a folder as a table.
 
     Args:
         path: The folder.
-        schema: Names with Paimon's types, as in `[("id", "INT NOT NULL"), ("day", "DATE")]`, a `pyarrow.Schema`, or
-            the JSON form of a Paimon schema. Files hold the columns that are no partition keys, text in their order.
-        partition_keys: The columns whose values stand in the names of folders, the outermost first.
-        options: The options of the table, such as `file.format` and `csv.field-delimiter`. Without `file.format` the
-            name of each file tells it.
+        schema: Names with Paimon types, as in `[("id", "INT NOT NULL"), ("day", "DATE")]`, a `pyarrow.Schema`, or the
+            JSON form of a Paimon schema. Files contain the columns that are not partition keys; text files in this
+            order.
+        partition_keys: The partition columns, whose values are in the folder names, outermost first.
+        options: Table options, such as `file.format` and `csv.field-delimiter`. Without `file.format`, the name of each
+            file determines the format.
         relocate: As in `frazil.load_table`.
-        storage: Options of the storage.
+        storage: Storage options.
 
     Raises:
-        InvalidArgumentError: The schema or an option cannot be meant.
+        InvalidArgumentError: The schema or an option is invalid.
 
     >>> import frazil.paimon
     >>> table = frazil.paimon.format_table("docs/csv", schema=[("id", "INT"), ("day", "DATE")], partition_keys=["day"])
@@ -226,7 +227,7 @@ def format_table(
     location = os.fspath(path).rstrip("/") or "/"
     made = Schema.of(schema, partition_keys, {str(name): str(value) for name, value in (options or {}).items()})
     if set(made.partition_keys) >= set(made.column_names):
-        message = "a format table has a column that is no partition key"
+        message = "a format table needs at least one column that is not a partition key"
         raise InvalidArgumentError(message, context={"table": location})
     arguments = dict(relocate or {}), dict(storage or {})
     return FormatTable(location, made, table_files(location, *arguments), arguments)

@@ -25,9 +25,10 @@ __all__ = ["Inspect"]
 class Inspect(InspectTables):
     """The system tables of a table, with the columns of Paimon's Java library.
 
-    Each method returns the rows of a system table as a `pyarrow.Table`. It takes `row_filter`, `selected_fields`,
-    `case_sensitive` and `limit`; methods that show one snapshot also take `snapshot_id`, `ref` or `as_of`.
-    `inspect["files"]` is the system table itself, for `scan(...).to_pandas()`, `.to_polars()` or `.to_duckdb(...)`.
+    Each method returns the rows of a system table as a `pyarrow.Table` and accepts `row_filter`, `selected_fields`,
+    `case_sensitive` and `limit`. Methods that show one snapshot also accept `snapshot_id`, `ref` or `as_of`.
+    `inspect["files"]` returns the system table itself, for `scan(...).to_pandas()`, `.to_polars()` or
+    `.to_duckdb(...)`.
 
     >>> import frazil
     >>> table = frazil.load_table("tests/golden/paimon/g.db/tags_pk")
@@ -41,7 +42,7 @@ class Inspect(InspectTables):
 
     @staticmethod
     def names() -> list[str]:
-        """Return the names of all system tables that `inspect` has."""
+        """Return the names of all system tables available in `inspect`."""
         return [name for name, _, _ in _native.paimon_system_tables()]
 
     def open(
@@ -52,7 +53,7 @@ class Inspect(InspectTables):
         ref: str | None = None,
         as_of: int | str | datetime.datetime | None = None,
     ) -> VirtualTable:
-        """Return the system table of this name, as `InspectTables.open`."""
+        """Return the system table of this name, as `InspectTables.open` does."""
         if name not in VIEWS or not isinstance(self._table, _native.PaimonTable):
             return super().open(name, snapshot_id=snapshot_id, ref=ref, as_of=as_of)
         with operation("inspect", lambda: self._place):
@@ -63,11 +64,11 @@ class Inspect(InspectTables):
         return self["aggregation_fields"].scan(**options).to_arrow()
 
     def audit_log(self, snapshot_id: int | None = None, **options: Unpack[SnapshotOptions]) -> pa.Table:
-        """Return the rows of a snapshot with their kinds, rows that only delete included."""
+        """Return the rows of a snapshot with their row kinds, including rows that only delete."""
         return self._of_snapshot("audit_log", snapshot_id, options)
 
     def binlog(self, snapshot_id: int | None = None, **options: Unpack[SnapshotOptions]) -> pa.Table:
-        """Return the rows of a snapshot with their kinds, and with lists of their images for columns."""
+        """Return the rows of a snapshot with their row kinds, each column as a list of its images."""
         return self._of_snapshot("binlog", snapshot_id, options)
 
     def branches(self, **options: Unpack[ReadOptions]) -> pa.Table:
@@ -75,15 +76,15 @@ class Inspect(InspectTables):
         return self["branches"].scan(**options).to_arrow()
 
     def buckets(self, snapshot_id: int | None = None, **options: Unpack[SnapshotOptions]) -> pa.Table:
-        """Return the buckets of a snapshot, with the rows and files in each."""
+        """Return the buckets of a snapshot, with their row and file counts."""
         return self._of_snapshot("buckets", snapshot_id, options)
 
     def consumers(self, **options: Unpack[ReadOptions]) -> pa.Table:
-        """Return the consumers, with the next snapshot that each of them reads."""
+        """Return the consumers, with the next snapshot that each one reads."""
         return self["consumers"].scan(**options).to_arrow()
 
     def file_key_ranges(self, snapshot_id: int | None = None, **options: Unpack[SnapshotOptions]) -> pa.Table:
-        """Return the data files of a snapshot with their smallest and greatest keys."""
+        """Return the data files of a snapshot, with their smallest and largest keys."""
         return self._of_snapshot("file_key_ranges", snapshot_id, options)
 
     def files(self, snapshot_id: int | None = None, **options: Unpack[SnapshotOptions]) -> pa.Table:
@@ -99,11 +100,11 @@ class Inspect(InspectTables):
         return self["options"].scan(**options).to_arrow()
 
     def partitions(self, snapshot_id: int | None = None, **options: Unpack[SnapshotOptions]) -> pa.Table:
-        """Return the partitions of a snapshot, with the rows and files in each."""
+        """Return the partitions of a snapshot, with their row and file counts."""
         return self._of_snapshot("partitions", snapshot_id, options)
 
     def ro(self, snapshot_id: int | None = None, **options: Unpack[SnapshotOptions]) -> pa.Table:
-        """Return the rows of a snapshot that need no merge; the newest may be missing."""
+        """Return the rows of a snapshot that can be read without merging; the latest rows may be missing."""
         return self._of_snapshot("ro", snapshot_id, options)
 
     def row_tracking(self, snapshot_id: int | None = None, **options: Unpack[SnapshotOptions]) -> pa.Table:
@@ -119,11 +120,11 @@ class Inspect(InspectTables):
         return self["snapshots"].scan(**options).to_arrow()
 
     def statistics(self, snapshot_id: int | None = None, **options: Unpack[SnapshotOptions]) -> pa.Table:
-        """Return the statistics that ANALYZE recorded of a snapshot."""
+        """Return the statistics that ANALYZE recorded for a snapshot."""
         return self._of_snapshot("statistics", snapshot_id, options)
 
     def table_indexes(self, snapshot_id: int | None = None, **options: Unpack[SnapshotOptions]) -> pa.Table:
-        """Return the index files of a snapshot, deletion vectors among them."""
+        """Return the index files of a snapshot, including deletion vectors."""
         return self._of_snapshot("table_indexes", snapshot_id, options)
 
     def tags(self, **options: Unpack[ReadOptions]) -> pa.Table:

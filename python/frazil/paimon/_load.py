@@ -1,4 +1,4 @@
-"""Opening a Paimon table by its location."""
+"""Opens a Paimon table by its location."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def load_table(
 ) -> Table:
     """Open the Paimon table in a folder.
 
-    It is `frazil.load_table` for one format, so that type checkers know the table. Arguments and errors are the same.
-    `load_table(location).inspect` has the system tables.
+    This is `frazil.load_table` for one format, so that type checkers know the table type. Arguments and errors are the
+    same. `load_table(location).inspect` provides the system tables.
 
     >>> import frazil
     >>> frazil.paimon.load_table("tests/golden/paimon/g.db/cl_lookup_avro").primary_keys

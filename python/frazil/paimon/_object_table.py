@@ -30,21 +30,21 @@ SCHEMA = Schema.of(
         ("owner", "STRING"),
     ]
 )
-"""Path below the folder, name, length in bytes, times of change and of access in milliseconds, owner.
+"""Path below the folder, name, length in bytes, modification and access times in milliseconds, owner.
 
-Java's file systems tell neither access nor owner unless Hadoop does: 0 and NULL."""
+Java's file systems return access time and owner only through Hadoop; otherwise they are 0 and NULL."""
 
 
 class ObjectTable:
-    """The files below a folder, as rows. They are looked up by every scan."""
+    """The files below a folder, as rows. Each scan lists the files again."""
 
     def __init__(self, location: str, files: _native.Files, arguments: tuple[dict[str, str], dict[str, str]]) -> None:
-        """Use `frazil.paimon.object_table` instead."""
+        """Not for direct use; use `frazil.paimon.object_table`."""
         self._location, self._files, self._arguments = location, files, arguments
 
     @property
     def location(self) -> str:
-        """The folder."""
+        """The location of the folder."""
         return self._location
 
     @property
@@ -53,7 +53,7 @@ class ObjectTable:
         return "object-table"
 
     def schema(self) -> Schema:
-        """Give the schema, which all object tables share."""
+        """Return the schema, which is the same for all object tables."""
         return SCHEMA
 
     def scan(
@@ -64,15 +64,15 @@ class ObjectTable:
         case_sensitive: bool = True,
         limit: int | None = None,
     ) -> ObjectScan:
-        """Describe a read; see `FormatTable.scan` for the arguments."""
+        """Define a read; see `FormatTable.scan` for the arguments."""
         return ObjectScan(self, row_filter, selected_fields, case_sensitive=case_sensitive, limit=limit)
 
     def __repr__(self) -> str:
-        """Give the location."""
+        """Return a representation with the location."""
         return f"<frazil.paimon.ObjectTable {self._location!r}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle by location."""
+        """Pickle the location."""
         return _reopen, (self._location, *self._arguments)
 
 
@@ -88,7 +88,7 @@ class ObjectScan(PlainScan[list["FoundFile"]]):
         case_sensitive: bool,
         limit: int | None,
     ) -> None:
-        """Use `ObjectTable.scan` instead."""
+        """Not for direct use; use `ObjectTable.scan`."""
         super().__init__(SCHEMA, row_filter, selected_fields, case_sensitive=case_sensitive, limit=limit)
         self._table = table
 
@@ -116,12 +116,12 @@ def object_table(
     relocate: Mapping[str, str] | None = None,
     storage: Mapping[str, str] | None = None,
 ) -> ObjectTable:
-    """Read what files there are below a folder as a table, with the columns of `SCHEMA`.
+    """Open the files below a folder as a table, with the columns of `SCHEMA`.
 
     Args:
         path: The folder.
         relocate: As in `frazil.load_table`.
-        storage: Options of the storage.
+        storage: Storage options.
     """
     return _reopen(os.fspath(path).rstrip("/") or "/", dict(relocate or {}), dict(storage or {}))
 

@@ -1,7 +1,7 @@
-"""What can be done to the rows of a Paimon table: each operation is a value, which `frazil._run` carries out.
+"""The operations on the rows of a Paimon table: each is a value, which `frazil._run` carries out.
 
-A commit is not planned again after a conflict: rows that others add do not conflict with it, and files that others
-compacted or replaced are conflicts that only its user can resolve.
+A commit is not replanned after a conflict. Rows added concurrently do not conflict with it, and only the user can
+resolve conflicts with files that were compacted or replaced concurrently.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ __all__ = ["Append", "Compact", "NoRows", "Overwrite", "OverwritePartitions", "R
 
 
 class RowInput(Protocol):
-    """Rows that a user gives."""
+    """Rows given by a user."""
 
     def write(self, state: TableState, *, overwrites: bool) -> list[bytes]:
-        """Write the rows into new files, and return the messages to commit.
+        """Write the rows into new files and return the commit messages.
 
-        An overwrite does not continue the sequence numbers that buckets had before.
+        An overwrite does not continue the earlier sequence numbers of buckets.
         """
 
 
 class NoRows:
-    """The input of an overwrite that only deletes rows: no file is written, whatever types the columns have."""
+    """The input of an overwrite that only deletes rows: no file is written, so column types do not matter."""
 
     def write(self, state: TableState, *, overwrites: bool) -> list[bytes]:  # noqa: ARG002 - as of `RowInput`
         """Return no messages."""
@@ -42,14 +42,14 @@ class NoRows:
 
 
 class Messages:
-    """New and removed files that are to be committed."""
+    """The new and removed files to commit."""
 
     def __init__(self, commit: _native.PaimonCommit, messages: list[bytes], *, compacts: bool = False) -> None:
-        """Take the commit, and a message for each bucket; a compaction without any makes no snapshot."""
+        """Keep the commit and one message per bucket; a compaction without messages does not create a snapshot."""
         self.commit, self.messages, self.compacts = commit, messages, compacts
 
     def fit(self, state: TableState) -> Self:  # noqa: ARG002 - as of `Ready`
-        """Return this: the commit checks the schema."""
+        """Return self, because the commit checks the schema."""
         return self
 
     def abort(self) -> None:
@@ -58,7 +58,7 @@ class Messages:
 
 
 class _Write:
-    """What operations with rows have in common."""
+    """The common parts of operations with rows."""
 
     replans: ClassVar[bool] = False
     options: CommitOptions
@@ -76,13 +76,13 @@ class _Write:
         return Done(ready)
 
     def _replaced(self) -> tuple[Replaced | None, Sequence[Mapping[str, str | None]]]:
-        """Return what is replaced, and the partitions if they are given."""
+        """Return the scope of the replacement, and the partitions if they are given."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Append(_Write):
-    """Add rows, which update rows with the same primary key."""
+    """Adds rows, which update rows with the same primary key."""
 
     options: CommitOptions
     read: None = None
@@ -93,13 +93,13 @@ class Append(_Write):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overwrite(_Write):
-    """Replace all rows, or those of some partitions."""
+    """Replaces all rows, or those of some partitions."""
 
     options: CommitOptions
     partitions: Sequence[Mapping[str, str | None]] | None = None
-    """Values of partition columns as text; None for all rows."""
+    """The partition column values as strings; None for all rows."""
     read: ReadSnapshot | None = None
-    """The snapshot that the rows were made of; changes of rows since then are conflicts."""
+    """The snapshot that the rows were read from; later row changes are conflicts."""
 
     def _replaced(self) -> tuple[Replaced | None, Sequence[Mapping[str, str | None]]]:
         return ("table", ()) if self.partitions is None else ("partitions", self.partitions)
@@ -107,11 +107,11 @@ class Overwrite(_Write):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OverwritePartitions(_Write):
-    """Replace all rows of the partitions that the new rows are in."""
+    """Replaces all rows of the partitions that contain new rows."""
 
     options: CommitOptions
     read: ReadSnapshot | None = None
-    """The snapshot that the rows were made of; changes of rows since then are conflicts."""
+    """The snapshot that the rows were read from; later row changes are conflicts."""
 
     def _replaced(self) -> tuple[Replaced | None, Sequence[Mapping[str, str | None]]]:
         return "dynamic", ()
@@ -119,12 +119,12 @@ class OverwritePartitions(_Write):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compact:
-    """Rewrite the files of buckets into fewer ones."""
+    """Rewrites the files of buckets into fewer files."""
 
     replans: ClassVar[bool] = False
     options: CommitOptions
     full: bool = True
-    """Whether each bucket is compacted that would have fewer files; otherwise those with many."""
+    """Whether every bucket is compacted whose file count decreases, or only buckets with many files."""
     partitions: Sequence[Mapping[str, str | None]] = ()
     row_filter: str = ""
 
@@ -142,56 +142,56 @@ class Compact:
 
 
 class StagedCommit:
-    """A commit that is about to be made."""
+    """A commit in preparation."""
 
     def __init__(self, state: TableState) -> None:
-        """Take the table."""
+        """Keep the table state."""
         self._state = state
         self.ready: Messages | None = None
         self._result = WriteResult(None)
 
     @property
     def may_be_committed(self) -> bool:
-        """Whether the files are committed, or the outcome is unknown."""
+        """Whether the files are committed or the outcome is unknown."""
         return self.ready is not None and self.ready.commit.may_be_committed
 
     def state(self) -> TableState:
-        """Return the table."""
+        """Return the table state."""
         return self._state
 
     def add(self, change: Messages) -> WriteResult:
-        """Take what is to be committed; the result is complete after the commit."""
+        """Add the messages to commit; the result is complete after the commit."""
         self.ready = change
         return self._result
 
     def commit(self) -> int:
-        """Commit, and return the number of attempts: 0 if there was nothing to commit."""
+        """Commit and return the number of attempts: 0 if there was nothing to commit."""
         return 0 if self.ready is None else commit(self.ready, self._result)
 
     def __enter__(self) -> Self:
-        """Begin."""
+        """Return the staged commit."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Leave the files to what was prepared, which deletes them."""
+        """Do nothing: the prepared messages delete their files."""
 
 
 class Target:
-    """A table that one operation changes."""
+    """A table changed by one operation."""
 
     def __init__(self, state: TableState) -> None:
-        """Take the table."""
+        """Keep the table state."""
         self._state = state
         self.committed: Messages | None = None
 
     def state(self) -> TableState:
-        """Return the state that is at hand."""
+        """Return the current state."""
         return self._state
 
     def newest(self) -> TableState:
-        """Load and return the newest schema."""
+        """Load and return the state with the latest schema."""
         self._state = self._state.refreshed()
         return self._state
 
@@ -200,33 +200,33 @@ class Target:
         return StagedCommit(self._state)
 
     def adopt(self, staged: StagedCommit) -> None:
-        """Note what was committed."""
+        """Do nothing: the commit is already complete."""
         self.committed = staged.ready
 
     def replan(self) -> bool:
-        """Return False: the commit has retried by itself."""
+        """Return False, because the commit retries internally."""
         return False
 
     def is_behind(self) -> bool:
-        """Return False: the commit looks at the newest state by itself."""
+        """Return False, because the commit checks the latest state itself."""
         return False
 
     def end(self) -> None:
-        """Do nothing: the commit has ended its turn."""
+        """Do nothing, because the commit has ended its attempts."""
 
 
 def commit(ready: Messages, result: WriteResult) -> int:
-    """Commit, set in `result` what that did, and return the number of attempts.
+    """Commit, store the outcome in `result`, and return the number of attempts.
 
     Raises:
-        CommitConflictError: Other writers were first, more often than `commit.max-retries` allows.
-        CommitStateUnknownError: It is not known whether the files are committed; nothing was deleted.
+        CommitConflictError: Concurrent commits won more often than `commit.max-retries` allows.
+        CommitStateUnknownError: It is unknown whether the files were committed; nothing was deleted.
     """
     if ready.compacts and not ready.messages:
         return 0
     committed = ready.commit.commit(ready.messages)
     if not committed.attempts:
-        # There was nothing to commit, or an earlier call committed the rows of this identifier.
+        # There was nothing to commit, or an earlier call already committed the rows with this identifier.
         ready.abort()
     settle(
         result,

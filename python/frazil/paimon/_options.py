@@ -1,14 +1,14 @@
-"""Options of a scan as users give them: names and values as text.
+"""Parsing of user-provided scan options into strings.
 
-Paimon has options without number, and one that nobody knows changes nothing. So a misspelt `incremental-between` would
-read the whole table: names that are nearly those of options which say what is read are refused.
+Paimon has a very large number of options, and ignores unknown ones. A misspelt `incremental-between` would therefore
+read the whole table, so names that are similar to options which select the data to read are rejected.
 
 >>> scan_options({"scan.snapshot-id": 2, "source.split.target-size": "64 mb"})
 {'scan.snapshot-id': '2', 'source.split.target-size': '64 mb'}
 >>> scan_options({"incremental_between": "1,2"})
 Traceback (most recent call last):
   ...
-frazil.errors.InvalidArgumentError: there is no option `incremental_between`; did you mean `incremental-between`?
+frazil.errors.InvalidArgumentError: unknown option `incremental_between`; did you mean `incremental-between`?
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ READ_OPTIONS = (
     "scan.version",
     "scan.watermark",
 )
-"""The options that say which rows of a table are read, not how."""
+"""The options that select the rows to read, as opposed to how they are read."""
 
 _CHOOSE_STATE = {name for name in READ_OPTIONS if name.startswith("scan.") and not name.endswith("-branch")}
 
 _NEAR = 0.85
-"""How alike two names are of which one is a misspelling. Other options of Paimon are less like those above."""
+"""The similarity from which a name counts as a misspelling. Other Paimon options are less similar to those above."""
 
 
 def chooses_state(options: Iterable[str]) -> bool:
-    """Return whether one of these options chooses an earlier state of a table, or changes of it.
+    """Return whether any of these options selects an earlier state of a table, or its changes.
 
     >>> chooses_state(["scan.snapshot-id"]), chooses_state(["bucket"])
     (True, False)
@@ -57,27 +57,28 @@ def chooses_state(options: Iterable[str]) -> bool:
 
 
 def scan_options(options: Mapping[str, object] | None) -> dict[str, str]:
-    """Give the options as text.
+    """Return the options as strings.
 
     Raises:
-        InvalidArgumentError: A name that is nearly one of `READ_OPTIONS`, a value that is None, or no mapping.
+        InvalidArgumentError: A name is similar to one in `READ_OPTIONS`, a value is None, or the argument is not a
+            mapping.
     """
     if options is None:
         return {}
     if not isinstance(options, Mapping):
-        message = f"options is a mapping of names to values, not {type(options).__name__}"  # type: ignore[unreachable]
-        raise InvalidArgumentError(message, hint='write it as {"scan.snapshot-id": 2}')
+        message = f"options must be a mapping of names to values, not {type(options).__name__}"  # type: ignore[unreachable]
+        raise InvalidArgumentError(message, hint='pass it as {"scan.snapshot-id": 2}')
     return {str(name): _text(str(name), value) for name, value in options.items()}
 
 
 def _text(name: str, value: object) -> str:
     near = difflib.get_close_matches(name.lower().replace("_", "-"), READ_OPTIONS, 1, _NEAR)
     if near and name not in READ_OPTIONS:
-        message = f"there is no option `{name}`"
+        message = f"unknown option `{name}`"
         raise InvalidArgumentError(message, hint=f"did you mean `{near[0]}`?")
     if isinstance(value, list | tuple):
         return ",".join(_text(name, part) for part in value)
     if value is None:
         message = f"the option `{name}` has no value"
-        raise InvalidArgumentError(message, hint="leave it out")
+        raise InvalidArgumentError(message, hint="omit it")
     return str(value).lower() if isinstance(value, bool) else str(value)

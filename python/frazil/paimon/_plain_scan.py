@@ -1,4 +1,4 @@
-"""Scans of what lies in a folder without metadata: format tables and object tables."""
+"""Scans of folders without metadata: format tables and object tables."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from frazil.paimon._schema import Schema
 
 Part = TypeVar("Part")
-"""What is read alone: a file, or some rows."""
+"""A part that can be read independently: a file, or some rows."""
 
 
 class PlainScan(Rows, Generic[Part]):
-    """A read of some columns and rows. Rows are read when asked for."""
+    """A read of some columns and rows. Rows are read on request."""
 
     def __init__(
         self,
@@ -36,10 +36,10 @@ class PlainScan(Rows, Generic[Part]):
         case_sensitive: bool,
         limit: int | None,
     ) -> None:
-        """Bind the names to columns.
+        """Resolve the names to columns.
 
         Raises:
-            InvalidArgumentError: There is no such column.
+            InvalidArgumentError: A column does not exist.
         """
         self._table_schema = schema
         self._filter = filter_text(row_filter)
@@ -55,18 +55,18 @@ class PlainScan(Rows, Generic[Part]):
         return self._filter
 
     def schema(self) -> pa.Schema:
-        """Give the Arrow schema of the rows."""
+        """Return the Arrow schema of the rows."""
         return self._table_schema.arrow(self._columns)
 
     def to_arrow_batch_reader(self) -> pa.RecordBatchReader:
-        """Stream the rows as Arrow record batches; files are read ahead by `config.max_workers` threads."""
+        """Stream the rows as Arrow record batches; `config.max_workers` threads read files ahead."""
         import pyarrow as pa
 
         batches = read_parts(self._parts(), self._rows_of, workers=config.max_workers, limit=self._limit)
         return pa.RecordBatchReader.from_batches(self.schema(), batches)
 
     def count(self) -> int:
-        """Count the rows, by reading one column, or all of them for a filter."""
+        """Count the rows by reading one column, or all columns if there is a filter."""
         batches = read_parts(self._parts(), self._counted, workers=config.max_workers, limit=self._limit)
         return sum(batch.num_rows for batch in batches)
 
@@ -75,7 +75,7 @@ class PlainScan(Rows, Generic[Part]):
 
     @abstractmethod
     def _read(self, part: Part, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """Stream these columns of a part, of the types of the schema."""
+        """Stream the given columns of a part, converted to the types of the schema."""
 
     def _rows_of(self, part: Part) -> Iterator[pa.RecordBatch]:
         schema = self.schema()
@@ -93,16 +93,16 @@ class PlainScan(Rows, Generic[Part]):
             yield self._kept(batch)
 
     def _kept(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Give the rows of all columns that the filter keeps."""
+        """Return the rows that match the filter, given all columns."""
         return filtered(batch, self._table_schema, self._filter, case_sensitive=self._case_sensitive)
 
     def __repr__(self) -> str:
-        """Give the filter."""
+        """Return a representation with the filter."""
         return f"<frazil.paimon.{type(self).__name__} where {self._filter or 'true'}>"
 
 
 def filtered(batch: pa.RecordBatch, schema: Schema, row_filter: str, *, case_sensitive: bool) -> pa.RecordBatch:
-    """Give the rows that a filter keeps.
+    """Return the rows that match a filter.
 
     Raises:
         InvalidArgumentError: The filter does not fit the columns of the schema.
@@ -121,7 +121,7 @@ def _bound(names: list[str], known: list[str], *, case_sensitive: bool) -> list[
     for name in names:
         matches = known if name == "*" else [column for column in known if _same(column, name, case_sensitive)]
         if not matches or (name != "*" and len(matches) > 1):
-            message = f"there is {'no' if not matches else 'more than one'} column {name!r}"
+            message = f"the table has {'no' if not matches else 'more than one'} column {name!r}"
             raise InvalidArgumentError(message, context={"column": name}, hint=f"the columns are {', '.join(known)}")
         found += [column for column in matches if column not in found]
     return found

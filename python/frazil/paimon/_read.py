@@ -1,4 +1,4 @@
-"""Executing splits: open files, push their batches through the native reader, stream rows."""
+"""Executes splits: opens files, passes their batches through the native reader and streams rows."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ if TYPE_CHECKING:
     from frazil import _native
 
 MERGED_ROWS = 4 * BATCH_ROWS
-"""Rows that the files of a merge have at hand, all together; each has at least `LEAST_ROWS`."""
+"""The total number of buffered rows of the files in a merge; each file buffers at least `LEAST_ROWS`."""
 
 LEAST_ROWS = 8192
-"""Decoding costs more per row below this."""
+"""The minimum batch size; below it decoding costs more per row."""
 
 Batch = tuple[int, "pa.RecordBatch | None", int]
-"""Position of the first row in the file, columns (None where none is wanted), number of rows."""
+"""The position of the first row in the file, the columns (None if none are wanted) and the number of rows."""
 
 
 def read_split(split: _native.PaimonSplit) -> Iterator[pa.RecordBatch]:
-    """Stream the rows of one split. Files are opened when the reader asks for them, and closed where they end.
+    """Stream the rows of a split. Files are opened when the reader needs them, and closed at their end.
 
     Raises:
-        MissingFileError: A data file or deletion vector is not there.
-        CorruptDataFileError: A data file cannot be decoded or is not the recorded one.
+        MissingFileError: A data file or deletion vector does not exist.
+        CorruptDataFileError: A data file cannot be decoded, or is not the recorded file.
         CorruptDeletesError: A deletion vector cannot be decoded.
     """
     reader = split.reader()
@@ -61,7 +61,7 @@ def read_split(split: _native.PaimonSplit) -> Iterator[pa.RecordBatch]:
 def read_splits(
     splits: Iterable[_native.PaimonSplit], *, workers: int, limit: int | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """Stream the rows of splits in their order; up to `workers` threads read ahead."""
+    """Stream the rows of splits in order; up to `workers` threads read ahead."""
     return read_parts(splits, read_split, workers=workers, limit=limit)
 
 
@@ -74,9 +74,9 @@ def _batch_rows(split: _native.PaimonSplit) -> int:
 def _file(
     files: _native.Files, reader: _native.SplitReader, index: int, batch_rows: int
 ) -> Generator[Batch, None, None]:
-    """Open a file, which the first step does, and give its batches. Every error of pyarrow passes `open_data_file`."""
+    """Yield the batches of a file, which is opened by the first step; `open_data_file` converts pyarrow errors."""
     path, file_format, has_nanoseconds = reader.file(index)
-    # Paimon writes TIMESTAMP(7) to TIMESTAMP(9) as INT96; files that a table took over from Spark have any as such.
+    # Paimon writes TIMESTAMP(7) to TIMESTAMP(9) as INT96; files imported from Spark store any timestamp as INT96.
     int96_unit: Literal["us", "ns"] = "ns" if has_nanoseconds else "us"
     opened = open_data_file(files, path, file_format, int96_unit=int96_unit, dictionaries=True)
     with opened as data:

@@ -1,4 +1,4 @@
-"""What Iceberg tables do and Paimon tables do not do yet."""
+"""The methods of Iceberg tables that Paimon tables do not support yet."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from frazil.errors import UnsupportedError
 
 
 class ReadOnly:
-    """The methods of an Iceberg table that change it and are not there for Paimon yet."""
+    """The methods that change an Iceberg table and are not supported for Paimon yet."""
 
     location: str
 
@@ -77,5 +77,7 @@ class ReadOnly:
         self._refuse("remove_orphan_files")
 
     def _refuse(self, method: str, *, hint: str = "use Paimon's own connectors") -> NoReturn:
-        message = f"{method}: frazil does not do this with Paimon tables yet, it reads, appends and overwrites"
+        message = (
+            f"{method} is not supported for Paimon tables yet; frazil reads, appends, overwrites and compacts them"
+        )
         raise UnsupportedError(message, context={"table": self.location}, hint=hint)

@@ -1,6 +1,6 @@
-"""Options by which Java's commits delete old snapshots, changelogs, partitions, tags and consumers.
+"""The options that make Java's commits delete old snapshots, changelogs, partitions, tags and consumers.
 
-frazil deletes none of them, so that a table with such an option keeps more than its owner wants.
+frazil does not delete these, so a table with such an option keeps more data than its owner intends.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ _WRITE_ONLY = ("write-only", "write.compaction-skip")
 
 
 def warn_of_retention(options: Mapping[str, str]) -> None:
-    """Emit a `UserWarning` that names the options of a table by which a commit of Java would delete something.
+    """Emit a `UserWarning` that lists the table options by which Java commits would delete data.
 
-    Commits to tables with `write-only` delete nothing in Java either.
+    In Java, too, commits to tables with `write-only` delete nothing.
     """
     if any(options.get(name, "").lower() == "true" for name in _WRITE_ONLY):
         return

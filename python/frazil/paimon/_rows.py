@@ -1,4 +1,4 @@
-"""Rows that a user gives to a Paimon table."""
+"""Rows that a user writes to a Paimon table."""
 
 from __future__ import annotations
 
@@ -22,31 +22,31 @@ __all__ = ["ArrowRows", "write_rows"]
 
 
 class ArrowRows:
-    """Rows of anything that gives Arrow, record batches, or dictionaries."""
+    """Rows from any Arrow-compatible object, record batches or dictionaries."""
 
     def __init__(self, data: Any) -> None:
-        """Take what a user gives; nothing is read yet."""
+        """Keep the user's data without reading it."""
         self._data = data
 
     def read_of(self, table: _native.PaimonTable) -> ReadSnapshot | None:
-        """Return the snapshot that the rows are read from, if a scan reads the newest state of the same branch."""
+        """Return the snapshot that the rows are read from, if they come from a scan of the branch's latest state."""
         from frazil.paimon._scan import Scan
 
         return self._data.read_of(table) if isinstance(self._data, Scan) else None
 
     def write(self, state: TableState, *, overwrites: bool) -> list[bytes]:
-        """Write the rows into new files, and return the messages to commit."""
+        """Write the rows into new files and return the commit messages."""
         return write_rows(state, self._data, overwrites=overwrites)
 
 
 def write_rows(state: TableState, data: Any, *, overwrites: bool, name: str | None = None) -> list[bytes]:
-    """Write rows into new files, and return the messages to commit; if it fails, the files are deleted.
+    """Write rows into new files and return the commit messages; on failure the files are deleted.
 
     Args:
-        state: The table.
+        state: The table state.
         data: The rows.
-        overwrites: Whether the rows do not continue the sequence numbers that buckets had before.
-        name: What names of files contain; a new UUID unless given.
+        overwrites: Whether the rows do not continue the earlier sequence numbers of buckets.
+        name: A string that the file names contain; a new UUID by default.
     """
     rows = _native.PaimonRows(
         state.native, memory_bytes=write_memory(), utc_offset_ms=utc_offset_ms(), overwrites=overwrites, name=name
@@ -66,6 +66,6 @@ def write_rows(state: TableState, data: Any, *, overwrites: bool, name: str | No
 
 
 def type_texts(state: TableState) -> dict[str, str]:
-    """Return the types of the columns of a table and of the values in them, by their paths, without NOT NULL."""
+    """Return the types of columns and nested values by path, without NOT NULL."""
     schema = Schema.from_json(json.loads(state.native.schema_json(None)))
     return {path: text for column in schema.fields for path, text in column.data_type.texts(column.name)}

@@ -1,4 +1,4 @@
-"""Scans of Paimon tables: plan, execute, give rows."""
+"""Scans of Paimon tables: planning, execution and results."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 
 class Plan(scan.Plan[_native.PaimonPlan]):
-    """The data files of a scan, as columns; each belongs to a split."""
+    """The data files of a scan, as Arrow columns; each file belongs to a split."""
 
     @property
     def metrics(self) -> dict[str, int]:
-        """How many manifests, files and splits there are, and how many were left out and why.
+        """The number of manifests, files and splits, and the number pruned for each reason.
 
-        Entries of manifests are counted where whole partitions are left out, else files. `splits_raw` are read file
-        after file, `splits_merged` are merged by key or joined by row id.
+        Pruned partitions are counted in manifest entries, everything else in files. The splits in `splits_raw` are read
+        file by file; those in `splits_merged` are merged by key or joined by row id.
         """
         return self._native.metrics()
 
@@ -36,7 +36,7 @@ class Plan(scan.Plan[_native.PaimonPlan]):
         return pa.RecordBatchReader.from_batches(self._native.schema(), self._native.batches())
 
     def explain(self) -> str:
-        """Say in one line what was kept and what was left out."""
+        """Return a one-line summary of the read and the pruned files."""
         m = self.metrics
         kinds = ", ".join(f"{m[f'splits_{kind}']} {kind}" for kind in ("raw", "merged") if m[f"splits_{kind}"])
         levels = dict.fromkeys((m.get("level_min", 0), m.get("level_max", 0)))
@@ -46,7 +46,7 @@ class Plan(scan.Plan[_native.PaimonPlan]):
             (m["files_skipped_by_bucket"], "files by bucket"),
             (m["files_skipped_by_stats"], "files by keys, bounds and indexes"),
             (m["files_skipped_by_limit"], "files by the limit"),
-            (m["files_unchanged"], "files that did not change"),
+            (m["files_unchanged"], "unchanged files"),
         )
         return (
             f"{m['files_planned']} of {m['files']} files in {m['splits']} splits"
@@ -58,18 +58,18 @@ class Plan(scan.Plan[_native.PaimonPlan]):
 
 
 class Scan(scan.Scan[_native.PaimonPlan, _native.PaimonSplit]):
-    """A read of a table that is bound to a snapshot and a schema. Rows are read when asked for."""
+    """A read of a table, bound to a snapshot and a schema. Rows are read on request."""
 
     def __init__(self, table: _native.PaimonTable, arguments: dict[str, Any]) -> None:
-        """Use `Table.scan` instead."""
+        """Not for direct use; use `Table.scan`."""
         super().__init__(_native.PaimonScan(table, **arguments), arguments["limit"])
         self._table = table
         self._arguments = arguments
 
     def read_of(self, table: _native.PaimonTable) -> ReadSnapshot | None:
-        """Return the snapshot of this scan if it reads what was the newest state of this table and branch, or None.
+        """Return the snapshot of this scan if it reads the latest state of this table and branch, or None.
 
-        If the user chose a state or changes, newer rows are meant to be replaced.
+        If the user selected a state or changes, newer rows are replaced intentionally.
         """
         options = {**json.loads(self._table.schema_json(None)).get("options", {}), **self._arguments["options"]}
         kind, name = self._arguments["snapshot"] or ("ref", options.get("branch", self._table.branch))
@@ -79,11 +79,11 @@ class Scan(scan.Scan[_native.PaimonPlan, _native.PaimonSplit]):
         return ReadSnapshot(self.snapshot_id) if is_newest and is_same else None
 
     def plan(self) -> Plan:
-        """Plan the scan: which data files are read, and which of them together."""
+        """Plan the scan: the data files to read, and which ones are read together."""
         return Plan(self._plan())
 
     def plan_files(self) -> Iterator[Split]:
-        """Give the splits to read."""
+        """Yield the splits to read."""
         plan = self._plan()
         return (Split(plan.split(index)) for index in range(len(plan)))
 

@@ -30,23 +30,23 @@ class DataField:
 
     @property
     def type(self) -> str:
-        """The type as SQL text: `INT NOT NULL`, `ROW<``x`` INT>`."""
+        """The type in SQL notation: `INT NOT NULL`, `ROW<``x`` INT>`."""
         return str(self.data_type)
 
     @property
     def nullable(self) -> bool:
-        """Whether NULL is one of its values."""
+        """Whether the column can be NULL."""
         return self.data_type.nullable
 
     def __str__(self) -> str:
-        """Give the column as one line."""
+        """Return the column as one line."""
         comment = f" ({self.description})" if self.description else ""
         return f"{self.field_id}: {self.name}: {self.type}{comment}"
 
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """One state of a table's definition."""
+    """A version of a table's definition."""
 
     schema_id: int
     fields: tuple[DataField, ...]
@@ -62,10 +62,10 @@ class Schema:
         return [column.name for column in self.fields]
 
     def find_field(self, name_or_id: str | int) -> DataField:
-        """Find a column by its id or by its name.
+        """Return a column by id or by name.
 
         Raises:
-            KeyError: The schema has no such column.
+            KeyError: The schema does not have the column.
         """
         for column in self.fields:
             if name_or_id in (column.field_id, column.name):
@@ -73,19 +73,19 @@ class Schema:
         raise KeyError(name_or_id)
 
     def arrow(self, names: Iterable[str] | None = None) -> pa.Schema:
-        """Give the Arrow schema of the columns, or of some of them."""
+        """Return the Arrow schema of the columns, or of some of them."""
         import pyarrow as pa
 
         columns = self.fields if names is None else [self.find_field(name) for name in names]
         return pa.schema([pa.field(column.name, column.data_type.arrow(), column.nullable) for column in columns])
 
     def __str__(self) -> str:
-        """Give one line for each column."""
+        """Return one line per column."""
         return "table {\n" + "".join(f"  {column}\n" for column in self.fields) + "}"
 
     @classmethod
     def from_json(cls, json: dict[str, Any]) -> Schema:
-        """Make a schema of the form in schema files."""
+        """Create a schema from the JSON form of schema files."""
         try:
             comment = json.get("comment")
             return cls(
@@ -98,11 +98,11 @@ class Schema:
                 timestamp_ms=int(json.get("timeMillis") or 0),
             )
         except (KeyError, TypeError, ValueError) as error:
-            message = f"the schema is not as specified: {error}"
+            message = f"the schema does not follow the specification: {error}"
             raise CorruptMetadataError(message) from error
 
     def to_json(self) -> dict[str, Any]:
-        """Give the form in schema files."""
+        """Return the JSON form of schema files."""
         return {
             "version": 3,
             "id": self.schema_id,
@@ -121,13 +121,13 @@ class Schema:
         partition_keys: Sequence[str] = (),
         options: Mapping[str, str] | None = None,
     ) -> Schema:
-        """Make a schema of what users write.
+        """Create a schema from a user-provided definition.
 
-        That is another schema, an Arrow schema, a data frame (pyarrow, pandas, Polars, DuckDB), the JSON form of a
-        schema, or names with types: a list of pairs or a mapping, of texts or Arrow types.
+        This can be another schema, an Arrow schema, a data frame (pyarrow, pandas, Polars, DuckDB), the JSON form of a
+        schema, or names with types: a list of pairs or a mapping, with types as strings or Arrow types.
 
         Raises:
-            InvalidArgumentError: The columns do not make a schema.
+            InvalidArgumentError: The columns do not form a valid schema.
 
         >>> Schema.of([("id", "INT NOT NULL"), ("day", "DATE")], ["day"]).column_names
         ['id', 'day']
@@ -138,7 +138,7 @@ class Schema:
         keys = tuple(partition_keys) or made.partition_keys
         missing = next((key for key in keys if key not in names), None)
         if isinstance(partition_keys, str) or doubled is not None or missing is not None:
-            what = f"two columns {doubled!r}" if doubled is not None else f"no column {missing!r} to be partitioned by"
+            what = f"two columns {doubled!r}" if doubled is not None else f"no partition column {missing!r}"
             message = f"the schema has {what}"
             raise InvalidArgumentError(message)
         options = {**made.options, **(options or {})}
@@ -154,7 +154,7 @@ def _schema_of(columns: Any) -> Schema:
         return Schema.from_json(dict(columns))
     elif not isinstance(columns, list | tuple):
         arrow = _imported(arrow_schema(columns))
-        # Ids are unique in a schema, those of fields inside columns included.
+        # Ids are unique in a schema, including the ids of nested fields.
         ids = itertools.count(len(arrow))
         fields = (
             DataField(number, column.name, type_of_arrow(column.type, lambda: next(ids), nullable=column.nullable))
@@ -167,7 +167,7 @@ def _schema_of(columns: Any) -> Schema:
     except (TypeError, ValueError) as error:
         if isinstance(error, InvalidArgumentError):
             raise
-        message = "a schema is a list of names with types, a pyarrow.Schema, or the JSON form of a Paimon schema"
+        message = "a schema must be a list of names with types, a pyarrow.Schema, or the JSON form of a Paimon schema"
         raise InvalidArgumentError(message) from error
     return Schema(0, tuple(DataField(number, name, data_type) for number, name, data_type in pairs))
 

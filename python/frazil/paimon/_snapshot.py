@@ -9,12 +9,12 @@ from typing import Any
 from frazil.errors import CorruptMetadataError
 
 NO_WATERMARK = -(2**63)
-"""What Java writes where there is none."""
+"""The value that Java writes if there is no watermark."""
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A state of a table."""
+    """A snapshot: the state of a table after one commit."""
 
     snapshot_id: int
     schema_id: int
@@ -35,17 +35,17 @@ class Snapshot:
 
     @property
     def operation(self) -> str:
-        """What made the snapshot: `append`, `compact`, `overwrite` or `analyze`."""
+        """The operation that created the snapshot: `append`, `compact`, `overwrite` or `analyze`."""
         return self.commit_kind.lower()
 
     @property
     def committed_at(self) -> datetime.datetime:
-        """When it was committed, in UTC."""
+        """The commit time, in UTC."""
         return datetime.datetime.fromtimestamp(self.timestamp_ms / 1000, tz=datetime.UTC)
 
     @classmethod
     def from_json(cls, json: dict[str, Any]) -> Snapshot:
-        """Make a snapshot of the form in snapshot files."""
+        """Create a snapshot from the JSON form of snapshot files."""
         watermark = json.get("watermark")
         try:
             return cls(
@@ -67,13 +67,13 @@ class Snapshot:
                 next_row_id=json.get("nextRowId"),
             )
         except KeyError as error:
-            message = f"the snapshot does not say its {error.args[0]}"
+            message = f"the snapshot does not have the field {error.args[0]}"
             raise CorruptMetadataError(message) from error
 
 
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """A snapshot under a name, kept when snapshots expire."""
+    """A named snapshot, which does not expire."""
 
     name: str
     snapshot: Snapshot
@@ -81,12 +81,12 @@ class Tag:
 
     @property
     def snapshot_id(self) -> int:
-        """The number of the snapshot."""
+        """The id of the snapshot."""
         return self.snapshot.snapshot_id
 
     @classmethod
     def from_json(cls, name: str, json: dict[str, Any]) -> Tag:
-        """Make a tag of the form in tag files."""
+        """Create a tag from the JSON form of tag files."""
         retained = json.get("tagTimeRetained")
         kept = datetime.timedelta(seconds=retained) if isinstance(retained, int | float) else None
         return cls(name, Snapshot.from_json(json), kept)
@@ -94,7 +94,7 @@ class Tag:
 
 @dataclass(frozen=True, slots=True)
 class HistoryEntry:
-    """When a snapshot became the current one."""
+    """The time at which a snapshot became current."""
 
     timestamp_ms: int
     snapshot_id: int

@@ -1,4 +1,4 @@
-"""Splits: files of one bucket that are read together, alone and anywhere."""
+"""Splits: the files of one bucket that are read together, which any process can read independently."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Split(Part[_native.PaimonSplit]):
-    """Files of one bucket with their deletion vectors. Pickles as its wire form, which holds no credentials."""
+    """Files of one bucket with their deletion vectors. It is pickled without credentials."""
 
     @property
     def snapshot_id(self) -> int:
@@ -26,22 +26,22 @@ class Split(Part[_native.PaimonSplit]):
 
     @property
     def partition(self) -> list[tuple[str, str | None]]:
-        """The partition: its keys with their values as text."""
+        """The partition keys with their values as strings."""
         return self._native.partition
 
     @property
     def bucket(self) -> int:
-        """The bucket."""
+        """The bucket number."""
         return self._native.bucket
 
     @property
     def total_buckets(self) -> int:
-        """How many buckets the partition had when the files were written."""
+        """The number of buckets that the partition had when the files were written."""
         return self._native.total_buckets
 
     @property
     def raw_convertible(self) -> bool:
-        """Whether the rows are those of the files, without a merge."""
+        """Whether the rows can be read from the files without a merge."""
         return self._native.raw_convertible
 
     @property
@@ -51,7 +51,7 @@ class Split(Part[_native.PaimonSplit]):
 
     @property
     def deletion_files(self) -> list[DeletionFile | None]:
-        """Where the deletion vector of each data file lies; None where no row is deleted."""
+        """The location of each data file's deletion vector; None for a file without deleted rows."""
         return self._native.deletion_files()
 
     def to_arrow_batches(self) -> Iterator[pa.RecordBatch]:
@@ -65,7 +65,7 @@ class Split(Part[_native.PaimonSplit]):
         return _native.PaimonSplit.from_bytes
 
     def __repr__(self) -> str:
-        """Give place, number of files, and whether they are merged."""
+        """Return a representation with the partition, bucket, number of files, and whether they are merged."""
         place = "/".join(f"{key}={value}" for key, value in self.partition)
         bucket = f"{place}/bucket-{self.bucket}" if place else f"bucket-{self.bucket}"
         how = "as they are" if self.raw_convertible else "merged"

@@ -1,4 +1,4 @@
-"""A Paimon table as operations find it."""
+"""A Paimon table in the form that operations use."""
 
 from __future__ import annotations
 
@@ -18,50 +18,50 @@ if TYPE_CHECKING:
 __all__ = ["CommitOptions", "Lock", "Replaced", "TableState"]
 
 Replaced = Literal["table", "partitions", "dynamic"]
-"""What an overwrite replaces: the whole table, given partitions, or the partitions of the new rows."""
+"""The scope of an overwrite: the whole table, given partitions, or the partitions of the new rows."""
 
 
 _SAME_ROWS = ("ANALYZE", "COMPACT")
-"""The kinds of commits that change no rows."""
+"""The types of commits that do not change rows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitOptions:
-    """What a snapshot records of its commit."""
+    """The properties that a snapshot records about its commit."""
 
     user: str
     identifier: int | None = None
-    """The number of the commit among those of `user`; each is committed once."""
+    """The number of the commit among those of `user`; each number is committed once."""
     watermark: int | None = None
     properties: Mapping[str, str] = field(default_factory=dict)
 
 
 class Lock(Protocol):
-    """A lock that all writers of a table take while they publish a snapshot."""
+    """A lock that all writers of a table hold while they publish a snapshot."""
 
     def acquire(self) -> float | None:
-        """Try to acquire the lock; return None if it is held now, or the seconds after which to try again."""
+        """Try to acquire the lock; return None on success, or the seconds to wait before the next attempt."""
 
     def release(self) -> None:
-        """Release the lock; a lock that cannot be released is not an error."""
+        """Release the lock; a failure to release it is not an error."""
 
 
 class UnchangedSince:
-    """A lock that cannot be acquired after another writer has changed rows.
+    """A lock that cannot be acquired once another writer has changed rows.
 
-    A commit acquires it when its snapshot is made, and publishes the snapshot under the next id. A writer that commits
-    after the check takes this id, and then the commit makes its snapshot again and acquires the lock once more.
+    A commit acquires it after building its snapshot, and publishes the snapshot under the next id. If another writer
+    commits after the check and takes this id, the commit rebuilds its snapshot and acquires the lock again.
     """
 
     def __init__(self, read: ReadSnapshot, table: _native.PaimonTable, user: str, lock: Lock | None) -> None:
-        """Take the snapshot that was read, the user of the commit, and the lock that writers of the table take."""
+        """Keep the snapshot that was read, the user of the commit, and the lock used by writers of the table."""
         self._read, self._table, self._user, self._lock = read, table, user, lock
 
     def acquire(self) -> float | None:
-        """Acquire the lock of the table, and check the snapshots.
+        """Acquire the lock of the table and check for new snapshots.
 
         Raises:
-            CommitConflictError: Another writer has changed rows.
+            CommitConflictError: A concurrent writer changed rows.
         """
         wait = None if self._lock is None else self._lock.acquire()
         if wait is None:
@@ -93,18 +93,18 @@ class UnchangedSince:
 
 
 class TableState:
-    """A table or one of its branches, with one schema. Pickles hold its location: a worker finds the newest schema."""
+    """A table or a branch of it, with one schema. It is pickled by location; a worker loads the latest schema."""
 
     __slots__ = ("_lock", "files", "native", "opening")
 
     def __init__(
         self, native: _native.PaimonTable, files: _native.Files, opening: Mapping[str, Any], lock: Lock | None = None
     ) -> None:
-        """Take a table, how it was opened, and the lock to take while a snapshot is published."""
+        """Keep a table, the options that it was opened with, and the lock for publishing snapshots."""
         self.native, self.files, self.opening, self._lock = native, files, opening, lock
 
     def refreshed(self) -> TableState:
-        """Return the table with its newest schema."""
+        """Return the table with its latest schema."""
         return TableState(self.native.refresh(), self.files, self.opening, self._lock)
 
     def begin_commit(
@@ -114,10 +114,11 @@ class TableState:
         partitions: Sequence[Mapping[str, str | None]] = (),
         read: ReadSnapshot | None = None,
     ) -> _native.PaimonCommit:
-        """Begin a commit; if `read` is given, it fails once another writer has changed rows since that snapshot.
+        """Begin a commit; if `read` is given, the commit fails if another writer has changed rows since that snapshot.
 
         Raises:
-            UnsupportedError: The table is of a kind that is not written yet; the message names it.
+            UnsupportedError: frazil cannot write this type of table yet; the message identifies the unsupported
+                feature.
         """
         return _native.PaimonCommit(
             self.native,

@@ -40,14 +40,14 @@ if TYPE_CHECKING:
     from frazil.paimon._changes import Changes
 
 MAIN = "main"
-"""The branch that a table has from the beginning."""
+"""The default branch of a table."""
 
 BRANCH_FOLDER = "/branch/branch-"
-"""What stands between the folder of a table and the name of a branch in the folder of the branch."""
+"""The path between the folder of a table and the name of a branch."""
 
 
 class Table(Opened, Writing, ReadOnly):
-    """A Paimon table with its newest schema when it was opened; `refresh` gives the newest state."""
+    """A Paimon table with the latest schema when it was opened; `refresh` loads the latest state."""
 
     format: ClassVar[Literal["paimon"]] = "paimon"
     """The format of the table."""
@@ -55,7 +55,7 @@ class Table(Opened, Writing, ReadOnly):
     def __init__(
         self, native: _native.PaimonTable, files: _native.Files, options: dict[str, Any], view: View = "rows"
     ) -> None:
-        """Use `frazil.load_table` or a catalog instead."""
+        """Not for direct use; use `frazil.load_table` or a catalog."""
         self._native = native
         self._files = files
         self._options = options
@@ -77,10 +77,11 @@ class Table(Opened, Writing, ReadOnly):
         folder = location.rstrip("/") or "/"
         table, separator, name = folder.rpartition(BRANCH_FOLDER)
         if separator and table and "/" not in name:
-            # It has schemas and snapshots, so that it would open; what these name lies in the folder of the table.
+            # A branch has schemas and snapshots, so it could be opened, but the files that they reference are in the
+            # table's folder.
             message = f"the location is the branch {name!r} of a table, not a table"
             raise InvalidArgumentError(
-                message, context={"location": folder}, hint="open the table, and call with_branch"
+                message, context={"location": folder}, hint="open the table and call with_branch"
             )
         files = table_files(folder, **options)
         with operation("load_table", lambda: folder):
@@ -105,39 +106,39 @@ class Table(Opened, Writing, ReadOnly):
         return cls(new.create(files), files, opened)
 
     def refresh(self) -> Table:
-        """Give the table with its newest schema."""
+        """Return the table with its latest schema."""
         return Table(self._native.refresh(), self._files, self._options, self._view)
 
     def read_optimized(self) -> Table:
-        """Give the table whose scans read only files that need no merge (`$ro`): fast, without the newest rows."""
+        """Return a view of the table that reads only files needing no merge (`$ro`): fast, without the latest rows."""
         return Table(self._native, self._files, self._options, "read-optimized")
 
     def audit_log(self) -> Table:
-        """Give the table whose scans have rows that only delete, too (`$audit_log`), and `rowkind` as first column."""
+        """Return a view of the table that includes deleting rows (`$audit_log`), with `rowkind` as the first column."""
         return Table(self._native, self._files, self._options, "audit-log")
 
     def binlog(self) -> Table:
-        """Return the table whose scans have the images of each row as lists (`$binlog`), and `rowkind` first.
+        """Return a view of the table with the images of each row as lists (`$binlog`), and `rowkind` first.
 
-        The two images of an update are one row. A filter is of the columns of the table itself, and keeps an update if
-        one of its images matches.
+        The two images of an update form one row. Filters apply to the columns of the table itself, and match an update
+        if one of its images matches.
         """
         return Table(self._native, self._files, self._options, "binlog")
 
     def row_tracking(self) -> Table:
-        """Return the table whose scans also have `_ROW_ID` and `_SEQUENCE_NUMBER` (`$row_tracking`)."""
+        """Return a view of the table that adds `_ROW_ID` and `_SEQUENCE_NUMBER` (`$row_tracking`)."""
         return Table(self._native, self._files, self._options, "row-tracking")
 
     @property
     def system_table(self) -> str | None:
-        """The name of the system table that this is, such as `audit_log`; None for the table itself."""
+        """The name of the system table that this view represents, such as `audit_log`; None for the table itself."""
         return next((name for name, view in VIEWS.items() if view == self._view), None)
 
     def with_branch(self, branch: str) -> Table:
-        """Give the table as it is on a branch; `main` is the one that tables are opened on.
+        """Return the table at a branch; tables are opened at `main`.
 
         Raises:
-            NoSuchSnapshotError: The table has no such branch.
+            NoSuchSnapshotError: The branch does not exist.
         """
         return Table(self._on_branch(branch), self._files, self._options, self._view)
 
@@ -148,27 +149,27 @@ class Table(Opened, Writing, ReadOnly):
 
     @property
     def branch(self) -> str:
-        """The branch that is read: `main` unless another one was asked for."""
+        """The branch that is read; `main` by default."""
         return self._native.branch
 
     @property
     def options(self) -> dict[str, str]:
-        """The options of the table, as they were written."""
+        """The table options as written."""
         return dict(self.schema().options)
 
     @property
     def properties(self) -> dict[str, str]:
-        """The options of the table, under the name that Iceberg has for them."""
+        """The table options, under the name that Iceberg uses."""
         return self.options
 
     @property
     def primary_keys(self) -> list[str]:
-        """The columns that name a row; none for append tables."""
+        """The primary key columns; empty for append tables."""
         return list(self.schema().primary_keys)
 
     @property
     def partition_keys(self) -> list[str]:
-        """The columns whose values are equal in a partition, the outermost first."""
+        """The partition columns, outermost first."""
         return list(self.schema().partition_keys)
 
     @property
@@ -183,55 +184,55 @@ class Table(Opened, Writing, ReadOnly):
 
     @property
     def definition_query(self) -> str | None:
-        """The query that a materialized table holds the rows of."""
+        """The query that defines the rows of a materialized table."""
         return self.options.get("materialized-table.definition-query")
 
     def schema(self) -> Schema:
-        """Give the newest schema."""
+        """Return the latest schema."""
         return Schema.from_json(json.loads(self._native.schema_json(None)))
 
     def schemas(self) -> list[Schema]:
-        """Give all schemas that the table knows, the oldest first."""
+        """Return all schemas of the table, oldest first."""
         return [Schema.from_json(json.loads(self._native.schema_json(number))) for number in self._native.schema_ids()]
 
     def snapshots(self) -> list[Snapshot]:
-        """Give the snapshots that did not expire, the oldest first."""
+        """Return the snapshots that have not expired, oldest first."""
         texts = (self._native.snapshot_json(number) for number in self._native.snapshot_ids())
         return [Snapshot.from_json(json.loads(text)) for text in texts]
 
     def current_snapshot(self) -> Snapshot | None:
-        """Give the newest snapshot; None for a table without one."""
+        """Return the latest snapshot; None for a table without one."""
         found = json.loads(self._native.snapshot_json(None))
         return None if found is None else Snapshot.from_json(found)
 
     def tags(self) -> dict[str, Tag]:
-        """Give the tags by name."""
+        """Return the tags by name."""
         return {name: Tag.from_json(name, tag) for name, tag in json.loads(self._native.tags_json()).items()}
 
     def branches(self) -> list[str]:
-        """Give the names of the branches besides `main`."""
+        """Return the names of the branches other than `main`."""
         return self._native.branches()
 
     def consumers(self) -> dict[str, int]:
-        """Give the consumers with the snapshot that each reads next.
+        """Return the consumers with the snapshot that each one reads next.
 
         Raises:
-            CorruptMetadataError: A consumer does not say it.
+            CorruptMetadataError: A consumer does not have this value.
         """
         try:
             consumers = json.loads(self._native.consumers_json()).items()
             return {name: int(consumer["nextSnapshot"]) for name, consumer in consumers}
         except (KeyError, TypeError, ValueError) as error:
-            message = "a consumer does not say its nextSnapshot"
+            message = "a consumer does not have a valid nextSnapshot"
             raise CorruptMetadataError(message, context={"table": self.location}) from error
 
     def history(self) -> list[HistoryEntry]:
-        """Give when which snapshot became current, the oldest first."""
+        """Return the snapshots and the times at which they became current, oldest first."""
         return [HistoryEntry(snapshot.timestamp_ms, snapshot.snapshot_id) for snapshot in self.snapshots()]
 
     @property
     def inspect(self) -> Inspect:
-        """The system tables, of the branch that this is: `table.inspect.files()`."""
+        """The system tables of the current branch: `table.inspect.files()`."""
         return Inspect(self._native, self.location)
 
     def scan(  # noqa: PLR0913 - as the Iceberg table has it, and options
@@ -246,25 +247,25 @@ class Table(Opened, Writing, ReadOnly):
         limit: int | None = None,
         options: Mapping[str, Any] | None = None,
     ) -> Scan:
-        """Describe a read; nothing is read before rows are asked for.
+        """Define a read; no data is read until rows are requested.
 
         Args:
-            row_filter: SQL such as `id > 10 and name like 'a%'`; True for all rows.
+            row_filter: An SQL expression such as `id > 10 and name like 'a%'`; True for all rows.
             selected_fields: Column names, `s.x` for a field of a ROW, `*` for all columns, and the metadata columns
                 `_ROW_KIND`, `_SEQUENCE_NUMBER`, `_ROW_ID`.
-            case_sensitive: Whether `ID` is another column than `id`.
+            case_sensitive: Whether column names are case-sensitive.
             snapshot_id: A snapshot to read, with its own schema.
             ref: A tag to read, with the schema of its snapshot, or a branch.
-            as_of: Read what was current then: milliseconds since the epoch, a datetime or its ISO 8601
-                text such as `2024-01-31T12:00:00Z`; inclusive.
-            limit: At most so many rows.
-            options: Options of the table for this read, such as `scan.timestamp-millis` or `incremental-between`.
-                A list becomes text with commas: `{"incremental-between": (1, 10)}`.
+            as_of: The time whose current snapshot is read, inclusive: milliseconds since the epoch, a datetime or an
+                ISO 8601 string such as `2024-01-31T12:00:00Z`.
+            limit: The maximum number of rows.
+            options: Table options for this read, such as `scan.timestamp-millis` or `incremental-between`.
+                A list becomes a comma-separated string: `{"incremental-between": (1, 10)}`.
 
         Raises:
-            InvalidArgumentError: A column, literal or option that does not fit.
-            NoSuchSnapshotError: No such snapshot, tag or branch.
-            UnsupportedError: The table has a feature that this release does not read.
+            InvalidArgumentError: A column, literal or option is invalid.
+            NoSuchSnapshotError: The snapshot, tag or branch does not exist.
+            UnsupportedError: This release does not read a feature of the table.
         """
         arguments: dict[str, Any] = {
             "view": self._view,
@@ -291,32 +292,32 @@ class Table(Opened, Writing, ReadOnly):
         case_sensitive: bool = True,
         limit: int | None = None,
     ) -> Changes:
-        """Describe a read of the rows that snapshots inserted, updated and deleted.
+        """Define a read of the rows that snapshots inserted, updated and deleted.
 
         Each row has the columns of the table, and `_change_type` (`INSERT`, `DELETE`, `UPDATE_BEFORE` or
         `UPDATE_AFTER`), `_change_ordinal` (the number of the snapshot in the range, from 0) and `_commit_snapshot_id`.
-        Of a table with a `changelog-producer` the changelog is read that snapshots wrote; of any other table, and of
-        overwrites, which write none, the states before and after each snapshot are compared, in the files that differ.
+        For a table with a `changelog-producer`, the changelog written by snapshots is read. For any other table, and
+        for overwrites, which write none, the states before and after each snapshot are compared in the files that
+        differ.
 
         Args:
-            from_snapshot_id_exclusive: The snapshot after which to begin; None to begin with the first.
+            from_snapshot_id_exclusive: The snapshot after which to start; None to start with the first.
             to_snapshot_id_inclusive: The last snapshot; None for the current one.
-            row_filter: As in `scan`; of an update it may keep one of the two rows.
+            row_filter: As in `scan`; it may match only one of the two rows of an update.
             selected_fields: As in `scan`. Rows are compared by all columns.
-            net_changes: Compare the first state with the last, whatever came between. All changes have the last
-                snapshot.
+            net_changes: Compare only the first state with the last. All changes are attributed to the last snapshot.
             compute_updates: Return a row that was deleted and inserted with other values in one snapshot as
                 `UPDATE_BEFORE` and `UPDATE_AFTER`. True by default if the table has a primary key, or
                 `identifier_columns` are given.
-            identifier_columns: What identifies a row for updates. By default the primary key.
-            carryovers: Keep rows that rewritten files carried over unchanged, as `DELETE` and `INSERT`.
+            identifier_columns: The columns that identify a row for updates. Defaults to the primary key.
+            carryovers: Keep unchanged rows that were carried over into rewritten files, as `DELETE` and `INSERT`.
             case_sensitive: As in `scan`.
-            limit: At most so many rows.
+            limit: The maximum number of rows.
 
         Raises:
-            InvalidArgumentError: A range that ends before it begins, a column or literal that does not fit, or
-                identifier columns that do not identify rows.
-            NoSuchSnapshotError: A snapshot of the range, or the one that it begins after, has expired.
+            InvalidArgumentError: The range ends before it begins, a column or literal is invalid, or the identifier
+                columns do not identify rows.
+            NoSuchSnapshotError: A snapshot of the range, or the one before it, has expired.
 
         >>> import frazil
         >>> table = frazil.load_table("tests/golden/paimon/g.db/cl_lookup_avro")
@@ -327,7 +328,7 @@ class Table(Opened, Writing, ReadOnly):
         from frazil.paimon._changes import Changes
 
         if self._view != "rows":
-            message = f"the view {self.system_table!r} of table {self.location} does not have changes"
+            message = f"the view {self.system_table!r} of table {self.location} does not support changes"
             raise InvalidArgumentError(message, hint="read the changes of the table itself")
         arguments = native_arguments(
             (from_snapshot_id_exclusive, to_snapshot_id_inclusive),
@@ -343,13 +344,13 @@ class Table(Opened, Writing, ReadOnly):
         return Changes(self._native, arguments, row_limit(limit))
 
     def bucket_ids(self, rows: object) -> pa.Array:
-        """Give the bucket of each row, as Java computes it.
+        """Return the bucket of each row, as computed by Java.
 
         Args:
-            rows: What the Arrow PyCapsule interface exports, with the columns of the bucket key by their names.
+            rows: An object that exports the Arrow PyCapsule interface, with the bucket key columns by name.
 
         Raises:
-            InvalidArgumentError: The table has no fixed buckets, or a column is missing or of another type.
+            InvalidArgumentError: The table does not have fixed buckets, or a column is missing or has another type.
         """
         import pyarrow as pa
 
@@ -358,7 +359,7 @@ class Table(Opened, Writing, ReadOnly):
         try:
             table = pa.table(rows)
         except (TypeError, ValueError, pa.ArrowException) as error:
-            message = f"rows are what the Arrow PyCapsule interface exports, not {type(rows).__name__}: {error}"
+            message = f"rows must export the Arrow PyCapsule interface, unlike {type(rows).__name__}: {error}"
             raise InvalidArgumentError(message) from error
         batches = table.combine_chunks().to_batches()
         found = [self._native.bucket_ids(batch) for batch in batches]
@@ -370,7 +371,7 @@ class Table(Opened, Writing, ReadOnly):
         return _native.PaimonTable.open(self._files, self.location, None if branch == MAIN else branch)
 
     def __repr__(self) -> str:
-        """Give location and the size of the current state."""
+        """Return a representation with the location and the current snapshot."""
         snapshot = self.current_snapshot()
         rows = "no snapshot" if snapshot is None else f"snapshot {snapshot.snapshot_id}"
         branch = "" if self.branch == MAIN else f" branch {self.branch!r}"
@@ -380,23 +381,23 @@ class Table(Opened, Writing, ReadOnly):
         return f"<frazil.paimon.Table {self.location!r}{branch}{view}: {rows}; columns {columns}{keys}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle by location and branch; another process sees the state of its own time."""
+        """Pickle the location and the branch; another process sees the state that is current there."""
         branch = None if self.branch == MAIN else self.branch
         return _reopen, (self.location, branch, self._options, self._view)
 
 
 def system_table(table: Table, name: str) -> Table | VirtualTable:
-    """Return what `t$name` is: a view, whose scans take options, or a table that is computed from metadata."""
+    """Return the system table `t$name`: a view whose scans accept options, or a table computed from metadata."""
     return view_of(table, name) if name in VIEWS else table.inspect[name]
 
 
 def view_of(table: Table, name: str) -> Table:
-    """Return the view of a table that has this name in `VIEWS`."""
+    """Return the view of a table with this name in `VIEWS`."""
     return Table(table._native, table._files, table._options, VIEWS[name])  # noqa: SLF001 - of this class
 
 
 def bucket_ids(table: Table, rows: object) -> pa.Array:
-    """Give the bucket of each row; see `Table.bucket_ids`."""
+    """Return the bucket of each row; see `Table.bucket_ids`."""
     return table.bucket_ids(rows)
 
 

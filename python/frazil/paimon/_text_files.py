@@ -1,7 +1,7 @@
-"""Files of text in format tables (documentation: "File Format", CSV, JSON, TEXT).
+"""Text files of format tables (documentation: "File Format", CSV, JSON, TEXT).
 
-A file is read in blocks of whole lines, so that memory is bounded and no line is parsed across a line end. Blocks
-without anything unusual are parsed by pyarrow, the others line by line as Java does it.
+A file is read in blocks of whole lines, so that memory is bounded and no line is split. Blocks with only simple content
+are parsed by pyarrow, and all other blocks are parsed line by line as in Java.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from frazil.paimon._schema import DataField
 
 BLOCK_BYTES = 8 << 20
-"""How much text is parsed at a time; a longer line makes a longer block."""
+"""The number of bytes parsed in one call; a longer line makes a longer block."""
 
 LINE_LIMIT_BYTES = 1 << 30
-"""Lines that are longer are refused."""
+"""The maximum length of a line; longer lines are rejected."""
 
 _COUNT = DataType("INT", nullable=False)
 
@@ -42,7 +42,7 @@ def _first(options: Mapping[str, str], *names: str, default: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CsvDialect:
-    """How a CSV file is written."""
+    """The dialect of a CSV file."""
 
     delimiter: str = ","
     line_delimiter: str = "\n"
@@ -54,10 +54,10 @@ class CsvDialect:
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> CsvDialect:
-        """Read the options `csv.*` of a table, and their shorter names.
+        """Read the `csv.*` options of a table, and their short names.
 
         Raises:
-            InvalidArgumentError: An option that cannot be meant.
+            InvalidArgumentError: An option is invalid.
         """
         made = cls(
             delimiter=_first(options, "csv.field-delimiter", "field-delimiter", "seq", "delimiter", default=","),
@@ -74,7 +74,8 @@ class CsvDialect:
         marks = [made.delimiter[:1], made.quote, made.escape]
         if "" in marks or not made.line_delimiter or len(set(marks)) < len(marks):
             message = (
-                "the field delimiter, the quote character and the escape character of CSV are not three characters"
+                "the field delimiter, the quote character and the escape character of CSV must be three different "
+                "characters"
             )
             raise InvalidArgumentError(message)
         return made
@@ -82,14 +83,14 @@ class CsvDialect:
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The columns of a file in their order, and those that are wanted."""
+    """The columns of a file in order, and the wanted columns."""
 
     fields: Sequence[DataField]
     wanted: Sequence[str]
     context: dict[str, str] = field(default_factory=dict)
 
     def types(self) -> dict[str, DataType]:
-        """Give the types of the wanted columns by name."""
+        """Return the types of the wanted columns by name."""
         types = {column.name: column.data_type for column in self.fields}
         return {name: types[name] for name in self.wanted}
 
@@ -98,7 +99,7 @@ def read_csv(stream: pa.NativeFile, columns: Columns, dialect: CsvDialect) -> It
     """Stream the wanted columns of a CSV file.
 
     Raises:
-        CorruptDataFileError: The file is no UTF-8, or a field is malformed and `csv.mode` says `failfast`.
+        CorruptDataFileError: The file is not valid UTF-8, or a field is malformed and `csv.mode` is `failfast`.
     """
     names = [column.name for column in columns.fields]
     first = dialect.header
@@ -112,11 +113,11 @@ def read_csv(stream: pa.NativeFile, columns: Columns, dialect: CsvDialect) -> It
 
 
 def read_json(stream: pa.NativeFile, columns: Columns, options: Mapping[str, str]) -> Iterator[pa.RecordBatch]:
-    """Stream the wanted columns of a file with one JSON object in each line.
+    """Stream the wanted columns of a file with one JSON object per line.
 
     Raises:
-        CorruptDataFileError: A line is not an object, or a value is not of its type, unless `json.ignore-parse-errors`
-            is set.
+        CorruptDataFileError: A line is not an object or a value has the wrong type, and `json.ignore-parse-errors` is
+            not set.
     """
     ignore = options.get("json.ignore-parse-errors", "false").lower() == "true"
     delimiter = _first(options, "json.line-delimiter", "lineSep", default="\n")
@@ -137,9 +138,9 @@ def read_text(stream: pa.NativeFile, columns: Columns, options: Mapping[str, str
 
 
 def split_csv(line: str, dialect: CsvDialect, count: int) -> list[str | None]:
-    r"""Split a line as Java does: at most `count` fields, NULL for those that are not there.
+    r"""Split a line as in Java, into at most `count` fields; missing fields are NULL.
 
-    An escape character is dropped; before a quote or another one, in a field that has begun, it makes that literal.
+    An escape character is dropped. Inside a field, it makes a following quote or escape character literal.
 
     >>> split_csv(r'a,"b""c, \"d",x\y', CsvDialect(), 4)
     ['a', 'b"c, "d', 'xy', None]
@@ -178,7 +179,7 @@ def split_csv(line: str, dialect: CsvDialect, count: int) -> list[str | None]:
 
 
 def _embedded(line: str, at: int, value: list[str], dialect: CsvDialect) -> list[str]:
-    """Give the field so far with a quote in its middle, which is kept, as in `a,bc"d"ef,g`."""
+    """Return the field so far, including a quote in its middle, which is kept, as in `a,bc"d"ef,g`."""
     separator = dialect.delimiter[0]
     if at <= 2 or line[at - 1] == separator or line[at + 1 : at + 2] in {"", separator}:  # noqa: PLR2004 - as in Java
         return value
@@ -186,7 +187,7 @@ def _embedded(line: str, at: int, value: list[str], dialect: CsvDialect) -> list
 
 
 def _plain_csv(block: bytes, names: list[str], wanted: Sequence[str], dialect: CsvDialect) -> pa.Table | None:
-    """Give the wanted columns as text; None where lines have to be looked at."""
+    """Return the wanted columns as strings; None if the lines must be parsed one by one."""
     if dialect.line_delimiter != "\n" or dialect.escape.encode() in block or not dialect.delimiter.isascii():
         return None
     try:
@@ -216,7 +217,7 @@ def _lines_of_csv(lines: list[str], names: list[str], wanted: Sequence[str], dia
 
 
 def _plain_json(block: bytes, columns: Columns) -> pa.Table | None:
-    """Give the wanted columns as text where all of them are; Paimon writes all values as text."""
+    """Return the wanted columns as strings if all of them are; Paimon writes all values as strings."""
     types = columns.types()
     if not types or any(data_type.children or data_type.fields for data_type in types.values()):
         return None
@@ -247,20 +248,20 @@ def _objects(lines: list[str], columns: Columns, *, ignore: bool) -> pa.RecordBa
 
 
 def _object(line: str, context: dict[str, str]) -> dict[str, Any]:
-    """Read an object; numbers stay text."""
+    """Parse an object; numbers stay strings."""
     try:
         found = json.loads(line, parse_float=str, parse_int=str, parse_constant=str)
     except (ValueError, RecursionError) as error:
-        message = f"a line is no JSON: {error}"
+        message = f"a line is not valid JSON: {error}"
         raise CorruptDataFileError(message, context=context) from error
     if not isinstance(found, dict):
-        message = "a line is JSON but no object"
+        message = "a line is valid JSON but not an object"
         raise CorruptDataFileError(message, context=context)
     return found
 
 
 def _nested(values: list[Any], data_type: DataType) -> tuple[pa.Array, list[int]]:
-    """Give the values of parsed JSON, and the rows whose value is not of the type."""
+    """Return the values of parsed JSON, and the rows whose value has the wrong type."""
     if data_type.name in {"ARRAY", "MAP", "MULTISET"}:
         return _collections(values, data_type)
     if data_type.name == "ROW":
@@ -329,12 +330,12 @@ def _without(batch: pa.RecordBatch, rows: set[int]) -> pa.RecordBatch:
 
 
 def _malformed(name: str, data_type: DataType, value: object, context: dict[str, str]) -> None:
-    message = f"column {name!r} holds {value!r}, which is no {data_type}"
+    message = f"column {name!r} contains {value!r}, which is not a valid {data_type}"
     raise CorruptDataFileError(message, context=context | {"column": name})
 
 
 def _blocks(stream: pa.NativeFile, delimiter: str, context: dict[str, str]) -> Iterator[bytes]:
-    """Give the file in blocks that end where lines end."""
+    """Yield the file in blocks that end at line ends."""
     mark = delimiter.encode()
     rest = b""
     while chunk := stream.read(BLOCK_BYTES):
@@ -356,7 +357,7 @@ def _lines(block: bytes, delimiter: str, context: dict[str, str]) -> list[str]:
     try:
         text = block.decode()
     except UnicodeDecodeError as error:
-        message = f"the file is no UTF-8: {error}"
+        message = f"the file is not valid UTF-8: {error}"
         raise CorruptDataFileError(message, context=context) from error
     lines = _LINE_END.split(text) if delimiter == "\n" else text.split(delimiter)
     return lines[:-1] if lines and not lines[-1] else lines

@@ -1,4 +1,4 @@
-"""Text as values: what stands in CSV and JSON files and in the names of partition folders."""
+"""Parsing of strings into values, for CSV and JSON files and the names of partition folders."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ _NESTED = frozenset({"ARRAY", "MAP", "MULTISET", "ROW", "VARIANT", "BLOB"})
 
 
 def values_of(texts: pa.Array, data_type: DataType) -> tuple[pa.Array, list[int]]:
-    """Give the values, and the rows whose text is none, which are NULL.
+    """Return the values, and the rows whose string is invalid, which are NULL.
 
-    Decimals are rounded half up and NULL beyond their precision; timestamps are cut to their precision, and those with
-    local time zone are in UTC; bytes are base64.
+    Decimals are rounded half up and become NULL beyond their precision. Timestamps are truncated to their precision;
+    those with local time zone are in UTC. Bytes are base64.
 
     Raises:
-        UnsupportedError: Values of the type are never text.
+        UnsupportedError: Values of the type cannot be represented as strings.
     """
     if data_type.name in _NESTED:
-        message = f"values of type {data_type} cannot be read from text"
+        message = f"values of type {data_type} cannot be parsed from strings"
         raise UnsupportedError(message)
     try:
         return _all(texts, data_type), []
@@ -49,21 +49,21 @@ def values_of(texts: pa.Array, data_type: DataType) -> tuple[pa.Array, list[int]
 
 
 def value_of(text: str | None, data_type: DataType) -> pa.Scalar:
-    """Give the value of one text.
+    """Return the value of one string.
 
     Raises:
-        ValueError: The text is no value of the type.
-        UnsupportedError: Values of the type are never text.
+        ValueError: The string is not a valid value of the type.
+        UnsupportedError: Values of the type cannot be represented as strings.
     """
     found, malformed = values_of(pa.array([text], pa.string()), data_type)
     if malformed:
-        message = f"{text!r} is no value of type {data_type}"
+        message = f"{text!r} is not a valid {data_type}"
         raise ValueError(message)
     return found[0]
 
 
 def _all(texts: pa.Array, data_type: DataType) -> pa.Array:
-    """Give the values; an error when one text is none, or is not written as usual."""
+    """Return the values; raise if a string is invalid or in an unusual notation."""
     name, arrow = data_type.name, data_type.arrow()
     if name in _TEXTS:
         return texts
@@ -83,7 +83,7 @@ def _all(texts: pa.Array, data_type: DataType) -> pa.Array:
 def _moments(texts: pa.Array, unit: str) -> pa.Array:
     if unit != "ms":
         return texts.cast(pa.timestamp(unit))
-    # Further digits than the type has are cut.
+    # Digits beyond the precision of the type are truncated.
     finer = texts.cast(pa.timestamp("us"))
     return pc.floor_temporal(finer, unit="millisecond").cast(pa.timestamp("ms"))
 
@@ -118,5 +118,5 @@ def _rounded(text: str, precision: int, scale: int) -> decimal.Decimal | None:
 
 
 def _refuse(text: str) -> NoReturn:
-    message = f"{text!r} is no number"
+    message = f"{text!r} is not a number"
     raise ValueError(message)

@@ -1,4 +1,4 @@
-"""Data types (documentation: "Data Types"): their SQL text, their JSON form in schemas, their Arrow type."""
+"""Data types (documentation: "Data Types"): their SQL notation, their JSON form in schemas and their Arrow types."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LONGEST = 2**31 - 1
 """The length of STRING and BYTES."""
 
 DEPTH_LIMIT = 100
-"""Types that nest deeper are refused."""
+"""The maximum nesting depth of types; deeper types are rejected."""
 
 LOCAL_ZONED = "TIMESTAMP WITH LOCAL TIME ZONE"
 
@@ -38,7 +38,7 @@ _TOKEN = re.compile(r"\s*(?:`((?:[^`]|``)*)`|'((?:[^']|'')*)'|(\w+)|([<>(),]))")
 
 @dataclass(frozen=True, slots=True)
 class TypeField:
-    """A field of a ROW; its name and type."""
+    """A field of a ROW, with its name and type."""
 
     field_id: int
     name: str
@@ -48,7 +48,7 @@ class TypeField:
 
 @dataclass(frozen=True, slots=True)
 class DataType:
-    """A type: its name, its numbers (length, precision and scale), and what it is made of."""
+    """A type: its name, its parameters (length, precision and scale) and its nested types."""
 
     name: str
     numbers: tuple[int, ...] = ()
@@ -57,11 +57,11 @@ class DataType:
     fields: tuple[TypeField, ...] = ()
 
     def __str__(self) -> str:
-        """Give the SQL text, as in `ARRAY<DECIMAL(10, 2) NOT NULL>`."""
+        """Return the SQL notation, as in `ARRAY<DECIMAL(10, 2) NOT NULL>`."""
         return self._text() + ("" if self.nullable else " NOT NULL")
 
     def to_json(self) -> str | dict[str, Any]:
-        """Give the form in schema files."""
+        """Return the JSON form of schema files."""
         name = self.name if self.nullable else f"{self.name} NOT NULL"
         if self.name == "ROW":
             return {"type": name, "fields": [_field_json(field) for field in self.fields]}
@@ -72,7 +72,7 @@ class DataType:
         return str(self)
 
     def arrow(self) -> pa.DataType:
-        """Give the Arrow type of the values."""
+        """Return the Arrow type of the values."""
         import pyarrow as pa
 
         if self.name == "ROW":
@@ -90,7 +90,7 @@ class DataType:
         return _leaf_arrow(self)
 
     def texts(self, path: str) -> Iterator[tuple[str, str]]:
-        """Yield the paths of the values and of all values in them, with their types as SQL text without NOT NULL."""
+        """Yield the paths of the value and of all nested values, with their SQL types without NOT NULL."""
         yield path, self._text()
         names = {"ARRAY": ("element",), "MAP": ("key", "value"), "MULTISET": ("key",)}.get(self.name, ())
         for name, child in zip(names, self.children, strict=True):
@@ -112,26 +112,26 @@ class DataType:
 
 
 def parse_type(form: str | dict[str, Any], next_id: Callable[[], int] = lambda: 0) -> DataType:
-    """Read a type from its SQL text or from its form in schema files; `next_id` gives ids to fields without one.
+    """Parse a type from SQL or from the JSON form of schema files; `next_id` assigns ids to fields without one.
 
     Raises:
-        InvalidArgumentError: It is no type.
+        InvalidArgumentError: The argument is not a type.
 
     >>> str(parse_type("row<a int not null, `b c` array<varchar(2147483647)>>"))
     'ROW<`a` INT NOT NULL, `b c` ARRAY<STRING>>'
     """
     parsed = _from_json(form, next_id, 0) if isinstance(form, dict) else _Text(form, next_id).whole()
     if not isinstance(form, str | dict):
-        message = f"a type is text or a mapping, not {type(form).__name__}"  # type: ignore[unreachable]
+        message = f"a type must be a string or a mapping, not {type(form).__name__}"  # type: ignore[unreachable]
         raise InvalidArgumentError(message)
     return parsed
 
 
 def type_of_arrow(arrow: pa.DataType, next_id: Callable[[], int] = lambda: 0, *, nullable: bool = True) -> DataType:
-    """Give the type that holds the values of an Arrow type.
+    """Return the type for values of an Arrow type.
 
     Raises:
-        UnsupportedError: No type does.
+        UnsupportedError: Paimon does not have a corresponding type.
     """
     import pyarrow as pa
 
@@ -180,7 +180,7 @@ def _leaf_of_arrow(arrow: pa.DataType, *, nullable: bool) -> DataType:
     ):
         if test(arrow):
             return DataType(name, numbers, nullable)
-    message = f"Paimon has no type for the Arrow type {arrow}"
+    message = f"Paimon does not have a type for the Arrow type {arrow}"
     raise UnsupportedError(message)
 
 
@@ -229,7 +229,7 @@ def _from_json(form: str | dict[str, Any], next_id: Callable[[], int], depth: in
     name, _, rest = str(form.get("type")).partition(" ")
     parts = {"ARRAY": ("element",), "MULTISET": ("element",), "MAP": ("key", "value"), "ROW": ("fields",)}.get(name)
     if parts is None or any(part not in form for part in parts) or depth > DEPTH_LIMIT:
-        message = f"{form.get('type')!r} is no type that frazil knows"
+        message = f"unknown type {form.get('type')!r}"
         raise InvalidArgumentError(message)
     nullable = rest != "NOT NULL"
     if name != "ROW":
@@ -247,7 +247,7 @@ def _from_json(form: str | dict[str, Any], next_id: Callable[[], int], depth: in
 
 
 class _Text:
-    """Reads the SQL text of one type."""
+    """A parser for the SQL notation of a type."""
 
     def __init__(self, text: str, next_id: Callable[[], int]) -> None:
         self._text, self._next_id = text, next_id
@@ -342,7 +342,7 @@ class _Text:
         return self._at < len(self._tokens) and self._tokens[self._at] == ("mark", mark)
 
     def _words(self, *words: str) -> bool:
-        """Take these words if they come next."""
+        """Consume these words if they come next."""
         coming = self._tokens[self._at : self._at + len(words)]
         if [(kind, word.upper()) for kind, word in coming] != [("word", word) for word in words]:
             return False
@@ -356,7 +356,7 @@ class _Text:
         return self._tokens[self._at - 1][1]
 
     def _refuse(self) -> NoReturn:
-        message = f"{self._text!r} is no type that frazil knows"
+        message = f"unknown type {self._text!r}"
         raise InvalidArgumentError(
-            message, hint="write it as in Paimon's SQL: INT NOT NULL, DECIMAL(10, 2), ARRAY<STRING>"
+            message, hint="use Paimon's SQL notation: INT NOT NULL, DECIMAL(10, 2), ARRAY<STRING>"
         )

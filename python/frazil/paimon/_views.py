@@ -1,4 +1,4 @@
-"""System tables that are other views of the rows of a table: `t$audit_log`, `t$binlog`, `t$ro`, `t$row_tracking`."""
+"""System tables that are views of a table's rows: `t$audit_log`, `t$binlog`, `t$ro`, `t$row_tracking`."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ VIEWS: dict[str, View] = {
     "ro": "read-optimized",
     "row_tracking": "row-tracking",
 }
-"""The views by the names of their system tables."""
+"""The views by system table name."""
 
 
 class ViewTable(VirtualTable):
-    """A system table that reads the data files of its table; each scan is of the snapshot that is current then."""
+    """A system table that reads the data files of its table; each scan reads the snapshot current at that time."""
 
     def __init__(self, table: _native.PaimonTable, name: str, snapshot: tuple[str, Any] | None) -> None:
-        """Use `Table.inspect` instead."""
+        """Not for direct use; use `Table.inspect`."""
         self.name = name
         self._place = table.location
         self._table = table
@@ -49,16 +49,16 @@ class ViewTable(VirtualTable):
         case_sensitive: bool = True,
         limit: int | None = None,
     ) -> Scan:
-        """Describe a read; nothing is read before rows are asked for.
+        """Define a read; no data is read until rows are requested.
 
         Args:
-            row_filter: SQL such as `id > 10`, of the columns of the table itself; True for all rows.
-            selected_fields: Column names; `*` for all.
-            case_sensitive: Whether `ID` is another column than `id`.
-            limit: At most so many rows.
+            row_filter: An SQL expression such as `id > 10`, on the columns of the table itself; True for all rows.
+            selected_fields: Column names; `*` selects all columns.
+            case_sensitive: Whether column names are case-sensitive.
+            limit: The maximum number of rows.
 
         Raises:
-            InvalidArgumentError: A column, literal or option that does not fit.
+            InvalidArgumentError: A column, literal or option is invalid.
         """
         arguments: dict[str, Any] = {
             "view": VIEWS[self.name],

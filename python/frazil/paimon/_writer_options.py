@@ -1,4 +1,4 @@
-"""How the data files of a table are written, from its options."""
+"""The writer options of a table's data files, derived from its options."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PARQUET_HINT = "set the option `file.format` to parquet"
 
 
 def writer_options(rows: _native.PaimonRows | _native.PaimonCompaction) -> WriterOptions:
-    """Return how the files of a write are written."""
+    """Return the writer options for the files of a write."""
     file = rows.file()
     return WriterOptions(
         format=file.format,
@@ -28,14 +28,16 @@ def writer_options(rows: _native.PaimonRows | _native.PaimonCompaction) -> Write
         codec=file.codec,
         level=file.level,
         row_group_bytes=file.row_group_bytes,
-        # Java looks up the shortest bytes of a decimal in dictionaries, which hold 16 bytes: it would find no rows.
+        # Java looks up decimals in their shortest byte form, but dictionaries contain 16 bytes, so Java would find no
+        # rows.
         fixed_dictionaries=False,
         int96_nanoseconds=True,
-        # Parquet leaves NaN out of bounds, but Java's readers count it as the greatest value: they would skip it.
+        # Parquet bounds exclude NaN, but Java's readers sort it as the largest value and would skip files that contain
+        # it.
         without_statistics=frozenset(leaf.path for leaf in leaves(rows.schema()) if pa.types.is_floating(leaf.type)),
         type_name=type_name,
         parquet_hint=_PARQUET_HINT,
-        # The ORC library has two levels of its codecs: the fastest, and their default.
+        # The ORC library supports two levels for its codecs: fastest and default.
         compression_strategy="speed" if file.level is None or file.level <= 1 else "compression",
         orc_attributes=_orc_attributes,
         avro_encoder=rows.avro_writer,
@@ -43,15 +45,15 @@ def writer_options(rows: _native.PaimonRows | _native.PaimonCompaction) -> Write
 
 
 def _orc_attributes(field: pa.Field) -> dict[str, str]:
-    """Return the id of a field, as Java stores it."""
+    """Return the id of a field in the form that Java stores."""
     return {"paimon.id": field.metadata[FIELD_ID].decode()}
 
 
 def type_name(data_type: pa.DataType) -> str:
-    """Return what Paimon calls a type."""
+    """Return the Paimon name of a type."""
     return str(type_of_arrow(data_type))
 
 
 def utc_offset_ms() -> int:
-    """Return how many milliseconds the clock of this machine is ahead of UTC: Java records local times."""
+    """Return the UTC offset of this machine in milliseconds, because Java records local times."""
     return (time.localtime().tm_gmtoff or 0) * 1_000

@@ -1,4 +1,4 @@
-"""What Paimon tables do with rows."""
+"""Writes to Paimon tables."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ _USER_PREFIX = "commit.user-prefix"
 
 
 class Writing:
-    """Rows are added and replaced, one commit for each call.
+    """Methods that add and replace rows, with one commit per call.
 
-    What encodes rows is imported when it is needed: who looks at a table does not wait for it.
+    The encoding modules are imported on first use, so that opening a table does not wait for them.
     """
 
     _native: PaimonTable
@@ -63,33 +63,35 @@ class Writing:
         watermark: int | None = None,
         snapshot_properties: Mapping[str, str] | None = None,
     ) -> WriteResult:
-        """Add rows; if the table has a primary key, they update rows with the same key.
+        """Append rows; if the table has a primary key, they update rows with the same key.
 
-        Unless the option `write-only` is true, buckets that have many files afterwards are compacted in a snapshot of
-        their own: those with `num-sorted-run.compaction-trigger` sorted runs of tables with a primary key, and those
-        with `compaction.min.file-num` small files of other tables with a fixed number of buckets. A compaction that
-        fails is logged; the rows are written. Afterwards this handle is at the new state.
+        Unless the option `write-only` is true, buckets that have many files afterwards are compacted in a separate
+        snapshot.
+        For tables with a primary key, these are buckets with `num-sorted-run.compaction-trigger` sorted runs. For other
+        tables with a fixed number of buckets, these are buckets with `compaction.min.file-num` small files. A failed
+        compaction is logged, and the rows stay written. The handle then has the new state.
 
         Args:
-            data: Anything that gives Arrow (pyarrow, Polars, DuckDB, pandas), an iterator of record batches, or a list
-                of dictionaries. Columns are found by name; types widen as they do in the table. It is read batch by
-                batch. If the table has a primary key, the column `_ROW_KIND` may say what a row does: `+I`, `-U`, `+U`
-                or `-D`; NULL is `+I`.
-            commit_user: Who commits; a new name unless given.
-            identifier: The number of a commit of `commit_user`, which grows. Each number is committed once: a second
-                call with the same one adds nothing.
-            watermark: The watermark of the input; the snapshot has the greatest one so far.
+            data: Any Arrow-compatible object (pyarrow, Polars, DuckDB, pandas), an iterator of record batches, or a
+                list of dictionaries. Columns are matched by name; types are widened as in the table. The data is read
+                batch by batch. If the table has a primary key, the column `_ROW_KIND` can hold the row kind: `+I`,
+                `-U`, `+U` or `-D`; NULL is `+I`.
+            commit_user: The user of the commit; a new name by default.
+            identifier: An increasing number for the commits of `commit_user`. Each number is committed once: a second
+                call with the same number adds nothing.
+            watermark: The watermark of the input; the snapshot records the highest one so far.
             snapshot_properties: Properties of the snapshot.
 
         Returns:
-            What was added, without what was compacted. `snapshot_id` is None if there were no rows.
+            The result of the append, excluding compaction. `snapshot_id` is None if there were no rows.
 
         Raises:
-            InvalidArgumentError: A column that the table does not have, or a value that does not fit its column; the
-                message names column and row. Nothing is written then.
-            UnsupportedError: The table is of a kind that is not written yet; the message names it.
-            CommitConflictError: Other writers were first, more often than `commit.max-retries` allows.
-            CommitStateUnknownError: It is not known whether the rows are in the table; nothing was deleted.
+            InvalidArgumentError: The table does not have a column, or a value does not fit its column; the message
+                contains column and row. Nothing is written.
+            UnsupportedError: frazil cannot write this type of table yet; the message identifies the unsupported
+                feature.
+            CommitConflictError: Concurrent commits won more often than `commit.max-retries` allows.
+            CommitStateUnknownError: It is unknown whether the rows were appended; nothing was deleted.
         """
         options = self._commit_options(commit_user, identifier, watermark, snapshot_properties)
         return self._run_with(data, Append(options=options))
@@ -108,17 +110,17 @@ class Writing:
         """Replace all rows, or those of some partitions, in one snapshot.
 
         Args:
-            data: As in `append`. All rows must be in partitions that are replaced.
-            partitions: Which partitions are replaced: values of partition columns, such as `[{"day": "2024-02-29"}]`.
-                Columns that are not named may have any value. None replaces all rows.
+            data: As in `append`. All rows must belong to replaced partitions.
+            partitions: The partitions to replace, as values of partition columns, such as `[{"day": "2024-02-29"}]`.
+                Omitted columns match any value. None replaces all rows.
             commit_user: As in `append`.
             identifier: As in `append`.
             watermark: As in `append`.
             snapshot_properties: As in `append`.
 
         Raises:
-            InvalidArgumentError: As in `append`; a row or a column that is not of `partitions`.
-            UnsupportedError: As in `append`; the table has deletion vectors or other index files.
+            InvalidArgumentError: As in `append`; also if a row or a column does not belong to `partitions`.
+            UnsupportedError: As in `append`; also if the table has deletion vectors or other index files.
             CommitConflictError: As in `append`.
             CommitStateUnknownError: As in `append`.
         """
@@ -135,9 +137,9 @@ class Writing:
         watermark: int | None = None,
         snapshot_properties: Mapping[str, str] | None = None,
     ) -> WriteResult:
-        """Replace all rows of the partitions that `data` has rows of, in one snapshot.
+        """Replace all rows of the partitions that occur in `data`, in one snapshot.
 
-        A table that is not partitioned is replaced as a whole. Arguments and errors are those of `overwrite`.
+        An unpartitioned table is replaced completely. Arguments and errors are those of `overwrite`.
         """
         options = self._commit_options(commit_user, identifier, watermark, snapshot_properties)
         return self._run_with(data, OverwritePartitions(options=options))
@@ -151,16 +153,16 @@ class Writing:
         watermark: int | None = None,
         snapshot_properties: Mapping[str, str] | None = None,
     ) -> WriteResult:
-        """Delete all rows, in one snapshot. Earlier snapshots still have them.
+        """Delete all rows, in one snapshot. Earlier snapshots keep their rows.
 
         Args:
             commit_user: As in `append`.
-            identifier: As in `append`; a second call with the same one deletes nothing.
+            identifier: As in `append`; a second call with the same number deletes nothing.
             watermark: As in `append`.
             snapshot_properties: As in `append`.
 
         Raises:
-            InvalidArgumentError: `identifier` without `commit_user`, or a number that does not fit BIGINT.
+            InvalidArgumentError: `identifier` is set without `commit_user`, or a number does not fit BIGINT.
             UnsupportedError: As in `overwrite`.
             CommitConflictError: As in `append`.
             CommitStateUnknownError: As in `append`.
@@ -183,12 +185,12 @@ class Writing:
         Args:
             partitions: As in `overwrite`.
             commit_user: As in `append`.
-            identifier: As in `append`; a second call with the same one deletes nothing.
+            identifier: As in `append`; a second call with the same number deletes nothing.
             watermark: As in `append`.
             snapshot_properties: As in `append`.
 
         Raises:
-            InvalidArgumentError: The list is empty, or a column is not a partition key; as in `truncate`.
+            InvalidArgumentError: The list is empty, a column is not a partition key, or as in `truncate`.
             UnsupportedError: As in `overwrite`.
             CommitConflictError: As in `append`.
             CommitStateUnknownError: As in `append`.
@@ -207,25 +209,26 @@ class Writing:
         partitions: Sequence[Mapping[str, Any]] | None = None,
         where: str | bool = True,
     ) -> WriteResult:
-        """Rewrite the files of buckets into fewer ones, in one snapshot; rows stay the same.
+        """Rewrite the files of buckets into fewer files, in one snapshot; the rows do not change.
 
-        The files of a bucket of a table with a primary key become one sorted run without deleted rows. Of other tables,
-        small files become larger ones.
+        In a table with a primary key, the files of a bucket become one sorted run without deleted rows. In other
+        tables, small files are merged into larger ones.
 
         Args:
-            full: Whether each bucket is compacted that would have fewer files. If False, only buckets with
-                `num-sorted-run.compaction-trigger` sorted runs, or with `compaction.min.file-num` small files.
-            partitions: Which partitions are compacted, as in `overwrite`; None for all.
-            where: SQL about partition columns, such as `day < '2024-03-01'`; True for all partitions.
+            full: Whether every bucket is compacted whose file count decreases. If False, only buckets with
+                `num-sorted-run.compaction-trigger` sorted runs or `compaction.min.file-num` small files are compacted.
+            partitions: The partitions to compact, as in `overwrite`; None for all.
+            where: An SQL expression on partition columns, such as `day < '2024-03-01'`; True for all partitions.
 
         Returns:
-            The files that were added and removed. `snapshot_id` is None if there was nothing to compact.
+            The added and removed files. `snapshot_id` is None if there was nothing to compact.
 
         Raises:
-            InvalidArgumentError: No partition has the values of `partitions`, or `where` is about other columns.
-            UnsupportedError: The table is of a kind that is not written yet; the message names it.
-            CommitConflictError: Another writer compacted or overwrote the files; the table is as it was before.
-            CommitStateUnknownError: It is not known whether the commit took effect; nothing was deleted.
+            InvalidArgumentError: No partition matches the values in `partitions`, or `where` uses other columns.
+            UnsupportedError: frazil cannot write this type of table yet; the message identifies the unsupported
+                feature.
+            CommitConflictError: A concurrent writer compacted or overwrote the files; the table is unchanged.
+            CommitStateUnknownError: It is unknown whether the commit took effect; nothing was deleted.
         """
         compact = Compact(
             options=self._commit_options(None, None, None, None),
@@ -245,10 +248,10 @@ class Writing:
         return self._run(operation, rows)
 
     def _run(self, operation: Operation[TableState], rows: RowInput | None = None) -> WriteResult:
-        """Carry out an operation; afterwards this handle has the newest schema."""
+        """Carry out an operation; the handle then has the latest schema."""
         if self._view != "rows":
-            message = f"the view {self._view!r} of a table is not written"
-            raise UnsupportedError(message, context={"table": self._place()}, hint="change the table itself")
+            message = f"the view {self._view!r} of a table is read-only"
+            raise UnsupportedError(message, context={"table": self._place()}, hint="write to the table itself")
         if not self._warned_of_retention:
             self._warned_of_retention = True
             warn_of_retention(self.options)
@@ -262,7 +265,7 @@ class Writing:
         return result
 
     def _compact_written(self, state: TableState, written: Messages) -> None:
-        """Compact the buckets that were written, as far as it is time. What was written is committed, so it stays."""
+        """Compact the written buckets that have reached their trigger; the written rows are already committed."""
         from frazil.paimon._compacting import Wanted, compacted
 
         try:
@@ -274,9 +277,11 @@ class Writing:
                     ready.abort()
                 raise
         except CommitConflictError as error:
-            _LOGGER.info("compaction after a write: another writer was first: %s", error)
+            _LOGGER.info("compaction after a write: a concurrent writer was first: %s", error)
         except FrazilError as error:
-            _LOGGER.warning("the rows are written to %s, but the compaction after it failed: %s", self._place(), error)
+            _LOGGER.warning(
+                ("the rows were written to %s, but the following compaction failed: %s"), self._place(), error
+            )
 
     def _commit_options(
         self,
@@ -285,7 +290,7 @@ class Writing:
         watermark: int | None,
         snapshot_properties: Mapping[str, str] | None,
     ) -> CommitOptions:
-        """Check what a user says of a commit."""
+        """Validate the commit options given by a user."""
         return CommitOptions(
             user=self._user(commit_user, identifier),
             identifier=_number("identifier", identifier),
@@ -294,15 +299,15 @@ class Writing:
         )
 
     def _lock(self) -> Lock | None:
-        """Return the lock to take while a snapshot is published; None if no lock is needed."""
+        """Return the lock for publishing a snapshot; None if no lock is needed."""
         return None
 
     def _user(self, commit_user: str | None, identifier: int | None) -> str:
-        """Return who commits: as in Java, a new name after the prefix that the table has for users."""
+        """Return the commit user: as in Java, a new name with the table's user prefix by default."""
         if commit_user is not None:
             return text("commit_user", commit_user)
         if identifier is not None:
-            message = "an identifier is a number among the commits of a user, so it needs commit_user"
+            message = "an identifier is a number among the commits of a user and requires commit_user"
             raise InvalidArgumentError(message)
         prefix = self.options.get(_USER_PREFIX)
         return f"{prefix}_{uuid.uuid4()}" if prefix else str(uuid.uuid4())
@@ -322,15 +327,15 @@ def _number(name: str, value: int | None) -> int | None:
         return None
     number = whole_number(name, value)
     if number >= _LONG_LIMIT:
-        message = f"{name} is {number}, which does not fit BIGINT"
+        message = f"{name} must fit BIGINT, not {number}"
         raise InvalidArgumentError(message)
     return number
 
 
 def _partition(values: Any) -> dict[str, str | None]:
-    """Return values of partition columns as text."""
+    """Return the partition column values as strings."""
     if not isinstance(values, Mapping):
-        message = f"a partition is a mapping of columns to values, not {type(values).__name__}"
+        message = f"a partition must be a mapping of columns to values, not {type(values).__name__}"
         raise InvalidArgumentError(message, hint='for example {"day": "2024-02-29"}')
     as_text = {True: "true", False: "false"}
     return {
@@ -345,10 +350,10 @@ def carry_out(table: Writing, operation: Append | Overwrite | OverwritePartition
 
 
 def commit_options(table: Writing, snapshot_properties: Mapping[str, str] | None) -> CommitOptions:
-    """Return what a commit records whose user says no more than this."""
+    """Return the commit options if the user sets only the snapshot properties."""
     return table._commit_options(None, None, None, snapshot_properties)  # noqa: SLF001 - of this class
 
 
 def replaced_partitions(partitions: Sequence[Mapping[str, Any]] | None) -> list[dict[str, str | None]] | None:
-    """Check which partitions are replaced; None for all rows."""
+    """Validate the partitions to replace; None for all rows."""
     return None if partitions is None else [_partition(partition) for partition in partitions]

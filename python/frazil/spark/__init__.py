@@ -1,4 +1,4 @@
-"""frazil in PySpark 4.1 and later: the data source `frazil`, reads and writes of tables, partition transforms.
+"""frazil in PySpark 4.1 and later: the data source `frazil`, reads and writes of tables, and partition transforms.
 
 spark.read.format("frazil").load("/path/of/table")
 frazil.spark.read(spark, "/path/of/table", row_filter="id > 10", selected_fields=("id", "name"))
@@ -34,7 +34,7 @@ _LATER = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import what does not only read when it is first asked for: Spark imports this when it looks for data sources."""
+    """Import write modules on first use, because Spark imports this module to look for data sources."""
     if name not in _LATER:
         message = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(message)

@@ -1,4 +1,4 @@
-"""Columns of a query assigned to columns of a table, by Spark's rules for INSERT (store assignment, policy ANSI)."""
+"""Assignment of query columns to table columns, by Spark's rules for INSERT (store assignment, policy ANSI)."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _INTEGERS = (spark.ByteType, spark.ShortType, spark.IntegerType, spark.LongType)
 
 
 def assigned(frame: DataFrame, table: spark.StructType, how: Insertion) -> DataFrame:
-    """Return a query with the names and types of the columns of a table. Columns without a value are left out.
+    """Return a query with the names and types of the table's columns. Columns without a value are omitted.
 
     Raises:
-        InvalidArgumentError: Another number of columns, an unknown column, or a value that Spark does not assign.
-        UnsupportedError: A value that would be changed without a check, since the session is not in ANSI mode.
+        InvalidArgumentError: The number of columns differs, a column is unknown, or Spark does not assign a value.
+        UnsupportedError: A value would be changed without a check, because the session is not in ANSI mode.
     """
     from pyspark.sql import functions
 
@@ -37,7 +37,7 @@ def assigned(frame: DataFrame, table: spark.StructType, how: Insertion) -> DataF
             _check_names(source.dataType, target)
     names = frame.columns
     if len({name.lower() for name in names if name and name.isascii()}) < len(names):
-        # Another name for each column, since Spark could not tell them apart.
+        # Columns get unique names, because Spark cannot distinguish columns of the same name.
         names = [f"_{place}" for place in range(len(targets))]
         frame = frame.toDF(*names)
     return frame.select(
@@ -50,7 +50,7 @@ def assigned(frame: DataFrame, table: spark.StructType, how: Insertion) -> DataF
 
 
 def constant(text: str | None, target: spark.StructField) -> Column:
-    """Return a column with one value, which is NULL if the text is not one of the type."""
+    """Return a column with one value, which is NULL if the string is not valid for the type."""
     from pyspark.sql import functions
 
     return functions.lit(text).try_cast(target.dataType).alias(target.name)
@@ -59,7 +59,7 @@ def constant(text: str | None, target: spark.StructField) -> Column:
 def _targets(
     frame: DataFrame, table: spark.StructType, how: Insertion, constants: Mapping[str, str | None]
 ) -> list[spark.StructField]:
-    """Return the column of the table for each column of the query."""
+    """Return the table column for each query column."""
     if how.by_name:
         targets = [_column(name, table) for name in frame.columns]
     elif how.columns is not None:
@@ -68,20 +68,20 @@ def _targets(
         targets = [target for target in table if target.name not in constants]
     twice = next((field.name for place, field in enumerate(targets) if field in targets[:place]), None)
     if twice is not None:
-        message = f"column `{twice}` is named twice"
+        message = f"column `{twice}` is specified twice"
         raise InvalidArgumentError(message, context={"column": twice})
     both = next((field.name for field in targets if field.name in constants), None)
     if both is not None:
-        message = f"column `{both}` has a value in PARTITION and one in the rows"
+        message = f"column `{both}` has a value both in PARTITION and in the rows"
         raise InvalidArgumentError(message, context={"column": both})
     if len(frame.schema) != len(targets):
-        message = f"the rows have {len(frame.schema)} columns, the table takes {len(targets)}"
+        message = f"the rows have {len(frame.schema)} columns, but the table expects {len(targets)}"
         raise InvalidArgumentError(message, hint=f"the columns are {', '.join(field.name for field in targets)}")
     return targets
 
 
 def can_assign(source: spark.DataType, target: spark.DataType) -> bool:
-    """Return whether Spark assigns values of a type to a column.
+    """Return whether Spark can assign values of a type to a column.
 
     >>> can_assign(spark.LongType(), spark.IntegerType()), can_assign(spark.StringType(), spark.IntegerType())
     (True, False)
@@ -104,7 +104,7 @@ def can_assign(source: spark.DataType, target: spark.DataType) -> bool:
 
 
 def is_widened(source: spark.DataType, target: spark.DataType) -> bool:
-    """Return whether each value of a type is one of another type, so that a cast never changes it."""
+    """Return whether all values of a type fit into another type, so that a cast never changes them."""
     if isinstance(source, spark.NullType) or source.simpleString() == target.simpleString():
         return True
     if isinstance(source, _INTEGERS):
@@ -121,18 +121,18 @@ def is_widened(source: spark.DataType, target: spark.DataType) -> bool:
 def _check(source: spark.DataType, target: spark.StructField, *, checked: bool) -> None:
     types = f"column `{target.name}`: {source.simpleString()} cannot be assigned to {target.dataType.simpleString()}"
     if not can_assign(source, target.dataType):
-        raise InvalidArgumentError(types, context={"column": target.name}, hint="write a CAST")
+        raise InvalidArgumentError(types, context={"column": target.name}, hint="use a CAST")
     if not checked and not is_widened(source, target.dataType):
-        hint = "set spark.sql.ansi.enabled to true, or write a CAST"
+        hint = "set spark.sql.ansi.enabled to true, or use a CAST"
         message = f"{types} without ANSI mode"
         raise UnsupportedError(message, context={"column": target.name}, hint=hint)
 
 
 def _check_names(source: spark.DataType, target: spark.StructField) -> None:
-    """Check that structs have their fields in the order of the table: a cast goes by their places."""
+    """Check that struct fields are in the order of the table, because a cast matches them by position."""
     if _field_names(source) != _field_names(target.dataType):
         message = f"column `{target.name}`: BY NAME does not reorder the fields of a struct"
-        hint = f"build it by named_struct with the fields of {target.dataType.simpleString()}"
+        hint = f"build it with named_struct and the fields of {target.dataType.simpleString()}"
         raise UnsupportedError(message, context={"column": target.name}, hint=hint)
 
 
@@ -150,6 +150,6 @@ def _field_names(found: spark.DataType) -> list[str]:
 def _column(name: str, table: spark.StructType) -> spark.StructField:
     found = next((field for field in table if field.name.lower() == name.lower()), None)
     if found is None:
-        message = f"no column `{name}`"
+        message = f"the table has no column `{name}`"
         raise InvalidArgumentError(message, context={"column": name}, hint=f"the columns are {', '.join(table.names)}")
     return found

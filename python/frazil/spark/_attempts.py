@@ -1,8 +1,8 @@
-"""What Spark tried at the tasks of an action, beside the attempts whose results it gave.
+"""The task attempts of a Spark action, including those whose results were discarded.
 
-An action ends when each task has a result, or when one has failed too often. Attempts that no longer count are killed
-then, but Spark gives a Python worker some seconds before it ends the process, and until that it goes on writing files:
-2 s until it looks, and `spark.python.task.killTimeout`, which is 2 s where nobody sets it.
+An action ends when every task has a result, or when one has failed too often. Superfluous attempts are then killed, but
+Spark lets a Python worker run for some seconds, in which it continues to write files: 2 s until it checks, plus
+`spark.python.task.killTimeout`, which defaults to 2 s.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ _POLL_SECONDS = 0.05
 
 
 def linger_seconds(kill_timeout: str | None) -> float:
-    """Tell how many seconds the worker of a killed task may live where the setting `KILL_TIMEOUT` is this text."""
+    """Return the seconds for which the worker of a killed task may live, given the setting `KILL_TIMEOUT`."""
     found = re.fullmatch(r"(\d+)([a-z]*)", (kill_timeout or "").strip().lower())
-    # Spark itself refuses what is no time.
+    # Spark itself rejects an invalid duration.
     given = int(found[1]) * _UNIT_SECONDS[found[2]] if found and found[2] in _UNIT_SECONDS else _KILL_TIMEOUT_SECONDS
     return _LOOK_SECONDS + given + _SPARE_SECONDS
 
 
 class Attempts:
-    """The attempts at what is run in the `with` block, as the driver knows them.
+    """The task attempts of the code in the `with` block, as known to the driver.
 
-    Over Spark Connect, and where a platform keeps its `SparkContext` to itself, nothing is known of them.
+    They are unknown over Spark Connect, and on platforms that restrict access to the `SparkContext`.
     """
 
     def __init__(self, spark: SparkSession, tag: str) -> None:
-        """Recognize the jobs of this by a tag, which nothing else has."""
+        """Identify the jobs of the block by a unique tag."""
         self._tag = tag
         self._context: Any = None
         self._tracker: Any = None
@@ -51,7 +51,8 @@ class Attempts:
             self.linger = linger_seconds(spark.conf.get(KILL_TIMEOUT, None))
         with contextlib.suppress(Exception):
             context = spark.sparkContext
-            # The tracker of Python finds jobs by their group only, and that is the user's.
+            # PySpark's StatusTracker finds jobs only by job group, which the user may have set; the JVM tracker is used
+            # instead.
             self._tracker = context._jsc.sc().statusTracker()  # noqa: SLF001
             self._context = context
 
@@ -68,11 +69,11 @@ class Attempts:
                 self._context.removeJobTag(self._tag)
 
     def ran_again(self) -> bool:
-        """Tell whether a stage is known to have run again, as where an executor was lost: attempts count anew then."""
+        """Return whether a stage was rerun, for example after an executor was lost: attempt numbers then restart."""
         return any(stage.currentAttemptId > 0 for stage in self._stages() or [])
 
     def wait(self) -> float:
-        """Wait until none runs any more, but not for ever; give how many seconds one may still run."""
+        """Wait for running attempts with a time limit; return the seconds for which one may still run."""
         end = time.monotonic() + _PATIENCE * self.linger
         while time.monotonic() < end:
             stages = self._stages()
@@ -84,8 +85,8 @@ class Attempts:
         return self.linger
 
     def _stages(self) -> list[Any] | None:
-        """Give what Spark tells of the newest attempt at each stage; None where it tells nothing."""
-        # The write has its rows or its error already; a session that was stopped is no other one.
+        """Return Spark's information on the latest attempt at each stage; None if it is unavailable."""
+        # The write already has its result or error, and a stopped session cannot be replaced.
         with contextlib.suppress(Exception):
             tracker = self._context.statusTracker()
             jobs = [tracker.getJobInfo(job) for job in self._tracker.getJobIdsForTag(self._tag)]

@@ -1,4 +1,4 @@
-"""Which rows of a table a DataFrame was made of, as plans of Spark keep it."""
+"""The table snapshot that a DataFrame was read from, as recorded in Spark plans."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ __all__ = ["BranchRead", "snapshot_read_by", "table_id"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BranchRead:
-    """The newest snapshot that a branch of a table had when it was read."""
+    """The latest snapshot of a table's branch when it was read."""
 
     table: str
-    """What `table_id` returns."""
+    """The result of `table_id`."""
     branch: str
     snapshot_id: int | None
-    """None if the branch had no snapshot."""
+    """The snapshot; None if the branch was empty."""
 
     def option(self) -> str:
-        """Return the value of the option that keeps this in a plan."""
+        """Return the value of the option that records this in a plan."""
         return json.dumps(asdict(self))
 
 
 def table_id(table: IcebergTable | PaimonTable) -> str:
-    """Return what tells a table from all others: its UUID, or its location if it has none."""
+    """Return a unique id of the table: its UUID, or its location if it has none."""
     if table.format == "paimon":
         return table.location
     return str(state_of(table).metadata.table_uuid or table.location)
@@ -46,7 +46,7 @@ def table_id(table: IcebergTable | PaimonTable) -> str:
 def snapshot_read_by(frame: DataFrame, table: IcebergTable | PaimonTable, branch: str) -> ReadSnapshot | None:
     """Return the oldest snapshot of a branch that a DataFrame reads; None if it is not known to read the branch.
 
-    A plan of Spark tells it. Spark Connect has no plan here, and no plan tells what a checkpoint was made of.
+    The Spark plan contains the snapshot. Over Spark Connect the plan is not available, and a checkpoint has no plan.
     """
     found = (BranchRead(**json.loads(option)) for option in _options(frame))
     wanted = (table_id(table), branch)
@@ -55,14 +55,14 @@ def snapshot_read_by(frame: DataFrame, table: IcebergTable | PaimonTable, branch
 
 
 def _age(table: IcebergTable | PaimonTable) -> Any:
-    """Return a function by which older snapshots come first, and those that have expired before all others."""
+    """Return a sort key that orders snapshots by age, with expired ones first."""
     snapshots: list[Any] = list(table.snapshots())
     places = {snapshot.snapshot_id: place for place, snapshot in enumerate(snapshots)}
     return lambda number: places.get(number, -1)
 
 
 def _options(frame: DataFrame) -> set[str]:
-    """Return the options of a plan that say what was read."""
+    """Return the options of a plan that record what was read."""
     from pyspark.sql.utils import is_remote
 
     if is_remote():
@@ -85,5 +85,5 @@ def _option(leaf: Any) -> str | None:
 
 
 def _items(sequence: Any) -> Iterator[Any]:
-    """Return the items of a sequence of Scala."""
+    """Yield the items of a Scala sequence."""
     return (sequence.apply(place) for place in range(sequence.size()))

@@ -1,8 +1,8 @@
-"""Tables of Spark's own catalog: `CREATE TABLE … USING frazil`, to be read.
+"""Read-only tables in Spark's own catalog: `CREATE TABLE … USING frazil`.
 
-Spark gives a data source of Python the options of a table when the table is made, and never again: a query of it hands
-over the schema alone. So the columns keep the options in their metadata, which the catalog stores and each read has. A
-write has the schema of its rows, whose columns may be those of another table: it cannot know its own from it.
+Spark passes the table options to a Python data source only when the table is created; a query passes only the schema.
+The columns therefore keep the options in their metadata, which the catalog stores and every read receives. A
+write has the schema of its rows, whose columns may come from another table, so it cannot identify its own table.
 """
 
 from __future__ import annotations
@@ -20,36 +20,39 @@ if TYPE_CHECKING:
 
 _KEY = "frazil.options"
 _PREFIX = "option."
-# What Spark says of the table itself.
+# The options that Spark adds about the table itself.
 _OF_SPARK = frozenset(
     {"collation", "comment", "external", "is_managed_location", "location", "owner", "provider", "table_type"}
 )
 
 
 def options_of(options: Mapping[str, str]) -> tuple[dict[str, str], bool]:
-    """Give the options of the source, and whether Spark makes a table with them.
+    """Return the options of the source, and whether Spark creates a table with them.
 
     Raises:
-        InvalidArgumentError: A secret, which the catalog would show.
+        InvalidArgumentError: An option is a secret, which the catalog would show.
     """
     if "provider" not in {name.lower() for name in options}:
         return dict(options), False
     given = {name: value for name, value in options.items() if name.lower() not in _OF_SPARK}
-    # Spark gives `OPTIONS` once with this prefix and once without.
+    # Spark passes `OPTIONS` once with this prefix and once without.
     given = {name: value for name, value in given.items() if not name.lower().startswith(_PREFIX)}
     secret = next((name for name, value in given.items() if is_secret(name) or masked(value) != value), None)
     if secret is not None:
-        message = f"option `{secret}` may be a secret, and Spark's catalog shows what its tables are made with"
-        raise InvalidArgumentError(message, hint="leave credentials to the environment of driver and executors")
+        message = f"option `{secret}` may be a secret, and Spark's catalog shows the options of its tables"
+        raise InvalidArgumentError(message, hint="set credentials in the environment of driver and executors")
     if "path" not in {name.lower() for name in given}:
-        message = "a table of Spark's catalog is one that there is already, and it is not named"
-        hint = "write CREATE TABLE … USING frazil LOCATION '…', without columns; `frazil.create_table` makes new tables"
+        message = "a table in Spark's catalog must refer to an existing table, but no path is given"
+        hint = (
+            "use CREATE TABLE … USING frazil LOCATION '…', without columns; create new tables with "
+            "`frazil.create_table`"
+        )
         raise InvalidArgumentError(message, hint=hint)
     return given, True
 
 
 def keep(schema: StructType, options: Mapping[str, str]) -> StructType:
-    """Give the schema with the options in it."""
+    """Return the schema with the options stored in it."""
     from pyspark.sql.types import StructField, StructType
 
     text = json.dumps(dict(options), sort_keys=True)
@@ -59,7 +62,7 @@ def keep(schema: StructType, options: Mapping[str, str]) -> StructType:
 
 
 def kept(schema: StructType) -> dict[str, str]:
-    """Give the options that a schema has; none where its columns are not all of one table of the catalog."""
+    """Return the options stored in a schema; empty if its columns do not all come from one catalog table."""
     texts = {field.metadata.get(_KEY) for field in schema}
     text = texts.pop() if len(texts) == 1 else None
     return {} if text is None else dict(json.loads(text))

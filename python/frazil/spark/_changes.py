@@ -1,6 +1,6 @@
 """Changes of tables in Spark: `spark.read.format("frazil").load("/path/of/table$changes")`.
 
-A partition is a group of files, or all files of a snapshot whose deleted and inserted rows are paired.
+A partition is a group of files, or all files of a snapshot if deleted and inserted rows are paired.
 """
 
 from __future__ import annotations
@@ -21,29 +21,29 @@ if TYPE_CHECKING:
     from frazil.spark._options import ReadOptions
 
 CHANGES = "changes"
-"""What a path ends with after `$`, as Spark's Iceberg connector calls the table."""
+"""The suffix of a path after `$`, as named by Spark's Iceberg connector."""
 
 _FLAGS = ("net-changes", "carryovers")
 _UPDATES = ("compute-updates", "identifier-columns")
 _TIMES = dict.fromkeys(
-    ("start-timestamp", "end-timestamp"), "give snapshots, as `start-snapshot-id` and `end-snapshot-id`"
+    ("start-timestamp", "end-timestamp"), "pass snapshots, as `start-snapshot-id` and `end-snapshot-id`"
 )
 
 
 class IcebergChanges(_iceberg.OpenedState):
-    """What snapshots of an Iceberg table changed, as one metadata file describes it."""
+    """The changes made by snapshots of an Iceberg table, as recorded in one metadata file."""
 
     def __init__(self, table: iceberg.Table, asked: ReadOptions) -> None:
-        """Check the options, and note which metadata file is the table's newest.
+        """Check the options, and record the latest metadata file of the table.
 
         Raises:
-            InvalidArgumentError: An option that is unknown, has no meaning, or contradicts another one.
+            InvalidArgumentError: An option is unknown, does not apply, or contradicts another option.
         """
         super().__init__(table, asked)
         self._arguments = _arguments(table, asked, ("branch",))
 
     def scan(self, columns: Sequence[str], row_filter: str = "", limit: int | None = None) -> Changes[Any, Any]:
-        """Describe a read of the changes."""
+        """Create a read of the changes."""
         return self._opened().changes(**self._arguments, **_of_scan(self.asked, columns, row_filter, limit))
 
     def read(self, contents: Sequence[bytes], limit: int | None) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
@@ -54,27 +54,27 @@ class IcebergChanges(_iceberg.OpenedState):
 
         files = self.files()
         stages = [_native.ChangeStage.from_bytes(content, files) for content in contents]
-        # One thread: Spark gives a task one core.
+        # One thread, because Spark assigns one core to a task.
         batches = (batch for stage in stages for batch in read_stage(stage, workers=1))
         return stages[0].schema(), limited(batches, limit)
 
 
 class PaimonChanges(_paimon.OpenedState):
-    """What snapshots of a Paimon table changed, up to one that is noted when this is made."""
+    """The changes made by snapshots of a Paimon table, up to the snapshot that was latest on creation."""
 
     def __init__(self, table: paimon.Table, asked: ReadOptions) -> None:
-        """Check the options, and note the newest snapshot.
+        """Check the options, and record the latest snapshot.
 
         Raises:
-            InvalidArgumentError: An option that is unknown, has no meaning, or contradicts another one.
-            NoSuchSnapshotError: The table has no such branch.
+            InvalidArgumentError: An option is unknown, does not apply, or contradicts another option.
+            NoSuchSnapshotError: The branch does not exist.
         """
         table = table if asked.branch is None else table.with_branch(asked.branch)
         super().__init__(table, asked)
         self._arguments = _arguments(table, asked)
 
     def scan(self, columns: Sequence[str], row_filter: str = "", limit: int | None = None) -> Changes[Any, Any]:
-        """Describe a read of the changes."""
+        """Create a read of the changes."""
         return self._opened().changes(**self._arguments, **_of_scan(self.asked, columns, row_filter, limit))
 
     def read(self, contents: Sequence[bytes], limit: int | None) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
@@ -95,18 +95,18 @@ class PaimonChanges(_paimon.OpenedState):
 
 
 def _arguments(table: iceberg.Table | paimon.Table, asked: ReadOptions, others: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Return the arguments of `Table.changes`; the options of a read of rows, and `others`, have no meaning."""
+    """Return the arguments of `Table.changes`; options for reading rows, and `others`, do not apply to changes."""
     given = asked.given
     check_names(asked.others, (*_iceberg.APPEND, *_FLAGS, *_UPDATES), _TIMES)
     for name in (*others, *SNAPSHOT_OPTIONS):
         if name in given:
-            message = f"the option `{name}` has no meaning for changes"
-            raise InvalidArgumentError(message, hint="give `start-snapshot-id` and `end-snapshot-id`")
+            message = f"the option `{name}` does not apply to changes"
+            raise InvalidArgumentError(message, hint="pass `start-snapshot-id` and `end-snapshot-id`")
     start, end = (number(given, name) for name in _iceberg.APPEND)
     current = table.current_snapshot()
     return {
         "from_snapshot_id_exclusive": start,
-        # Every partition and every later action reads the same snapshots.
+        # All partitions and all later actions read the same snapshots.
         "to_snapshot_id_inclusive": end if end is not None or current is None else current.snapshot_id,
         **{name.replace("-", "_"): flag(given, name, default=False) for name in _FLAGS},
         "compute_updates": flag(given, _UPDATES[0], default=False) if _UPDATES[0] in given else None,
@@ -115,7 +115,7 @@ def _arguments(table: iceberg.Table | paimon.Table, asked: ReadOptions, others: 
 
 
 def _of_scan(asked: ReadOptions, columns: Sequence[str], row_filter: str, limit: int | None) -> dict[str, Any]:
-    """Return the other arguments of `Table.changes`; the columns of changes are read with any others."""
+    """Return the remaining arguments of `Table.changes`; the change columns are always read."""
     from frazil._changes import COLUMNS
 
     return {

@@ -1,4 +1,4 @@
-"""Spark SQL over catalogs of frazil."""
+"""Spark SQL over frazil catalogs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _TYPES_OF_CLASSES = {
     "org.apache.iceberg.aws.glue.GlueCatalog": "glue",
     "org.apache.iceberg.nessie.NessieCatalog": "nessie",
 }
-# They tune the Java connectors and change no row.
+# Options that tune the Java connectors and do not affect rows.
 _WITHOUT_EFFECT = ("cache-enabled", "cache.", "io-impl", "metrics-reporter-impl", "file-index.", "lock.", "lock-")
 
 _LOGGER = logging.getLogger(__name__)
@@ -39,17 +39,17 @@ _LOGGER = logging.getLogger(__name__)
 def connect(
     spark: SparkSession, catalogs: Mapping[str, Catalog[Any] | Mapping[str, Any]] | None = None
 ) -> Lake[DataFrame]:
-    """Return a lake: Spark SQL with tables of catalogs, in this session.
+    """Return a lake: Spark SQL in this session, with tables from frazil catalogs.
 
     Args:
         spark: The session, Classic or Connect.
-        catalogs: Catalogs by the name that they have in SQL: what `frazil.load_catalog` returns, or the properties that
-            it takes, with `table-default.*` and `table-override.*` for the properties of new tables and
-            `default-namespace` for USE. Catalogs of the settings `spark.sql.catalog.<name>.*` that name the classes
-            `SparkCatalog` of the Java connectors are added. Those given here come first.
+        catalogs: Catalogs by SQL name: results of `frazil.load_catalog`, or the properties that it accepts. The
+            properties may include `table-default.*` and `table-override.*` for new tables, and `default-namespace` for
+            USE. Catalogs configured as `spark.sql.catalog.<name>.*` with the `SparkCatalog` classes of the Java
+            connectors are added. Those given here take precedence.
 
-    The setting of `spark.sql.catalog.spark_catalog` to a class of the Java connectors is removed from the session, with
-    a warning in the log: without jars it would break every query.
+    A setting of `spark.sql.catalog.spark_catalog` to a class of the Java connectors is removed from the session, with
+    a warning in the log, because without jars every query would fail.
 
     Raises:
         InvalidArgumentError: `spark` is not a session, its Python lacks frazil, or a catalog is not properties.
@@ -65,13 +65,13 @@ def connect(
     found |= dict(catalogs or {})
     reserved = next((name for name in found if name == _SESSION_CATALOG or not isinstance(name, str) or not name), None)
     if reserved is not None:
-        message = f"{reserved!r} cannot be the name of a catalog of a lake"
-        raise InvalidArgumentError(message, hint="give the catalog another name")
+        message = f"the catalog name {reserved!r} is reserved"
+        raise InvalidArgumentError(message, hint="use another catalog name")
     return Lake(found, SparkEngine(spark), foreign - found.keys())
 
 
 def configured(spark: SparkSession) -> tuple[dict[str, Any], set[str]]:
-    """Return the catalogs that the settings of a session describe, and the names of its other catalogs."""
+    """Return the catalogs configured in a session, and the names of its other catalogs."""
     settings = {
         name.removeprefix(_PREFIX): value for name, value in spark.conf.getAll.items() if name.startswith(_PREFIX)
     }
@@ -83,7 +83,9 @@ def configured(spark: SparkSession) -> tuple[dict[str, Any], set[str]]:
         if name == _SESSION_CATALOG:
             if class_name in _OF_SESSION:
                 spark.conf.unset(_PREFIX + name)
-                _LOGGER.warning("unset %s%s: %s needs jars; tables of other catalogs work", _PREFIX, name, class_name)
+                _LOGGER.warning(
+                    ("unset %s%s: %s needs jars; tables of other catalogs still work"), _PREFIX, name, class_name
+                )
             continue
         own = {key.removeprefix(f"{name}."): value for key, value in settings.items() if key.startswith(f"{name}.")}
         if class_name == _ICEBERG:

@@ -1,12 +1,13 @@
-"""Which task writes which rows (`write.distribution-mode`).
+"""Distribution of rows to write tasks (`write.distribution-mode`).
 
 | mode | rows |
 |---|---|
-| none | stay where they are |
-| hash | of one partition go to one task, or to few where they are many |
-| range | go to tasks in the order of the partitions and of the sort order |
+| none | are not shuffled |
+| hash | of one partition are sent to one task, or to a few tasks if there are many rows |
+| range | are range-partitioned by partition and sort order |
 
-As in Java a table with a sort order has `range`, a partitioned one has `hash`. Tasks sort their rows by themselves.
+As in Java, the default is `range` for a table with a sort order and `hash` for a partitioned table. Each task sorts its
+own rows.
 """
 
 from __future__ import annotations
@@ -30,10 +31,10 @@ _WITH_NUMBER = re.compile(r"(bucket|truncate)\[(\d+)\]")
 
 
 def distributed(frame: DataFrame, table: TableMetadata, mode: str | None) -> DataFrame:
-    """Give the rows to the tasks that write them.
+    """Distribute the rows to the tasks that write them.
 
     Raises:
-        InvalidArgumentError: No such mode.
+        InvalidArgumentError: The mode is unknown.
     """
     order = table.sort_order().fields
     partitions = [part for part in table.spec().fields if part.transform != "void"]
@@ -67,12 +68,12 @@ def _with_keys(frame: DataFrame, keys: list[Column]) -> tuple[list[str], DataFra
 
 
 def _key(frame: DataFrame, table: TableMetadata, source_ids: tuple[int, ...], transform: str) -> Column:
-    """Give what is equal in rows with the same value of a transform."""
+    """Return an expression that is equal for rows with the same transform value."""
     from pyspark.sql import functions as sql
 
     names = _names(table, source_ids[0])
     if names[0] not in frame.columns:
-        # It is NULL, or a default, in all rows.
+        # The column is NULL, or a default, in all rows.
         return sql.lit(0)
     column = sql.col(".".join(f"`{name.replace('`', '``')}`" for name in names))
     if transform in _TIMES:
@@ -86,7 +87,7 @@ def _key(frame: DataFrame, table: TableMetadata, source_ids: tuple[int, ...], tr
 
 
 def _names(table: TableMetadata, source_id: int) -> list[str]:
-    """Give the names that lead to a field."""
+    """Return the names on the path to a field."""
 
     def search(fields: tuple, names: list[str]) -> list[str] | None:  # type: ignore[type-arg]
         for part in fields:
@@ -97,6 +98,6 @@ def _names(table: TableMetadata, source_id: int) -> list[str]:
 
     found = search(table.schema().fields, [])
     if found is None:
-        message = f"no column has the id {source_id}"
+        message = f"the schema has no column with the id {source_id}"
         raise InvalidArgumentError(message)
     return found

@@ -29,7 +29,7 @@ _OPTIONS = {
     "tag": "tag",
     "version": "versionAsOf",
 }
-"""The options of reads that choose a state."""
+"""The read options that select a state."""
 
 
 class SparkEngine:
@@ -42,14 +42,14 @@ class SparkEngine:
         self._empty: DataFrame | None = None
 
     def query(self, text: str, sources: Sequence[Source], args: Any = None) -> DataFrame:
-        """Run a query over tables that were loaded."""
-        # Of one table, all names read one state.
+        """Run a query over loaded tables."""
+        # All references to one table read the same state.
         states: dict[str, dict[str, str | None]] = {}
         frames: dict[str, Any] = {f"t{index}": self._frame(source, states) for index, source in enumerate(sources)}
         return self._spark.sql(text, args, **frames)
 
     def value(self, frame: DataFrame) -> Any:
-        """Return the first column of the first row of a query; None without a row."""
+        """Return the first column of the first row of a query; None without rows."""
         row = frame.first()
         return None if row is None else row[0]
 
@@ -63,12 +63,12 @@ class SparkEngine:
         return relation(self._spark, source.table, options, source.narrowed, states)
 
     def constants(self, texts: Sequence[str]) -> list[str | None]:
-        """Return the values of literals as text, as the partitions of Spark have them."""
+        """Return the values of literals as strings, in the form of Spark's partition values."""
         row = self._spark.sql(f"SELECT {', '.join(f'CAST({text} AS STRING)' for text in texts)}").first()
         return [] if row is None else list(row)
 
     def values(self, texts: Sequence[str]) -> list[Any]:
-        """Return the values of expressions without columns."""
+        """Return the values of expressions that do not use columns."""
         row = self._spark.sql(f"SELECT {', '.join(texts)}").first() if texts else None
         return [] if row is None else list(row)
 
@@ -82,11 +82,11 @@ class SparkEngine:
         """Create a temporary view of a query.
 
         Raises:
-            InvalidArgumentError: Another number of columns than the query has.
+            InvalidArgumentError: The number of columns differs from the query.
         """
         if columns is not None:
             if len(columns) != len(frame.columns):
-                message = f"view `{name}` has {len(columns)} columns, and its query {len(frame.columns)}"
+                message = f"view `{name}` has {len(columns)} columns, but its query has {len(frame.columns)}"
                 raise InvalidArgumentError(message)
             frame = frame.toDF(*columns)
         quoted = f"`{name.replace('`', '``')}`"
@@ -100,15 +100,15 @@ class SparkEngine:
         return sql_columns(frame.schema)
 
     def insert(self, frame: DataFrame, table: Any, insertion: Insertion) -> None:
-        """Write the rows of a query into a table, assigned to its columns as Spark does for INSERT."""
+        """Write the rows of a query into a table, assigned to its columns by Spark's rules for INSERT."""
         insert(frame, table, insertion, self.snapshot_properties())
 
     def frame(self, columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> DataFrame:
-        """Return rows as a DataFrame; a column is a name of text, or a name and a type, such as `count bigint`."""
+        """Return rows as a DataFrame; a column is a name for strings, or a name and a type such as `count bigint`."""
         from pyspark.sql.types import StructType
 
         if not columns:
-            # Most statements have this result.
+            # Most statements return this result.
             if self._empty is None:
                 self._empty = self._spark.createDataFrame([], StructType([]))
             return self._empty
@@ -117,13 +117,13 @@ class SparkEngine:
         return self._spark.createDataFrame(list(rows), fields)
 
     def columns(self, table: Any) -> list[tuple[str, ...]]:
-        """Return name, type and comment of each column."""
+        """Return the name, type and comment of each column."""
         comments = format_of(table).comments(table)
         fields = spark_schema(table.scan().schema(), "micros")
         return [(field.name, field.dataType.simpleString(), comments.get(field.name) or "") for field in fields]
 
     def has_temporary_view(self, name: str) -> bool:
-        """Return whether there is a temporary view of this name."""
+        """Return whether a temporary view of this name exists."""
         from pyspark.errors import PySparkException
 
         with contextlib.suppress(PySparkException):
@@ -145,6 +145,6 @@ class SparkEngine:
         return self._user
 
     def snapshot_properties(self) -> dict[str, str]:
-        """Return the id of the application, as the Java connector records it."""
+        """Return the id of the application, which the Java connector records, too."""
         found = self._spark.conf.get("spark.app.id", None)
         return {} if not found else {"spark.app.id": str(found)}

@@ -1,4 +1,4 @@
-"""The work of an operation in the workers of Spark."""
+"""Execution of an operation in Spark workers."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ __all__ = ["SparkExecutor"]
 
 
 class SparkExecutor:
-    """Workers change the rows of groups of files; this process plans the groups and commits what comes back."""
+    """Workers change the rows of file groups; this process plans the groups and commits the results."""
 
     def __init__(self, spark: SparkSession) -> None:
-        """Take the session whose workers do the work."""
+        """Use the workers of a session."""
         self._spark = spark
 
     def execute(self, operation: Any, work: RowChange, ready: Any, staged: StagedTable) -> SnapshotRequest:
-        """Do the work of one attempt, and return the snapshot to commit."""
+        """Execute one attempt, and return the snapshot to commit."""
         state = work.plan.state
         groups = work.groups(size_of(state.properties, "read.split.target-size") or SPLIT_BYTES, OPEN_COST_BYTES)
         session = WriteSession(state)

@@ -1,4 +1,4 @@
-"""Few rows of a DataFrame in this process."""
+"""Collection of small DataFrames in this process."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ _PLAIN = (
     types.LongType,
     types.StringType,
 )
-"""Types whose values Python has as they are."""
+"""The types whose values Python can represent directly."""
 
 
 def few_rows(frame: DataFrame) -> pa.Table:
-    """Return the rows as Arrow. Plain values are collected one by one, which starts no job for a few constants."""
+    """Return the rows as Arrow. Plain values are collected as Python rows, which starts no job for a few constants."""
     if not all(isinstance(field.dataType, _PLAIN) for field in frame.schema):
         return frame.toArrow()
     schema = arrow_schema(frame.schema)
     try:
         rows = frame.collect()
     except (ValueError, OverflowError):
-        # Python has no dates before year 1 and after year 9999.
+        # Python dates are limited to the years 1 to 9999.
         return frame.toArrow()
     columns = zip(*rows, strict=True) if rows else ((),) * len(schema)
     arrays = [pa.array(values, field.type) for values, field in zip(columns, schema, strict=True)]

@@ -1,7 +1,7 @@
-"""Filters that Spark pushes, as SQL of frazil.
+"""Conversion of pushed Spark filters to frazil SQL.
 
-Both compare alike: NULL is neither true nor false, NaN equals itself and is greater than every number, -0.0 equals
-0.0. Spark applies all filters again, so that what is pushed need only keep every row that may match.
+Both have the same semantics: NULL is neither true nor false, NaN equals itself and is greater than every number, and
+-0.0 equals 0.0. Spark applies all filters again, so a pushed filter must only keep every row that may match.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _PATTERNS = {"StringStartsWith": "{}%", "StringEndsWith": "%{}", "StringContains
 
 
 def sql(pushed: Any) -> str | None:
-    r"""Give a filter as SQL; None when it has no form there.
+    r"""Return a filter as SQL; None if it cannot be expressed.
 
     >>> from pyspark.sql.datasource import GreaterThan, StringStartsWith
     >>> print(sql(GreaterThan(("s", "x"), 1)), sql(StringStartsWith(("name",), "it's 5%")), sep="; ")
@@ -46,7 +46,7 @@ def sql(pushed: Any) -> str | None:
 
 
 def column_of(pushed: Any) -> str:
-    """Give the name of the top-level column that a filter tests."""
+    """Return the name of the top-level column that a filter tests."""
     return column_of(pushed.child) if type(pushed).__name__ == "Not" else str(pushed.attribute[0])
 
 

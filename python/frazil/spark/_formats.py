@@ -1,4 +1,4 @@
-"""How Spark reads tables of each format."""
+"""The table formats as Spark reads them."""
 
 from __future__ import annotations
 
@@ -27,29 +27,29 @@ __all__ = ["SparkFormat", "format_of"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparkFormat:
-    """What reads of Spark need to know about a format."""
+    """The functions for reading tables of a format in Spark."""
 
     rows: Callable[[Any, ReadOptions], ReadState]
-    """Returns the state of the rows of a table."""
+    """A function that returns the state of a table's rows."""
     changes: Callable[[Any, ReadOptions], ReadState]
-    """Returns the state of the changes of a table."""
+    """A function that returns the state of a table's changes."""
     metadata_table: Callable[[Any, str, ReadOptions], ReadState]
-    """Returns the state of the metadata table or system table that has this name."""
+    """A function that returns the state of a metadata table or system table by name."""
     options: Callable[[Any], dict[str, str]]
-    """Returns the options by which the data source opens a table that was loaded."""
+    """A function that returns the options by which the data source opens a loaded table."""
     comments: Callable[[Any], dict[str, str | None]]
-    """Returns the comments on the columns of a table."""
+    """A function that returns the column comments of a table."""
 
 
 def format_of(table: object) -> SparkFormat:
     """Return the format of a table.
 
     Raises:
-        InvalidArgumentError: It is not a table whose data files Spark can read.
+        InvalidArgumentError: Spark cannot read the data files of this object.
     """
     name = getattr(table, "format", None)
     if not isinstance(name, str) or name not in _FORMATS:
-        message = f"a table is its location or a table that was loaded, not {type(table).__name__}"
+        message = f"a table must be a location or a loaded table, not {type(table).__name__}"
         raise InvalidArgumentError(message)
     return _FORMATS[name]
 

@@ -1,4 +1,4 @@
-"""Iceberg tables in Spark: options named as those of Spark's Iceberg connector, and reads of one metadata file."""
+"""Iceberg tables in Spark, with the options of Spark's Iceberg connector; each read uses one metadata file."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from frazil.spark._options import ReadOptions
 
 APPEND = ("start-snapshot-id", "end-snapshot-id")
-"""The snapshots of an incremental read, the first of them exclusive."""
-# They tune Spark's Iceberg connector and change no row.
+"""The snapshots of an incremental read; the first one is exclusive."""
+# Options that tune Spark's Iceberg connector and do not affect rows.
 _WITHOUT_EFFECT = ("lookback", "locality", "vectorization-enabled", "aggregate-push-down-enabled")
 _UNSUPPORTED = {
-    "start-timestamp": "for appended rows give `start-snapshot-id`; changes are read from `/path/of/table$changes`",
-    "end-timestamp": "for appended rows give `end-snapshot-id`; changes are read from `/path/of/table$changes`",
+    "start-timestamp": "for appended rows pass `start-snapshot-id`; read changes from `/path/of/table$changes`",
+    "end-timestamp": "for appended rows pass `end-snapshot-id`; read changes from `/path/of/table$changes`",
     "stream-from-timestamp": "streaming reads are not supported",
     "streaming-*": "streaming reads are not supported",
     "async-*": "streaming reads are not supported",
@@ -32,10 +32,10 @@ _UNSUPPORTED = {
 
 
 class OpenedState(ReadState):
-    """An Iceberg table as one metadata file describes it, whatever is read of it."""
+    """An Iceberg table at one metadata file, for any type of read."""
 
     def __init__(self, table: Table, asked: ReadOptions) -> None:
-        """Note which metadata file is the table's newest; every read is by that one."""
+        """Record the latest metadata file of the table, which every read uses."""
         super().__init__(asked)
         self.metadata_file = table.metadata_location
         self._table: Table | None = table
@@ -44,7 +44,7 @@ class OpenedState(ReadState):
         return self.__dict__ | {"_table": None}
 
     def table_sizes(self) -> tuple[int | None, int | None]:
-        """Give the sizes that the table's properties name."""
+        """Return the split sizes set in the table properties."""
         properties = self._opened().properties
         return size_of(properties, "read.split.target-size"), size_of(properties, "read.split.open-file-cost")
 
@@ -62,12 +62,12 @@ class IcebergState(OpenedState):
     has_native_files = True
 
     def __init__(self, table: Table, asked: ReadOptions) -> None:
-        """Check which rows are asked for."""
+        """Check the options that select rows."""
         super().__init__(table, asked)
         self._append, self._snapshot = scan_arguments(asked)
 
     def scan(self, columns: Sequence[str], row_filter: str = "", limit: int | None = None) -> Scan:
-        """Describe a read of the state."""
+        """Create a scan of the state."""
         common: dict[str, Any] = {"case_sensitive": self.asked.case_sensitive, "limit": limit}
         if self._append:
             return self._opened().incremental_append_scan(row_filter or True, columns, **common, **self._append)
@@ -78,7 +78,7 @@ class IcebergState(OpenedState):
         return {"path": self.metadata_file}
 
     def newest_of(self) -> BranchRead | None:
-        """Return the branch that is read, if no snapshot, tag or time was chosen."""
+        """Return the branch that is read, unless a snapshot, tag or time was selected."""
         asked, table = self.asked, self._opened()
         kind, name = asked.snapshot or ("ref", asked.branch or "main")
         ref = table.refs().get(name) if kind in ("ref", "version") else None
@@ -88,21 +88,21 @@ class IcebergState(OpenedState):
         return BranchRead(table=table_id(table), branch=name, snapshot_id=None if ref is None else ref.snapshot_id)
 
     def native_files(self, *, nullable: bool, is_filtered_later: bool) -> NativeFiles | None:
-        """Return the files that Spark reads with the same result."""
+        """Return the files that Spark can read itself with the same result."""
         from frazil.spark._lanes import native_files
 
         scan = self.scan(self.asked.columns, self.asked.row_filter)
         return native_files(scan, nullable=nullable, is_filtered_later=is_filtered_later)
 
     def groups(self, columns: Sequence[str], row_filter: str, limit: int | None) -> list[list[bytes]]:
-        """Plan, and give the partitions, without the files that Spark reads itself."""
+        """Plan the read and return its partitions, without the files that Spark reads itself."""
         option = self.asked.given.get(NATIVE_FILES)
         if option is None:
             return super().groups(columns, row_filter, limit)
         from frazil.spark._lanes import places_of
 
         if limit is not None or self.asked.pushdown:
-            message = f"the option `{NATIVE_FILES}` goes with no limit and no `pushdown`"
+            message = f"the option `{NATIVE_FILES}` cannot be combined with a limit or `pushdown`"
             raise InvalidArgumentError(message)
         plan = self.scan(columns, row_filter).plan()
         return [[content] for content in plan.groups(*self._sizes(), without=places_of(option, plan))]
@@ -114,16 +114,16 @@ class IcebergState(OpenedState):
 
         files = self.files()
         tasks = [task for content in contents for task in _native.FileScanTask.from_bytes(content, files)]
-        # One thread: Spark gives a task one core.
+        # One thread, because Spark assigns one core to a task.
         return tasks[0].schema(), read_tasks(tasks, workers=1, limit=limit)
 
 
 def scan_arguments(asked: ReadOptions) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Give the arguments of an incremental scan, and those of a scan; one of them or both are empty.
+    """Return the arguments of an incremental scan and of a scan; at least one of them is empty.
 
     Raises:
-        InvalidArgumentError: An option that is unknown or contradicts another one.
-        UnsupportedError: An option of Spark's Iceberg connector that frazil does not have.
+        InvalidArgumentError: An option is unknown or contradicts another option.
+        UnsupportedError: frazil does not support an option of Spark's Iceberg connector.
     """
     given = asked.given
     check_names(asked.others, (*APPEND, *_WITHOUT_EFFECT, NATIVE_FILES), _UNSUPPORTED)
@@ -134,12 +134,12 @@ def scan_arguments(asked: ReadOptions) -> tuple[dict[str, Any], dict[str, Any]]:
     if start is not None:
         return {"from_snapshot_id_exclusive": start, "to_snapshot_id_inclusive": end}, {}
     if end is not None:
-        message = "the option `end-snapshot-id` needs `start-snapshot-id`"
-        raise InvalidArgumentError(message, hint="to read the table as of a snapshot give `snapshot-id`")
+        message = "the option `end-snapshot-id` requires `start-snapshot-id`"
+        raise InvalidArgumentError(message, hint="to read the table as of a snapshot, pass `snapshot-id`")
     return {}, snapshot_arguments(asked)
 
 
 def size_of(properties: Mapping[str, str], name: str) -> int | None:
-    """Give a number of bytes that the table names; None where it names none that makes sense."""
+    """Return a size in bytes from the table properties; None if it is missing or invalid."""
     text = properties.get(name, "")
     return int(text) if text.isdecimal() and int(text) > 0 else None

@@ -1,4 +1,4 @@
-"""DataFrames written into Iceberg tables: files by the workers, one commit by this process."""
+"""Writes of DataFrames into Iceberg tables: workers write files, and this process commits once."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def write_iceberg(frame: DataFrame, target: Table | Transaction, asked: WriteReq
     options = snapshot_options(asked.branch, asked.snapshot_properties)
     read = asked.read
     if read is not None and isinstance(target, Transaction) and replaces_definition(target):
-        # The commit is validated as a whole: the new definition begins without rows.
+        # A replaced table starts empty, so the read is validated against the whole table here, not per operation.
         validate_read(target, read)
         read = None
     operation = write_operation(asked.mode, options, None if given is True else row_filter, read)
@@ -80,7 +80,7 @@ def insert_into_iceberg(
     constants: Mapping[str, Any],
     snapshot_properties: Mapping[str, str],
 ) -> None:
-    """Write rows that have the columns of the table; `constants` are the values of a static partition."""
+    """Write rows that have the table's columns; `constants` holds the values of a static partition."""
     row_filter = how.row_filter or _filter(constants) or True
     if not how.is_small or how.read is not None:
         asked = WriteRequest(
@@ -106,7 +106,7 @@ def insert_into_iceberg(
 def write_operation(
     mode: str, options: SnapshotOptions, row_filter: Filter | None = None, read: ReadSnapshot | None = None
 ) -> Append | Overwrite | OverwritePartitions:
-    """Return the operation of a mode of `write`."""
+    """Return the operation for a mode of `write`."""
     if mode == "append":
         return Append(options=options)
     if mode == "dynamic":
@@ -120,51 +120,51 @@ def open_table(
     storage: Mapping[str, str] | None,
     allowed_locations: Sequence[str] = (),
 ) -> Table:
-    """Return an Iceberg table at its newest state.
+    """Return an Iceberg table at its latest state.
 
     Raises:
-        UnsupportedError: A Paimon table, or a table that a catalog keeps and that was opened by its folder.
+        UnsupportedError: The table is a Paimon table, or belongs to a catalog but was opened by its folder.
     """
     opened = opened_table(table, relocate, storage, allowed_locations)
     if opened.format != "iceberg":
-        message = "this is done to Iceberg tables only; Paimon tables are written by frazil.spark.write"
+        message = "this operation supports only Iceberg tables; write Paimon tables with frazil.spark.write"
         raise UnsupportedError(message)
     to_newest(opened)
     return opened
 
 
 def check_columns(table: Table, schema: StructType) -> None:
-    """Check before any task runs that rows of Spark have the columns and types of the table.
+    """Check before any task runs that Spark rows have the columns and types of the table.
 
     Raises:
-        InvalidArgumentError: A column that is not there, or of a type that does not widen.
+        InvalidArgumentError: A column does not exist, or its type cannot be widened.
     """
     rows = _native.RowWriter(state_of(table).native, memory_bytes=1 << 20)
     rows.split(Taking(rows.schema()).apply(no_rows(arrow_schema(schema))))
 
 
 def check_branch(table: Table, branch: str) -> None:
-    """Check before any task runs that there is the branch.
+    """Check before any task runs that the branch exists.
 
     Raises:
-        InvalidArgumentError: The name is that of a tag.
+        InvalidArgumentError: The name refers to a tag.
         NoSuchSnapshotError: The branch does not exist.
     """
     found = table.refs().get(text("branch", branch))
     if found is not None and found.type == "tag":
-        message = f"`{branch}` is a tag, which never changes"
+        message = f"`{branch}` is a tag, which cannot be changed"
         raise InvalidArgumentError(message)
     if found is None and branch != "main":
-        # Says which branches there are.
+        # The error lists the existing branches.
         table.scan(ref=branch).schema()
 
 
 def _filter(constants: Mapping[str, Any]) -> str | None:
-    """Return the filter for the rows that have these values."""
+    """Return the filter for rows with these values."""
     conditions = []
     for name, value in constants.items():
         quoted = '"' + name.replace('"', '""') + '"'
-        # Filters have no other literals for NaN and infinities than text.
+        # Filter literals for NaN and infinities are only available as strings.
         is_special = isinstance(value, float) and not math.isfinite(value)
         literal = f"'{value}'" if is_special else lit(value)
         conditions.append(f"{quoted} IS NULL" if value is None else f"{quoted} = {literal}")

@@ -1,4 +1,4 @@
-"""The rows of a DataFrame, as operations take them."""
+"""The rows of a DataFrame as input of operations."""
 
 from __future__ import annotations
 
@@ -30,36 +30,37 @@ class WrittenFrame:
         write_format: str | None = None,
         target_bytes: int | None = None,
     ) -> None:
-        """Take the rows, and what is to replace properties of the table."""
+        """Keep the rows and the overrides of table properties."""
         self._frame, self._distribution_mode = frame, distribution_mode
         self._write_format, self._target_bytes = write_format, target_bytes
 
     def write(self, state: TableState) -> WrittenRows:
-        """Write the rows into new data files; if a task fails for good, the files are deleted."""
+        """Write the rows into new data files; if a task fails permanently, the files are deleted."""
         session = WriteSession(state, self._write_format, self._target_bytes)
         frame = distributed(self._frame, state.metadata, self._distribution_mode)
         return WrittenRows(write_frame(frame, session), session, state)
 
 
 class CollectedFrame:
-    """Rows that this process collects, at most `limit_bytes` bytes of them."""
+    """Rows collected in this process, at most `limit_bytes` bytes."""
 
     def __init__(self, frame: DataFrame, limit_bytes: int) -> None:
-        """Take the rows; they are collected when they are needed."""
+        """Keep the DataFrame; its rows are collected when needed."""
         self._frame, self._limit_bytes = frame, limit_bytes
 
     def hold(self, state: TableState, *, exact: bool) -> Source:
         """Collect all rows.
 
         Raises:
-            LimitExceededError: They have more than `limit_bytes` bytes.
+            LimitExceededError: The rows have more than `limit_bytes` bytes.
         """
         rows = self._frame.toArrow()
         size = size_bytes(rows)
         if size > self._limit_bytes:
-            message = f"the source of the merge has {size} bytes, and broadcast_limit_bytes is {self._limit_bytes}"
+            message = f"the source of the merge has {size} bytes, more than broadcast_limit_bytes ({self._limit_bytes})"
             raise LimitExceededError(
-                message, hint="raise broadcast_limit_bytes if driver and workers have the memory, or split the source"
+                message,
+                hint=("raise broadcast_limit_bytes if driver and workers have enough memory, or split the source"),
             )
         if not rows.num_columns:
             message = "the source of the merge has no columns"

@@ -1,4 +1,4 @@
-"""INSERT of the rows of a DataFrame into a table, as Spark SQL has it."""
+"""INSERT of DataFrame rows into a table, with Spark SQL semantics."""
 
 from __future__ import annotations
 
@@ -23,33 +23,33 @@ if TYPE_CHECKING:
 
 
 def insert(frame: DataFrame, target: Any, how: Insertion, snapshot_properties: Mapping[str, str]) -> None:
-    """Write rows into a table: by the workers, or by this process if they are few.
+    """Write rows into a table: through the workers, or in this process if there are few rows.
 
     Args:
         frame: The rows.
         target: The table, or a transaction of an Iceberg table.
-        how: Which columns they are for, and what they replace.
-        snapshot_properties: Entries for the summary of a snapshot of Iceberg.
+        how: The target columns, and the rows to replace.
+        snapshot_properties: Entries for the summary of an Iceberg snapshot.
 
     Raises:
-        InvalidArgumentError: Rows that do not fit the columns.
-        UnsupportedError: As `assigned` raises it.
+        InvalidArgumentError: The rows do not fit the columns.
+        UnsupportedError: As in `assigned`.
     """
     table = target.table() if isinstance(target, Transaction) else target
     schema = spark_schema(table.scan().schema(), "error")
     constants = _values(frame, schema, how.constants)
     rows = assigned(frame, schema, how)
-    # The names in a statement tell of the table itself, and the plan also of views of it, which may be older.
+    # The names in a statement refer only to the table itself; the plan also covers views of it, which may be older.
     read = read_of(frame, target, how.mode, how.branch)
     how = how if read is None else replace(how, read=read)
     WRITERS[table.format].insert(rows, target, how, constants, snapshot_properties)
 
 
 def _values(frame: DataFrame, schema: spark.StructType, constants: Mapping[str, str | None]) -> dict[str, Any]:
-    """Return constants as Python values of the types of their columns.
+    """Return constants as Python values of their columns' types.
 
     Raises:
-        InvalidArgumentError: A text that is not a value of the type.
+        InvalidArgumentError: A string is not a valid value of the type.
     """
     if not constants:
         return {}
@@ -62,6 +62,9 @@ def _values(frame: DataFrame, schema: spark.StructType, constants: Mapping[str, 
             column = column.cast(pa.timestamp("us", "UTC"))
         values[name] = column[0].as_py()
         if values[name] is None and text is not None:
-            message = f"PARTITION: {text!r} is not a value of column `{name}`, a {schema[name].dataType.simpleString()}"
+            message = (
+                f"PARTITION: {text!r} is not a valid value for column `{name}` of type "
+                f"{schema[name].dataType.simpleString()}"
+            )
             raise InvalidArgumentError(message, context={"column": name})
     return values

@@ -1,6 +1,6 @@
 """Metadata tables and system tables in Spark: `spark.read.format("frazil").load("/path/of/table$files")`.
 
-A partition is one part.
+Each part of the table is a Spark partition.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 
 class InspectState(ReadState):
-    """A metadata table or system table; the table that it describes is opened again in other processes."""
+    """A metadata table or system table; other processes reopen the table that it describes."""
 
     def __init__(self, name: str, asked: ReadOptions, snapshot: Mapping[str, Any]) -> None:
-        """Read the table of this name, of the snapshot that these arguments of `Inspect.open` choose."""
+        """Read the table of this name, at the snapshot selected by these arguments of `Inspect.open`."""
         super().__init__(asked)
         check_names(asked.others, (), {})
         self._name, self._snapshot = name, snapshot
@@ -43,20 +43,20 @@ class InspectState(ReadState):
 
     @abstractmethod
     def _load(self) -> IcebergTable | PaimonTable:
-        """Open the table that this describes."""
+        """Open the table that this metadata table describes."""
 
     def scan(self, columns: Sequence[str], row_filter: str = "", limit: int | None = None) -> VirtualScan:
-        """Describe a read of the metadata table."""
+        """Create a scan of the metadata table."""
         case_sensitive = self.asked.case_sensitive
         scan = self._opened().scan(row_filter or True, columns, case_sensitive=case_sensitive, limit=limit)
         return cast("VirtualScan", scan)
 
     def table_sizes(self) -> tuple[int | None, int | None]:
-        """Return no sizes: a partition is a part."""
+        """Return no sizes, because each part is a partition."""
         return None, None
 
     def groups(self, columns: Sequence[str], row_filter: str, limit: int | None) -> list[list[bytes]]:
-        """Plan, and return the parts; with a limit they are one partition."""
+        """Plan the read and return its parts; with a limit they form one partition."""
         plan = self.scan(columns, row_filter).plan()
         read = {"columns": list(columns), "filter": row_filter}
         parts = [json.dumps(read | {"part": part.hex()}).encode() for part in plan.groups(0, 0)]
@@ -79,10 +79,10 @@ class InspectState(ReadState):
 
 
 class IcebergInspect(InspectState):
-    """A metadata table of an Iceberg table, as one metadata file describes it."""
+    """A metadata table of an Iceberg table, at one metadata file."""
 
     def __init__(self, table: IcebergTable, name: str, asked: ReadOptions) -> None:
-        """Note the newest metadata file of the table; every read is by that one."""
+        """Record the latest metadata file of the table, which every read uses."""
         super().__init__(name, asked, snapshot_arguments(asked))
         self._metadata_file = table.metadata_location
         self._table = self._open(table)
@@ -98,12 +98,12 @@ class IcebergInspect(InspectState):
 class PaimonInspect(InspectState):
     """A system table of a Paimon table.
 
-    System tables of one snapshot show the snapshot that was current when this was made; the others what is current when
-    they are read.
+    System tables of one snapshot show the snapshot that was current on creation; all others show the state that is
+    current when they are read.
     """
 
     def __init__(self, table: PaimonTable, name: str, asked: ReadOptions) -> None:
-        """Note the current snapshot, if the system table shows one."""
+        """Record the current snapshot, if the system table shows one."""
         table = _on_branch(table, asked)
         chosen = snapshot_arguments(dataclasses.replace(asked, branch=None))
         super().__init__(name, asked, chosen or _current(table, name))
@@ -118,7 +118,7 @@ def _on_branch(table: PaimonTable, asked: ReadOptions) -> PaimonTable:
 
 
 def _current(table: PaimonTable, name: str) -> dict[str, Any]:
-    """Return the argument that chooses the current snapshot, if `name` shows one and reads the same rows by its id."""
+    """Return the argument that selects the current snapshot, if `name` shows one and its id selects the same rows."""
     shows_one = {found for found, _, time_travel in _native.paimon_system_tables() if time_travel}
     current = table.current_snapshot() if name in shows_one else None
     if current is None or current.schema_id != table.schema().schema_id:

@@ -1,8 +1,8 @@
-"""Which data files of an Iceberg table Spark's own Parquet reader reads as frazil would.
+"""Selection of the Iceberg data files that Spark's own Parquet reader reads with the same result as frazil.
 
-What Python hands to Spark costs Spark as much again as reading Parquet does, so files that need nothing but to be read
-are left to Spark: Parquet with the names, ids and types of the table, no deletes, no filter, no default to fill in. A
-file is left to Spark only where its footer shows that the rows are the same; all else is read by frazil.
+Passing rows from Python to Spark costs Spark as much as reading Parquet, so Spark itself reads files that need no
+processing: Parquet with the names, ids and types of the table, and without deletes, filters or defaults to fill in. A
+file is left to Spark only if its footer shows that the result is the same; frazil reads all other files.
 """
 
 from __future__ import annotations
@@ -31,10 +31,13 @@ if TYPE_CHECKING:
     from frazil.iceberg._scan import Plan
 
 MOST_FILES = 2048
-"""With more files than this frazil reads them all: each footer is looked at here, and Spark lists each file."""
+"""The number of files above which frazil reads all of them.
+
+Each footer is read here, and Spark lists each file.
+"""
 
 _PATH = re.compile(r"(?:/(?![._])[A-Za-z0-9_.=+,@-]+)+")
-"""Paths that Spark neither globs, decodes nor takes for hidden."""
+"""Paths that Spark neither globs nor decodes nor treats as hidden."""
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _CODECS = {"UNCOMPRESSED", "SNAPPY", "GZIP", "ZSTD"}
@@ -49,11 +52,11 @@ _ENCODINGS = {
     "DELTA_BYTE_ARRAY",
 }
 _FIRST_METADATA_ID = (1 << 31) - 1 - 200
-"""Field ids from here on are of columns that no data file holds."""
+"""The first field id reserved for metadata columns, which data files do not contain."""
 
 _MOST_DIGITS = {"INT32": 9, "INT64": 18, "FIXED_LEN_BYTE_ARRAY": 38}
 _OPTIONS = {
-    # Spark may have moved dates and timestamps of its releases before 3.0; such files are not left to it.
+    # Releases before 3.0 may have shifted dates and timestamps; such files are not left to Spark.
     "datetimeRebaseMode": "CORRECTED",
     "int96RebaseMode": "CORRECTED",
     "recursiveFileLookup": "true",
@@ -65,23 +68,23 @@ _LISTING = "spark.sql.sources.parallelPartitionDiscovery.threshold"
 
 
 class NativeFiles:
-    """The data files of a plan that are left to Spark."""
+    """The data files of a plan that Spark reads itself."""
 
     def __init__(self, paths: list[str], places: set[int], plan: Plan) -> None:
-        """Use `native_files` instead."""
+        """Not for direct use; use `native_files`."""
         self.paths = paths
         self.places = places
         self.are_all = len(paths) == len(plan)
         self._plan = plan
 
     def option(self) -> str:
-        """Give what tells the data source to leave these files out: the plan, and their places in it as bits."""
+        """Return the option that makes the data source omit these files: the plan's digest and their position bits."""
         bits = sum(1 << place for place in self.places)
         content = bits.to_bytes(len(self._plan) // 8 + 1, "little")
         return f"{_digest(self._plan)}:{base64.b64encode(content).decode()}"
 
     def frame(self, spark: SparkSession, schema: StructType, options: Mapping[str, str]) -> DataFrame:
-        """Read the files by Spark; its plan keeps the options."""
+        """Read the files with Spark; its plan keeps the options."""
         with _listed_by_the_driver(spark):
             return (
                 spark.read.schema(schema)
@@ -91,10 +94,10 @@ class NativeFiles:
 
 
 def native_files(scan: iceberg.Scan, *, nullable: bool, is_filtered_later: bool = False) -> NativeFiles | None:
-    """Choose the files that Spark reads with the same result; None for none.
+    """Return the files that Spark can read with the same result, or None.
 
-    Required columns come as nullable ones from Spark; without `nullable` no file with one is left to it. If the rows
-    are filtered later, files are left to Spark of which the filter of the scan excludes some rows.
+    Spark returns required columns as nullable; without `nullable`, files with required columns are not left to Spark.
+    With `is_filtered_later`, Spark may also read files from which the filter of the scan excludes some rows.
     """
     wanted = scan.schema()
     if not all(_is_plain(field, nullable=nullable) for field in wanted) or not wanted.names:
@@ -113,15 +116,15 @@ def native_files(scan: iceberg.Scan, *, nullable: bool, is_filtered_later: bool 
 
 
 def places_of(option: str, plan: Plan) -> set[int]:
-    """Give the places that `NativeFiles.option` names.
+    """Return the positions stored in `NativeFiles.option`.
 
     Raises:
-        InvalidArgumentError: It is of another plan.
+        InvalidArgumentError: The option belongs to another plan.
     """
     digest, _, text = option.partition(":")
     if digest != _digest(plan):
-        message = "the files that Spark reads were chosen from another plan of the table"
-        raise InvalidArgumentError(message, hint="make the DataFrame again by `frazil.spark.read`")
+        message = "the files that Spark reads were selected from another plan of the table"
+        raise InvalidArgumentError(message, hint="create the DataFrame again with `frazil.spark.read`")
     bits = int.from_bytes(base64.b64decode(text), "little")
     return {place for place in range(len(plan)) if bits >> place & 1}
 
@@ -136,7 +139,7 @@ def _digest(plan: Plan) -> str:
 
 @contextlib.contextmanager
 def _listed_by_the_driver(spark: SparkSession) -> Iterator[None]:
-    """Let the driver look at the files: above some dozens Spark would run a job with a task for each."""
+    """Make the driver list the files: above a few dozen, Spark would run a job with one task per file."""
     before = spark.conf.get(_LISTING)
     spark.conf.set(_LISTING, str(1 << 30))
     try:
@@ -146,17 +149,17 @@ def _listed_by_the_driver(spark: SparkSession) -> Iterator[None]:
 
 
 def _is_plain(field: pa.Field, *, nullable: bool) -> bool:
-    """Whether a column of the table may come from Spark at all."""
+    """Return whether Spark can read a column of the table at all."""
     plain_id = _field_id(field) in range(1, _FIRST_METADATA_ID)
     return plain_id and bool(_NAME.fullmatch(field.name)) and (field.nullable or nullable) and not _extension(field)
 
 
 def _path(task: _native.FileScanTask, wanted: pa.Schema, is_filtered_later: bool) -> str | None:  # noqa: FBT001 - mapped
-    """Give where the data file of a task lies, if Spark reads it with the same result."""
+    """Return the path of a task's data file if Spark reads it with the same result, or None."""
     has_all_rows = task.residual.lower() == "true" or is_filtered_later
     if task.file_format != "PARQUET" or task.delete_files or not has_all_rows:
         return None
-    # What is wrong with a file is said by the lane that fails on it.
+    # Errors in a file are raised by the reader that reads it.
     with contextlib.suppress(Exception):
         path = task.files.openable(task.file_path)
         if not _PATH.fullmatch(path):
@@ -168,11 +171,11 @@ def _path(task: _native.FileScanTask, wanted: pa.Schema, is_filtered_later: bool
 
 
 def _fits(footer: pq.FileMetaData, wanted: pa.Schema) -> bool:
-    """Whether a file holds every wanted column under its name and id, as Spark reads the same type."""
+    """Return whether a file contains every wanted column with its name, its id and the type that Spark reads."""
     if not _is_by_new_calendar(footer.metadata or {}):
         return False
     schema = footer.schema.to_arrow_schema()
-    # Spark may compare names without case.
+    # Spark may compare names case-insensitively.
     names = [name.lower() for name in schema.names]
     ids = [_field_id(field) for field in schema]
     leaves = {footer.schema.column(leaf).path: leaf for leaf in range(footer.num_columns)}

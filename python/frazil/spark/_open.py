@@ -1,4 +1,4 @@
-"""Opening what a read of Spark names: a table, its changes, or one of its metadata tables or system tables."""
+"""Opens the target of a Spark read: a table, its changes, or one of its metadata tables or system tables."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ __all__ = ["open_state"]
 
 
 def open_state(asked: ReadOptions) -> ReadState:
-    """Open the table and note its state.
+    """Open the table and record its state.
 
     Raises:
-        InvalidArgumentError: An option that the format does not have, or that contradicts another one.
-        NoSuchTableError: There is no table.
-        NoSuchSnapshotError: The table does not have the state.
+        InvalidArgumentError: The format does not have an option, or it contradicts another option.
+        NoSuchTableError: The table does not exist.
+        NoSuchSnapshotError: The table does not have the selected state.
     """
     path, dollar, last = asked.path.rstrip("/").rpartition("$")
     if CHANGES in (asked.metadata_table, dollar and last):

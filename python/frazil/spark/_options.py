@@ -1,4 +1,4 @@
-"""The options of a read, as text that Spark hands over: what every format has, the rest left to the format.
+"""The read options, which Spark passes as strings: options of all formats are parsed here, others by their format.
 
 >>> asked = parse({"path": "/t", "tag": "q1", "split-size": "1048576", "scan.mode": "default"})
 >>> asked.snapshot, asked.others
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 NS_MODES = ("error", "micros", "long")
-"""What becomes of timestamps with nanoseconds, which Spark lacks."""
+"""The handling of nanosecond timestamps, which Spark does not support."""
 
 READ_LANES = ("auto", "arrow", "native")
-"""Who reads data files in `frazil.spark.read`: whoever is faster; always frazil; Spark, required columns too."""
+"""The readers of data files in `frazil.spark.read`: the faster one; frazil; or Spark, also for required columns."""
 
 NATIVE_FILES = "native-files"
-"""The option by which `frazil.spark.read` names the data files that Spark reads itself."""
+"""The option by which `frazil.spark.read` passes the data files that Spark reads itself."""
 
 READ_SNAPSHOT = "read-snapshot"
-"""The option by which plans of Spark name the table, the branch and the snapshot that frazil read."""
+"""The option that records the table, branch and snapshot read by frazil in Spark plans."""
 
 SNAPSHOT_OPTIONS = ("snapshot-id", "as-of-timestamp", "tag", "ref", "versionasof", "timestampasof")
-"""Options of which at most one is given."""
+"""The mutually exclusive options that select a state."""
 
 COMMON_OPTIONS = (
     *SNAPSHOT_OPTIONS,
@@ -55,69 +55,72 @@ COMMON_OPTIONS = (
     "pushdown",
     READ_SNAPSHOT,
 )
-"""Options that tables of every format take, as they are compared."""
+"""The options of all table formats, in normalized form."""
 
 _UNSUPPORTED = {
-    "paths": "one read is of one table; give one path and union the DataFrames",
+    "paths": "a read is limited to one table; pass one path and union the DataFrames",
 }
 _SHOWN = {"versionasof": "versionAsOf", "timestampasof": "timestampAsOf"}
 
 
 @dataclasses.dataclass(frozen=True)
 class ReadOptions:
-    """What is asked of a table."""
+    """The options of a read."""
 
     path: str
-    """The folder or metadata file of the table, perhaps with `$` and the name of a metadata table."""
+    """The folder or metadata file of the table, optionally followed by `$` and the name of a metadata table."""
     format: str | None = None
-    """`iceberg` or `paimon`; None to look."""
+    """The table format, `iceberg` or `paimon`; None to detect it."""
     metadata_table: str | None = None
-    """The metadata table that is read; None for the rows of the table, or what `path` says."""
+    """The metadata table to read; None for the rows of the table, or for the one in `path`."""
     snapshot: tuple[str, Any] | None = None
-    """`("id", 1)`, `("as_of", ms)`, `("tag", "name")`, `("ref", "tag or branch")` or `("version", "text")`."""
+    """The selected snapshot.
+
+    One of `("id", 1)`, `("as_of", ms)`, `("tag", "name")`, `("ref", "tag or branch")` and `("version", "text")`.
+    """
     branch: str | None = None
     split_bytes: int | None = None
-    """How many bytes of files a partition reads; None for what the table says."""
+    """The bytes of files that a partition reads; None for the table's setting."""
     open_cost_bytes: int | None = None
-    """What a file counts at least; None for what the table says."""
+    """The minimum size that a file counts as; None for the table's setting."""
     row_filter: str = ""
-    """SQL; empty for all rows."""
+    """The filter as an SQL expression; empty for all rows."""
     columns: tuple[str, ...] = ("*",)
-    """Names of columns, metadata columns among them."""
+    """The column names, including metadata columns."""
     case_sensitive: bool = True
     limit: int | None = None
     batch_rows: int | None = None
-    """At most so many rows in a batch."""
+    """The maximum number of rows in a batch."""
     relocate: dict[str, str] = dataclasses.field(default_factory=dict)
-    """Recorded prefixes to where the files lie now."""
+    """A mapping of recorded prefixes to their current locations."""
     allowed_locations: tuple[str, ...] = ()
-    """Locations that the table may access besides its own."""
+    """The locations that the table may access in addition to its own."""
     storage: dict[str, str] = dataclasses.field(default_factory=dict, repr=False)
-    """Options of the storage, perhaps secret."""
+    """The storage options, which may be secret."""
     timestamp_ns: str = "error"
-    """One of `NS_MODES`."""
+    """The handling of nanosecond timestamps: one of `NS_MODES`."""
     pushdown: bool = False
-    """Whether Spark may push filters; see `frazil.spark._source.PushingReader` for the danger."""
+    """Whether Spark may push filters down; see `frazil.spark._source.PushingReader` for the risk."""
     given: dict[str, str] = dataclasses.field(default_factory=dict, repr=False)
-    """All options but those of the storage, their names in lower case."""
+    """All options except storage options, with names in lower case."""
 
     @property
     def opening(self) -> dict[str, Any]:
-        """The arguments with which `frazil.load_table` opens the table."""
+        """The arguments for opening the table with `frazil.load_table`."""
         return {"relocate": self.relocate, "storage": self.storage, "allowed_locations": self.allowed_locations}
 
     @property
     def others(self) -> dict[str, str]:
-        """The options that only one format has."""
+        """The format-specific options."""
         return {name: value for name, value in self.given.items() if name not in COMMON_OPTIONS}
 
 
 def parse(options: Mapping[str, str]) -> ReadOptions:
-    """Check the options that every format has; names are compared without case.
+    """Parse the options common to all formats; names are case-insensitive.
 
     Raises:
-        InvalidArgumentError: An option that has no meaning, or contradicts another one.
-        UnsupportedError: An option that Spark adds where it does something that frazil does not have.
+        InvalidArgumentError: An option does not apply, or contradicts another option.
+        UnsupportedError: Spark added an option for a feature that frazil does not support.
     """
     lower = {name.lower(): value for name, value in options.items()}
     storage = {name: value for name, value in lower.items() if _native.is_storage_option(name)}
@@ -126,8 +129,8 @@ def parse(options: Mapping[str, str]) -> ReadOptions:
         if name in given:
             _refuse(name, why)
     if "path" not in given:
-        message = "the table is not named: call `load` with its folder or metadata file, or give the option `path`"
-        hint = "CREATE TABLE … USING frazil takes a LOCATION or the option `path`, and no columns"
+        message = "the table is not specified: call `load` with its folder or metadata file, or set the option `path`"
+        hint = "CREATE TABLE … USING frazil accepts a LOCATION or the option `path`, but no columns"
         raise InvalidArgumentError(message, hint=hint)
     exclude(given, *SNAPSHOT_OPTIONS)
     return ReadOptions(
@@ -153,11 +156,11 @@ def parse(options: Mapping[str, str]) -> ReadOptions:
 
 
 def check_names(names: Iterable[str], known: Iterable[str], unsupported: Mapping[str, str]) -> None:
-    """Check that options beside the common ones are known; a key of `unsupported` that ends with `*` is a prefix.
+    """Check that all format-specific options are known; a key of `unsupported` that ends with `*` is a prefix.
 
     Raises:
-        InvalidArgumentError: An option that the format does not have.
-        UnsupportedError: An option of Spark's connector for the format that frazil does not have.
+        InvalidArgumentError: The format does not have an option.
+        UnsupportedError: frazil does not support an option of Spark's connector for the format.
     """
     offered = (*COMMON_OPTIONS, *known)
     for name in names:
@@ -176,7 +179,7 @@ def check_names(names: Iterable[str], known: Iterable[str], unsupported: Mapping
 
 
 def snapshot_arguments(asked: ReadOptions) -> dict[str, Any]:
-    """Return the arguments that choose a snapshot in scans and metadata tables."""
+    """Return the arguments that select a snapshot in scans and metadata tables."""
     match asked.snapshot:
         case None:
             return {} if asked.branch is None else {"ref": asked.branch}
@@ -191,22 +194,22 @@ def snapshot_arguments(asked: ReadOptions) -> dict[str, Any]:
 
 
 def exclude(given: Mapping[str, str], *names: str) -> None:
-    """Check that at most one of these options is given.
+    """Check that at most one of these options is set.
 
     Raises:
-        InvalidArgumentError: There are two.
+        InvalidArgumentError: More than one is set.
     """
     both = [f"`{_shown(name)}`" for name in names if name in given]
     if len(both) > 1:
-        message = f"the options {' and '.join(both)} exclude each other"
+        message = f"the options {' and '.join(both)} are mutually exclusive"
         raise InvalidArgumentError(message)
 
 
 def number(given: Mapping[str, str], name: str, least: int | None = None) -> int | None:
-    """Give an option as a number of 64 bits; None where it is not given.
+    """Return an option as a 64-bit integer; None if it is not set.
 
     Raises:
-        InvalidArgumentError: It is no number, or below `least`.
+        InvalidArgumentError: The value is not an integer, or is below `least`.
     """
     text = given.get(name)
     if text is None:
@@ -223,7 +226,7 @@ def number(given: Mapping[str, str], name: str, least: int | None = None) -> int
 
 
 def split_names(text: str) -> list[str]:
-    """Split names at commas; a name that holds a comma or a quote stands in double quotes or back quotes.
+    """Split names at commas; a name that contains a comma or a quote must be in double quotes or backquotes.
 
     >>> split_names('id, s.x, "a, b"')
     ['id', 's.x', 'a, b']
@@ -236,13 +239,13 @@ def split_names(text: str) -> list[str]:
         if not rest:
             return names
         if not rest.startswith(","):
-            message = f"columns are separated by commas, not {rest!r} (in {text!r})"
+            message = f"columns must be separated by commas, not {rest!r} (in {text!r})"
             raise InvalidArgumentError(message)
         rest = rest[1:]
 
 
 def quote_name(name: str) -> str:
-    """Write a name so that `split_names` gives it back.
+    """Quote a name so that `split_names` returns it unchanged.
 
     >>> split_names(quote_name('a "b", c'))
     ['a "b", c']
@@ -256,7 +259,7 @@ def _first_name(text: str, whole: str) -> tuple[str, str]:
     if quote not in ('"', "`") or not quote:
         name, comma, rest = text.partition(",")
         if not name.strip():
-            message = f"a name is missing in the columns {whole!r}"
+            message = f"a column name is missing in {whole!r}"
             raise InvalidArgumentError(message)
         return name.strip(), comma + rest
     end = 1
@@ -264,7 +267,7 @@ def _first_name(text: str, whole: str) -> tuple[str, str]:
         if text[end + 1 : end + 2] != quote:
             return text[1:end].replace(quote * 2, quote), text[end + 1 :].lstrip()
         end += 2
-    message = f"a quote is not closed in the columns {whole!r}"
+    message = f"a quote is not closed in {whole!r}"
     raise InvalidArgumentError(message)
 
 
@@ -294,10 +297,10 @@ def _snapshot(given: Mapping[str, str]) -> tuple[str, Any] | None:
 
 
 def flag(given: Mapping[str, str], name: str, *, default: bool) -> bool:
-    """Return an option that is true or false.
+    """Return a Boolean option.
 
     Raises:
-        InvalidArgumentError: It is neither.
+        InvalidArgumentError: The value is neither true nor false.
     """
     text = given.get(name, str(default)).lower()
     if text not in ("true", "false"):
@@ -326,7 +329,7 @@ def _timestamp_ms(text: str) -> int:
         moment = dt.datetime.fromisoformat(text.strip())
     except ValueError:
         message = f"option `timestampAsOf` is {text!r}, expected a timestamp such as 2024-01-31T12:00:00+00:00"
-        raise InvalidArgumentError(message, hint="milliseconds since the epoch go into `as-of-timestamp`") from None
+        raise InvalidArgumentError(message, hint="pass milliseconds since the epoch as `as-of-timestamp`") from None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=dt.UTC)
     return (moment - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)) // dt.timedelta(milliseconds=1)
@@ -337,9 +340,11 @@ def _relocate(given: Mapping[str, str]) -> dict[str, str]:
     try:
         places = json.loads(text)
     except ValueError as error:
-        message = f"option `relocate` is no JSON: {error}"
+        message = f"option `relocate` is not valid JSON: {error}"
         raise InvalidArgumentError(message) from None
     if not isinstance(places, dict) or not all(isinstance(place, str) for place in places.values()):
-        message = 'option `relocate` is a JSON object of recorded prefixes and places, as {"hdfs://nn/t": "/data/t"}'
+        message = (
+            'option `relocate` must be a JSON object of recorded prefixes and locations, as {"hdfs://nn/t": "/data/t"}'
+        )
         raise InvalidArgumentError(message)
     return places

@@ -1,4 +1,4 @@
-"""Paimon tables in Spark: options named as those of Paimon and its connector for Spark, and reads of one snapshot."""
+"""Paimon tables in Spark, with the options of Paimon and its Spark connector; each read uses one snapshot."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _SNAPSHOT_ARGUMENTS = {"id": "snapshot_id", "as_of": "as_of", "ref": "ref"}
 
 _CHOOSE_CHANGES = ("incremental-between", "incremental-between-timestamp", "incremental-to-auto-tag")
 
-# With a misspelt one of these a read would give other rows than are meant, so that they are compared as a whole.
+# These names are compared as a whole, because with a misspelt one a read would return other rows than intended.
 _OF_READS = (
     *_CHOOSE_SNAPSHOT,
     *_CHOOSE_CHANGES,
@@ -71,8 +71,8 @@ _OF_READS = (
 )
 _FAMILIES_OF_READS = re.compile(r"(incremental|read|scan|source)\b")
 
-# Options of tables begin with one of these words. A table's own ones are the same by another name in a read, so that
-# they are handed on, whatever they are.
+# Table options begin with one of these words. A read may override any of the table's own options, so all of them are
+# passed on.
 _FAMILIES_OF_TABLES = re.compile(
     r"(add|aggregation|alter|append|async|auto|blob|bucket|cache|chain|changelog|clustering|commit|compaction|consumer|"
     r"continuous|cross|data|delete|deletion|dynamic|end|fields|file|force|format|full|global|ignore|index|input|key|"
@@ -81,24 +81,24 @@ _FAMILIES_OF_TABLES = re.compile(
     r"streaming|tag|target|tmp|type|upsert|variant|visibility|write)\b"
 )
 _UNSUPPORTED = {
-    "catalog": "tables are named by the option `path`",
-    "database": "tables are named by the option `path`",
-    "table": "tables are named by the option `path`",
-    "read.changelog": "give the option `metadata-columns` with `_ROW_KIND`",
-    "read.readchangelog": "give the option `metadata-columns` with `_ROW_KIND`",
+    "catalog": "tables are specified by the option `path`",
+    "database": "tables are specified by the option `path`",
+    "table": "tables are specified by the option `path`",
+    "read.changelog": "set the option `metadata-columns` to include `_ROW_KIND`",
+    "read.readchangelog": "set the option `metadata-columns` to include `_ROW_KIND`",
     "read.stream.*": "streaming reads are not supported",
     "consumer-id": "streaming reads are not supported",
     "scan.bounded.watermark": "streaming reads are not supported",
-    "scan.bucket": "buckets are not chosen; give the option `row-filter`",
-    "scan.partitions": "partitions are chosen by the option `row-filter`",
+    "scan.bucket": "reads of single buckets are not supported; use the option `row-filter`",
+    "scan.partitions": "select partitions with the option `row-filter`",
 }
 
 
 class OpenedState(ReadState):
-    """A Paimon table, or one of its views, whatever is read of it."""
+    """A Paimon table, or one of its views, for any type of read."""
 
     def __init__(self, table: Table, asked: ReadOptions) -> None:
-        """Keep the table as long as the state is not sent to another process."""
+        """Keep the table until the state is sent to another process."""
         super().__init__(asked)
         self._table: Table | None = table
 
@@ -106,7 +106,7 @@ class OpenedState(ReadState):
         return self.__dict__ | {"_table": None}
 
     def table_sizes(self) -> tuple[int | None, int | None]:
-        """Give the sizes that the table's options name."""
+        """Return the split sizes set in the table options."""
         return _sizes_of(self._opened().options)
 
     def _opened(self) -> Table:
@@ -121,38 +121,40 @@ class OpenedState(ReadState):
 
 
 class PaimonState(OpenedState):
-    """A Paimon table at one snapshot, or changes up to one.
+    """A Paimon table at one snapshot, or its changes up to one.
 
-    The current snapshot is read by its id. Where that would be another read, because the schema was changed since, or
-    because the rows are changes or also those of a fallback branch, and for every other snapshot, what was asked for is
-    asked again, and another snapshot than at first is an error.
+    The current snapshot is read by its id, unless this would change the result: because the schema was changed later,
+    or because the rows are changes or include those of a fallback branch. In these cases, and for any other snapshot,
+    the original selection is evaluated again, and a different snapshot than the first one is an error.
     """
 
     def __init__(self, table: Table, asked: ReadOptions) -> None:
-        """Find the snapshot; every read is of that one."""
+        """Determine the snapshot, which every read uses."""
         super().__init__(table, asked)
         self._arguments = scan_arguments(asked)
         scan = table.scan(**self._arguments)
         self._snapshot_id = scan.snapshot_id
-        # Options of the table may choose too, and contradict the id.
+        # Table options may also select a snapshot and contradict the id.
         with contextlib.suppress(InvalidArgumentError, NoSuchSnapshotError):
             self._arguments = self._by_id(table)
 
     def scan(self, columns: Sequence[str], row_filter: str = "", limit: int | None = None) -> Scan:
-        """Describe a read of the state.
+        """Create a scan of the state.
 
         Raises:
-            NoSuchSnapshotError: What was asked for is another snapshot now.
+            NoSuchSnapshotError: The selection now yields a different snapshot.
         """
         common: dict[str, Any] = {"case_sensitive": self.asked.case_sensitive, "limit": limit}
         scan = self._opened().scan(row_filter or True, columns, **common, **self._arguments)
         if self._snapshot_id not in (None, scan.snapshot_id):
-            message = f"the table has snapshot {scan.snapshot_id} now, the DataFrame was made of {self._snapshot_id}"
-            raise NoSuchSnapshotError(message, context={"table": self.asked.path}, hint="make the DataFrame again")
+            message = (
+                f"the table now has snapshot {scan.snapshot_id}, but the DataFrame was created from {self._snapshot_id}"
+            )
+            raise NoSuchSnapshotError(message, context={"table": self.asked.path}, hint="create the DataFrame again")
         return scan
 
     def lasting_options(self) -> dict[str, str | None] | None:
-        """Return the snapshot by its id, if that gives the same rows."""
+        """Return the snapshot as an id, if the id selects the same rows."""
         snapshot_id, options = self._arguments.get("snapshot_id"), self._arguments["options"]
         if snapshot_id is None or any(name in options for name in (*_CHOOSE_SNAPSHOT, *_CHOOSE_CHANGES)):
             return None
@@ -160,7 +162,7 @@ class PaimonState(OpenedState):
         return {**others, "snapshot-id": str(snapshot_id), "branch": options.get("branch")}
 
     def newest_of(self) -> BranchRead | None:
-        """Return the branch that is read, if neither a snapshot nor changes were chosen."""
+        """Return the branch that is read, unless a snapshot or changes were selected."""
         asked, table = self.asked, self._opened()
         kind, name = asked.snapshot or ("ref", asked.branch or table.branch)
         is_branch = kind == "ref" and (name == "main" or name in table.branches())
@@ -169,11 +171,11 @@ class PaimonState(OpenedState):
         return BranchRead(table=table_id(table), branch=name, snapshot_id=self._snapshot_id)
 
     def groups(self, columns: Sequence[str], row_filter: str, limit: int | None) -> list[list[bytes]]:
-        """Plan, and give the partitions; a table without a snapshot has none, whatever was committed since."""
+        """Plan the read and return its partitions; a table without a snapshot has none, despite any later commits."""
         return [] if self._snapshot_id is None else super().groups(columns, row_filter, limit)
 
     def table_sizes(self) -> tuple[int | None, int | None]:
-        """Give the sizes that the table's options name, or those of the read."""
+        """Return the split sizes set in the table options or in the read options."""
         return _sizes_of(self._opened().options | self._arguments["options"])
 
     def read(self, contents: Sequence[bytes], limit: int | None) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
@@ -183,15 +185,15 @@ class PaimonState(OpenedState):
 
         files = self.files()
         splits = [split for content in contents for split in _native.PaimonSplit.from_bytes(content, files)]
-        # One thread: Spark gives a task one core.
+        # One thread, because Spark assigns one core to a task.
         return splits[0].schema(), read_splits(splits, workers=1, limit=limit)
 
     def _by_id(self, table: Table) -> dict[str, Any]:
-        """Give the arguments that choose the snapshot by its id, or those that there are.
+        """Return the arguments that select the snapshot by its id, or the original arguments.
 
         Raises:
-            InvalidArgumentError: Something else chooses too.
-            NoSuchSnapshotError: What was asked for is a tag.
+            InvalidArgumentError: Another option also selects a snapshot.
+            NoSuchSnapshotError: A tag was selected.
         """
         options = dict(self._arguments["options"])
         if "ref" in self._arguments:
@@ -213,11 +215,11 @@ class PaimonState(OpenedState):
 
 
 def scan_arguments(asked: ReadOptions) -> dict[str, Any]:
-    """Give the arguments of a scan: which snapshot, and Paimon's own options as they are.
+    """Return the arguments of a scan: the snapshot selection, and Paimon's own options unchanged.
 
     Raises:
-        InvalidArgumentError: An option that is unknown or contradicts another one.
-        UnsupportedError: An option of Paimon's connector for Spark that frazil does not have.
+        InvalidArgumentError: An option is unknown or contradicts another option.
+        UnsupportedError: frazil does not support an option of Paimon's Spark connector.
     """
     given = asked.given
     of_tables = {
@@ -246,7 +248,7 @@ def _sizes_of(options: Mapping[str, str]) -> tuple[int | None, int | None]:
 
 
 def _size_bytes(options: Mapping[str, str], name: str) -> int | None:
-    """Give a size such as `128 mb` in bytes; None where it is not given."""
+    """Return a size such as `128 mb` in bytes; None if it is not set."""
     text = options.get(name)
     if text is None:
         return None

@@ -1,6 +1,6 @@
-"""DataFrames written into Paimon tables: files by the workers, one commit by this process.
+"""Writes of DataFrames into Paimon tables: workers write files, and this process commits once.
 
-If the number of buckets is fixed, all rows of a bucket go to one task: its sequence numbers come from one writer.
+With a fixed number of buckets, all rows of a bucket go to one task, so that one writer assigns its sequence numbers.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def insert_into_paimon(
     constants: Mapping[str, Any],
     snapshot_properties: Mapping[str, str],  # noqa: ARG001 - Paimon's connector for Spark records nothing of the engine
 ) -> None:
-    """Write rows that have the columns of the table; `constants` are the values of a static partition."""
+    """Write rows that have the table's columns; `constants` holds the values of a static partition."""
     partitions = [constants] if constants else None
     if not how.is_small or how.read is not None:
         asked = WriteRequest(
@@ -85,7 +85,7 @@ class _Frame:
         self._frame, self._table = frame, table
 
     def write(self, state: TableState, *, overwrites: bool) -> list[bytes]:
-        """Write the rows into new files, and return the messages to commit."""
+        """Write the rows into new files and return the commit messages."""
         _check_columns(self._frame, state)
         session = _Session(state, state.native.schema_ids()[-1], overwrites)
 
@@ -98,7 +98,7 @@ class _Frame:
 
 @dataclass(frozen=True)
 class _Session:
-    """One write into a table, as all processes know it."""
+    """One write into a table, as shared by all processes."""
 
     state: TableState
     schema_id: int
@@ -108,25 +108,25 @@ class _Session:
     def write(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Write the rows of this task, and yield the results."""
         if self.state.native.schema_ids()[-1] != self.schema_id:
-            message = "another writer changed the schema of the table while workers wrote rows"
+            message = "another writer changed the schema of the table while workers were writing rows"
             raise CommitConflictError(message, hint="write the rows again")
         task, linger = this_task()
         rows = (_without_bucket(batch) for batch in batches)
         name = f"{self.ident}-{task}"
         messages: list[bytes] = write_rows(self.state, rows, overwrites=self.overwrites, name=name)
-        # A task without rows has a result too: it says how long other attempts may live.
+        # A task without rows also returns a result, which tells how long other attempts may live.
         for content in messages or [b""]:
             yield result_row(content, linger)
 
     def messages(self, found: Sequence[bytes], *, others: bool, linger: float = 0) -> list[bytes]:
-        """Take messages; if there may have been other attempts, delete files that the messages do not name."""
+        """Accept messages; if other attempts are possible, delete the files that the messages do not reference."""
         messages = [bytes(message) for message in found if message]
         if others:
             self._sweep(messages, linger)
         return messages
 
     def abort(self, linger: float = 0) -> None:
-        """Delete what the workers wrote; attempts may go on writing for `linger` seconds."""
+        """Delete the files written by workers; attempts may continue to write for `linger` seconds."""
         self._sweep([], linger)
 
     def _sweep(self, kept: list[bytes], linger: float) -> None:
@@ -135,10 +135,10 @@ class _Session:
 
 
 def _check_columns(frame: DataFrame, state: TableState) -> None:
-    """Check before any task runs that rows of Spark have the columns and types of the table.
+    """Check before any task runs that Spark rows have the columns and types of the table.
 
     Raises:
-        InvalidArgumentError: A column that is missing in the table, or has a type that does not widen.
+        InvalidArgumentError: The table does not have a column, or its type cannot be widened.
     """
     rows = _native.PaimonRows(state.native, memory_bytes=1 << 20, utc_offset_ms=0, overwrites=False)
     rows.split(no_rows(arrow_schema(frame.schema)))
@@ -148,14 +148,14 @@ def _by_bucket(frame: DataFrame, table: Table, state: TableState) -> DataFrame:
     """Send all rows of a bucket to one task, if the number of buckets is fixed.
 
     Raises:
-        InvalidArgumentError: The rows lack a column that says in which partition or bucket they are.
+        InvalidArgumentError: The rows lack a column that determines their partition or bucket.
     """
     if int(table.options.get("bucket", "-1")) < 1:
         return frame
     bucket_key = _bucket_key(table)
     missing = next((name for name in (*table.partition_keys, *bucket_key) if name not in frame.columns), None)
     if missing is not None:
-        message = f"the rows have no column `{missing}`, which says in which bucket they are"
+        message = f"the rows have no column `{missing}`, which determines the bucket"
         raise InvalidArgumentError(message, context={"table": table.location, "column": missing})
     schema = table.scan(selected_fields=bucket_key).schema()
 
@@ -176,7 +176,7 @@ def _by_bucket(frame: DataFrame, table: Table, state: TableState) -> DataFrame:
 
 
 def _bucket_key(table: Table) -> list[str]:
-    """Return the columns that say in which bucket a row is (`bucket-key`, or else the primary key)."""
+    """Return the columns that determine the bucket of a row (`bucket-key`, or else the primary key)."""
     given = table.options.get("bucket-key")
     if given:
         return [name.strip() for name in given.split(",")]

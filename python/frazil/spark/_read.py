@@ -1,4 +1,4 @@
-"""Reading a table as a DataFrame, with columns and rows chosen before Spark sees any."""
+"""Reads a table as a DataFrame, with columns and rows selected before Spark receives them."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ _SNAPSHOT_OPTIONS = {"id": "snapshot-id", "ref": "ref", "as_of": "as-of-timestam
 def register(spark: SparkSession) -> None:
     """Register the data source `frazil` in a session.
 
-    Spark finds the data source by itself where the wheel is installed for the driver's Python; this is for a session
-    that looked before the wheel was there, and for a Spark Connect server that has it elsewhere.
+    Spark finds the data source itself if the wheel is installed for the driver's Python. This function is for sessions
+    that searched before the wheel was installed, and for Spark Connect servers with a different Python.
     """
     from frazil.spark._source import FrazilDataSource
 
@@ -54,35 +54,35 @@ def read(  # noqa: PLR0913 - the arguments of `Table.scan`
     options: Mapping[str, str] | None = None,
     read_lane: Literal["auto", "arrow", "native"] = "auto",
 ) -> DataFrame:
-    """Read a table in the executors of Spark; only the chosen columns and rows reach Spark.
+    """Read a table in Spark's executors; only the selected columns and rows are passed to Spark.
 
-    The state of the table is pinned here: an Iceberg `Table` is read as it is, a Paimon `Table` and a location as of
-    now. What `row_filter` and
-    `selected_fields` leave out is never read; a later `where` or `select` is applied by Spark to what was read.
+    This call pins the table state: an Iceberg `Table` is read at its own state, a Paimon `Table` or a location at the
+    current one. Data excluded by `row_filter` and `selected_fields` is never read; Spark applies a later `where` or
+    `select` to the rows that were read.
 
     Args:
         spark: The session.
-        table: A folder or metadata file, or a table that was loaded, with its relocations and storage options.
-        row_filter: SQL such as `id > 10 and name like 'a%'`; True for all rows.
+        table: A folder or metadata file, or a loaded table, including its relocations and storage options.
+        row_filter: An SQL expression such as `id > 10 and name like 'a%'`; True for all rows.
         selected_fields: Column names, `s.x` for a field of a struct, `*` for all, and metadata columns.
-        case_sensitive: Whether `ID` is another column than `id`.
+        case_sensitive: Whether column names are case-sensitive.
         snapshot_id: A snapshot to read, with its own schema.
         ref: A branch or a tag to read.
-        as_of: Read what was current then: milliseconds since the epoch, a datetime or its ISO 8601
-            text such as `2024-01-31T12:00:00Z`; inclusive.
-        limit: At most so many rows, which are then read in one partition.
+        as_of: The time whose current snapshot is read, inclusive: milliseconds since the epoch, a datetime or an ISO
+            8601 string such as `2024-01-31T12:00:00Z`.
+        limit: The maximum number of rows, which are then read in one partition.
         relocate: As in `frazil.load_table`, for a table given by its location.
-        storage: Options of the storage. They travel in Spark's plans; prefer the environment for credentials.
-        options: Further options of the data source, such as `split-size`; of a Paimon table also Paimon's own, such as
+        storage: Storage options. They are part of Spark's plans; prefer the environment for credentials.
+        options: Further data source options, such as `split-size`; for a Paimon table also Paimon's own, such as
             `incremental-between`.
-        read_lane: Who reads the data files of an Iceberg table. `arrow`: frazil. `auto`: Spark's own Parquet reader
-            reads local files of which it gives the same rows, since these then need not go through Python; frazil reads
-            all others, those with deletes among them. `native`: as `auto`, also where the table requires a column,
-            which Spark then calls nullable. Over Spark Connect frazil reads everything.
+        read_lane: The reader of an Iceberg table's data files. `arrow`: frazil. `auto`: Spark's own Parquet reader
+            reads local files for which it returns the same rows, because these then bypass Python; frazil reads all
+            other files, including those with deletes. `native`: as `auto`, but also for tables with required columns,
+            which Spark then reports as nullable. Over Spark Connect frazil reads everything.
 
     Raises:
-        InvalidArgumentError: An argument that does not fit.
-        pyspark.errors.AnalysisException: The table cannot be read; the text names the error of frazil.
+        InvalidArgumentError: An argument is invalid.
+        pyspark.errors.AnalysisException: The table cannot be read; the message contains the frazil error.
     """
     check_session(spark)
     limit = row_limit(limit)
@@ -116,17 +116,17 @@ def relation(
     narrowed: Callable[[pa.Schema], tuple[Sequence[str], Sequence[str]]],
     states: dict[str, dict[str, str | None]],
 ) -> DataFrame:
-    """Read a table that was opened here, at the state that options choose. Python is not asked for its schema again.
+    """Read an opened table at the state selected by options, without asking Python for its schema again.
 
     Args:
         spark: The session.
         table: The table.
-        options: Which state is read, and which metadata table or system table.
-        narrowed: Chooses columns and filters of a schema. Rows that a filter excludes may be in the DataFrame.
-        states: The states that were read before with the same `states`; they are read again.
+        options: The state to read, and the metadata table or system table.
+        narrowed: A function that selects columns and filters for a schema. The DataFrame may contain excluded rows.
+        states: The states read earlier with the same `states`, which are used again.
 
     Raises:
-        FrazilError: An option does not fit, or the table does not have the state.
+        FrazilError: An option is invalid, or the table does not have the state.
     """
     from pyspark.sql.utils import is_remote
 
@@ -137,7 +137,7 @@ def relation(
     key = json.dumps(given, sort_keys=True)
     chosen = _with(given, states.get(key, {}))
     state = open_state(parse(chosen))
-    # Lasting options name a snapshot, as if the user had chosen it.
+    # Lasting options select a snapshot, as if the user had selected it.
     given |= _marks(chosen, state)
     if (lasting := state.lasting_options()) is not None:
         states[key] = {**lasting, **_marks(chosen, state)}
@@ -151,13 +151,13 @@ def relation(
 
 
 def _with(given: Mapping[str, str], others: Mapping[str, str | None]) -> dict[str, str]:
-    """Return options with others in their place; None leaves one out."""
+    """Return options with others replaced; None removes an option."""
     kept = {name: value for name, value in given.items() if name.lower() not in others}
     return kept | {name: value for name, value in others.items() if value is not None}
 
 
 def _fits(state: ReadState, row_filter: str) -> bool:
-    """Return whether frazil has this filter for the columns of a table."""
+    """Return whether frazil supports this filter for the columns of a table."""
     with contextlib.suppress(FrazilError):
         state.scan((), row_filter)
         return True
@@ -170,7 +170,7 @@ def _place(
     relocate: Mapping[str, str] | None,
     storage: Mapping[str, str] | None,
 ) -> dict[str, Any]:
-    """Return options with those by which the data source finds a table."""
+    """Return options with those that the data source needs to find a table."""
     from frazil.spark._formats import format_of
 
     if not isinstance(table, str | os.PathLike):
@@ -186,7 +186,7 @@ def _place(
 
 
 def _marks(given: Mapping[str, str], state: ReadState) -> dict[str, str]:
-    """Return the option by which a write finds which snapshot was read, if it may replace what was committed since."""
+    """Return the option that records the snapshot read, for writes that may replace later commits."""
     if READ_SNAPSHOT in given:
         return {READ_SNAPSHOT: given[READ_SNAPSHOT]}
     read = state.newest_of()
@@ -194,10 +194,10 @@ def _marks(given: Mapping[str, str], state: ReadState) -> dict[str, str]:
 
 
 def _by_lanes(spark: SparkSession, given: dict[str, str], lane: str) -> DataFrame:
-    """Read by Spark what it reads with the same result, and the rest by frazil; both from one state of the table."""
+    """Read with Spark what it reads with the same result, and the rest with frazil, both from one table state."""
     from frazil.spark._open import open_state
 
-    # What is wrong is said by the data source, as for every other read.
+    # The data source raises the error, as for every other read.
     with contextlib.suppress(FrazilError):
         asked = parse(given)
         state = open_state(asked)
@@ -215,14 +215,14 @@ def _opened(
     nullable: bool | None,
     is_filtered_later: bool = False,
 ) -> DataFrame:
-    """Read a state; `nullable` is as in `ReadState.native_files`, or None if frazil is to read all files."""
+    """Read a state; `nullable` is as in `ReadState.native_files`, or None if frazil must read all files."""
     from frazil.spark._types import spark_schema
 
     source, asked, lasting = spark.read.format("frazil"), state.asked, state.lasting_options()
     marks = _marks(given, state)
     given = {**given, **marks}
     if lasting is None:
-        # Spark must open the table now: a later read might find another state.
+        # Spark must open the table now, because a later read might find a different state.
         return source.options(**given).load()
     given = _with(given, lasting)
     schema = spark_schema(state.scan(asked.columns, asked.row_filter).schema(), asked.timestamp_ns)

@@ -1,4 +1,4 @@
-"""DELETE, UPDATE and MERGE: planned here, carried out file by file in the workers, committed here, once."""
+"""DELETE, UPDATE and MERGE: planned here, carried out file by file in the workers, and committed once from here."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from frazil.iceberg._merge import MergePlan
 
 BROADCAST_LIMIT_BYTES = 256 << 20
-"""The source of a merge may be so large, unless `broadcast_limit_bytes` says otherwise."""
+"""The default of `broadcast_limit_bytes`: the maximum size of the source of a merge."""
 
 
 def delete(  # noqa: PLR0913 - as `Table.delete`
@@ -40,7 +40,7 @@ def delete(  # noqa: PLR0913 - as `Table.delete`
     relocate: Mapping[str, str] | None = None,
     storage: Mapping[str, str] | None = None,
 ) -> WriteResult:
-    """Delete the rows that match, as `Table.delete` does, in the workers of Spark."""
+    """Delete matching rows in Spark's workers, as `Table.delete` does."""
     check_session(spark)
     opened = open_table(table, relocate, storage)
     check_branch(opened, branch)
@@ -61,7 +61,7 @@ def update(  # noqa: PLR0913 - as `delete`, and what is set
     relocate: Mapping[str, str] | None = None,
     storage: Mapping[str, str] | None = None,
 ) -> WriteResult:
-    """Set columns of the rows that match, as `Table.update` does, in the workers of Spark."""
+    """Set columns of matching rows in Spark's workers, as `Table.update` does."""
     check_session(spark)
     opened = open_table(table, relocate, storage)
     check_branch(opened, branch)
@@ -86,12 +86,12 @@ def merge(  # noqa: PLR0913 - as `Table.merge`
     relocate: Mapping[str, str] | None = None,
     storage: Mapping[str, str] | None = None,
 ) -> MergeBuilder[WriteResult]:
-    """Begin a MERGE as `Table.merge` does; `execute` carries it out in the workers of Spark.
+    """Begin a MERGE as `Table.merge` does; `execute` carries it out in Spark's workers.
 
-    The source is collected when that begins, once, and every worker gets all of it. New rows are written here.
+    At the start of the execution the source is collected once and sent to every worker. This process writes new rows.
 
     Raises:
-        LimitExceededError: When it is executed: the source has more than `broadcast_limit_bytes` bytes.
+        LimitExceededError: On execution: the source has more than `broadcast_limit_bytes` bytes.
     """
     check_session(session_of(source, "source"))
     opened = open_table(table, relocate, storage)

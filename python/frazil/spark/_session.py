@@ -1,8 +1,9 @@
-"""Writes in the workers of Spark, and how their commit messages come back.
+"""Writes in Spark workers, and the collection of their commit messages.
 
-A worker gets the metadata file of the table, and writes data files whose names contain its attempt and the id of the
-write. It returns one small row with the bytes of a commit message. Only files that these rows name are committed. If
-there may have been other attempts, their files are found by the id of the write, and deleted when no attempt is left.
+A worker receives the metadata file of the table, and writes data files whose names contain its attempt and the id of
+the write. It returns one small row with the bytes of a commit message. Only files referenced by these rows are
+committed. If other attempts are possible, their files are found by the id of the write, and deleted when no attempt is
+left.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ _SWEEP_SECONDS = 2.0
 
 @dataclass(frozen=True)
 class WriteSession:
-    """One write into a table, as all processes know it."""
+    """One write into a table, as shared by all processes."""
 
     state: TableState
     write_format: str | None = None
@@ -46,18 +47,18 @@ class WriteSession:
     ident: str = field(default_factory=lambda: str(uuid.uuid4()))
 
     def __getstate__(self) -> dict[str, Any]:
-        """Pickle what workers need: the state without what opens its catalog."""
+        """Pickle the data that workers need: the state, without the means to open its catalog."""
         return {**self.__dict__, "state": self.state.for_workers()}
 
     def write(self, data: Iterator[pa.RecordBatch]) -> tuple[bytes, float]:
-        """Write the rows of this task; return the commit message, and for how many seconds other attempts may run."""
+        """Write the rows of this task; return the commit message and the seconds for which other attempts may run."""
         task, linger = this_task()
         target = _native.RowWriter(self.state.native, memory_bytes=_MEMORY_BYTES).schema()
         rows = self._rows(Taking(target).all(data), task)
         return rows.message(), linger
 
     def change(self, operation: Any, ready: Any, tasks: bytes) -> tuple[bytes, float, int, int]:
-        """Change rows of the files of `tasks`; return what `write` does, and the counts of deleted and updated rows."""
+        """Change rows in the files of `tasks`; return the results of `write` and the deleted and updated row counts."""
         task, linger = this_task()
         native = self.state.native
         work = operation.plan(self.state, ready, tasks)
@@ -80,9 +81,9 @@ class WriteSession:
         ).rows
 
     def messages(self, found: Sequence[bytes], *, others: bool, linger: float = 0) -> _native.CommitMessages:
-        """Take messages; if there may have been other attempts, delete files that the messages do not name.
+        """Accept messages; if other attempts are possible, delete the files that the messages do not reference.
 
-        Another attempt may go on writing files for `linger` seconds.
+        Another attempt may continue to write files for `linger` seconds.
         """
         try:
             messages = _native.CommitMessages(self.state.native, [bytes(message) for message in found])
@@ -94,7 +95,7 @@ class WriteSession:
         return messages
 
     def abort(self, linger: float = 0) -> None:
-        """Delete what the workers wrote. A file that cannot be found is an orphan, and not an error."""
+        """Delete the files written by workers. A file that cannot be found is left as an orphan file."""
         self._sweep(None, linger)
 
     def _sweep(self, kept: _native.CommitMessages | None, linger: float) -> None:
@@ -104,7 +105,7 @@ class WriteSession:
 
 
 def write_frame(frame: DataFrame, session: WriteSession) -> _native.CommitMessages:
-    """Write a DataFrame in the workers; if it fails, the files are deleted."""
+    """Write a DataFrame in the workers; on failure the files are deleted."""
 
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         message, linger = session.write(batches)
@@ -117,9 +118,9 @@ def write_frame(frame: DataFrame, session: WriteSession) -> _native.CommitMessag
 def change_groups(
     spark: SparkSession, session: WriteSession, operation: Any, ready: Shared, groups: Sequence[bytes]
 ) -> tuple[_native.CommitMessages, list[Any]]:
-    """Change rows in the workers, a task of Spark for each group; return the messages, and what each says besides.
+    """Change rows in the workers, one Spark task per group; return the messages and each task's other results.
 
-    `ready` is a pickle of what the operation prepared.
+    `ready` is a pickle of the operation's prepared input.
     """
 
     def change(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -135,25 +136,25 @@ def change_groups(
 
 
 class Session(Protocol[Messages_co]):
-    """One write of which workers do parts."""
+    """One write, parts of which are carried out by workers."""
 
     @property
     def ident(self) -> str:
-        """What names of files contain."""
+        """The id of the write, which file names contain."""
 
     def messages(self, found: Sequence[bytes], *, others: bool, linger: float = 0) -> Messages_co:
-        """Take messages; if there may have been other attempts, delete files that the messages do not name."""
+        """Accept messages; if other attempts are possible, delete the files that the messages do not reference."""
 
     def abort(self, linger: float = 0) -> None:
-        """Delete what the workers wrote; attempts may go on writing for `linger` seconds."""
+        """Delete the files written by workers; attempts may continue to write for `linger` seconds."""
 
 
 def run_in_workers(frame: DataFrame, function: Any, session: Session[Messages_co]) -> tuple[Messages_co, list[Any]]:
-    """Write in the workers; return the messages, and the rows that hold them."""
+    """Write in the workers; return the messages, and the rows that contain them."""
     attempts = Attempts(frame.sparkSession, session.ident)
     others, seconds = False, 0.0
     try:
-        # The action has one stage whose results it returns as they are, so that Spark does not run it twice.
+        # The action has one stage whose results are returned unchanged, so that Spark does not run it twice.
         with attempts:
             found = list(frame.mapInArrow(function, _ROW).collect())
         others = any(row.linger for row in found) or attempts.ran_again()
@@ -176,11 +177,11 @@ def result_row(message: bytes, linger: float, number: int = 0, deleted: int = 0,
 
 
 def sweep_until_quiet(sweep: Callable[[], int], linger: float) -> None:
-    """Delete files until there are none; attempts may write more of them for `linger` seconds, or longer."""
+    """Delete files until none remain; attempts may write more files for `linger` seconds or longer."""
     if not (sweep() and linger):
         return
     time.sleep(linger)
-    # On a busy machine, a worker may take longer to exit: sweep until no new files are found.
+    # On a busy machine a worker may take longer to exit, so the sweeps continue until no new files are found.
     for _ in range(_MORE_SWEEPS):
         if not sweep():
             return
@@ -189,13 +190,13 @@ def sweep_until_quiet(sweep: Callable[[], int], linger: float) -> None:
 
 
 def this_task() -> tuple[int, float]:
-    """Return the number of this attempt in the application, and for how many seconds other attempts may run."""
+    """Return this attempt's number in the application, and the seconds for which other attempts may run."""
     from pyspark import TaskContext
 
     context = TaskContext.get()
     if context is None:
         return 0, 0
-    # Tasks have the settings of Spark. With speculation, a copy may run next to a first attempt.
+    # Tasks have Spark's settings. With speculation, a second attempt may run next to the first one.
     speculative = str(context.getLocalProperty("spark.speculation")).lower() == "true"
     others = speculative or context.attemptNumber() > 0
     return context.taskAttemptId(), linger_seconds(context.getLocalProperty(KILL_TIMEOUT)) if others else 0

@@ -1,4 +1,4 @@
-"""What all tasks of a job get."""
+"""Data that all tasks of a job receive."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ _SMALL_BYTES = 1024
 
 
 class Shared:
-    """Bytes that each worker gets once, as a broadcast of Spark, or with each task if they are few.
+    """Bytes that each worker receives once, as a Spark broadcast, or with each task if they are few.
 
-    Over Spark Connect, which has none, and where a platform keeps its `SparkContext` to itself, each task gets them.
+    Spark Connect has no broadcasts, and some platforms restrict access to the `SparkContext`; there, each task gets
+    them.
     """
 
     def __init__(self, content: bytes, broadcast: Any = None) -> None:
-        """Use `shared` instead."""
+        """Not for direct use; use `shared`."""
         self._content: bytes | None = content
         self._broadcast = broadcast
 
@@ -29,7 +30,7 @@ class Shared:
         return self.__dict__ if self._broadcast is None else self.__dict__ | {"_content": None}
 
     def content(self) -> bytes:
-        """Give the bytes."""
+        """Return the bytes."""
         given: bytes = self._broadcast.value if self._content is None else self._content
         return given
 
@@ -38,7 +39,7 @@ class Shared:
 def shared(spark: SparkSession, content: bytes) -> Iterator[Shared]:
     """Share bytes with the workers until the end of the block."""
     broadcast: Any = None
-    # A DELETE or an UPDATE shares a few bytes, which need no broadcast.
+    # A DELETE or an UPDATE shares only a few bytes, which do not need a broadcast.
     if len(content) > _SMALL_BYTES:
         with contextlib.suppress(Exception):
             broadcast = spark.sparkContext.broadcast(content)

@@ -1,4 +1,4 @@
-"""Types of Spark as Spark SQL writes them in CREATE TABLE."""
+"""Spark types in the notation of CREATE TABLE."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _PRIMITIVES: dict[type[spark.DataType], str] = {
 
 
 def sql_columns(schema: spark.StructType) -> list[Column]:
-    """Return columns that may be NULL at all depths, as CREATE TABLE … AS makes them in Spark.
+    """Return columns that are nullable at all depths, as Spark creates them in CREATE TABLE … AS.
 
     Raises:
-        UnsupportedError: A type that tables do not have.
+        UnsupportedError: Tables do not support a type.
 
     >>> sql_columns(spark.StructType().add("a", spark.ArrayType(spark.DecimalType(9, 2))))
     [Column(name='a', type=Array(element=Primitive(name='DECIMAL', numbers=(9, 2))), required=False, comment=None)]
@@ -57,6 +57,6 @@ def _type(found: spark.DataType, path: str) -> ColumnType:
         return Primitive("DECIMAL", (found.precision, found.scale))
     name = _PRIMITIVES.get(type(found))
     if name is None:
-        message = f"column `{path}` of the query: tables do not have the type {found.simpleString()}"
-        raise UnsupportedError(message, context={"column": path}, hint="write a CAST")
+        message = f"column `{path}` of the query: tables do not support the type {found.simpleString()}"
+        raise UnsupportedError(message, context={"column": path}, hint="use a CAST")
     return Primitive(name)

@@ -1,4 +1,4 @@
-"""What a DataFrame is made of: a table at one state, whatever its format."""
+"""The source of a DataFrame: a table of any format at one state."""
 
 from __future__ import annotations
 
@@ -20,42 +20,42 @@ if TYPE_CHECKING:
     Scan = iceberg.Scan | paimon.Scan | VirtualScan | Changes[Any, Any]
 
 SPLIT_BYTES = 128 << 20
-"""How many bytes of files a partition reads where neither option nor table says it."""
+"""The bytes of files that a partition reads, unless set by an option or by the table."""
 
 OPEN_COST_BYTES = 4 << 20
-"""What a file counts at least where neither option nor table says it."""
+"""The minimum size that a file counts as, unless set by an option or by the table."""
 
 _EVERYTHING_BYTES = (1 << 63) - 1
 
 
 class ReadState(ABC):
-    """A table at the state that it had when this was made. Pickles without the open table, and reads the same rows."""
+    """A table at the state that it had on creation. Pickled without the open table, and always reads the same rows."""
 
     has_native_files: ClassVar[bool] = False
-    """Whether Spark may read some of the data files itself."""
+    """Whether Spark can read some of the data files itself."""
 
     def __init__(self, asked: ReadOptions) -> None:
-        """Keep what is asked of the table."""
+        """Keep the options of the read."""
         self.asked = asked
 
     @abstractmethod
     def scan(self, columns: Sequence[str], row_filter: str = "", limit: int | None = None) -> Scan:
-        """Describe a read of the state.
+        """Create a scan of the state.
 
         Raises:
-            InvalidArgumentError: A column or literal that does not fit.
+            InvalidArgumentError: A column or literal is invalid.
         """
 
     @abstractmethod
     def table_sizes(self) -> tuple[int | None, int | None]:
-        """Give what the table says of how many bytes a partition reads, and of what a file counts at least."""
+        """Return the table's settings for the bytes of a partition and for the minimum size of a file."""
 
     @abstractmethod
     def read(self, contents: Sequence[bytes], limit: int | None) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-        """Read what `groups` gave, perhaps in another process: the schema, and at most `limit` rows in all."""
+        """Read the result of `groups`, possibly in another process: the schema, and at most `limit` rows in total."""
 
     def groups(self, columns: Sequence[str], row_filter: str, limit: int | None) -> list[list[bytes]]:
-        """Plan, and give the partitions: wire forms that are read together. With a limit there is one at most."""
+        """Plan the read and return its partitions as serialized parts; with a limit there is at most one."""
         split, cost = self._sizes()
         plan = self.scan(columns, row_filter, limit).plan()
         if limit is None:
@@ -64,26 +64,26 @@ class ReadState(ABC):
         return [everything] if everything else []
 
     def lasting_options(self) -> dict[str, str | None] | None:
-        """Return options by which every later read has this state, None for those to leave out.
+        """Return the options with which every later read has this state; None marks an option to remove.
 
-        The result itself is None if the state cannot be named.
+        The result itself is None if no options can select the state.
         """
         return None
 
     def newest_of(self) -> BranchRead | None:
-        """Return the branch that is read, if the state is what its newest one was; None for any other state."""
+        """Return the branch that is read if the state was its latest; None for any other state."""
         return None
 
     def native_files(self, *, nullable: bool, is_filtered_later: bool) -> NativeFiles | None:  # noqa: ARG002
-        """Return the data files that Spark reads with the same result; None for none.
+        """Return the data files that Spark can read with the same result, or None.
 
-        With `nullable`, files of required columns are among them: Spark returns these columns as nullable. With
+        With `nullable`, files with required columns are included: Spark returns these columns as nullable. With
         `is_filtered_later`, Spark may return rows that the filter excludes.
         """
         return None
 
     def files(self) -> _native.Files:
-        """Give the storage as an executor sees it: wire forms name their files by themselves."""
+        """Return the storage of an executor; serialized tasks identify their own files."""
         from frazil import _native
 
         return _native.Files("/", [], [], self.asked.storage)

@@ -1,12 +1,12 @@
-"""Columns as Spark has them, as a table takes them; the other way round is `frazil.spark.types`.
+"""Conversion of Spark columns to table columns; `frazil.spark.types` converts in the other direction.
 
 | Spark | Iceberg |
 |---|---|
 | string | uuid |
 | binary | fixed |
-| variant | variant, whose parts have another order |
+| variant | variant, whose parts are in a different order |
 
-All else is taken as it is, or refused where it does not widen to the type of the table.
+All other types are accepted unchanged, or rejected if they cannot be widened to the type of the table.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _UUID_BYTES = 16
 
 
 class Taking:
-    """Turns batches of Spark into batches that fit a table."""
+    """A converter from Spark batches to batches that fit a table."""
 
     def __init__(self, target: pa.Schema) -> None:
-        """For rows of a table."""
+        """Create a converter for rows of a table."""
         self._target = target
         self._rows = 0
 
@@ -44,7 +44,7 @@ class Taking:
         """Convert a batch; columns that fit are not copied.
 
         Raises:
-            InvalidArgumentError: A value that the column does not take; the message names column and row.
+            InvalidArgumentError: A value does not fit its column; the message contains column and row.
         """
         columns = [self._column(field, column) for field, column in zip(batch.schema, batch.columns, strict=True)]
         self._rows += batch.num_rows
@@ -64,7 +64,7 @@ class Taking:
 
 
 def _first_unfit(values: pa.Array, convert: Convert) -> int:
-    """Find the first row that does not convert, by halves."""
+    """Return the first row that cannot be converted, by binary search."""
     low, high = 0, len(values)
     while high - low > 1:
         middle = (low + high) // 2
@@ -78,7 +78,7 @@ def _first_unfit(values: pa.Array, convert: Convert) -> int:
 
 
 def _convert(source: pa.DataType, target: pa.Field) -> Convert | None:
-    """Give what turns arrays of a type into those that the field takes; None when there is nothing to do."""
+    """Return a function that converts arrays of a type to the type of the field; None if no conversion is needed."""
     wanted = storage_of(target.type)
     if is_variant(target):
         is_other = pa.types.is_struct(source) and {part.name for part in source} == {"metadata", "value"}
@@ -117,10 +117,10 @@ def _is_binary(data_type: pa.DataType) -> bool:
 
 
 def _uuid(array: pa.Array) -> pa.Array:
-    """Read uuids of text: all digits to bytes at once."""
+    """Parse UUID strings, converting all digits to bytes in one call."""
     digits = pc.replace_substring(array.fill_null("0" * 2 * _UUID_BYTES), "-", "").cast(pa.string())
     if not pc.all(pc.match_substring_regex(digits, "^[0-9a-fA-F]{32}$"), min_count=0).as_py():
-        message = "a uuid has 32 hexadecimal digits"
+        message = "a UUID must have 32 hexadecimal digits"
         raise ValueError(message)
     text = "".join(digits.to_pylist())
     validity = pc.is_valid(array)
@@ -131,7 +131,7 @@ def _uuid(array: pa.Array) -> pa.Array:
 def _fixed(array: pa.Array, width: int) -> pa.Array:
     lengths = pc.binary_length(array)
     if not pc.all(pc.equal(lengths, width), min_count=0).as_py():
-        message = f"a value of another length than {width}"
+        message = f"a value must have {width} bytes"
         raise ValueError(message)
     return array.cast(pa.binary(width))
 
@@ -139,7 +139,7 @@ def _fixed(array: pa.Array, width: int) -> pa.Array:
 def _variant(array: pa.StructArray) -> pa.Array:
     names = ["metadata", "value"]
     fields = [pa.field(name, pa.binary(), nullable=False) for name in names]
-    # The parts of a NULL are NULL in Spark, and those of a variant never are.
+    # The parts of a NULL variant are NULL in Spark, but table variants require non-NULL parts.
     parts = [pc.struct_field(array, [name]).fill_null(b"") for name in names]
     return pa.StructArray.from_arrays([part.cast(pa.binary()) for part in parts], fields=fields, mask=_mask(array))
 
@@ -152,7 +152,7 @@ def _struct(array: pa.StructArray, converts: list[Convert | None]) -> pa.Array:
 
 
 def _list(array: pa.ListArray, convert: Convert) -> pa.Array:
-    # Offsets that begin in the middle stay as they are: the elements before them are converted too.
+    # Offsets that start in the middle are kept, because the elements before them are converted too.
     return pa.ListArray.from_arrays(_offsets(array), convert(array.values), mask=_mask(array))
 
 

@@ -1,4 +1,4 @@
-"""Arrow types to Spark's, and Arrow arrays to what Spark takes from Python.
+"""Conversion of Arrow types to Spark types, and of Arrow arrays to the form that Spark accepts from Python.
 
 | Iceberg | Paimon | Spark |
 |---|---|---|
@@ -13,10 +13,11 @@
 | variant | VARIANT | variant |
 | unknown | | void |
 
-Nanoseconds are an error, or by the option `timestamp-ns-mode` microseconds (`micros`, rounded down) or a long (`long`).
+Nanoseconds raise an error. With the option `timestamp-ns-mode` they become microseconds (`micros`, rounded down) or a
+long (`long`).
 
-Everything else has a type of the same name. An array is converted only where its layout differs; values of other
-arrays are handed on as they are.
+All other types have an equivalent of the same name. An array is converted only if its layout differs; other arrays are
+passed on unchanged.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     Convert = Callable[[pa.Array], pa.Array]
 
 _IN_UTC: dict[str, Any] = {"timezone": "UTC"} if "timezone" in inspect.signature(to_arrow_schema).parameters else {}
-"""Spark 4.1 has no other zone; later releases require one."""
+"""Spark 4.1 supports no other time zone; later releases require one."""
 
 _UUID = "arrow.uuid"
 _VARIANT = "arrow.parquet.variant"
@@ -49,39 +50,39 @@ _NS_PER_US = 1000
 
 
 def spark_schema(schema: pa.Schema, timestamp_ns: str) -> spark.StructType:
-    """Give the schema that Spark sees.
+    """Return the schema in Spark types.
 
     Raises:
-        UnsupportedError: Spark lacks the type of a column, which the error names.
+        UnsupportedError: Spark does not support the type of a column; the error contains the column.
     """
     return spark.StructType([_spark_field(field, field.name, timestamp_ns) for field in schema])
 
 
 def check_schema(wanted: spark.StructType, offered: spark.StructType) -> None:
-    """Check that a schema which a user gave has only columns that there are, with the types that they have.
+    """Check that a user-provided schema contains only existing columns with their types.
 
     Raises:
-        InvalidArgumentError: A column that is not there, has another type, or may hold NULL.
+        InvalidArgumentError: A column does not exist, has another type, or is nullable.
     """
     fields = {field.name: field for field in offered}
     for want in wanted:
         have = fields.get(want.name)
         if have is None:
-            message = f"no column `{want.name}`"
+            message = f"the table has no column `{want.name}`"
             raise InvalidArgumentError(message, hint=f"the columns are {', '.join(fields)}")
         if want.dataType.simpleString() != have.dataType.simpleString():
             message = (
-                f"column `{want.name}` is {have.dataType.simpleString()}, not {want.dataType.simpleString()}"
-                " as the given schema says"
+                f"column `{want.name}` is {have.dataType.simpleString()}, not {want.dataType.simpleString()} as in "
+                "the given schema"
             )
-            raise InvalidArgumentError(message, hint="leave the schema out, or cast after the read")
+            raise InvalidArgumentError(message, hint="omit the schema, or cast after the read")
         if have.nullable and not want.nullable:
-            message = f"column `{want.name}` may hold NULL, which the given schema excludes"
+            message = f"column `{want.name}` may contain NULL, which the given schema excludes"
             raise InvalidArgumentError(message, hint="make it nullable in the schema")
 
 
 def is_plain(field: pa.Field) -> bool:
-    """Whether values compare in Spark as they do in the table: not those that Spark sees as another type."""
+    """Return whether values compare the same in Spark and in the table, which requires the same type in both."""
     data_type = storage_of(field.type)
     nanos = pa.types.is_timestamp(data_type) and data_type.unit == "ns"
     other = _extension(field) or is_variant(field)
@@ -89,10 +90,10 @@ def is_plain(field: pa.Field) -> bool:
 
 
 class Conversion:
-    """Turns batches of one Arrow schema into batches of a Spark schema: the columns that it names, in its order."""
+    """A converter from batches of an Arrow schema to batches of a Spark schema, with its columns in its order."""
 
     def __init__(self, source: pa.Schema, target: spark.StructType) -> None:
-        """Prepare; the columns must fit as `check_schema` checks."""
+        """Prepare the conversion; the columns must have passed `check_schema`."""
         self._indices = [source.names.index(field.name) for field in target]
         pairs = list(zip((source.field(index) for index in self._indices), target, strict=True))
         self.schema = pa.schema([_arrow_field(have, want) for have, want in pairs])
@@ -102,11 +103,11 @@ class Conversion:
         """Convert a batch; columns that fit are not copied.
 
         Raises:
-            UnsupportedError: Spark's type does not hold a value, such as a timestamp of milliseconds far in the future.
+            UnsupportedError: A value does not fit Spark's type, such as a millisecond timestamp far in the future.
         """
         names = self.schema.names
         if not names:
-            return batch.select([])  # keeps the number of rows, which `from_arrays` does not
+            return batch.select([])  # this keeps the number of rows, unlike `from_arrays`
         columns = [
             batch.column(index) if convert is None else _named(name, batch.column(index), convert)
             for name, index, convert in zip(names, self._indices, self._converts, strict=True)
@@ -185,7 +186,7 @@ def _time_type(path: str) -> spark.DataType:
 def _timestamp_type(data_type: pa.TimestampType, path: str, timestamp_ns: str) -> spark.DataType:
     if data_type.unit == "ns":
         if timestamp_ns == "error":
-            way = "give the option `timestamp-ns-mode`: `micros` to round down to microseconds, `long` for nanoseconds"
+            way = "set the option `timestamp-ns-mode`: `micros` to round down to microseconds, `long` for nanoseconds"
             raise _lacking(path, "timestamp_ns" if data_type.tz is None else "timestamptz_ns", way)
         if timestamp_ns == "long":
             return spark.LongType()
@@ -193,8 +194,8 @@ def _timestamp_type(data_type: pa.TimestampType, path: str, timestamp_ns: str) -
 
 
 def _lacking(path: str, what: str, way: str | None = None) -> UnsupportedError:
-    others = "name the other columns in the option `columns`"
-    message = f"Spark has no type for {what}, which column `{path}` has; {way + ', or ' if way else ''}{others}"
+    others = "list only the other columns in the option `columns`"
+    message = f"Spark does not support {what}, the type of column `{path}`; {way + ', or ' if way else ''}{others}"
     return UnsupportedError(message, context={"column": path})
 
 
@@ -203,11 +204,11 @@ def _arrow_field(source: pa.Field, target: spark.StructField) -> pa.Field:
 
 
 def _arrow_type(source: pa.Field, target: spark.DataType) -> pa.DataType:
-    """Give the type that Spark takes for a value of its type `target`; `source` has its shape."""
+    """Return the Arrow type that Spark accepts for values of its type `target`; `source` has its shape."""
     have = storage_of(source.type)
     match target:
         case spark.VariantType():
-            # Spark knows a variant by the mark on its metadata.
+            # Spark recognizes a variant by this mark on its metadata field.
             metadata = pa.field("metadata", pa.binary(), nullable=False, metadata={"variant": "true"})
             result = pa.struct([pa.field("value", pa.binary(), nullable=False), metadata])
         case spark.StructType():
@@ -237,12 +238,12 @@ _ARROW: dict[type[spark.DataType], pa.DataType] = {
 
 
 def arrow_schema(schema: spark.StructType) -> pa.Schema:
-    """Return the Arrow schema of rows of Spark, whose timestamps are in UTC."""
+    """Return the Arrow schema of Spark rows, whose timestamps are in UTC."""
     return to_arrow_schema(schema, **_IN_UTC)
 
 
 def _convert(source: pa.Field, target: pa.DataType) -> Convert | None:
-    """Give what turns arrays of the field into arrays of the type; None when there is nothing to do."""
+    """Return a function that converts arrays of the field to the type; None if no conversion is needed."""
     have = storage_of(source.type)
     if is_uuid(source):
         return _uuid_text
@@ -261,7 +262,7 @@ def _named(name: str, array: pa.Array, convert: Convert) -> pa.Array:
     try:
         return convert(array)
     except pa.ArrowInvalid as error:
-        message = f"Spark's type for column `{name}` does not hold all of its values: {error}"
+        message = f"Spark's type for column `{name}` cannot hold all of its values: {error}"
         raise UnsupportedError(message, context={"column": name}) from error
 
 
@@ -281,7 +282,7 @@ def _convert_nested(have: pa.DataType, target: pa.DataType) -> Convert | None:
 
 
 def storage_of(data_type: pa.DataType) -> pa.DataType:
-    """Give the type that values are stored as."""
+    """Return the storage type of values."""
     return data_type.storage_type if isinstance(data_type, pa.BaseExtensionType) else data_type
 
 
@@ -292,12 +293,12 @@ def _extension(field: pa.Field) -> str:
 
 
 def is_uuid(field: pa.Field) -> bool:
-    """Whether values are uuids."""
+    """Return whether values are UUIDs."""
     return _extension(field) == _UUID
 
 
 def is_variant(field: pa.Field) -> bool:
-    """Whether values are variants: so marked, or of the parts of one, which have no ids as fields of structs have."""
+    """Return whether values are variants: marked as such, or with the parts of a variant and without field ids."""
     if _extension(field):
         return _extension(field) == _VARIANT
     data_type = field.type
@@ -313,7 +314,7 @@ def _plain(array: pa.Array) -> pa.Array:
 
 
 def _uuid_text(array: pa.Array) -> pa.Array:
-    """Write uuids as text: all bytes to hexadecimal digits at once, then the groups joined by dashes."""
+    """Format UUIDs as strings: all bytes become hexadecimal digits in one call, then dashes join the groups."""
     array = _plain(array)
     validity, values = array.buffers()
     if values is None:
@@ -353,7 +354,7 @@ def _map(array: pa.MapArray, target: pa.MapType, converts: Sequence[Convert | No
 
 
 def _rebuilt(array: pa.Array, target: pa.DataType, child: pa.Array) -> pa.Array:
-    """Give the array with another child; the offsets stay, so `child` is the whole one."""
+    """Return the array with another child; the offsets are kept, so `child` must be complete."""
     return pa.Array.from_buffers(
         target, len(array), array.buffers()[:2], array.null_count, array.offset, children=[child]
     )

@@ -1,4 +1,4 @@
-"""The release of Spark that frazil needs."""
+"""The minimum Spark release."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ __all__ = ["check_spark"]
 
 
 def check_spark() -> None:
-    """Check that Spark has Arrow UDFs and writers of Arrow batches, which came together.
+    """Check that Spark supports Arrow UDFs and Arrow batch writers, which were added in the same release.
 
     Raises:
-        UnsupportedError: A release before 4.1.
+        UnsupportedError: The release is older than 4.1.
     """
     import pyspark
     from pyspark.sql import functions
 
     if not hasattr(functions, "arrow_udf"):
-        message = f"frazil needs Spark 4.1 or later, and this is PySpark {pyspark.__version__}"
+        message = f"frazil requires Spark 4.1 or later, but this is PySpark {pyspark.__version__}"
         raise UnsupportedError(message, hint="install it with pip install 'frazil[spark]'")

@@ -1,7 +1,7 @@
-"""The Python that Spark runs: that of `PYSPARK_PYTHON`, or else the first `python3` on the path.
+"""The Python that Spark runs: the one in `PYSPARK_PYTHON`, or else the first `python3` on the path.
 
-Where an environment is not activated (an IDE, Jupyter, `venv/bin/python script.py`), that is another Python than the
-one of this process, and frazil is not installed in it. Spark then says only that there is no such data source.
+If the environment is not activated (an IDE, Jupyter, `venv/bin/python script.py`), this is not the Python of the
+current process, and frazil is not installed in it. Spark then only reports that the data source does not exist.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ _HINT = (
 
 
 def session_of(frame: DataFrame, name: str) -> SparkSession:
-    """Return the session of a DataFrame, which the user knows by `name`.
+    """Return the session of a DataFrame, which messages call `name`.
 
     Raises:
-        InvalidArgumentError: It is not a DataFrame of Spark.
+        InvalidArgumentError: The object is not a Spark DataFrame.
     """
     if not hasattr(type(frame), "sparkSession"):
-        message = f"{name} must be a DataFrame of Spark, not {type(frame).__name__}"
+        message = f"{name} must be a Spark DataFrame, not {type(frame).__name__}"
         raise InvalidArgumentError(message)
     return frame.sparkSession
 
 
 def check_session(spark: SparkSession) -> None:
-    """Check the release of Spark, and that the Python of the workers has frazil, as far as that can be known here.
+    """Check the Spark release and, as far as possible, that the workers' Python has frazil.
 
     Raises:
-        UnsupportedError: A release of Spark before 4.1.
-        InvalidArgumentError: It does not: the error says what to set. Or it is not a session.
+        UnsupportedError: The Spark release is older than 4.1.
+        InvalidArgumentError: frazil is missing, and the error suggests a remedy; or the object is not a session.
     """
     check_spark()
     if not hasattr(type(spark), "createDataFrame"):
@@ -52,17 +52,17 @@ def check_session(spark: SparkSession) -> None:
     from pyspark.sql.utils import is_remote
 
     if is_remote():
-        return  # the server has a Python of its own
+        return  # the server has a separate Python
     try:
         python = spark.sparkContext.pythonExec
     except Exception:  # noqa: BLE001 - platforms keep their SparkContext to themselves, each with its own error
         return
     found = shutil.which(python)
-    # On a cluster the path may exist on the workers only.
+    # On a cluster the path may exist only on the workers.
     if found is None or os.path.abspath(found) == os.path.abspath(sys.executable):  # noqa: PTH100 - not through links
         return
     if not _has_frazil(found, os.environ.get("PYTHONPATH", "")):
-        message = f"frazil cannot be imported in the Python of Spark, {found}; this process runs {sys.executable}"
+        message = f"frazil cannot be imported in Spark's Python, {found}; this process runs {sys.executable}"
         raise InvalidArgumentError(message, context={"python": found}, hint=_HINT)
 
 

@@ -1,4 +1,4 @@
-"""What a write of a DataFrame asks for, whatever the format of the table."""
+"""The arguments of a DataFrame write, for all table formats."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Mode: TypeAlias = Literal["append", "overwrite", "dynamic"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteRequest:
-    """What a user asked for; arguments that only one format has are None unless they are given."""
+    """The user's arguments; those that apply to only one format are None by default."""
 
     mode: Mode
     branch: str = "main"
@@ -36,17 +36,17 @@ class WriteRequest:
     write_format: str | None = None
     target_file_size_bytes: int | None = None
     read: ReadSnapshot | None = None
-    """The snapshot that the rows were made of, if changes since then are conflicts."""
+    """The snapshot that the rows were read from, if later changes are conflicts."""
 
     def refuse(self, names: Sequence[str], table_format: str) -> None:
-        """Refuse arguments that are only for tables of another format.
+        """Reject arguments that apply only to tables of another format.
 
         Raises:
-            InvalidArgumentError: One of them is given.
+            InvalidArgumentError: One of these arguments is set.
         """
         wrong = next((name for name in names if getattr(self, name) is not None), None)
         if wrong is not None:
-            message = f"{wrong} is only for tables of the format {table_format}"
+            message = f"{wrong} applies only to {table_format} tables"
             raise InvalidArgumentError(message)
 
 
@@ -59,16 +59,16 @@ def opened_table(
     """Return the table, opened if its location is given.
 
     Raises:
-        InvalidArgumentError: `table` is not a table, or `relocate` or `storage` is given with a table that was loaded.
+        InvalidArgumentError: `table` is not a table, or `relocate` or `storage` is combined with a loaded table.
     """
     from frazil._table import load_table
 
     if isinstance(table, str | os.PathLike):
         table = load_table(table, relocate=relocate, storage=storage, allowed_locations=allowed_locations)
     elif relocate or storage:
-        message = "relocate and storage go with the location of a table; a table that was loaded has its own"
+        message = "relocate and storage apply only to the location of a table; a loaded table has its own"
         raise InvalidArgumentError(message)
     if not isinstance(table, Opened):
-        message = f"a table is its location or a table that was loaded, not {type(table).__name__}"
+        message = f"a table must be a location or a loaded table, not {type(table).__name__}"
         raise InvalidArgumentError(message)
     return table

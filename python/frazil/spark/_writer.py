@@ -1,7 +1,7 @@
-"""Writes by `df.write.format("frazil")` and by SQL: options named as those of Spark's Iceberg connector.
+"""Writes with `df.write.format("frazil")` and SQL, with the options of Spark's Iceberg connector.
 
-Spark makes the writer in one process on the driver's host, runs `write` in the executors, and `commit` or `abort` in
-yet another process of the driver's host; the writer travels between them as a pickle.
+Spark creates the writer in one process on the driver's host, runs `write` in the executors, and `commit` or `abort` in
+another process on the driver's host; the writer is passed between them as a pickle.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
     from frazil.spark._options import ReadOptions
 
 OPTIONS = ("overwrite-mode", "write-format", "target-file-size-bytes", "fanout-enabled", "distribution-mode")
-"""Options that only writes have, beside `snapshot-property.*`."""
+"""The options that apply only to writes, in addition to `snapshot-property.*`."""
 
 _PROPERTY = "snapshot-property."
 _COMMON = ("path", "format", "branch", "relocate")
 
 
 def of_reads(options: Mapping[str, str]) -> dict[str, str]:
-    """Leave out the options of writes: a view may serve reads and writes."""
+    """Return the options without those of writes, because a view may serve both reads and writes."""
     return {name: value for name, value in options.items() if not _of_writes(name.lower())}
 
 
@@ -46,21 +46,21 @@ def _of_writes(name: str) -> bool:
 
 @dataclass
 class Message(WriterCommitMessage):
-    """What a task wrote: the bytes of a commit message, and how many seconds others may still try the task."""
+    """The result of a task: the bytes of a commit message, and the seconds for which other attempts may run."""
 
     content: bytes
     linger: float
 
 
 class FrazilWriter(DataSourceArrowWriter):
-    """Writes the files of a table in the executors, and commits them once."""
+    """Writes the files of a table in the executors and commits them once."""
 
     def __init__(self, options: Mapping[str, str], schema: StructType, *, overwrite: bool) -> None:
         """Check options, columns and types before any task runs.
 
         Raises:
-            InvalidArgumentError: An option that is unknown or has no meaning, or a column that does not fit.
-            UnsupportedError: A table of Paimon.
+            InvalidArgumentError: An option is unknown or does not apply, or a column does not fit.
+            UnsupportedError: The table is a Paimon table.
         """
         asked = parse({name: value for name, value in options.items() if not name.lower().startswith(_PROPERTY)})
         self._mode = _mode(asked, overwrite=overwrite)
@@ -80,17 +80,17 @@ class FrazilWriter(DataSourceArrowWriter):
         return Message(*self._session.write(iterator))
 
     def commit(self, messages: list[Any]) -> None:
-        """Commit what the tasks wrote.
+        """Commit the results of the tasks.
 
         Raises:
-            InvalidArgumentError: The result of a task is missing; nothing is committed then.
+            InvalidArgumentError: The result of a task is missing; nothing is committed.
         """
         if any(message is None for message in messages):
             missing = "the result of a task is missing"
             raise InvalidArgumentError(missing)
         linger = max((message.linger for message in messages), default=0)
         try:
-            # The one of the session is bound to its metadata file, and others may have committed since.
+            # The session's table is bound to its metadata file, and concurrent commits may have been made.
             table = open_table(*self._place)
         except BaseException:
             self._session.abort(linger)
@@ -100,10 +100,10 @@ class FrazilWriter(DataSourceArrowWriter):
         carry_out(table, write_operation(self._mode, self._snapshot), WrittenRows(written, session, session.state))
 
     def abort(self, messages: list[Any]) -> None:
-        """Delete what was written when a task failed.
+        """Delete the written files after a task has failed.
 
-        Spark aborts after a commit that failed as well. That commit has deleted the files, unless it is not known what
-        became of it, and then they may be part of the table: they stay.
+        Spark also aborts after a failed commit. That commit has already deleted the files, unless its outcome is
+        unknown: the files may then be part of the table and are kept.
         """
         if any(message is None for message in messages):
             known = [message.linger for message in messages if message is not None]
@@ -121,13 +121,13 @@ def _mode(asked: ReadOptions, *, overwrite: bool) -> str:
 
 
 def _check(asked: ReadOptions) -> None:
-    """Check that there are only options of writes."""
+    """Check that all options apply to writes."""
     check_names(asked.given, OPTIONS, {})
     other = next((name for name in asked.given if name not in _COMMON and not _of_writes(name)), None)
     if other is not None:
-        message = f"option `{other}` is one of reads"
+        message = f"option `{other}` applies only to reads"
         raise InvalidArgumentError(message)
     distribution = asked.given.get("distribution-mode", "none").lower()
     if distribution != "none":
-        message = "option `distribution-mode`: Spark lets no data source of Python say which task writes which rows"
-        raise UnsupportedError(message, hint="use `frazil.spark.write`, or repartition the DataFrame by itself")
+        message = "option `distribution-mode`: Spark does not let Python data sources distribute rows to tasks"
+        raise UnsupportedError(message, hint="use `frazil.spark.write`, or repartition the DataFrame before the write")

@@ -1,4 +1,4 @@
-"""Writing a DataFrame into a table: files by the workers, one commit by this process."""
+"""Writes of DataFrames into tables: workers write files, and this process commits once."""
 
 from __future__ import annotations
 
@@ -32,22 +32,22 @@ __all__ = ["WRITERS", "read_of", "write"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Writer:
-    """How DataFrames are written into tables of a format."""
+    """The functions that write DataFrames into tables of a format."""
 
     write: Callable[[DataFrame, Any, WriteRequest], WriteResult]
     insert: Callable[[DataFrame, Any, Insertion, Mapping[str, Any], Mapping[str, str]], None]
-    """Writes rows that have the columns of the table, the constants of a static partition among them."""
+    """A function that writes rows with all table columns, including the constants of a static partition."""
 
 
 WRITERS = {
     "iceberg": Writer(write=write_iceberg, insert=insert_into_iceberg),
     "paimon": Writer(write=write_paimon, insert=insert_into_paimon),
 }
-"""The writers by the names of their formats."""
+"""The writers by format name."""
 
 
 def read_of(frame: DataFrame, target: Any, mode: str, branch: str) -> ReadSnapshot | None:
-    """Return the snapshot that a DataFrame was made of, if it replaces rows of the same branch."""
+    """Return the snapshot that a DataFrame was read from, if it replaces rows of the same branch."""
     if not isinstance(target, Transaction):
         branch = target.branch if target.format == "paimon" and branch == "main" else branch
         return None if mode == "append" else snapshot_read_by(frame, target, branch)
@@ -73,30 +73,31 @@ def write(  # noqa: PLR0913 - keyword-only, what a write is
 ) -> WriteResult:
     """Write the rows of a DataFrame into a table.
 
-    Each task writes files of its rows, and what it says of them is committed here, once. Tasks that were tried again
-    add no row twice. A job that fails changes nothing.
+    Each task writes files for its rows, and this process commits their results once. Retried tasks do not duplicate
+    rows. A failed job changes nothing.
 
     Args:
-        frame: The rows. Columns are found by name, and widen as in `Table.append`; a string is taken as uuid, a binary
-            as fixed.
-        table: A folder, or a table that was loaded; it is at the new state afterwards. The rows of a transaction are
-            committed with its other changes.
-        mode: `append`, `overwrite` as `Table.overwrite`, or `dynamic` as `Table.dynamic_partition_overwrite`.
-        branch: The branch that changes.
+        frame: The rows. Columns are matched by name and widened as in `Table.append`; strings are accepted for uuid,
+            and binary for fixed.
+        table: A folder, or a loaded table, which then has the new state. For a transaction, the rows are committed with
+            its other changes.
+        mode: `append`, `overwrite` as in `Table.overwrite`, or `dynamic` as in `Table.dynamic_partition_overwrite`.
+        branch: The branch to change.
         partitions: Paimon: the partitions that `overwrite` replaces, as in `Table.overwrite`; None for all rows.
-        overwrite_filter: Which rows `overwrite` replaces; True for all. Files of which only some rows match are
-            written again in this process. Iceberg only, as are the arguments below but `snapshot_properties`.
-        snapshot_properties: Entries for the summary of the snapshot, or properties of it.
-        distribution_mode: Instead of `write.distribution-mode`: `none` leaves rows where they are, `hash` puts those
-            of one partition together, `range` sorts them before they are written.
-        write_format: `parquet`, `orc` or `avro`, instead of `write.format.default`.
-        target_file_size_bytes: Instead of `write.target-file-size-bytes`.
+        overwrite_filter: The rows that `overwrite` replaces; True for all. Files in which only some rows match are
+            rewritten in this process. This and the arguments below, except `snapshot_properties`, apply only to
+            Iceberg.
+        snapshot_properties: Entries for the summary of an Iceberg snapshot, or properties of a Paimon snapshot.
+        distribution_mode: Overrides `write.distribution-mode`: `none` does not shuffle rows, `hash` groups the rows of
+            a partition, `range` sorts rows before they are written.
+        write_format: Overrides `write.format.default`: `parquet`, `orc` or `avro`.
+        target_file_size_bytes: Overrides `write.target-file-size-bytes`.
         relocate: As in `frazil.load_table`.
-        storage: Options of the storage. They travel to the workers; better leave credentials to the environment.
+        storage: Storage options. They are passed to the workers; prefer the environment for credentials.
 
     Raises:
-        InvalidArgumentError: A column that the table does not have, or of another type. Workers check the values, and
-            Spark raises their error.
+        InvalidArgumentError: The table does not have a column, or its type differs. Workers check the values, and Spark
+            raises their errors.
         CommitConflictError: As in `Table.append`.
         CommitStateUnknownError: As in `Table.append`.
     """
@@ -104,7 +105,7 @@ def write(  # noqa: PLR0913 - keyword-only, what a write is
         message = f"mode is {mode!r}, expected one of {', '.join(MODES)}"
         raise InvalidArgumentError(message)
     if overwrite_filter is not True and mode != "overwrite":
-        message = "overwrite_filter goes with the mode `overwrite`"
+        message = "overwrite_filter requires the mode `overwrite`"
         raise InvalidArgumentError(message)
     check_session(session_of(frame, "frame"))
     began = time.perf_counter()

@@ -1,9 +1,10 @@
-"""Partition transforms as functions of Spark columns: Arrow UDFs over the kernels that write and prune partitions.
+"""Partition transforms as Spark column functions: Arrow UDFs over the kernels that write and prune partitions.
 
 >>> from frazil.spark import functions as f
 >>> frame.select(f.bucket(16, "id"), f.days("ts"))  # doctest: +SKIP
 
-A transform sees what Spark has: a uuid column of a table is a string in Spark, and its bucket is that of the text.
+A transform operates on Spark's values: a uuid column of a table is a string in Spark, and its bucket is that of the
+string.
 """
 
 from __future__ import annotations
@@ -22,38 +23,38 @@ __all__ = ["bucket", "days", "hours", "months", "truncate", "years"]
 
 
 def bucket(count: int, column: Column | str) -> Column:
-    """Give the bucket of a value, an int from 0 to `count` - 1; of every type but float, double and boolean."""
+    """Return the bucket of a value, an int from 0 to `count` - 1; for any type except float, double and boolean."""
     return _apply("bucket", f"bucket[{_positive(count, 'count')}]", column, "int")
 
 
 def truncate(width: int, column: Column | str, return_type: DataType | str = "string") -> Column:
-    """Cut a text or binary to `width` characters or bytes, or round a number down to a multiple of `width`.
+    """Truncate a string or binary to `width` characters or bytes, or a number to a multiple of `width`.
 
     Args:
-        width: How many characters, bytes or, for a decimal, units of its last digit.
+        width: The number of characters, bytes or, for a decimal, units of its last digit. Numbers are rounded down.
         column: A column of strings, binaries, ints, longs or decimals.
-        return_type: The type of the column, which is also that of the result: a column does not tell its type.
+        return_type: The type of the column and of the result, because a column does not expose its type.
     """
     return _apply("truncate", f"truncate[{_positive(width, 'width')}]", column, return_type)
 
 
 def years(column: Column | str) -> Column:
-    """Give the years from 1970 of a date or timestamp, as an int."""
+    """Return the years since 1970 of a date or timestamp, as an int."""
     return _apply("years", "year", column, "int")
 
 
 def months(column: Column | str) -> Column:
-    """Give the months from 1970-01 of a date or timestamp, as an int."""
+    """Return the months since 1970-01 of a date or timestamp, as an int."""
     return _apply("months", "month", column, "int")
 
 
 def days(column: Column | str) -> Column:
-    """Give the date of a date or timestamp, in UTC."""
+    """Return the date of a date or timestamp, in UTC."""
     return _apply("days", "day", column, "date")
 
 
 def hours(column: Column | str) -> Column:
-    """Give the hours from 1970-01-01T00 UTC of a timestamp, as an int."""
+    """Return the hours since 1970-01-01T00 UTC of a timestamp, as an int."""
     return _apply("hours", "hour", column, "int")
 
 
@@ -66,7 +67,7 @@ def _apply(name: str, transform: str, column: Column | str, return_type: DataTyp
     def kernel(values: pa.Array) -> pa.Array:
         return transformed(transform, values, result_type)
 
-    # Spark would read the types of the arguments from annotations, and these are those of the caller.
+    # Spark would read argument types from annotations, but here they depend on the caller.
     kernel.__annotations__ = {}
     kernel.__name__ = name
     result: Column = functions.arrow_udf(kernel, returnType=result_type)(column)  # type: ignore[attr-defined]
@@ -74,10 +75,10 @@ def _apply(name: str, transform: str, column: Column | str, return_type: DataTyp
 
 
 def transformed(transform: str, values: pa.Array, result_type: DataType) -> pa.Array:
-    """Apply a transform to an array as Spark hands it over: timestamps in the zone of the session.
+    """Apply a transform to an array from Spark, whose timestamps are in the session's time zone.
 
     Raises:
-        InvalidArgumentError: The transform does not apply to the type, or gives another one than `result_type`.
+        InvalidArgumentError: The transform does not apply to the type, or its result is not `result_type`.
     """
     import pyarrow as pa
 
@@ -91,14 +92,14 @@ def transformed(transform: str, values: pa.Array, result_type: DataType) -> pa.A
     result = _native.apply_transform(transform, values)
     given = spark_schema(pa.schema([("result", result.type)]), "error")["result"].dataType.simpleString()
     if given != result_type.simpleString():
-        # Spark would cast in silence.
-        message = f"{transform} of this column is {given}, not {result_type.simpleString()}"
-        raise InvalidArgumentError(message, hint=f"give return_type={given!r}")
+        # Spark would cast silently.
+        message = f"{transform} of this column returns {given}, not {result_type.simpleString()}"
+        raise InvalidArgumentError(message, hint=f"pass return_type={given!r}")
     return result
 
 
 def _positive(number: int, name: str) -> int:
     if isinstance(number, bool) or not isinstance(number, int) or number < 1:
-        message = f"{name} is {number!r}, expected a whole number from 1"
+        message = f"{name} is {number!r}, expected an integer of at least 1"
         raise InvalidArgumentError(message)
     return number

@@ -1,4 +1,4 @@
-"""Spark SQL over tables of catalogs: tokens, names, types and statements. No engine is imported here."""
+"""Spark SQL on catalog tables: tokens, names, types and statements. No engine is imported here."""
 
 from frazil.sql._lake import Lake
 

@@ -1,4 +1,4 @@
-"""CREATE TABLE, carried out by a catalog."""
+"""CREATE TABLE, executed by a catalog."""
 
 from __future__ import annotations
 
@@ -25,35 +25,36 @@ class _Session(Protocol):
 
 
 def is_there(statement: CreateTable, where: Resolved) -> bool:
-    """Return whether `IF NOT EXISTS` leaves nothing to do."""
+    """Return whether the table exists and `IF NOT EXISTS` is given."""
     return statement.if_not_exists and bool(where.catalog.catalog.table_exists(where.levels))
 
 
 def create_table(
     statement: CreateTable, where: Resolved, text: str, session: _Session, insert: Callable[[Any], None] | None
 ) -> None:
-    """Create a table, or give it another definition.
+    """Create a table, or replace its definition.
 
     Args:
-        statement: What to create, with the columns of its query.
-        where: The name in its catalog.
+        statement: The definition of the table, including the columns of its query.
+        where: The resolved name in its catalog.
         text: The statement.
         session: The session of the engine.
-        insert: Writes the rows of the query of AS into the table that it gets.
+        insert: A function that writes the rows of the AS query into a table.
 
     Raises:
-        AlreadyExistsError: There is a table of this name.
-        InvalidArgumentError: A column or property that does not fit.
+        AlreadyExistsError: A table of this name exists.
+        InvalidArgumentError: A column or property is invalid.
         NoSuchTableError: The table to replace does not exist.
-        UnsupportedError: A provider of another format than that of the catalog, or a clause that it does not have.
+        UnsupportedError: The provider does not match the format of the catalog, or the format does not support a
+            clause.
     """
     entry = where.catalog
     start = statement.name.start
     if statement.provider not in (None, entry.format):
-        problem = f"catalog {entry.name!r} has {entry.format} tables, not tables of the format {statement.provider}"
-        raise unsupported(text, start, problem, f"write USING {entry.format}")
+        problem = f"catalog {entry.name!r} contains {entry.format} tables, not {statement.provider} tables"
+        raise unsupported(text, start, problem, f"use USING {entry.format}")
     if statement.replaces and entry.format != "iceberg":
-        hint = "drop the table first, or write INSERT OVERWRITE"
+        hint = "drop the table first, or use INSERT OVERWRITE"
         raise unsupported(text, start, "REPLACE TABLE of a Paimon table is not supported", hint)
     if not statement.columns:
         raise unsupported(text, start, "CREATE TABLE without columns is not supported")
@@ -62,7 +63,7 @@ def create_table(
     try:
         create(statement, where, text, session, insert)
     except AlreadyExistsError:
-        # Another writer may have been first.
+        # A concurrent writer may have been first.
         if not is_there(statement, where):
             raise
 
@@ -109,8 +110,10 @@ def _paimon(
         raise unsupported(text, statement.name.start, "LOCATION of a Paimon table is not supported")
     other = next((one for one in statement.partitioned_by if one.transform != "identity"), None)
     if other is not None:
-        hint = "partition by columns, and give the property `bucket` for buckets"
-        raise unsupported(text, other.column.start, f"Paimon tables have no transform {other.transform}", hint)
+        hint = "partition by columns, and set the property `bucket` for buckets"
+        raise unsupported(
+            text, other.column.start, (f"Paimon tables do not support the transform {other.transform}"), hint
+        )
     commented = next((one for one in statement.columns if one.comment is not None), None)
     if commented is not None:
         raise unsupported(
@@ -133,7 +136,7 @@ def _paimon(
     try:
         insert(table)
     except BaseException:
-        # As Paimon's connector for Spark does: the table is created before its rows are written.
+        # As in Paimon's Spark connector, the table is created before its rows are written.
         entry.catalog.drop_table(where.levels, purge=True)
         raise
 
@@ -142,14 +145,14 @@ def _check_names(statement: CreateTable, text: str) -> None:
     seen: set[str] = set()
     for column in statement.columns:
         if column.name.lower() in seen:
-            hint = "names of columns must differ in more than their case"
+            hint = "column names must differ in more than case"
             problem = f"table {statement.name} has two columns `{column.name}`"
             raise invalid(text, statement.name.start, problem, hint)
         seen.add(column.name.lower())
 
 
 def _term(one: PartitionField, statement: CreateTable, text: str) -> str:
-    """Return a partition field as the API writes it, such as `bucket(8, "id")`."""
+    """Return a partition field in the notation of the API, such as `bucket(8, "id")`."""
     column = '"' + _column(one, statement, text).replace('"', '""') + '"'
     if one.transform == "identity":
         return column
@@ -157,11 +160,9 @@ def _term(one: PartitionField, statement: CreateTable, text: str) -> str:
 
 
 def _column(one: PartitionField, statement: CreateTable, text: str) -> str:
-    """Return the name of a column as the list of columns spells it."""
+    """Return the name of a column as spelled in the column list."""
     if len(one.column.parts) > 1:
-        raise unsupported(
-            text, one.column.start, f"a field of a struct in PARTITIONED BY is not supported: {one.column}"
-        )
+        raise unsupported(text, one.column.start, f"partitioning by a struct field is not supported: {one.column}")
     wanted = one.column.parts[0]
     found: Any = next((column.name for column in statement.columns if column.name.lower() == wanted.lower()), None)
     if found is None:

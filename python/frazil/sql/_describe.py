@@ -1,4 +1,4 @@
-"""The rows of DESCRIBE after the columns of an Iceberg table, as Spark writes them."""
+"""The DESCRIBE rows after the columns of an Iceberg table, in Spark's format."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _IN_SPARK = {"year": "years", "month": "months", "day": "days", "hour": "hours"}
 
 
 def partitioning(table: Table, columns: Sequence[tuple[str, ...]]) -> list[Row]:
-    """Return the rows on partitions: the columns, or the transforms if there is any; none without partitions."""
+    """Return the partitioning rows: columns, or transforms if there are any; empty without partitions."""
     schema = table.schema()
     fields = [
         (str(field.transform), ", ".join(schema.find_column_name(source) or "" for source in field.source_ids))
@@ -35,7 +35,7 @@ def partitioning(table: Table, columns: Sequence[tuple[str, ...]]) -> list[Row]:
 
 
 def details(table: Table, name: str) -> list[Row]:
-    """Return the rows on the table itself."""
+    """Return the rows with table details."""
     shown = dict(table.properties)
     rows = [("Name", name, ""), ("Type", "MANAGED", "")]
     if "comment" in shown:

@@ -1,4 +1,4 @@
-"""INSERT: which columns of a table a query is for, and which rows it replaces."""
+"""INSERT: the target columns of a query, and the rows that it replaces."""
 
 from __future__ import annotations
 
@@ -20,25 +20,28 @@ Mode = Literal["append", "overwrite", "dynamic"]
 
 @dataclass(frozen=True)
 class Insertion:
-    """How the rows of a query go into a table."""
+    """The way in which the rows of a query are written to a table."""
 
     mode: Mode = "append"
-    """`overwrite` replaces the rows of the constants or those that match the filter, or else all; `dynamic` those of
-    the partitions that have new rows."""
+    """`overwrite` or `dynamic` for rows that replace others.
+
+    `overwrite` replaces the rows that match the constants or the filter, or else all rows; `dynamic` replaces the
+    partitions that have new rows.
+    """
     branch: str = "main"
-    """The branch that changes."""
+    """The branch to change."""
     columns: tuple[str, ...] | None = None
-    """The columns that the query is for, in its order; None for all that have no constant."""
+    """The target columns, in the order of the query; None for all columns without a constant."""
     by_name: bool = False
-    """Whether columns of the query are found by their names."""
+    """Whether query columns are matched by name."""
     constants: Mapping[str, str | None] = field(default_factory=dict)
-    """Columns that have one value in all rows, as text that is cast to the type of the column."""
+    """The columns with one value in all rows, given as a string that is cast to the type of the column."""
     row_filter: str | None = None
-    """Which rows are replaced."""
+    """The filter for the rows to replace."""
     is_small: bool = False
-    """Whether the rows are few, so that no job is worth it."""
+    """Whether there are so few rows that a job is not started."""
     read: ReadSnapshot | None = None
-    """The snapshot of the branch that the query reads, if these rows replace some of it; None for other queries."""
+    """The snapshot of the branch that the query reads, if its rows replace rows of that branch; None otherwise."""
 
 
 class _Session(Protocol):
@@ -48,13 +51,13 @@ class _Session(Protocol):
 
 
 def insertion(statement: Insert, target: Source, text: str, session: _Session) -> Insertion:
-    """Return how a statement writes into a table.
+    """Return the insertion that a statement describes.
 
     Raises:
-        InvalidArgumentError: A column in PARTITION that the table is not partitioned by, or a condition that does not
-            fit the columns.
-        UnsupportedError: The name is that of a metadata table or of a state that never changes, or frazil cannot
-            evaluate the condition as Spark does.
+        InvalidArgumentError: PARTITION contains a column that is not a partition column, or a condition does not fit
+            the columns.
+        UnsupportedError: The name refers to a metadata table or an immutable state, or frazil cannot evaluate the
+            condition as Spark does.
     """
     table, branch = target.table, _branch(statement, target, text)
     is_iceberg = hasattr(table, "spec")
@@ -65,7 +68,7 @@ def insertion(statement: Insert, target: Source, text: str, session: _Session) -
         row_filter = whole_filter(table.scan().schema(), statement.condition.text)
         if row_filter is None:
             problem = "this condition of REPLACE WHERE is not supported"
-            hint = "write comparisons of columns with constants, or use the overwrite_filter of frazil.spark.write"
+            hint = "use comparisons of columns with constants, or the overwrite_filter of frazil.spark.write"
             raise unsupported(text, statement.condition.start, problem, hint)
     mode: Mode = "append"
     if row_filter is not None:
@@ -80,15 +83,15 @@ def _branch(statement: Insert, target: Source, text: str) -> str:
     kind, name = target.state or ("branch", "main")
     if target.metadata_table is not None or not hasattr(target.table, "append"):
         problem = f"rows cannot be inserted into metadata table {statement.name}"
-        raise unsupported(text, statement.name.start, problem, "name the table itself")
+        raise unsupported(text, statement.name.start, problem, "use the table itself")
     if kind != "branch":
-        problem = f"{statement.name} is a state that never changes"
-        raise unsupported(text, statement.name.start, problem, "name the table or a branch")
+        problem = f"{statement.name} is an immutable state"
+        raise unsupported(text, statement.name.start, problem, "use the table or a branch")
     return str(name)
 
 
 def _constants(statement: Insert, keys: list[str], text: str, session: _Session) -> dict[str, str | None]:
-    """Return the constants of PARTITION by the names that the table has for the columns."""
+    """Return the PARTITION constants by the table's column names."""
     known = {key.lower(): key for key in keys}
     found: dict[str, str] = {}
     seen = set()
@@ -98,7 +101,7 @@ def _constants(statement: Insert, keys: list[str], text: str, session: _Session)
             hint = f"the partition columns are {', '.join(keys)}" if keys else "the table has no partition columns"
             raise invalid(text, one.start, f"PARTITION: `{one.column}` is not a partition column", hint)
         if key in seen:
-            raise invalid(text, one.start, f"PARTITION: `{one.column}` is given twice")
+            raise invalid(text, one.start, f"PARTITION: `{one.column}` is specified twice")
         seen.add(key)
         if one.constant is not None:
             found[key] = one.constant.text
@@ -106,7 +109,7 @@ def _constants(statement: Insert, keys: list[str], text: str, session: _Session)
 
 
 def _partition_columns(table: Any) -> list[str]:
-    """Return the columns whose values are partition values; transforms of columns are not."""
+    """Return the columns used directly as partition columns, without those of transforms."""
     names = {one.field_id: one.name for one in table.schema().fields}
     fields = (one for one in table.spec().fields if one.transform == "identity")
     return [names[one.source_ids[0]] for one in fields if one.source_ids[0] in names]

@@ -1,4 +1,4 @@
-"""A lake: catalogs under names, and the statements of Spark SQL that work on them."""
+"""A lake: named catalogs, and the Spark SQL statements that operate on them."""
 
 from __future__ import annotations
 
@@ -39,23 +39,23 @@ if TYPE_CHECKING:
     from frazil.sql._types import Column
 
 Frame = TypeVar("Frame")
-"""The result of a query in the engine."""
+"""The result type of a query in the engine."""
 
 Cells = tuple[Any, ...]
 
 Args: TypeAlias = "Mapping[str, Any] | Sequence[Any] | None"
-"""Values of the parameters of a query, by name or by position."""
+"""The values of query parameters, by name or by position."""
 
 _WITH_ARGS = st.Query | st.Insert | st.CreateTable | st.CreateView | st.Explain | st.Other
 
-_VIEW_FIRST = 'make a temporary view of the rows: lake.sql("SELECT …").createOrReplaceTempView("name")'
+_VIEW_FIRST = 'create a temporary view of the rows: lake.sql("SELECT …").createOrReplaceTempView("name")'
 
 
 class Engine(Protocol[Frame]):
-    """What runs queries."""
+    """An engine that runs queries."""
 
     def query(self, text: str, sources: Sequence[Source], args: Args = None) -> Frame:
-        """Run a query; `{t0}` in the text stands for the first of the sources."""
+        """Run a query; `{t0}` in the text refers to the first source, and so on."""
         ...
 
     def value(self, frame: Frame) -> Any:
@@ -63,11 +63,11 @@ class Engine(Protocol[Frame]):
         ...
 
     def constants(self, texts: Sequence[str]) -> list[str | None]:
-        """Return the values of literals as text."""
+        """Return the values of literals as strings."""
         ...
 
     def values(self, texts: Sequence[str]) -> list[Any]:
-        """Return the values of expressions without columns."""
+        """Return the values of expressions that do not use columns."""
         ...
 
     def overwrites_partitions(self) -> bool:
@@ -77,11 +77,11 @@ class Engine(Protocol[Frame]):
     def create_view(
         self, frame: Frame, name: str, columns: Sequence[str] | None, *, replaces: bool, is_global: bool
     ) -> None:
-        """Create a temporary view of a query; `columns` are other names for its columns."""
+        """Create a temporary view of a query; `columns` renames its columns."""
         ...
 
     def columns_of(self, frame: Frame) -> Iterable[Column]:
-        """Return the columns of a query, each of which may be NULL."""
+        """Return the columns of a query, all of them nullable."""
         ...
 
     def insert(self, frame: Frame, table: Any, insertion: Insertion) -> None:
@@ -89,15 +89,15 @@ class Engine(Protocol[Frame]):
         ...
 
     def frame(self, columns: Sequence[str], rows: Sequence[Cells]) -> Frame:
-        """Return rows as a result. A column is a name of text, or a name and a type of SQL, and may be NULL then."""
+        """Return rows as a result. A column is a name for strings, or a name and an SQL type, and is then nullable."""
         ...
 
     def columns(self, table: Any) -> list[Cells]:
-        """Return name, type and comment of each column of a table."""
+        """Return the name, type and comment of each column of a table."""
         ...
 
     def has_temporary_view(self, name: str) -> bool:
-        """Return whether there is a temporary view of this name."""
+        """Return whether a temporary view of this name exists."""
         ...
 
     def timestamp_has_zone(self) -> bool:
@@ -105,16 +105,16 @@ class Engine(Protocol[Frame]):
         ...
 
     def user(self) -> str:
-        """Return who owns what is created."""
+        """Return the owner of newly created objects."""
         ...
 
     def snapshot_properties(self) -> dict[str, str]:
-        """Return what a snapshot records of the engine."""
+        """Return the snapshot properties that record the engine."""
         ...
 
 
 class Lake(Generic[Frame]):
-    """Tables of catalogs in Spark SQL. Use `frazil.spark.connect` to make one."""
+    """Catalog tables in Spark SQL. Use `frazil.spark.connect` to create a lake."""
 
     def __init__(
         self,
@@ -122,7 +122,7 @@ class Lake(Generic[Frame]):
         engine: Engine[Frame],
         foreign: Iterable[str] = (),
     ) -> None:
-        """Take catalogs by name, as they are or by their properties, and the names of the engine's own catalogs."""
+        """Keep catalogs by name, opened or as properties, and the names of the engine's own catalogs."""
         self._names = Names(catalogs, foreign)
         self._engine = engine
 
@@ -131,45 +131,45 @@ class Lake(Generic[Frame]):
 
         Args:
             text: The statement.
-            args: Values of its parameters, as `spark.sql` takes them: by name for `:name`, in their order for `?`.
+            args: The values of its parameters, as in `spark.sql`: by name for `:name`, by position for `?`.
 
         Raises:
-            InvalidArgumentError: The statement cannot be parsed, or names something that does not fit.
-            UnsupportedError: A statement or clause that is not supported for tables of these catalogs; the hint says
-                what to write instead. Nothing was changed.
-            FrazilError: As the method of the catalog or the table raises it.
+            InvalidArgumentError: The statement cannot be parsed, or something in it is invalid.
+            UnsupportedError: A statement or clause is not supported for tables of these catalogs; the hint suggests an
+                alternative. Nothing was changed.
+            FrazilError: As raised by the method of the catalog or the table.
         """
         text = argument_text("the statement", text)
         try:
             statement = parse(text)
         except FrazilError:
-            # Spark has more clauses than this grammar, for tables of its own.
+            # Spark supports more clauses than this grammar for its own tables.
             if mentions(text, self._names.is_ours):
                 raise
             return self._engine.query(text, (), args)
         if args is not None and not isinstance(statement, _WITH_ARGS):
-            message = "args are for queries, and for statements that contain one"
-            raise InvalidArgumentError(message, hint="write the values into the statement")
+            message = "args apply only to queries and to statements that contain one"
+            raise InvalidArgumentError(message, hint="include the values in the statement")
         try:
             return self._run(statement, text, args)
         except FrazilError as error:
             raise _placed(error, text, _start_of(statement, text)) from error.__cause__
 
     def script(self, text: str) -> list[Frame]:
-        """Run the statements of a script, which semicolons separate, and return the result of each.
+        """Run the statements of a script, separated by semicolons, and return the result of each.
 
-        The first statement that fails ends the script; those before it stay.
+        The first failing statement ends the script; earlier statements are not undone.
 
         Raises:
-            FrazilError: As in `sql`; line and column count from the beginning of the script.
+            FrazilError: As in `sql`; line and column are relative to the start of the script.
         """
         return [self.sql(statement) for statement in statements(text)]
 
     def table(self, name: str) -> Any:
-        """Return a table by its name in SQL, at its newest state.
+        """Return a table by its SQL name, at its latest state.
 
         Raises:
-            NoSuchTableError: There is no such table, or its catalog is not one of this lake.
+            NoSuchTableError: The table does not exist, or its catalog is not part of this lake.
         """
         reader = Reader(name)
         found = reader.name("the name of a table")
@@ -181,10 +181,10 @@ class Lake(Generic[Frame]):
         return where.catalog.catalog.load_table(where.levels)
 
     def catalog(self, name: str) -> Catalog[Any]:
-        """Return a catalog by its name in SQL.
+        """Return a catalog by its SQL name.
 
         Raises:
-            InvalidArgumentError: The lake does not have this catalog.
+            InvalidArgumentError: The lake does not contain this catalog.
         """
         found = self._names.catalogs.get(name)
         if found is None:
@@ -194,7 +194,7 @@ class Lake(Generic[Frame]):
 
     def _catalogs_hint(self) -> str:
         names = ", ".join(self._names.catalogs)
-        return f"the catalogs are {names}" if names else "this lake does not have catalogs"
+        return f"the catalogs are {names}" if names else "this lake has no catalogs"
 
     def _run(self, statement: st.Statement, text: str, args: Args) -> Frame:
         handlers: dict[type[Any], Callable[[Any, str], Frame]] = {
@@ -224,26 +224,26 @@ class Lake(Generic[Frame]):
         return self._engine.frame((), ())
 
     def _spark(self, text: str, args: Args = None) -> Frame:
-        """Leave a statement that names nothing of the lake to Spark."""
+        """Pass a statement that does not refer to the lake on to Spark."""
         if mentions(text, self._names.is_ours):
             begin = len(text) - len(text.lstrip())
-            problem = "the statement changes something outside of the catalogs of this lake, and names a table in them"
+            problem = "the statement changes something outside the catalogs of this lake, but refers to a table in them"
             raise unsupported(text, begin, problem, _VIEW_FIRST)
         return self._engine.query(text, (), args)
 
     def _is_view(self, parts: tuple[str, ...]) -> bool:
-        """Return whether a name is that of a temporary view, which comes before tables of the current catalog."""
+        """Return whether a name is a temporary view, which takes precedence over tables of the current catalog."""
         return len(parts) == 1 and self._names.current is not None and self._engine.has_temporary_view(parts[0])
 
     def _query(self, text: str, args: Args = None, head: str = "") -> Frame:
-        """Run a query; `head` comes before its text."""
+        """Run a query; `head` is prepended to its text."""
         found, sources = self._sources(text, args, Sources(self._names))
         return self._engine.query(head + replaced(text, found), sources, args)
 
     def _sources(self, text: str, args: Args, tables: Sources) -> tuple[list[Reference], list[Source]]:
-        """Return the names of the lake in a query, and what each reads.
+        """Return the references to the lake in a query, and the source of each.
 
-        A table is loaded once, so that a statement that names it twice reads one state.
+        Each table is loaded once, so that several references to it read the same state.
         """
         found = [one for one in references(text, self._names.is_ours) if not self._is_view(one.name.parts)]
         return found, [self._source(tables, one, text, args) for one in found]
@@ -257,7 +257,7 @@ class Lake(Generic[Frame]):
             return self._engine.query(text, (), args)
         rows = self._query(in_place(text, statement.query.start, statement.query.text), args)
         if len(statement.name.parts) > 1:
-            raise invalid(text, statement.name.start, "the name of a temporary view has one part")
+            raise invalid(text, statement.name.start, "the name of a temporary view must have one part")
         self._engine.create_view(
             rows,
             statement.name.parts[0],
@@ -268,7 +268,7 @@ class Lake(Generic[Frame]):
         return self._done()
 
     def _source(self, tables: Sources, one: Reference, text: str, args: Args) -> Source:
-        """Return what a name in a query reads."""
+        """Return the source that a reference in a query reads."""
         try:
             source = replace(tables.source(one.name.parts), names=one.names, conditions=one.conditions)
             return source if one.as_of is None else source.at(self._state(one.as_of, args))
@@ -278,12 +278,12 @@ class Lake(Generic[Frame]):
     def _state(self, as_of: AsOf, args: Args) -> tuple[str, Any]:
         if as_of.kind == "version":
             return "version", as_of.value
-        # By the engine, which knows the time zone of the session, and functions.
+        # Evaluated by the engine, which knows the session's time zone and functions.
         named = args if hasattr(args, "items") else None
         moment_ms = self._engine.value(self._query(f"SELECT unix_millis(CAST({as_of.value} AS TIMESTAMP))", named))
         if moment_ms is None:
             message = f"TIMESTAMP AS OF {as_of.value} is NULL"
-            raise InvalidArgumentError(message, hint="give a timestamp such as '2024-02-29 12:00:00'")
+            raise InvalidArgumentError(message, hint="use a timestamp such as '2024-02-29 12:00:00'")
         return "as_of", int(moment_ms)
 
     def _other(self, statement: st.Other, text: str, args: Args) -> Frame:
@@ -292,7 +292,7 @@ class Lake(Generic[Frame]):
         raise unsupported(text, statement.start, f"{statement.what} is not supported", self._instead(statement))
 
     def _instead(self, statement: st.Other) -> str | None:
-        """Return the hint with what to write instead of a statement."""
+        """Return a hint with the alternative to a statement."""
         where = None if statement.table is None else self._where(statement.table)
         if statement.table is not None and where is None:
             return _VIEW_FIRST
@@ -353,7 +353,7 @@ class Lake(Generic[Frame]):
                 if not statement.if_exists:
                     raise
             return self._done()
-        # Folders keep no properties, and Spark names an owner always.
+        # Folders do not store properties, but Spark always sets an owner.
         owner = {} if catalog.type in ("hadoop", "paimon") else {"owner": self._engine.user()}
         try:
             catalog.create_namespace(where.levels, owner | dict(statement.properties))
@@ -386,7 +386,7 @@ class Lake(Generic[Frame]):
             return self._spark(text)
         catalog = where.catalog.catalog
         try:
-            # Java's catalogs of these types delete the files, too.
+            # Java's catalogs of these types also delete the files.
             catalog.drop_table(where.levels, purge=statement.purge or catalog.type in {"hadoop", "paimon"})
         except NoSuchTableError:
             if not statement.if_exists:
@@ -430,7 +430,7 @@ class Lake(Generic[Frame]):
         query = in_place(text, statement.query.start, statement.query.text)
         found, sources = self._sources(query, args, tables)
         if how.mode != "append" and any(one.reads(target) for one in sources):
-            # Before the query is made, which may read what is committed from now on.
+            # Done before the query is created, because it may read later commits.
             how = replace(how, read=target.snapshot())
         rows = self._engine.query(replaced(query, found), sources, args)
         self._engine.insert(rows, target.table, how)
@@ -438,7 +438,7 @@ class Lake(Generic[Frame]):
 
 
 def _read_of_replaced(statement: st.CreateTable, tables: Sources, sources: Sequence[Source]) -> ReadSnapshot | None:
-    """Return the snapshot that a query reads of the table that its rows replace; None if it does not read the table."""
+    """Return the snapshot of the replaced table that a query reads; None if it does not read the table."""
     if not (statement.replaces and sources):
         return None
     try:
@@ -458,7 +458,7 @@ def _readable(text: str, start: int, where: Resolved) -> Any:
 
 
 def _placed(error: FrazilError, text: str, position: int) -> FrazilError:
-    """Return an error with its line and column, unless it has them."""
+    """Return an error with its line and column, unless they are already set."""
     if "line" not in error.context:
         line, column = place_of(text, position)
         error.context |= {"line": str(line), "column": str(column)}
@@ -477,7 +477,7 @@ def _dotted(levels: Sequence[str]) -> str:
 
 
 def _is_like(name: str, pattern: str | None) -> bool:
-    """Return whether a name fits a pattern of SHOW: `*` is any text, `|` separates patterns.
+    """Return whether a name matches a SHOW pattern: `*` matches any string, `|` separates patterns.
 
     >>> _is_like("orders", "or*|x"), _is_like("orders", "order")
     (True, False)

@@ -1,7 +1,7 @@
-"""Tokens of Spark SQL, each with its place in the text.
+"""The tokens of Spark SQL, with their positions in the text.
 
 The tokens follow Spark's `SqlBaseLexer.g4`, with one addition: a name may contain `$`, as in `orders$snapshots`.
-Blanks and comments are tokens too, so that the tokens of a text always cover it.
+Whitespace and comments are tokens too, so that the tokens of a text always cover it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _OPENS = {"'": "string", '"': "string", "`": "quoted name"}
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A piece of the text from `start` to `end`."""
+    """A section of the text from `start` to `end`."""
 
     kind: Kind
     text: str
@@ -50,7 +50,7 @@ class Token:
 
     @property
     def is_name(self) -> bool:
-        """Return whether the token can be a part of a name."""
+        """Return whether the token can be part of a name."""
         return self.kind in ("name", "quoted")
 
     @property
@@ -71,7 +71,7 @@ def tokens(text: str) -> Iterator[Token]:
     """Split a text into tokens that cover it.
 
     Raises:
-        InvalidArgumentError: A string, a quoted name or a comment does not end.
+        InvalidArgumentError: A string, a quoted name or a comment is not terminated.
 
     >>> [token.text for token in tokens("SELECT `a b` FROM t$files -- all")]
     ['SELECT', ' ', '`a b`', ' ', 'FROM', ' ', 't$files', ' ', '-- all']
@@ -84,13 +84,13 @@ def tokens(text: str) -> Iterator[Token]:
         if piece == "/*":
             piece = text[position : _end_of_comment(text, position)]
         elif kind == "symbol" and piece in _OPENS:
-            raise syntax_error(text, position, f"the {_OPENS[piece]} that begins here does not end")
+            raise syntax_error(text, position, f"the {_OPENS[piece]} that begins here is not terminated")
         yield Token(kind, piece, position)  # type: ignore[arg-type]
         position += len(piece)
 
 
 def significant(text: str) -> list[Token]:
-    """Return the tokens without blanks and comments.
+    """Return the tokens without whitespace and comments.
 
     >>> [token.text for token in significant("USE /* the lake */ local")]
     ['USE', 'local']
@@ -99,9 +99,9 @@ def significant(text: str) -> list[Token]:
 
 
 def statements(text: str) -> list[str]:
-    r"""Split a script at its semicolons; statements without tokens are left out.
+    r"""Split a script at its semicolons; empty statements are omitted.
 
-    Each statement keeps its line and column in the script: line feeds and blanks stand in front of it.
+    Each statement keeps its line and column in the script, because it is padded with line feeds and blanks.
 
     >>> statements("USE local; SHOW TABLES;;\n DROP TABLE t")
     ['USE local', '           SHOW TABLES', '\n DROP TABLE t']
@@ -126,14 +126,14 @@ def string_value(literal: str) -> str:
     if literal[0] in "rR":
         return literal[2:-1]
     quote = literal[0]
-    # Pairs of quotes first: an escaped quote is no half of a pair.
+    # Doubled quotes are split first: an escaped quote is not half of such a pair.
     pieces = re.split(r"(\\.)", literal[1:-1], flags=re.DOTALL)
     joined = "".join(piece if index % 2 else piece.replace(quote * 2, quote) for index, piece in enumerate(pieces))
     return _ESCAPE.sub(_unescaped, joined)
 
 
 def place_of(text: str, position: int) -> tuple[int, int]:
-    r"""Return the line and the column of a position, both from 1.
+    r"""Return the line and the column of a position, both starting at 1.
 
     >>> place_of("USE\n local", 5)
     (2, 2)
@@ -142,7 +142,7 @@ def place_of(text: str, position: int) -> tuple[int, int]:
 
 
 def unsupported(text: str, position: int, problem: str, hint: str | None = None) -> UnsupportedError:
-    r"""Return the error for a statement or a clause that is not supported, with the place as line and column.
+    r"""Return the error for an unsupported statement or clause, with its line and column.
 
     >>> print(unsupported("MERGE INTO t", 0, "MERGE is not supported"))
     MERGE is not supported (line 1, column 1)
@@ -153,7 +153,7 @@ def unsupported(text: str, position: int, problem: str, hint: str | None = None)
 
 
 def invalid(text: str, position: int, problem: str, hint: str | None = None) -> InvalidArgumentError:
-    r"""Return the error for a part of a statement that does not fit, with the place as line and column.
+    r"""Return the error for an invalid part of a statement, with its line and column.
 
     >>> print(invalid("USE x", 4, "no catalog x"))
     no catalog x (line 1, column 5)
@@ -164,7 +164,7 @@ def invalid(text: str, position: int, problem: str, hint: str | None = None) -> 
 
 
 def syntax_error(text: str, position: int, problem: str, hint: str | None = None) -> InvalidArgumentError:
-    r"""Return the error for a statement that cannot be parsed, with the place as line and column.
+    r"""Return the error for a statement that cannot be parsed, with its line and column.
 
     >>> print(syntax_error("USE\n local.", 10, "expected a name"))
     syntax error at line 2, column 7: expected a name
@@ -175,7 +175,7 @@ def syntax_error(text: str, position: int, problem: str, hint: str | None = None
 
 
 def in_place(text: str, start: int, part: str) -> str:
-    r"""Return a part of a text with the lines and columns that it has there.
+    r"""Return a section of a text, padded so that its lines and columns are kept.
 
     >>> in_place("USE a;\n  USE b", 9, "USE b")
     '\n  USE b'
@@ -185,13 +185,13 @@ def in_place(text: str, start: int, part: str) -> str:
 
 
 def _end_of_comment(text: str, start: int) -> int:
-    """Return the offset after a comment, in which comments may be nested."""
+    """Return the offset after a comment; comments can be nested."""
     depth = 0
     for edge in _COMMENT_EDGE.finditer(text, start):
         depth += 1 if edge[0] == "/*" else -1
         if depth == 0:
             return edge.end()
-    raise syntax_error(text, start, "the comment that begins here does not end")
+    raise syntax_error(text, start, "the comment that begins here is not terminated")
 
 
 def _unescaped(escape: re.Match[str]) -> str:

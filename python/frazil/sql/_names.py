@@ -1,4 +1,4 @@
-"""Catalogs by name, the current catalog and namespace, and names of tables resolved as Spark does."""
+"""Named catalogs, the current catalog and namespace, and the resolution of table names as in Spark."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _OF_SPARK = frozenset({"spark_catalog", "global_temp", "session", "system"})
 
 
 class LakeCatalog:
-    """A catalog under its name in SQL, which is opened when it is first used."""
+    """A catalog with its SQL name, opened on first use."""
 
     def __init__(self, name: str, given: Catalog[Any] | Mapping[str, Any]) -> None:
-        """Take a catalog, or the properties of one.
+        """Keep a catalog, or the properties of one.
 
         Raises:
-            InvalidArgumentError: Neither is given.
+            InvalidArgumentError: The argument is neither.
         """
         self.name = name
         self._catalog: Catalog[Any] | None = None
@@ -49,8 +49,8 @@ class LakeCatalog:
         """The catalog itself.
 
         Raises:
-            InvalidArgumentError: The properties do not make a catalog.
-            UnsupportedError: There are no catalogs of this type yet.
+            InvalidArgumentError: The properties do not describe a catalog.
+            UnsupportedError: Catalogs of this type are not supported yet.
         """
         if self._catalog is None:
             self._catalog = load_catalog(self.name, self._properties)
@@ -58,39 +58,39 @@ class LakeCatalog:
 
     @property
     def format(self) -> str:
-        """The format of its tables, `iceberg` or `paimon`."""
+        """The format of the catalog's tables, `iceberg` or `paimon`."""
         return "paimon" if self.catalog.type == "paimon" else "iceberg"
 
     @property
     def default_namespace(self) -> tuple[str, ...]:
-        """The namespace that is current after USE of the catalog."""
+        """The namespace that becomes current after USE of the catalog."""
         if self._namespace is not None:
             return tuple(self._namespace.split("."))
         return ("default",) if self.format == "paimon" else ()
 
 
 class Resolved(NamedTuple):
-    """A name in a catalog."""
+    """A name resolved to a catalog."""
 
     catalog: LakeCatalog
     levels: tuple[str, ...]
 
 
 class Names:
-    """The catalogs of a lake, and which catalog and namespace are current.
+    """The catalogs of a lake, with the current catalog and namespace.
 
-    The current catalog is None as long as it is one of Spark.
+    The current catalog is None while it is one of Spark's catalogs.
     """
 
     def __init__(self, catalogs: Mapping[str, Catalog[Any] | Mapping[str, Any]], foreign: Iterable[str] = ()) -> None:
-        """Take catalogs by name, and the names of the catalogs of Spark."""
+        """Keep catalogs by name, and the names of Spark's catalogs."""
         self._foreign = frozenset(foreign) | _OF_SPARK
         self.catalogs = {name: LakeCatalog(name, given) for name, given in catalogs.items()}
         self.current: LakeCatalog | None = None
         self.namespace: tuple[str, ...] = ()
 
     def table(self, parts: tuple[str, ...]) -> Resolved | None:
-        """Return where a table of this name is; None if that is not in a catalog of the lake."""
+        """Return the location of a table name; None if it is not in a catalog of the lake."""
         if len(parts) > 1 and parts[0] in self.catalogs:
             return Resolved(self.catalogs[parts[0]], parts[1:])
         if self.current is None or not self.is_ours(parts):
@@ -98,45 +98,45 @@ class Names:
         return Resolved(self.current, (*self.namespace, *parts) if len(parts) == 1 else parts)
 
     def procedure(self, parts: tuple[str, ...]) -> Resolved | None:
-        """Return where a procedure of this name is; None if that is not in a catalog of the lake."""
+        """Return the location of a procedure name; None if it is not in a catalog of the lake."""
         if self.current is not None and len(parts) == 2 and parts[0].lower() == "system":  # noqa: PLR2004 - `system.name`
             return Resolved(self.current, parts)
         return self.table(parts)
 
     def in_namespace(self, parts: tuple[str, ...]) -> Resolved | None:
-        """Return where a name of two parts is if the current namespace stands before it; None if that is not meant."""
+        """Return the location of a two-part name relative to the current namespace; None if this does not apply."""
         if len(parts) != 2 or self.current is None or not self.namespace or parts[0] in self.catalogs:  # noqa: PLR2004 - a table and a selector
             return None
         return Resolved(self.current, (*self.namespace, *parts))
 
     def is_ours(self, parts: tuple[str, ...]) -> bool:
-        """Return whether a table of this name is in a catalog of the lake."""
+        """Return whether a table name refers to a catalog of the lake."""
         if len(parts) > 1 and parts[0] in self.catalogs:
             return True
         return self.current is not None and (len(parts) == 1 or parts[0] not in self._foreign)
 
     def new_namespace(self, parts: tuple[str, ...]) -> Resolved | None:
-        """Return where a namespace of this name is; None if that is not in a catalog of the lake."""
+        """Return the location of a namespace name; None if it is not in a catalog of the lake."""
         if parts[0] in self.catalogs:
             return Resolved(self.catalogs[parts[0]], parts[1:])
         return None if self.current is None or parts[0] in self._foreign else Resolved(self.current, parts)
 
     def listed_namespace(self, parts: tuple[str, ...] | None) -> Resolved | None:
-        """Return the namespace whose tables are listed: the current one if there is no name."""
+        """Return the namespace whose tables are listed; the current one if no name is given."""
         if parts is not None:
             return self.new_namespace(parts)
         return None if self.current is None else Resolved(self.current, self.namespace)
 
     def use(self, parts: tuple[str, ...], *, is_catalog: bool, is_namespace: bool) -> bool:
-        """Make a catalog and a namespace current; return False if the catalog is one of Spark.
+        """Make a catalog and a namespace current; return False if the catalog is one of Spark's.
 
         Raises:
-            NoSuchNamespaceError: The catalog does not have the namespace.
-            UnsupportedError: More parts than the name of a catalog.
+            NoSuchNamespaceError: The namespace does not exist in the catalog.
+            UnsupportedError: The name has more parts than a catalog name.
         """
         if is_catalog and len(parts) > 1:
-            message = f"{'.'.join(parts)!r} is not the name of a catalog"
-            raise UnsupportedError(message, hint="write USE with the catalog and the namespace")
+            message = f"{'.'.join(parts)!r} is not a catalog name"
+            raise UnsupportedError(message, hint="use USE with the catalog and the namespace")
         found = None
         if not is_namespace and parts[0] in self.catalogs:
             found = Resolved(self.catalogs[parts[0]], parts[1:])
@@ -150,15 +150,15 @@ class Names:
         return True
 
     def all(self) -> list[str]:
-        """Return the names of all catalogs that are known, those of Spark too."""
+        """Return the names of all known catalogs, including those of Spark."""
         return sorted({*self.catalogs, *self._foreign - _OF_SPARK, "spark_catalog"})
 
     def leave(self) -> None:
-        """Note that a catalog of Spark is current."""
+        """Record that a Spark catalog is current."""
         self.current, self.namespace = None, ()
 
 
 def _taken(properties: dict[str, Any], prefix: str) -> dict[str, str]:
-    """Take the properties with a prefix out of all, and return them without it."""
+    """Remove the properties with a prefix, and return them without the prefix."""
     names = [name for name in properties if name.startswith(prefix)]
     return {name.removeprefix(prefix): str(properties.pop(name)) for name in names}

@@ -1,7 +1,7 @@
-"""What a query needs of a table: the columns that it may mean, and simple conditions of its WHERE.
+"""The part of a table that a query needs: the columns that it may use, and simple conditions from its WHERE.
 
-No name is resolved. A column is kept if its name is written anywhere in the statement, so that leaving out the others
-changes no resolution; a condition only leaves out rows that Spark would leave out, and Spark applies it again.
+Names are not resolved. A column is kept if its name occurs anywhere in the statement, so that omitting the others does
+not change name resolution. A condition only skips rows that Spark would skip, and Spark applies it again.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from frazil.sql._lexer import Token
 
 _ALL_COLUMNS = ("NATURAL", "PIVOT", "UNPIVOT")
-"""Words after which a query has columns that it does not name."""
+"""The keywords after which a query uses columns that it does not mention."""
 
 _PLAIN_QUOTED = re.compile(r"[\w $-]*")
-"""Quoted names that are not regular expressions, as `spark.sql.parser.quotedRegexColumnNames` reads them."""
+"""Quoted names that are not regular expressions in the sense of `spark.sql.parser.quotedRegexColumnNames`."""
 
 _INNER = ("", "INNER", "CROSS")
 _COMPARISONS = {"EQ": "=", "LT": "<", "LTE": "<=", "GT": ">", "GTE": ">="}
@@ -38,7 +38,7 @@ _HINT = "/*+"
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A condition on one column: an operator, and constants with their kinds."""
+    """A condition on one column: an operator, and constants with their types."""
 
     column: str
     operator: str
@@ -46,19 +46,19 @@ class Condition:
 
 
 class Statement:
-    """What the tokens of a query say of all its tables."""
+    """The information on all tables of a query that its tokens contain."""
 
     def __init__(self, text: str, names_of_tables: Collection[tuple[int, int]]) -> None:
-        """Read the tokens; names of tables are at these places."""
+        """Read the tokens; `names_of_tables` holds the positions of table names."""
         found = [
             token
             for token in _with_hints(text)
             if not any(start <= token.start < end for start, end in names_of_tables)
         ]
         self.names: frozenset[str] | None = None
-        """Each name in lower case; None if the query may mean columns that it does not name."""
+        """The names in lower case; None if the query may use columns that it does not mention."""
         if not _has_hidden_columns(found):
-            # A text in double quotes may be a name, by a setting of the session.
+            # A string in double quotes may be a name, depending on a session setting.
             are_names = (token for token in found if token.is_name or token.text[0] == '"')
             self.names = frozenset(token.value.lower() for token in are_names)
         strings = {index for index, token in enumerate(found) if token.kind == "string"}
@@ -66,16 +66,16 @@ class Statement:
             found[index].text[0] == "'" and not set("'\\") & set(found[index].text[1:-1]) and index + 1 not in strings
             for index in strings
         )
-        """Whether each string literal means what is between its quotes."""
+        """Whether every string literal is exactly the characters between its quotes."""
 
 
 def named_columns(table: Any, statement: Statement, values: Collection[str]) -> frozenset[str] | None:
-    """Return the names of which columns may be left out if they are not among them; None to keep all columns.
+    """Return the names of the columns to keep; None to keep all columns.
 
     Args:
-        table: The table in the tree of sqlglot.
+        table: The table node in the sqlglot tree.
         statement: The tokens of the query.
-        values: The names that stand for values without a qualifier.
+        values: The unqualified names that refer to values.
     """
     own = _select_of(table)
     if own is None or table.alias_or_name.lower() in values or table.name.lower() in values:
@@ -90,7 +90,7 @@ def named_columns(table: Any, statement: Statement, values: Collection[str]) -> 
 
 
 def conditions(table: Any, statement: Statement) -> tuple[Condition, ...]:
-    """Return conditions of the WHERE of the SELECT that reads a table, as far as they are simple and about it alone."""
+    """Return the simple WHERE conditions that concern only this table, from the SELECT that reads it."""
     own = _select_of(table)
     where = None if own is None else own.args.get("where")
     if own is None or where is None or statement.names is None or not _is_filtered_by_where(table, own):
@@ -113,19 +113,19 @@ def conditions(table: Any, statement: Statement) -> tuple[Condition, ...]:
 
 
 def kept(columns: Sequence[str], names: Collection[str] | None) -> tuple[str, ...]:
-    """Return the columns that a query reads: at least one, since rows without columns cannot be handed over.
+    """Return the columns that a query reads: at least one, because rows without columns cannot be passed on.
 
     >>> kept(["a", "B", "ä"], {"b", "t"}), kept(["a", "b"], {"t"}), kept(["a"], None)
     (('B', 'ä'), ('a',), ('a',))
     """
     if names is None:
         return tuple(columns)
-    # Spark compares other letters than these by rules of its own.
+    # Spark compares non-ASCII letters by its own rules.
     return tuple(name for name in columns if not name.isascii() or name.lower() in names) or tuple(columns[:1])
 
 
 def filters(schema: pa.Schema, found: Sequence[Condition]) -> list[str]:
-    """Return the conditions as filters of frazil, without those that Spark may compare by other rules.
+    """Return the conditions as frazil filters, without those that Spark may evaluate differently.
 
     >>> import pyarrow as pa
     >>> schema = pa.schema([("id", pa.int64()), ("x", pa.float32())])
@@ -137,7 +137,7 @@ def filters(schema: pa.Schema, found: Sequence[Condition]) -> list[str]:
 
 
 def whole_filter(schema: pa.Schema, text: str) -> str | None:
-    r"""Return a condition as a filter of frazil for the same rows; None if Spark may choose others.
+    r"""Return a condition as an equivalent frazil filter; None if Spark may select other rows.
 
     Raises:
         UnsupportedError: sqlglot is not installed.
@@ -173,7 +173,7 @@ def _whole(schema: pa.Schema, node: Any) -> str | None:
 
 
 def _with_hints(text: str) -> Iterator[Token]:
-    """Return the tokens of a text, those in hints too."""
+    """Return the tokens of a text, including those in hints."""
     for token in tokens(text):
         if token.kind == "comment" and token.text.startswith(_HINT):
             start = token.start + len(_HINT)
@@ -207,7 +207,7 @@ def _from_of(select: Any) -> Any:
 
 
 def _has_star(own: Any) -> bool:
-    """Return whether a star stands for columns of the relations of a SELECT: its own, or one of a SELECT within."""
+    """Return whether a star refers to columns of the relations of a SELECT or of a nested SELECT."""
     for node in own.walk():
         if type(node).__name__ != "Star":
             continue
@@ -225,7 +225,7 @@ def _relations(select: Any) -> list[Any]:
 
 
 def _is_filtered_by_where(table: Any, own: Any) -> bool:
-    """Return whether rows that the WHERE of a SELECT leaves out may be left out before its joins."""
+    """Return whether rows that the WHERE of a SELECT excludes may be skipped before its joins."""
     if any(table.args.get(key) for key in ("joins", "pivots", "laterals", "sample")):
         return False
     first, joins = _from_of(own), own.args.get("joins") or []
@@ -251,12 +251,12 @@ def _conjuncts(node: Any) -> Iterator[Any]:
 
 
 def _condition(node: Any) -> tuple[Condition, Any] | None:
-    """Return a condition and the node of its column; None for all others."""
+    """Return a condition and its column node; None for all other expressions."""
     if type(node).__name__ == "Not" and type(node.this).__name__ == "Is":
         found = _condition(node.this)
         return found and (Condition(found[0].column, "is not null"), found[1])
     operator, parts, allowed = _parts(node)
-    # An argument such as `negate` makes it another condition.
+    # An argument such as `negate` changes the meaning of the condition.
     is_known = all(name in allowed or not value for name, value in node.args.items())
     if not parts or not is_known or type(parts[0]).__name__ != "Column":
         return None
@@ -267,7 +267,7 @@ def _condition(node: Any) -> tuple[Condition, Any] | None:
 
 
 def _parts(node: Any) -> tuple[str, list[Any], tuple[str, ...]]:
-    """Return the operator, the operands and the names of the arguments that hold them; no operands if it is another."""
+    """Return the operator, its operands and their argument names; no operands for other operators."""
     kind = type(node).__name__
     if kind in _COMPARISONS:
         operator, operands = _COMPARISONS[kind], [node.this, node.expression]
@@ -316,7 +316,7 @@ def _filter(schema: pa.Schema, condition: Condition) -> str | None:
 
 
 def _literal(field: pa.Field, kind: str, text: str) -> str | None:
-    """Return a constant as a filter on a column has it; None if Spark may compare it as another type."""
+    """Return a constant as a filter literal for a column; None if Spark may compare it as another type."""
     import pyarrow as pa
 
     data_type, found = field.type, None

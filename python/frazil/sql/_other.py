@@ -1,4 +1,4 @@
-"""Statements that are not supported for tables of catalogs of frazil, and the Python to write instead."""
+"""Statements that are not supported for tables in frazil catalogs, and their Python alternatives."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _VIEW = 'lake.sql("SELECT …").createOrReplaceTempView("name")'
 
 
 class _Form(NamedTuple):
-    """First words of a statement, and what to write instead for a table of either format.
+    """The first words of a statement, and the alternatives for a table of either format.
 
-    `before_table` are the words, each of them optional, between the first words and the name of the table that the
-    statement is about; None if it is not about one.
+    `before_table` holds the words, each of them optional, between the first words and the name of the table that the
+    statement refers to; None if it does not refer to a table.
     """
 
     words: tuple[str, ...]
@@ -57,7 +57,7 @@ _FORMS = (
     _Form(("COMMENT", "ON"), ("TABLE",), 'lake.table(…).set_properties({"comment": "…"})', None),
     _Form(("CACHE",), None, 'lake.sql("SELECT …").cache()', None),
     _Form(("UNCACHE",), None, "the method unpersist of the DataFrame", None),
-    _Form(("REFRESH",), None, 'lake.sql("SELECT …"), which reads the newest snapshot', None),
+    _Form(("REFRESH",), None, 'lake.sql("SELECT …"), which reads the latest snapshot', None),
     _Form(("ANALYZE",), None, None, None),
     _Form(("LOAD", "DATA"), None, 'frazil.spark.write(spark.read.parquet("…"), lake.table(…))', None),
 )
@@ -79,7 +79,7 @@ _AFTER_TABLE = ("SELECT", "WITH", "VALUES", "FROM", "WHERE", "SET", "USING", "AS
 
 
 def other(reader: Reader) -> Other:
-    """Return the statement by its first words; all of it is read.
+    """Return the statement according to its first words, and consume all of it.
 
     >>> from frazil.sql._reader import Reader
     >>> found = other(Reader("merge into a.t using s on true"))
@@ -101,7 +101,7 @@ def other(reader: Reader) -> Other:
 
 
 def instead(what: str, table_format: str) -> str | None:
-    """Return the Python to write instead of a statement about a table of a format, with `lake.table(…)` for the table.
+    """Return the Python alternative to a statement on a table of a format, with `lake.table(…)` for the table.
 
     >>> instead("TRUNCATE", "paimon")
     'lake.table(…).truncate()'

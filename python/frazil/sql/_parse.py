@@ -1,4 +1,4 @@
-"""The text of a statement to its value."""
+"""Parsing of statements."""
 
 from __future__ import annotations
 
@@ -53,17 +53,17 @@ _TRANSFORMS = {
     "year": "year",
     "years": "year",
 }
-"""Names of transforms in Spark SQL, and those of the specification."""
+"""The names of transforms in Spark SQL and in the specification."""
 
 _WITH_NUMBER = ("bucket", "truncate")
 
 
 def parse(text: str) -> Statement:
-    """Read one statement.
+    """Parse one statement.
 
     Raises:
-        InvalidArgumentError: The statement cannot be parsed; the error names the line and the column.
-        UnsupportedError: A clause that is not supported.
+        InvalidArgumentError: The statement cannot be parsed; the error contains the line and the column.
+        UnsupportedError: A clause is not supported.
 
     >>> parse("DROP TABLE IF EXISTS local.db.t").name.parts
     ('local', 'db', 't')
@@ -77,7 +77,7 @@ def parse(text: str) -> Statement:
     try:
         found = _known(reader)
     except RecursionError:
-        reader.reject("types that are nested so deeply are not supported")
+        reader.reject("types with such deep nesting are not supported")
     if found is None:
         return other(reader)
     reader.end()
@@ -89,7 +89,7 @@ def _is_insert(reader: Reader) -> bool:
 
 
 def _known(reader: Reader) -> Statement | None:
-    """Read a statement that frazil carries out; None for others, of which nothing is read then."""
+    """Parse a statement that frazil executes; None for other statements, which are not consumed."""
     for words, read in _STATEMENTS:
         if reader.at(*words):
             return read(reader)
@@ -103,7 +103,7 @@ def _create_table(reader: Reader) -> CreateTable:
     if_not_exists = not replaces and reader.accept("IF", "NOT", "EXISTS")
     name = reader.name("the name of a table")
     if reader.at("LIKE"):
-        reader.reject("CREATE TABLE … LIKE is not supported", "write the columns")
+        reader.reject("CREATE TABLE … LIKE is not supported", "list the columns")
     columns = tuple(_columns(reader)) if reader.at("(") and not _is_query(reader) and reader.accept("(") else ()
     clauses = _Clauses(reader)
     while clauses.take():
@@ -111,7 +111,7 @@ def _create_table(reader: Reader) -> CreateTable:
     query = None
     if reader.accept("AS") or any(reader.at(word) for word in QUERY):
         if columns:
-            reader.reject("columns beside AS are not supported", "name the columns in the query")
+            reader.reject("a column list with AS is not supported", "use column aliases in the query")
         query = reader.rest()
     return CreateTable(
         name,
@@ -135,7 +135,7 @@ def _is_query(reader: Reader) -> bool:
 
 
 class _Clauses:
-    """The clauses of CREATE TABLE after the columns, each of which may be given once."""
+    """The clauses of CREATE TABLE after the columns, each of which may occur once."""
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
@@ -148,7 +148,7 @@ class _Clauses:
         self.location: str | None = None
 
     def take(self) -> bool:
-        """Read a clause; return whether there was one."""
+        """Parse a clause and return whether there was one."""
         reader = self._reader
         word = next(
             (
@@ -164,7 +164,7 @@ class _Clauses:
                 reader.reject(f"{later[0]} in CREATE TABLE is not supported", _CLAUSE_HINTS.get(later[0]))
             return False
         if word in self._taken:
-            reader.fail(f"{word} is given twice")
+            reader.fail(f"{word} is specified twice")
         self._taken.add(word)
         reader.expect(word)
         self._read(word)
@@ -189,16 +189,16 @@ class _Clauses:
 
 _OTHER_CLAUSES = (("CLUSTERED",), ("CLUSTER",), ("ROW",), ("STORED",), ("WITH", "("))
 _CLAUSE_HINTS = {
-    "CLUSTERED": "write PARTITIONED BY (bucket(8, id))",
-    "STORED": "write USING iceberg",
-    "WITH": "write TBLPROPERTIES",
+    "CLUSTERED": "use PARTITIONED BY (bucket(8, id))",
+    "STORED": "use USING iceberg",
+    "WITH": "use TBLPROPERTIES",
 }
 
 
 def _columns(reader: Reader) -> Iterator[Column]:
     while True:
         if reader.at("PRIMARY", "KEY") or reader.at("CONSTRAINT"):
-            hint = "for a Paimon table write TBLPROPERTIES ('primary-key' = 'id')"
+            hint = "for a Paimon table use TBLPROPERTIES ('primary-key' = 'id')"
             reader.reject("a constraint in CREATE TABLE is not supported", hint)
         yield column_rest(reader, reader.identifier("the name of a column"))
         if not reader.accept(","):
@@ -219,7 +219,7 @@ def _partition_field(reader: Reader) -> PartitionField:
     if following is None or following.text != "(":
         column = reader.name("a column")
         if not (reader.at(",") or reader.at(")")):
-            hint = "declare the column in the list of columns, and write its name in PARTITIONED BY"
+            hint = "declare the column in the column list, and use only its name in PARTITIONED BY"
             reader.reject("a column with its type in PARTITIONED BY is not supported", hint)
         return PartitionField("identity", column)
     written = reader.peek()
@@ -237,7 +237,7 @@ def _partition_field(reader: Reader) -> PartitionField:
 
 
 def _numbered(reader: Reader) -> tuple[Name, int]:
-    """Read a number and a column, in either order."""
+    """Parse a number and a column, in either order."""
     token = reader.peek()
     if token is not None and token.kind == "number":
         number = reader.whole_number("a number")
@@ -249,7 +249,7 @@ def _numbered(reader: Reader) -> tuple[Name, int]:
 
 
 def properties(reader: Reader) -> dict[str, str]:
-    """Read properties in parentheses: keys as strings or names, then strings, numbers or booleans.
+    """Parse properties in parentheses: keys as strings or names, and values as strings, numbers or booleans.
 
     >>> properties(Reader("('format-version' = '2', write.x 5, y=true)"))
     {'format-version': '2', 'write.x': '5', 'y': 'true'}
@@ -261,7 +261,7 @@ def properties(reader: Reader) -> dict[str, str]:
         is_string = token is not None and token.kind == "string"
         key = reader.string("a key") if is_string else ".".join(reader.name("a key").parts)
         if key in found:
-            reader.fail(f"the key {key!r} is given twice")
+            reader.fail(f"the key {key!r} is specified twice")
         reader.accept("=")
         found[key] = _property_value(reader)
         if not reader.accept(","):
@@ -370,12 +370,12 @@ def _describe(reader: Reader) -> Statement | None:
         extended = reader.accept_any("EXTENDED", "FORMATTED") is not None
     name = reader.name("the name of a table")
     if not reader.at_end:
-        reader.reject("DESCRIBE of a part of a table is not supported", "write DESCRIBE and the table only")
+        reader.reject("DESCRIBE of a part of a table is not supported", "use DESCRIBE with the table only")
     return Describe(name, extended)
 
 
 def _explain(reader: Reader) -> Statement | None:
-    """Read EXPLAIN of a query; None for other statements."""
+    """Parse EXPLAIN of a query; None for other statements."""
     begin, first = reader.mark(), reader.peek()
     reader.expect("EXPLAIN")
     reader.accept_any(*_MODES)
@@ -386,7 +386,7 @@ def _explain(reader: Reader) -> Statement | None:
 
 
 def _create_view(reader: Reader) -> Statement | None:
-    """Read CREATE TEMPORARY VIEW of a query; None for other views."""
+    """Parse CREATE TEMPORARY VIEW of a query; None for other views."""
     begin = reader.mark()
     reader.expect("CREATE")
     replaces, is_global = reader.accept("OR", "REPLACE"), reader.accept("GLOBAL")
@@ -402,7 +402,7 @@ def _create_view(reader: Reader) -> Statement | None:
 
 
 def _call(reader: Reader) -> Call:
-    """Read CALL.
+    """Parse CALL.
 
     >>> found = _call(Reader("CALL c.system.expire_snapshots(table => 'db.t', retain_last => 5)"))
     >>> str(found.procedure), [(one.name, one.value.text) for one in found.arguments]
@@ -458,4 +458,4 @@ _STATEMENTS: tuple[tuple[tuple[str, ...], Callable[[Reader], Statement | None]],
     (("INSERT", "OVERWRITE"), insert),
     (("WITH",), insert),
 )
-"""First words, and what reads the statement."""
+"""The first words of statements, and their parsers."""

@@ -1,4 +1,4 @@
-"""The text of an INSERT to its value."""
+"""Parsing of INSERT statements."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from frazil.sql._statements import Statement
 
 QUERY = ("SELECT", "WITH", "VALUES", "FROM", "TABLE", "(")
-"""Words with which a query begins."""
+"""The keywords that a query can begin with."""
 
 _OTHER_FORMS = {
     "WITH": "INSERT WITH SCHEMA EVOLUTION is not supported",
@@ -24,7 +24,7 @@ _OTHER_FORMS = {
 
 
 def insert(reader: Reader) -> Statement:
-    """Read `INSERT INTO` or `INSERT OVERWRITE`.
+    """Parse `INSERT INTO` or `INSERT OVERWRITE`.
 
     >>> from frazil.sql._reader import Reader
     >>> found = insert(Reader("INSERT OVERWRITE t PARTITION (day = '2024-02-29', hour) SELECT 1, 2"))
@@ -41,13 +41,13 @@ def insert(reader: Reader) -> Statement:
         reader.accept("TABLE")
     name = reader.name("the name of a table")
     if reader.at("WITH", "("):
-        reader.reject("options of a table in INSERT are not supported")
+        reader.reject("table options in INSERT are not supported")
     condition = None
     if not overwrite and reader.accept("REPLACE"):
         condition = _condition(reader)
     partition = tuple(_partition(reader)) if condition is None and reader.accept("PARTITION") else ()
     if reader.at("IF", "NOT", "EXISTS"):
-        reader.reject("IF NOT EXISTS of a partition is not supported", "delete the words")
+        reader.reject("IF NOT EXISTS of a partition is not supported", "remove these words")
     by_name = condition is None and reader.accept("BY", "NAME")
     has_list = condition is None and not by_name and reader.at("(") and not _is_query_in_parentheses(reader)
     columns = tuple(column_list(reader)) if has_list else None
@@ -55,14 +55,14 @@ def insert(reader: Reader) -> Statement:
     if not any(reader.at(word) for word in QUERY):
         reader.fail("expected VALUES or a query")
     if kept is not None and reader.at("WITH"):
-        reader.reject("WITH before INSERT and before its query is not supported", "write one WITH")
+        reader.reject("WITH both before INSERT and before its query is not supported", "use one WITH")
     query = reader.rest()
     whole = query if kept is None else Text(kept.text + reader.blank(kept.end, query.start) + query.text, kept.start)
     return Insert(name, whole, columns, by_name, partition, overwrite, condition, is_values)
 
 
 def is_insert_after_common_tables(reader: Reader) -> bool:
-    """Return whether a statement that begins with WITH is an INSERT; nothing is read then."""
+    """Return whether a statement that begins with WITH is an INSERT, without consuming it."""
     begin = reader.mark()
     found = _skip_common_tables(reader) and reader.at("INSERT")
     reader.back_to(begin)
@@ -78,7 +78,7 @@ def _common_tables(reader: Reader) -> Text | None:
 
 
 def _skip_common_tables(reader: Reader) -> bool:
-    """Read `WITH name (columns) AS (query), …`; return False if it is something else."""
+    """Skip `WITH name (columns) AS (query), …`; return False if the tokens are something else."""
     reader.expect("WITH")
     following = reader.peek(1)
     if following is not None and following.is_name and not following.is_word("AS"):
@@ -109,7 +109,7 @@ def _refuse_other_forms(reader: Reader) -> None:
 
 
 def _condition(reader: Reader) -> Text:
-    """Read the condition of REPLACE WHERE, which ends where the query begins."""
+    """Parse the condition of REPLACE WHERE, which ends at the start of the query."""
     reader.expect("WHERE")
     first = reader.peek()
     if first is None:
@@ -137,14 +137,14 @@ def _partition(reader: Reader) -> Iterator[PartitionValue]:
 
 
 def _constant(reader: Reader) -> Text:
-    """Read a literal, with its type or sign before it."""
+    """Parse a literal, with its preceding type or sign."""
     first = reader.peek()
     if first is None:
         reader.fail("expected a constant")
     while not (reader.at_end or reader.at(",") or reader.at(")")):
         token = reader.peek()
         if token is not None and token.text == "(":
-            reader.reject("the value of a partition must be a constant", "write a literal")
+            reader.reject("the value of a partition must be a constant", "use a literal")
         reader.take("a constant")
     found = reader.since(first)
     if not found.text:
@@ -158,7 +158,7 @@ def _is_query_in_parentheses(reader: Reader) -> bool:
 
 
 def column_list(reader: Reader) -> Iterator[str]:
-    """Read names of columns in parentheses."""
+    """Parse column names in parentheses."""
     reader.expect("(")
     while True:
         yield reader.identifier("the name of a column")

@@ -1,4 +1,4 @@
-"""The procedures of CALL: their arguments, what they do, and the rows that they return, as those of Iceberg (Java)."""
+"""The procedures of CALL: their arguments, actions and result rows, compatible with Iceberg (Java)."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Procedure:
-    """A procedure. `act` takes the table and the arguments that are not NULL, by name, and returns the rows.
+    """A procedure. `act` receives the table and the arguments that are not NULL, by name, and returns the rows.
 
-    If it `creates` the table, `act` takes the catalog instead, and the name of the table as the argument `levels`.
+    If it `creates` the table, `act` receives the catalog instead, and the name of the table as the argument `levels`.
     """
 
     parameters: tuple[Parameter, ...]
@@ -46,11 +46,11 @@ class Procedure:
     creates: bool = False
 
     def run(self, names: Names, catalog: LakeCatalog, given: Mapping[str, Any]) -> Rows:
-        """Carry it out on the table that the arguments name."""
+        """Run the procedure on the table given in the arguments."""
         found = {name: value for name, value in given.items() if value is not None}
         missing = next((one.name for one in self.parameters if one.required and one.name not in found), None)
         if missing is not None:
-            message = f"the argument {missing} is NULL"
+            message = f"the argument {missing} must not be NULL"
             raise InvalidArgumentError(message)
         levels = _levels(names, catalog, found.pop("table"))
         if self.creates:
@@ -59,7 +59,7 @@ class Procedure:
 
 
 def _levels(names: Names, catalog: LakeCatalog, name: str) -> tuple[str, ...]:
-    """Return the name of a table in the catalog of the procedure; its own name may stand before it."""
+    """Return the name of a table in the procedure's catalog; the catalog's own name may precede it."""
     reader = Reader(name)
     parts = reader.name("the name of a table").parts
     reader.end()
@@ -69,11 +69,11 @@ def _levels(names: Names, catalog: LakeCatalog, name: str) -> tuple[str, ...]:
 
 
 def procedure(where: Resolved, text: str, start: int) -> Procedure:
-    """Return a procedure by its name in a catalog, `system.expire_snapshots`.
+    """Return a procedure by its name in a catalog, such as `system.expire_snapshots`.
 
     Raises:
-        InvalidArgumentError: There is no such procedure; the error names similar ones.
-        UnsupportedError: The catalog is not one of Iceberg tables.
+        InvalidArgumentError: The procedure does not exist; the error lists similar ones.
+        UnsupportedError: The catalog does not contain Iceberg tables.
     """
     name = where.levels[-1].lower()
     if where.catalog.format != "iceberg":
@@ -84,15 +84,15 @@ def procedure(where: Resolved, text: str, start: int) -> Procedure:
     if name in _LATER:
         raise unsupported(text, start, f"the procedure {name} is not supported", _LATER[name])
     near = difflib.get_close_matches(name, PROCEDURES, n=3)
-    hint = f"write {where.catalog.name}.system.<name>; the names are {', '.join(near or PROCEDURES)}"
-    raise invalid(text, start, f"there is no procedure {'.'.join(where.levels)}", hint)
+    hint = f"use {where.catalog.name}.system.<name>; the names are {', '.join(near or PROCEDURES)}"
+    raise invalid(text, start, f"unknown procedure {'.'.join(where.levels)}", hint)
 
 
 def arguments(found: Procedure, statement: Call, text: str) -> dict[str, tuple[Kind, Text]]:
-    """Return the arguments of a CALL by the names of the parameters.
+    """Return the arguments of a CALL by parameter name.
 
     Raises:
-        InvalidArgumentError: An unknown name, one that is given twice, too many arguments, or a missing one.
+        InvalidArgumentError: A name is unknown or specified twice, there are too many arguments, or one is missing.
     """
     given: dict[str, tuple[Kind, Text]] = {}
     names = ", ".join(parameter.name for parameter in found.parameters)
@@ -100,14 +100,14 @@ def arguments(found: Procedure, statement: Call, text: str) -> dict[str, tuple[K
     for place, argument in enumerate(statement.arguments):
         is_named = is_named or argument.name is not None
         if argument.name is None and (is_named or place >= len(found.parameters)):
-            problem = "an argument without a name comes after one with a name" if is_named else "too many arguments"
+            problem = "a positional argument follows a named one" if is_named else "too many arguments"
             raise invalid(text, argument.value.start, problem, f"the parameters are {names}")
         wanted = found.parameters[place].name if argument.name is None else argument.name.lower()
         parameter = next((one for one in found.parameters if one.name == wanted), None)
         if parameter is None:
-            raise invalid(text, argument.value.start, f"there is no parameter {wanted}", f"the parameters are {names}")
+            raise invalid(text, argument.value.start, f"unknown parameter {wanted}", f"the parameters are {names}")
         if parameter.name in given:
-            raise invalid(text, argument.value.start, f"the argument {wanted} is given twice")
+            raise invalid(text, argument.value.start, f"the argument {wanted} is specified twice")
         given[parameter.name] = (parameter.kind, argument.value)
     missing = next((one.name for one in found.parameters if one.required and one.name not in given), None)
     if missing is not None:
@@ -117,7 +117,7 @@ def arguments(found: Procedure, statement: Call, text: str) -> dict[str, tuple[K
 
 
 def typed(kind: Kind, expression: str) -> str:
-    """Return an expression with the type of its parameter; timestamps become milliseconds since the epoch.
+    """Return an expression cast to the type of its parameter; timestamps become milliseconds since the epoch.
 
     >>> typed("bigint", "5"), typed("timestamp", "'2024-02-29'")
     ('CAST((5) AS bigint)', "unix_millis(CAST(('2024-02-29') AS timestamp))")
@@ -126,7 +126,7 @@ def typed(kind: Kind, expression: str) -> str:
     return f"unix_millis({cast})" if kind == "timestamp" else cast
 
 
-# What they do
+# The actions of the procedures
 
 
 def _head(table: Any) -> int | None:
@@ -142,7 +142,7 @@ def _moved(table: Any, change: Callable[[Any], Any]) -> Rows:
 
 def _set_current(table: Any, given: Mapping[str, Any]) -> Rows:
     if ("snapshot_id" in given) == ("ref" in given):
-        message = "set_current_snapshot takes either snapshot_id or ref"
+        message = "set_current_snapshot requires either snapshot_id or ref"
         raise InvalidArgumentError(message)
     return _moved(table, lambda refs: refs.set_current_snapshot(given.get("snapshot_id"), ref_name=given.get("ref")))
 
@@ -209,7 +209,7 @@ _REWRITE_OPTIONS: dict[str, Callable[[str], Any]] = {
     "rewrite-all": lambda text: text.strip().lower() == "true",
     "partial-progress.max-commits": int,
 }
-"""The options of `rewrite_data_files` that change what is done, and how their values are read."""
+"""The options of `rewrite_data_files` that affect its result, and the parsers of their values."""
 
 _REWRITE_IGNORED = (
     "max-concurrent-file-group-rewrites",
@@ -219,13 +219,13 @@ _REWRITE_IGNORED = (
     "shuffle-partitions-per-file",
     "use-starting-sequence-number",
 )
-"""Options that tune Java, or ask for what is done anyway."""
+"""The options that tune Java, or request the default behaviour."""
 
 
 def _rewrite(table: Any, given: Mapping[str, Any]) -> Rows:
     strategy = given.get("strategy", "binpack").lower()
     if strategy != "binpack" or "sort_order" in given:
-        message = f"rewrite_data_files packs files, and does not take the strategy {strategy!r} or a sort order"
+        message = f"rewrite_data_files supports only binpack without a sort order (strategy {strategy!r})"
         raise UnsupportedError(message, hint="set the sort order of the table: new files are sorted by it")
     options = {}
     for name, text in given.get("options", {}).items():
@@ -342,7 +342,7 @@ PROCEDURES: dict[str, Procedure] = {
 """The procedures by name."""
 
 _LATER = {
-    "add_files": "read the files with Spark, and write the rows with INSERT",
+    "add_files": "read the files with Spark, and write their rows with INSERT",
     "compute_partition_stats": None,
     "compute_table_stats": None,
     "create_changelog_view": 'use lake.table("…").changes()',
@@ -352,4 +352,4 @@ _LATER = {
     "rewrite_table_path": None,
     "snapshot": None,
 }
-"""Procedures of Iceberg (Java) that are not there, and what to do instead."""
+"""Unsupported procedures of Iceberg (Java), and their alternatives."""

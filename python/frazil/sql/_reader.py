@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A name of one part or more, and its place in the statement."""
+    """A name of one or more parts, and its position in the statement."""
 
     parts: tuple[str, ...]
     start: int
     end: int
 
     def __str__(self) -> str:
-        """Return the name with dots.
+        """Return the name with its parts separated by dots.
 
         >>> str(Name(("local", "db", "a b"), 0, 14))
         'local.db.`a b`'
@@ -30,7 +30,7 @@ class Name:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A part of a statement that is passed on as it is written."""
+    """A part of a statement that is passed on verbatim."""
 
     text: str
     start: int
@@ -45,7 +45,7 @@ class Reader:
     """A position in the tokens of a statement."""
 
     def __init__(self, text: str) -> None:
-        """Split the statement; a semicolon at its end is allowed."""
+        """Split the statement into tokens; a semicolon at its end is allowed."""
         self.text = text
         self._tokens = significant(text)
         while self._tokens and self._tokens[-1].text == ";":
@@ -53,26 +53,26 @@ class Reader:
         self._next = 0
 
     def check_one_statement(self) -> None:
-        """Check that no semicolon separates statements; those of a block of SQL scripting do not.
+        """Check that no semicolon separates statements, except in a block of SQL scripting.
 
         Raises:
-            InvalidArgumentError: There are several statements.
+            InvalidArgumentError: The text contains several statements.
         """
         if self.at("BEGIN"):
             return
         found = next((token for token in self._tokens if token.text == ";"), None)
         if found is not None:
-            hint = "run several statements with the method script"
+            hint = "use the method script to run several statements"
             raise syntax_error(self.text, found.start, "expected one statement, found ';'", hint)
 
     def peek(self, ahead: int = 0) -> Token | None:
-        """Return a token that is still to be read; None after the last."""
+        """Return an upcoming token without consuming it; None after the last token."""
         index = self._next + ahead
         return self._tokens[index] if index < len(self._tokens) else None
 
     @property
     def at_end(self) -> bool:
-        """Return whether all tokens are read."""
+        """Return whether all tokens are consumed."""
         return self.peek() is None
 
     def at(self, *words: str) -> bool:
@@ -84,26 +84,26 @@ class Reader:
         )
 
     def accept(self, *words: str) -> bool:
-        """Read these keywords or symbols if they come next; return whether they did."""
+        """Consume these keywords or symbols if they come next; return whether they did."""
         found = self.at(*words)
         self._next += len(words) if found else 0
         return found
 
     def accept_any(self, *words: str) -> str | None:
-        """Read one of these keywords or symbols if it comes next, and return it."""
+        """Consume one of these keywords or symbols if it comes next, and return it."""
         return next((word for word in words if self.accept(word)), None)
 
     def expect(self, *words: str) -> None:
-        """Read these keywords or symbols.
+        """Consume these keywords or symbols.
 
         Raises:
-            InvalidArgumentError: Something else comes next.
+            InvalidArgumentError: The next token is different.
         """
         if not self.accept(*words):
             self.fail(f"expected {' '.join(words)}")
 
     def take(self, expected: str) -> Token:
-        """Read a token; `expected` says in the error what is missing at the end of the statement."""
+        """Consume a token; `expected` describes it in the error at the end of the statement."""
         token = self.peek()
         if token is None:
             self.fail(f"expected {expected}")
@@ -111,7 +111,7 @@ class Reader:
         return token
 
     def identifier(self, what: str) -> str:
-        """Read one part of a name."""
+        """Parse one part of a name."""
         token = self.peek()
         if token is None or not token.is_name or token.text == "``":
             self.fail(f"expected {what}")
@@ -119,7 +119,7 @@ class Reader:
         return token.value
 
     def name(self, what: str) -> Name:
-        """Read a name with dots."""
+        """Parse a dotted name."""
         first = self.peek()
         parts = [self.identifier(what)]
         while self.accept("."):
@@ -127,7 +127,7 @@ class Reader:
         return Name(tuple(parts), first.start if first else 0, self._tokens[self._next - 1].end)
 
     def string(self, what: str) -> str:
-        """Read a string literal."""
+        """Parse a string literal."""
         token = self.peek()
         if token is None or token.kind != "string":
             self.fail(f"expected {what} as a string")
@@ -135,15 +135,15 @@ class Reader:
         return token.value
 
     def whole_number(self, what: str) -> int:
-        """Read digits."""
+        """Parse digits."""
         token = self.peek()
         if token is None or not token.text.isdecimal():
-            self.fail(f"expected {what} as a whole number")
+            self.fail(f"expected {what} as an integer")
         self._next += 1
         return int(token.text)
 
     def rest(self) -> Text:
-        """Read what is left of the statement, as it is written."""
+        """Consume the rest of the statement, verbatim."""
         first = self.peek()
         if first is None:
             self.fail("expected a query")
@@ -152,27 +152,27 @@ class Reader:
         return Text(self.text[start:end], start)
 
     def since(self, first: Token) -> Text:
-        """Return what was read from a token on, as it is written."""
+        """Return the consumed text from a token on, verbatim."""
         end = self._tokens[self._next - 1].end
         return Text(self.text[first.start : max(end, first.start)], first.start)
 
     def blank(self, start: int, end: int) -> str:
-        """Return blanks for a part of the statement, so that lines and columns after it stay."""
+        """Return whitespace in place of a part of the statement, so that later lines and columns are kept."""
         return "".join("\n" if letter == "\n" else " " for letter in self.text[start:end])
 
     def mark(self) -> int:
-        """Return the place before the next token, for `back_to`."""
+        """Return the current position, for `back_to`."""
         return self._next
 
     def back_to(self, mark: int) -> None:
-        """Return to a place, so that what follows is read again."""
+        """Return to an earlier position, to parse from there again."""
         self._next = mark
 
     def skip_parentheses(self) -> None:
-        """Read an opening parenthesis and all up to the one that closes it.
+        """Skip an opening parenthesis and everything up to the matching closing one.
 
         Raises:
-            InvalidArgumentError: It is not closed.
+            InvalidArgumentError: The parenthesis is not closed.
         """
         self.expect("(")
         depth = 1
@@ -181,7 +181,7 @@ class Reader:
             depth += {"(": 1, ")": -1}.get(token.text, 0) if token.kind == "symbol" else 0
 
     def reject(self, problem: str, hint: str | None = None) -> NoReturn:
-        """Raise the error for a clause that comes next and is not supported.
+        """Raise the error for an unsupported clause at the current position.
 
         Raises:
             UnsupportedError: Always.
@@ -190,16 +190,16 @@ class Reader:
         raise unsupported(self.text, len(self.text) if token is None else token.start, problem, hint)
 
     def end(self) -> None:
-        """Check that nothing is left.
+        """Check that no tokens remain.
 
         Raises:
-            InvalidArgumentError: Something is.
+            InvalidArgumentError: Tokens remain.
         """
         if not self.at_end:
             self.fail("expected the end of the statement")
 
     def fail(self, problem: str) -> NoReturn:
-        """Raise the error for what comes next.
+        """Raise the error for an unexpected token at the current position.
 
         Raises:
             InvalidArgumentError: Always.
@@ -211,7 +211,7 @@ class Reader:
 
 
 def quoted(part: str) -> str:
-    """Return a part of a name as SQL has it: in back quotes, unless it is a plain word.
+    """Return a part of a name in SQL notation: in backquotes, unless it is a plain word.
 
     >>> quoted("orders"), quoted("a b")
     ('orders', '`a b`')

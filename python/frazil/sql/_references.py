@@ -1,7 +1,8 @@
-"""The tables that a query names, and their places in its text.
+"""The tables that a query references, with their positions in its text.
 
-sqlglot finds the names; it never writes a query, which Spark gets as the user wrote it but for the names that were
-found. A `$` in a name becomes `_` and time travel becomes blanks before sqlglot sees them, so that no character moves.
+sqlglot finds the names but never generates a query: Spark receives the original text, in which only these names are
+replaced. A `$` in a name becomes `_` and time travel becomes blanks before sqlglot parses the text, so that positions
+are kept.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from frazil.sql._lexer import Token
 
-_READ_INSTEAD = "read the table with `frazil.spark.read`, and make a temporary view of the DataFrame"
+_READ_INSTEAD = "read the table with `frazil.spark.read`, and create a temporary view of the DataFrame"
 _CHANGES = ("Insert", "Update", "Delete", "Merge", "Create", "Drop", "Command")
 _OUTSIDE = {
     "version": "this form of VERSION AS OF or TIMESTAMP AS OF is not supported",
@@ -33,33 +34,33 @@ _BEFORE_TABLE = ("UNION", "ALL", "DISTINCT", "EXCEPT", "MINUS", "INTERSECT", "AS
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A table that a query names, and what the query reads of it."""
+    """A reference to a table in a query, and the part of the table that the query reads."""
 
     name: Name
     has_alias: bool
-    """Whether the query gives it another name."""
+    """Whether the query gives the table an alias."""
     as_of: AsOf | None = None
-    """The snapshot that is read."""
+    """The snapshot to read."""
     names: frozenset[str] | None = None
-    """The names in the query, in lower case; columns of other names are not read. None to read all columns."""
+    """The names in the query, in lower case; other columns are not read. None to read all columns."""
     conditions: tuple[Condition, ...] = ()
-    """Conditions of the WHERE clause; rows that do not meet them change no result."""
+    """The conditions of the WHERE clause; rows that do not meet them do not affect the result."""
     qualifiers: tuple[tuple[int, int], ...] = ()
-    """Where the name stands before columns, with its catalog or namespace."""
+    """The positions at which the name qualifies columns, with its catalog or namespace."""
 
     @property
     def end(self) -> int:
-        """Return the offset after the name and the clause on the snapshot."""
+        """Return the offset after the name and the time travel clause."""
         return self.name.end if self.as_of is None else self.as_of.end
 
 
 def references(text: str, is_ours: Callable[[tuple[str, ...]], bool]) -> list[Reference]:
-    """Return the names of tables in a query for which `is_ours` holds, in the order of the text.
+    """Return the table references in a query for which `is_ours` holds, in textual order.
 
     Raises:
         InvalidArgumentError: The text cannot be split into tokens.
-        UnsupportedError: The query cannot be parsed, and names in it may be of such a table; or a clause of such a
-            table is not supported.
+        UnsupportedError: The query cannot be parsed and may refer to such a table, or a clause on such a table is not
+            supported.
 
     >>> found = references("SELECT * FROM a.b.t x, s WHERE id IN (SELECT id FROM a.b.`u v`)", lambda p: p[0] == "a")
     >>> [(str(one.name), one.name.start, one.has_alias) for one in found]
@@ -99,7 +100,7 @@ def references(text: str, is_ours: Callable[[tuple[str, ...]], bool]) -> list[Re
 
 
 def mentions(text: str, is_ours: Callable[[tuple[str, ...]], bool]) -> bool:
-    """Return whether any name in a text, read as that of a table, is one for which `is_ours` holds.
+    """Return whether the text contains a name for which `is_ours` holds when it is read as a table name.
 
     >>> mentions("SELECT local.x FROM t", lambda parts: parts[0] == "local")
     True
@@ -108,9 +109,9 @@ def mentions(text: str, is_ours: Callable[[tuple[str, ...]], bool]) -> bool:
 
 
 def replaced(text: str, found: Sequence[Reference]) -> str:
-    """Return the query with `{t0} AS name`, `{t1} AS name` and so on in the places of the references.
+    """Return the query with the references replaced by `{t0} AS name`, `{t1} AS name` and so on.
 
-    A column is qualified by the last part of the name of its table.
+    A column is qualified by the last part of its table's name.
 
     >>> replaced("SELECT '{' FROM a.b.t, a.c AS d", references("SELECT '{' FROM a.b.t, a.c AS d", lambda p: len(p) > 1))
     "SELECT '{{' FROM {t0} AS `t`, {t1} AS d"
@@ -137,11 +138,11 @@ def _reference(table: Any, text: str, is_ours: Callable[[tuple[str, ...]], bool]
     if type(last).__name__ != "Identifier":
         if str(last.name).upper() == "IDENTIFIER":
             place = first.meta.get("start", _begin(text))
-            raise unsupported(text, place, "IDENTIFIER(…) as a table is not supported", "write its name")
+            raise unsupported(text, place, "IDENTIFIER(…) as a table is not supported", "use its name")
         return None  # a function
     if "start" not in first.meta or "end" not in last.meta:
         if is_ours(tuple(part.name for part in parts)):
-            problem = f"sqlglot does not tell where the query names table {table.name}"
+            problem = f"sqlglot does not report the position of table {table.name} in the query"
             raise unsupported(text, _begin(text), problem, "upgrade sqlglot")
         return None
     start, end = first.meta["start"], last.meta["end"] + 1
@@ -157,12 +158,12 @@ def _reference(table: Any, text: str, is_ours: Callable[[tuple[str, ...]], bool]
 
 
 def _is_common_table(table: Any, name: str) -> bool:
-    """Return whether a name is that of a common table expression where it stands."""
+    """Return whether a name refers to a common table expression at its position."""
     node, parent = table, table.parent
     while parent is not None:
         expressions = _common_tables(parent)
         if type(parent).__name__ == "With":
-            # Inside of an expression those before it are known, and with RECURSIVE itself.
+            # Within an expression, the preceding ones are visible, and with RECURSIVE the expression itself.
             own = list(parent.expressions)
             place = next((index for index, one in enumerate(own) if one is node), 0)
             expressions = own[: place + bool(parent.args.get("recursive"))]
@@ -181,12 +182,12 @@ def _common_tables(query: Any) -> list[Any]:
 
 
 def names(text: str) -> Iterator[tuple[str, ...]]:
-    """Return each sequence of names with dots between them."""
+    """Yield each sequence of names separated by dots."""
     return (tuple(token.value for token in sequence) for sequence, _ in _sequences(text))
 
 
 def _sequences(text: str) -> Iterator[tuple[list[Token], bool]]:
-    """Return the tokens of each sequence of names with dots between them, and whether `.*` follows."""
+    """Yield the tokens of each sequence of names separated by dots, and whether `.*` follows."""
     reader = Reader(text)
     while not reader.at_end:
         token = reader.peek()
@@ -205,7 +206,7 @@ def _sequences(text: str) -> Iterator[tuple[list[Token], bool]]:
 def _qualifiers(
     text: str, found: Sequence[Reference], aliases: Collection[str]
 ) -> dict[int, tuple[tuple[int, int], ...]]:
-    """Return the places of `db.t` in columns such as `db.t.id`, by the start of the table's name.
+    """Return the positions of `db.t` in columns such as `db.t.id`, keyed by the start of the table's name.
 
     Spark knows tables of the lake by an alias, which has one part.
     """
@@ -228,7 +229,7 @@ def _qualifiers(
 
 
 def _refuse_table_statements(text: str, is_ours: Callable[[tuple[str, ...]], bool]) -> None:
-    """Raise for `TABLE name` in the place of a query, which sqlglot takes for a column."""
+    """Raise an error for `TABLE name` in place of a query, which sqlglot parses as a column."""
     found = significant(text)
     for index, token in enumerate(found[:-1]):
         before = found[index - 1] if index else None
@@ -236,7 +237,7 @@ def _refuse_table_statements(text: str, is_ours: Callable[[tuple[str, ...]], boo
         if token.is_word("TABLE") and is_query and found[index + 1].is_name:
             name = Reader(text[found[index + 1].start :]).name("the name of a table")
             if is_ours(name.parts):
-                raise unsupported(text, token.start, f"TABLE {name} is not supported", "write SELECT * FROM")
+                raise unsupported(text, token.start, f"TABLE {name} is not supported", "use SELECT * FROM")
 
 
 def _masked(text: str) -> str:

@@ -1,6 +1,6 @@
-"""What the names of a query read: tables, states of tables, and metadata tables and system tables.
+"""The sources that names in a query refer to: tables, states of tables, metadata tables and system tables.
 
-A table comes before a selector: `db.t.files` is the table `files` of the namespace `db.t`, if there is one.
+A table takes precedence over a selector: `db.t.files` is the table `files` of the namespace `db.t`, if it exists.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _SELECTORS = (
     ("id", re.compile(r"snapshot_id_([0-9]{1,19})")),
     ("as_of", re.compile(r"at_timestamp_([0-9]{1,19})")),
 )
-"""The last parts of names that choose a state, as Iceberg's connector for Spark has them."""
+"""The selectors of states, as last parts of names, compatible with Iceberg's Spark connector."""
 
 _NUMBERS = ("id", "as_of")
 _SYSTEM_DATABASE = "sys"
@@ -35,30 +35,33 @@ _SYSTEM_DATABASE = "sys"
 
 @dataclass(frozen=True)
 class Source:
-    """A table that a query reads, and what of it."""
+    """A table that a query reads, and the part to read."""
 
     table: Any
-    """The table, or a `VirtualTable` of few rows that the catalog computes."""
+    """The table, or a small `VirtualTable` computed by the catalog."""
     metadata_table: str | None = None
-    """The name of the metadata table or system table that is read of it."""
+    """The name of the metadata table or system table to read."""
     state: tuple[str, Any] | None = None
-    """`("version", text)`, `("as_of", ms)`, `("id", number)`, `("branch", name)` or `("tag", name)`; None for now."""
+    """The selected state; None for the current state.
+
+    One of `("version", text)`, `("as_of", ms)`, `("id", number)`, `("branch", name)` and `("tag", name)`.
+    """
     names: frozenset[str] | None = None
-    """Columns of other names, in lower case, are not read; None to read all."""
+    """The names of the columns to read, in lower case; None to read all."""
     conditions: tuple[Condition, ...] = ()
-    """Rows that do not meet these conditions need not be read."""
+    """The conditions on rows; rows that do not meet them need not be read."""
 
     def narrowed(self, schema: pa.Schema) -> tuple[tuple[str, ...], list[str]]:
-        """Return the columns to read, and filters by which rows may be left out."""
+        """Return the columns to read, and filters by which rows may be skipped."""
         return kept(schema.names, self.names), filters(schema, self.conditions)
 
     def reads(self, other: Source) -> bool:
-        """Return whether this reads the newest state of the branch that `other` names, of the same table."""
+        """Return whether this source reads the latest state of the table and branch of `other`."""
         branches = {("branch", "main") if one.state is None else _branch_of(one.state) for one in (self, other)}
         return self.table is other.table and len(branches) == 1
 
     def snapshot(self) -> ReadSnapshot:
-        """Return the newest snapshot that the table had when it was loaded, on the branch that is named."""
+        """Return the latest snapshot of the selected branch when the table was loaded."""
         _, branch = self.state or ("branch", "main")
         if self.table.format == "paimon":
             found = self.table.current_snapshot()
@@ -70,33 +73,33 @@ class Source:
         """Return the same table at another state.
 
         Raises:
-            InvalidArgumentError: The name chooses a state already, or the table has none.
+            InvalidArgumentError: The name already selects a state, or the table has no states.
         """
         if self.state is not None:
-            message = "AS OF does not fit a table whose name chooses a snapshot already"
+            message = "AS OF cannot be combined with a name that already selects a snapshot"
             raise InvalidArgumentError(message)
         if isinstance(self.table, VirtualTable):
-            message = "AS OF does not fit a table without snapshots"
+            message = "AS OF is not supported for a table without snapshots"
             raise InvalidArgumentError(message)
         return replace(self, state=state)
 
 
 def _branch_of(state: tuple[str, Any]) -> tuple[str, Any]:
-    """Return a state by its kind; a version may be the name of a branch."""
+    """Return a state with its exact type; a version may be the name of a branch."""
     kind, value = state
     return ("branch", value) if kind == "version" else state
 
 
 class Sources:
-    """The tables of one statement, each of which is loaded once: all names of a table read one state of it."""
+    """The tables of one statement, each of which is loaded once: all references to a table read the same state."""
 
     def __init__(self, names: Names) -> None:
-        """Resolve names by these catalogs."""
+        """Resolve names with these catalogs."""
         self._names = names
         self._loaded: dict[tuple[str, tuple[str, ...]], Any] = {}
 
     def source(self, parts: tuple[str, ...]) -> Source:
-        """Return what a name of the lake reads.
+        """Return the source that a name of the lake refers to.
 
         Raises:
             NoSuchTableError: The table does not exist.
@@ -107,7 +110,7 @@ class Sources:
         try:
             return self._found(where.catalog, where.levels)
         except NoSuchTableError:
-            # `t.files` with the namespace of `t` left out.
+            # `t.files` without the namespace of `t`.
             longer = self._names.in_namespace(parts)
             if longer is None or _selector(longer.levels) is None:
                 raise
@@ -134,7 +137,7 @@ class Sources:
         return Source(self._load(entry, (*levels[:-1], split_metadata_table(levels[-1])[0])), table.name)
 
     def _selected(self, entry: LakeCatalog, levels: tuple[str, ...]) -> Source | None:
-        """Return the table before a selector; None if the name has no selector, or there is no such table."""
+        """Return the table before a selector; None if the name has no selector or the table does not exist."""
         found = _selector(levels)
         if found is None:
             return None
@@ -159,7 +162,7 @@ class Sources:
 
 
 def _selector(levels: tuple[str, ...]) -> tuple[tuple[str, ...], str | None, tuple[str, Any] | None] | None:
-    """Split a name into that of a table, a metadata table and a state; None if it does not end with a selector.
+    """Split a name into table, metadata table and state; None if it does not end with a selector.
 
     >>> _selector(("db", "t", "Files")), _selector(("db", "t$branch_b1")), _selector(("db", "t"))
     ((('db', 't'), 'files', None), (('db', 't'), None, ('branch', 'b1')), None)

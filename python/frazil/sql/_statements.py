@@ -1,4 +1,4 @@
-"""Statements of Spark SQL as values."""
+"""The statements of Spark SQL as values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PartitionField:
-    """A column by which a table is partitioned, or a transform of it with its number."""
+    """A column by which a table is partitioned, or a transform of it with its parameter."""
 
     transform: str
     column: Name
@@ -35,11 +35,11 @@ class CreateTable:
     location: str | None = None
     if_not_exists: bool = False
     replaces: bool = False
-    """Whether a table that is there gets this definition."""
+    """Whether an existing table is replaced."""
     creates: bool = True
-    """Whether the table is created if it is not there."""
+    """Whether the table is created if it does not exist."""
     query: Text | None = None
-    """The query of AS."""
+    """The AS query."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class DropTable:
 
 @dataclass(frozen=True, slots=True)
 class CreateNamespace:
-    """`CREATE NAMESPACE name`, also with the words DATABASE and SCHEMA."""
+    """`CREATE NAMESPACE name`, or the same with DATABASE or SCHEMA."""
 
     name: Name
     properties: Mapping[str, str] = field(default_factory=dict)
@@ -71,7 +71,7 @@ class DropNamespace:
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """`USE name`, which is a catalog with or without a namespace, or a namespace of the current catalog."""
+    """`USE name`; the name is a catalog with or without a namespace, or a namespace of the current catalog."""
 
     name: Name
     is_catalog: bool = False
@@ -88,7 +88,7 @@ class ShowTables:
 
 @dataclass(frozen=True, slots=True)
 class ShowNamespaces:
-    """`SHOW NAMESPACES IN parent LIKE pattern`, also with the words DATABASES and SCHEMAS."""
+    """`SHOW NAMESPACES IN parent LIKE pattern`, or the same with DATABASES or SCHEMAS."""
 
     parent: Name | None = None
     pattern: str | None = None
@@ -114,7 +114,7 @@ class Describe:
 
 @dataclass(frozen=True, slots=True)
 class PartitionValue:
-    """A column in PARTITION of an INSERT, and the constant that all rows have there; None if the query has it."""
+    """A column in the PARTITION clause of an INSERT, and its constant; None if the query provides the value."""
 
     column: str
     constant: Text | None
@@ -128,20 +128,20 @@ class Insert:
     name: Name
     query: Text
     columns: tuple[str, ...] | None = None
-    """The columns that the query is for; None for all."""
+    """The target columns of the query; None for all."""
     by_name: bool = False
-    """Whether columns of the query are found by their names, not by their places."""
+    """Whether query columns are matched by name instead of position."""
     partition: tuple[PartitionValue, ...] = ()
     overwrite: bool = False
     condition: Text | None = None
-    """Rows that meet the condition of REPLACE WHERE are deleted."""
+    """The condition of REPLACE WHERE; matching rows are deleted."""
     is_values: bool = False
-    """Whether the rows are written in the statement."""
+    """Whether the rows are literals in the statement."""
 
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """An argument of a procedure: an expression without columns, with or without a name."""
+    """An argument of a procedure: an expression that does not use columns, with or without a name."""
 
     name: str | None
     value: Text
@@ -157,14 +157,14 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A query, which Spark runs."""
+    """A query, which is run by Spark."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Explain:
-    """`EXPLAIN mode query`; `head` is what stands before the query."""
+    """`EXPLAIN mode query`; `head` is the text before the query."""
 
     head: str
     query: Text
@@ -183,10 +183,10 @@ class CreateView:
 
 @dataclass(frozen=True, slots=True)
 class Other:
-    """A statement that only Spark runs, if it is not about a table of a catalog of frazil.
+    """A statement that only Spark can run, unless it refers to a table of a frazil catalog.
 
-    `table` is the table that it reads or changes, as far as it can be told from the first words. A statement of the
-    session, such as SET, names no table.
+    `table` is the table that it reads or changes, as far as the first words determine it. A session statement such as
+    SET has no table.
     """
 
     what: str

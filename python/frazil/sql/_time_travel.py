@@ -1,6 +1,7 @@
-"""`VERSION AS OF` and `TIMESTAMP AS OF` after the name of a table, found by tokens.
+"""`VERSION AS OF` and `TIMESTAMP AS OF` after table names, found by tokens.
 
-sqlglot never sees the clauses: they are blanked, so that no character moves, and belong to the table before them.
+sqlglot does not see these clauses: they are replaced with blanks, so that positions are kept, and are assigned to the
+preceding table.
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ _VERSION = ("VERSION", "SYSTEM_VERSION")
 _TIMESTAMP = ("TIMESTAMP", "SYSTEM_TIME")
 _TYPES = ("DATE", "TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ")
 _WITHOUT_PARENTHESES = ("CURRENT_DATE", "CURRENT_TIMESTAMP", "LOCALTIMESTAMP")
-# `of` may also be the alias of a column, and these words follow it then.
+# `of` may also be a column alias, and these words can follow it.
 _AFTER_ALIAS = ("FROM", "WHERE", "HAVING", "UNION", "EXCEPT", "MINUS", "INTERSECT", "LIMIT", "OFFSET", "LATERAL")
 
 
 class AsOf(NamedTuple):
-    """A clause: a snapshot id or the name of a branch or tag, or the text of an expression for a time."""
+    """A time travel clause: a snapshot id, the name of a branch or tag, or an expression for a time."""
 
     kind: Literal["version", "timestamp"]
     value: str
@@ -32,7 +33,7 @@ class AsOf(NamedTuple):
 
 
 def time_travel(text: str) -> list[AsOf]:
-    """Return the clauses of a text, in its order.
+    """Return the time travel clauses of a text, in order.
 
     >>> time_travel("SELECT * FROM t FOR VERSION AS OF 'v1' x")
     [AsOf(kind='version', value='v1', start=16, end=38)]
@@ -58,7 +59,7 @@ def time_travel(text: str) -> list[AsOf]:
 
 
 def blanked(text: str, clauses: Iterable[AsOf]) -> str:
-    """Return a text with blanks in the places of clauses.
+    """Return a text with the clauses replaced by blanks.
 
     >>> blanked("a VERSION AS OF 1 b", time_travel("a VERSION AS OF 1 b"))
     'a                 b'
@@ -73,7 +74,7 @@ def _are_words(found: Sequence[Token], *words: str) -> bool:
 
 
 def _end_of_expression(found: Sequence[Token], place: int) -> int | None:
-    """Return the index after terms with `+` and `-` between them; None if another expression begins here."""
+    """Return the index after terms joined by `+` and `-`; None if another type of expression begins here."""
     end = _end_of_term(found, place)
     while end is not None and end < len(found) and found[end].text in ("+", "-"):
         end = _end_of_term(found, end + 1)
@@ -86,7 +87,7 @@ def _end_of_term(found: Sequence[Token], place: int) -> int | None:
     token, following = found[place], found[place + 1] if place + 1 < len(found) else None
     end = None
     if token.kind == "string":
-        # Strings next to each other are one.
+        # Adjacent strings form one literal.
         end = next((end for end in range(place, len(found)) if found[end].kind != "string"), len(found))
     elif token.kind == "number" or token.is_word(*_WITHOUT_PARENTHESES):
         end = place + 1

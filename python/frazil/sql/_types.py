@@ -1,4 +1,4 @@
-"""Types of columns as Spark SQL writes them, and the Iceberg schema that they make."""
+"""Column types of Spark SQL, and the Iceberg schemas built from them."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ _ICEBERG = {
     "VARCHAR": "string",
     "VARIANT": "variant",
 }
-"""As Spark's Iceberg connector maps them; TIMESTAMP depends on `spark.sql.timestampType`."""
+"""The mapping of Spark's Iceberg connector; TIMESTAMP depends on `spark.sql.timestampType`."""
 
 _PAIMON = {"BINARY": "BYTES", "TIMESTAMP_NTZ": "TIMESTAMP(6)", "TIMESTAMP_LTZ": "TIMESTAMP(6) WITH LOCAL TIME ZONE"}
-"""As Paimon's connector for Spark maps them; other types have the same name in both."""
+"""The mapping of Paimon's Spark connector; other types have the same name in both."""
 
 _DEFAULTS = {"DECIMAL": (10, 0)}
 _LENGTHS = ("CHAR", "VARCHAR")
@@ -54,9 +54,9 @@ _LATER = ("DEFAULT", "GENERATED", "PRIMARY", "CHECK", "COLLATE")
 
 @dataclass(frozen=True, slots=True)
 class Primitive:
-    """A type without parts: its name in Spark, and its length or its precision and scale.
+    """A primitive type: its Spark name, and its length or its precision and scale.
 
-    TIMESTAMP has a time zone or none, as the session says.
+    The session determines whether TIMESTAMP has a time zone.
     """
 
     name: str
@@ -65,14 +65,14 @@ class Primitive:
 
 @dataclass(frozen=True, slots=True)
 class Array:
-    """A list of values."""
+    """An array type."""
 
     element: ColumnType
 
 
 @dataclass(frozen=True, slots=True)
 class Map:
-    """Values by key."""
+    """A map type."""
 
     key: ColumnType
     value: ColumnType
@@ -90,7 +90,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Struct:
-    """Fields with names."""
+    """A struct type."""
 
     fields: tuple[Column, ...]
 
@@ -99,10 +99,10 @@ ColumnType = Primitive | Array | Map | Struct
 
 
 def column_type(reader: Reader) -> ColumnType:
-    """Read a type.
+    """Parse a type.
 
     Raises:
-        UnsupportedError: There is no such type, or tables do not have it.
+        UnsupportedError: The type does not exist, or tables do not support it.
 
     >>> from frazil.sql._reader import Reader
     >>> column_type(Reader("array<decimal(9, 2)>"))
@@ -124,10 +124,10 @@ def column_type(reader: Reader) -> ColumnType:
 
 
 def column_rest(reader: Reader, name: str) -> Column:
-    """Read what follows the name of a column: its type, NOT NULL and COMMENT.
+    """Parse the part after a column name: its type, NOT NULL and COMMENT.
 
     Raises:
-        UnsupportedError: Another clause, such as DEFAULT.
+        UnsupportedError: There is another clause, such as DEFAULT.
     """
     found = column_type(reader)
     required, comment = False, None
@@ -143,7 +143,7 @@ def column_rest(reader: Reader, name: str) -> Column:
 
 
 def iceberg_schema(columns: Sequence[Column], *, timestamp_has_zone: bool) -> Schema:
-    """Return the Iceberg schema of columns, with the ids that the Java library assigns: level by level.
+    """Return the Iceberg schema of columns, with ids assigned level by level, as in the Java library.
 
     >>> both = (Column("a", Primitive("BIGINT")), Column("b", Primitive("STRING")))
     >>> columns = (Column("s", Struct(both)), Column("t", Primitive("TIMESTAMP")))
@@ -156,7 +156,7 @@ def iceberg_schema(columns: Sequence[Column], *, timestamp_has_zone: bool) -> Sc
 
 
 def paimon_columns(columns: Sequence[Column], *, timestamp_has_zone: bool) -> list[tuple[str, str]]:
-    """Return columns with the types that Paimon has for them, as text.
+    """Return columns with their Paimon types, as strings.
 
     >>> paimon_columns([Column("t", Array(Primitive("TIMESTAMP")), required=True)], timestamp_has_zone=False)
     [('t', 'ARRAY<TIMESTAMP(6)> NOT NULL')]
@@ -166,7 +166,7 @@ def paimon_columns(columns: Sequence[Column], *, timestamp_has_zone: bool) -> li
 
 
 class _Ids:
-    """The next id of a field."""
+    """The counter for field ids."""
 
     def __init__(self, timestamp: str) -> None:
         self._next = 1
@@ -228,7 +228,7 @@ def _primitive(reader: Reader) -> Primitive:
         types = ", ".join(sorted({*_ICEBERG, _SESSION_TIMESTAMP}))
         problem = f"column type {word} is not supported"
         raise unsupported(
-            reader.text, place.start if place else 0, problem, f"the types are {types}, ARRAY, MAP, STRUCT"
+            reader.text, place.start if place else 0, problem, f"the supported types are {types}, ARRAY, MAP, STRUCT"
         )
     if name in _LENGTHS:
         reader.expect("(")
@@ -264,7 +264,7 @@ def _paimon_type(found: ColumnType, timestamp: str) -> str:
 
 
 def _arguments(reader: Reader, default: tuple[int, int]) -> tuple[int, int]:
-    """Read up to two numbers in parentheses."""
+    """Parse up to two numbers in parentheses."""
     if not reader.accept("("):
         return default
     first = reader.whole_number("a length or a precision")

@@ -1,16 +1,16 @@
-//! Rows as users have them, as rows of a table: what the table formats have in common.
+//! Converts the rows of users to rows of a table: the parts that the table formats share.
 //!
-//! | Arrow | taken as |
+//! | Arrow | accepted as |
 //! |---|---|
-//! | int8, int16, int32, uint8, uint16 | wider integers that hold every value |
+//! | int8, int16, int32, uint8, uint16 | wider integers that can hold every value |
 //! | int64, uint32 | int64 |
 //! | float16, float32 | float32, float64 |
 //! | decimal(P, S) | decimal(P', S'), P <= P' and S <= S', if no value has too many digits |
-//! | timestamps of any unit, any zone | timestamps of the same kind (with zone or without), if no digit is lost |
+//! | timestamps of any unit, any zone | timestamps with or without zone, as in the source, if no digit is lost |
 //! | times of any unit | times, if no digit is lost |
-//! | large and view forms, dictionaries, run ends | what they hold |
+//! | large and view forms, dictionaries, run ends | the type of their values |
 //!
-//! Nothing is narrowed, and no text becomes a number.
+//! Types are never narrowed, and strings never become numbers.
 
 mod hidden;
 mod keys;
@@ -32,10 +32,11 @@ pub use rows::{Aligner, Limit, Rules, Shape, Target, align_column};
 use crate::error::{Error, Result};
 use crate::file_values::lost_row;
 
-/// Return where each of the columns of `found` is, which all are known; `unknown` returns the error for others.
+/// Returns the position of each column of `found`, all of which must be known; `unknown` returns the error for an
+/// unknown column.
 ///
 /// # Errors
-/// `InvalidArgument` naming a column that is there twice, and what `unknown` returns.
+/// `InvalidArgument` with a duplicate column, and the errors of `unknown`.
 pub fn places<'a>(
     found: &'a Fields,
     is_known: impl Fn(&str) -> bool,
@@ -46,7 +47,7 @@ pub fn places<'a>(
     for (place, field) in found.iter().enumerate() {
         let name = field.name().as_str();
         if places.insert(name, place).is_some() {
-            return Err(Error::invalid(format!("two columns have the name `{prefix}{name}`")));
+            return Err(Error::invalid(format!("two columns have the same name `{prefix}{name}`")));
         }
         if !is_known(name) {
             return Err(unknown(name));
@@ -55,17 +56,17 @@ pub fn places<'a>(
     Ok(places)
 }
 
-/// Which row of a write a value is in.
+/// The row numbers of values in a write.
 #[derive(Debug, Clone, Copy)]
 pub enum RowNumbers<'a> {
-    /// Values of rows, from this one on.
+    /// The values of consecutive rows, starting at this row.
     From(usize),
-    /// Elements of lists or entries of maps that begin at these offsets.
+    /// The elements of lists or the entries of maps that begin at these offsets.
     Inside(&'a OffsetBuffer<i32>, &'a RowNumbers<'a>),
 }
 
 impl RowNumbers<'_> {
-    /// Return the number of the row that the value at a position is in.
+    /// Returns the number of the row that contains the value at a position.
     pub fn number(&self, position: usize) -> usize {
         match self {
             Self::From(first) => first + position,
@@ -77,16 +78,17 @@ impl RowNumbers<'_> {
     }
 }
 
-/// Whether an Arrow type is one of lists.
+/// Returns whether an Arrow type is a list type.
 pub fn is_list(data_type: &DataType) -> bool {
     use DataType as D;
     matches!(data_type, D::List(_) | D::LargeList(_) | D::ListView(_) | D::LargeListView(_) | D::FixedSizeList(..))
 }
 
-/// Return dictionaries and run ends as what they hold.
+/// Decodes a dictionary or run-end encoded array, and rebases the offsets of large strings and binary values to 0.
+/// Returns other arrays unchanged.
 ///
 /// # Errors
-/// `InvalidArgument` for arrays that contradict themselves.
+/// `InvalidArgument` for inconsistent arrays.
 pub fn unpacked(values: &ArrayRef) -> Result<ArrayRef> {
     match values.data_type() {
         DataType::LargeUtf8 => values.as_string_opt::<i64>().map_or_else(|| Ok(values.clone()), rebased),
@@ -97,20 +99,21 @@ pub fn unpacked(values: &ArrayRef) -> Result<ArrayRef> {
     }
 }
 
-/// Text or bytes whose offsets begin at 0: those of a part of a longer array may be beyond 32 bits.
+/// Returns strings or binary values with offsets that begin at 0: those of a slice of a longer array may exceed 32
+/// bits.
 fn rebased<T: ByteArrayType<Offset = i64>>(array: &GenericByteArray<T>) -> Result<ArrayRef> {
     let offsets = array.value_offsets();
     let (first, last) = (offsets.first().copied().unwrap_or(0), offsets.last().copied().unwrap_or(0));
-    let start = usize::try_from(first).map_err(|_| Error::internal("an offset below 0"))?;
-    let length = usize::try_from(last - first).map_err(|_| Error::internal("offsets that fall"))?;
+    let start = usize::try_from(first).map_err(|_| Error::internal("an offset is negative"))?;
+    let length = usize::try_from(last - first).map_err(|_| Error::internal("offsets are not ascending"))?;
     let offsets: Vec<i64> = offsets.iter().map(|offset| offset - first).collect();
     let values = array.values().slice_with_length(start, length);
     let offsets = OffsetBuffer::new(offsets.into());
     Ok(Arc::new(GenericByteArray::<T>::try_new(offsets, values, array.nulls().cloned())?))
 }
 
-/// Whether every value of an Arrow type is one of another, except for digits of times and of decimals whose scale is
-/// extended, which [`cast_exactly`] checks.
+/// Returns whether one Arrow type can hold every value of another, except for digits of times and of decimals whose
+/// scale is extended, which [`cast_exactly`] checks.
 pub fn widens(from: &DataType, to: &DataType) -> bool {
     use DataType as D;
     match to {
@@ -138,19 +141,19 @@ pub fn widens(from: &DataType, to: &DataType) -> bool {
     }
 }
 
-/// Why a conversion would change a value.
+/// The reason why a conversion would change a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Loss {
-    /// The type does not have the value.
+    /// The type cannot represent the value.
     Value,
-    /// The type has fewer digits after the second.
+    /// The type has fewer fractional digits of seconds.
     Digits,
 }
 
-/// Convert values so that none changes; `unfit` is the error for the value at a position that would.
+/// Converts values without changing any; `unfit` returns the error for the position of a value that would change.
 ///
 /// # Errors
-/// What `unfit` returns, and `InvalidArgument` for types that do not convert.
+/// The errors of `unfit`, and `InvalidArgument` for types that cannot be converted.
 pub fn cast_exactly(values: &ArrayRef, to: &DataType, unfit: impl Fn(usize, Loss) -> Error) -> Result<ArrayRef> {
     if values.data_type() == to {
         return Ok(values.clone());
@@ -164,7 +167,7 @@ pub fn cast_exactly(values: &ArrayRef, to: &DataType, unfit: impl Fn(usize, Loss
     lost.map_or(Ok(cast), |row| Err(unfit(row, Loss::Digits)))
 }
 
-/// How many ticks of the finer unit make one of the coarser, where a conversion of times goes that way.
+/// Returns the number of ticks of the finer unit in the coarser one, for a conversion to a coarser unit.
 fn coarser(from: &DataType, to: &DataType) -> Option<i64> {
     let unit = |data_type: &DataType| match data_type {
         DataType::Timestamp(unit, _) | DataType::Time32(unit) | DataType::Time64(unit) => Some(match unit {
@@ -179,7 +182,7 @@ fn coarser(from: &DataType, to: &DataType) -> Option<i64> {
     (from > to).then(|| from / to)
 }
 
-/// Return the first of times that is not a multiple of so many ticks of their unit.
+/// Returns the position of the first time that is not a multiple of `ticks` of its unit.
 pub fn lost_digits(values: &dyn Array, ticks: i64) -> Option<usize> {
     let integers = match values.data_type() {
         DataType::Time32(_) => arrow_cast::cast(&arrow_cast::cast(values, &DataType::Int32).ok()?, &DataType::Int64),

@@ -1,6 +1,6 @@
-//! Arrays from the data that the Arrow C data interface carries.
+//! Builds arrays from the data of the Arrow C data interface.
 //!
-//! A struct or fixed-size list of the interface has an offset of its own, which also applies to its children:
+//! A struct or fixed-size list of the interface has its own offset, which also applies to its children:
 //!
 //! ```text
 //! struct  offset 3, length 2      rows 3 and 4 of the struct
@@ -9,9 +9,9 @@
 //! ```
 //!
 //! arrow-rs 59 applies such an offset once per level below it: [`ArrayData::slice`] of a struct slices its children and
-//! keeps the offset, by which `StructArray::from` slices them again. The result has wrong rows, or panics where the
-//! children are too short. Therefore offsets are moved down to the leaves here, where they are applied once. Buffers are
-//! shared, never copied.
+//! keeps the offset, by which `StructArray::from` slices them again. The result has wrong rows, or panics if the
+//! children are too short. Offsets are therefore moved down to the leaves here, where they are applied once. Buffers
+//! are shared, never copied.
 
 use arrow_array::{ArrayRef, make_array};
 use arrow_buffer::NullBuffer;
@@ -20,20 +20,20 @@ use arrow_schema::{DataType, UnionMode};
 
 use crate::error::{Error, Result};
 
-/// Makes an array of data that follows the C data interface, with whatever offsets at whatever level.
+/// Builds an array from data of the C data interface, with any offsets at any level.
 ///
 /// # Errors
-/// `InvalidArgument` when a child is shorter than its parent says.
+/// `InvalidArgument` if a child is shorter than its parent requires.
 pub fn array_of(data: ArrayData) -> Result<ArrayRef> {
     let length = data.len();
     Ok(make_array(with_leaf_offsets(data, 0, length)?))
 }
 
-/// The rows of `data` from `start` on, where no struct, fixed-size list or sparse union has an offset.
-#[expect(unsafe_code, reason = "validating again would read all values; the parts are those of data that is trusted")]
+/// Returns the rows of `data` from `start` on, with no offset on any struct, fixed-size list or sparse union.
+#[expect(unsafe_code, reason = "validating again would read all values; the parts come from data that is trusted")]
 fn with_leaf_offsets(data: ArrayData, start: usize, length: usize) -> Result<ArrayData> {
     if start.checked_add(length).is_none_or(|end| end > data.len()) {
-        let message = format!("an Arrow array of type {} is shorter than the array that holds it", data.data_type());
+        let message = format!("an Arrow array of type {} is shorter than its parent array", data.data_type());
         return Err(Error::invalid(message));
     }
     if !data.data_type().is_nested() {
@@ -44,7 +44,8 @@ fn with_leaf_offsets(data: ArrayData, start: usize, length: usize) -> Result<Arr
     let (offset, children) = match &data_type {
         DataType::Struct(_) => (0, below(children, first, length)?),
         DataType::FixedSizeList(_, width) => {
-            let width = usize::try_from(*width).map_err(|_| Error::invalid("a list of a negative length"))?;
+            let width =
+                usize::try_from(*width).map_err(|_| Error::invalid("a fixed-size list has a negative length"))?;
             let (first, length) = first.checked_mul(width).zip(length.checked_mul(width)).ok_or_else(too_long)?;
             (0, below(children, first, length)?)
         }
@@ -54,32 +55,34 @@ fn with_leaf_offsets(data: ArrayData, start: usize, length: usize) -> Result<Arr
             }
             (0, below(children, first, length)?)
         }
-        // Lists and maps find their values by the offsets in a buffer.
+        // Lists and maps locate their values by the offsets in a buffer.
         _ => (first, children.into_iter().map(whole).collect::<Result<_>>()?),
     };
     let builder = ArrayDataBuilder::new(data_type).len(length).offset(offset).buffers(buffers).child_data(children);
     let builder = builder.nulls(nulls.map(|nulls| nulls.slice(start, length)));
-    // SAFETY: buffers, type and children are those of `data`; children have at least the length that is used of them.
+    // SAFETY: buffers, type and children are those of `data`; children are at least as long as the part of them that is
+    // used.
     Ok(unsafe { builder.build_unchecked() })
 }
 
-/// `data` with other NULLs, and other children of the same types and lengths.
+/// Returns `data` with new NULLs and new children of the same types and lengths.
 ///
-/// arrow-rs refuses NULLs of a buffer of their own for booleans that begin within their buffer: `ArrayDataBuilder::build`
-/// takes the offset of the values for that of the NULLs. It would also read all values again.
+/// arrow-rs rejects a separate NULL buffer for booleans that do not begin at the start of their buffer:
+/// `ArrayDataBuilder::build` uses the offset of the values as that of the NULLs. It would also read all values again.
 ///
 /// # Errors
-/// `Internal` when the NULLs or the children are of another length or type.
-#[expect(unsafe_code, reason = "validation takes the offset of values for that of NULLs; what is replaced is checked")]
+/// `Internal` if the NULLs or the children have another length or type.
+#[expect(unsafe_code, reason = "validation uses the offset of values as that of NULLs; the replaced parts are checked")]
 pub fn with_parts(data: ArrayData, nulls: Option<NullBuffer>, children: Vec<ArrayData>) -> Result<ArrayRef> {
     let is_same = |(new, old): (&ArrayData, &ArrayData)| new.data_type() == old.data_type() && new.len() == old.len();
     let fit = nulls.as_ref().is_none_or(|nulls| nulls.len() == data.len())
         && children.len() == data.child_data().len()
         && children.iter().zip(data.child_data()).all(is_same);
     if !fit {
-        return Err(Error::internal(format!("parts that do not fit an array of type {}", data.data_type())));
+        return Err(Error::internal(format!("the parts do not fit an array of type {}", data.data_type())));
     }
-    // SAFETY: buffers are those of `data`; NULLs have its length, children the types and lengths of its own.
+    // SAFETY: the buffers are those of `data`, `nulls` has its length, and `children` match the types and lengths of
+    // its children.
     Ok(make_array(unsafe { data.into_builder().nulls(nulls).child_data(children).build_unchecked() }))
 }
 
@@ -93,7 +96,7 @@ fn whole(data: ArrayData) -> Result<ArrayData> {
 }
 
 fn too_long() -> Error {
-    Error::invalid("an Arrow array that is longer than memory")
+    Error::invalid("an Arrow array exceeds the address space")
 }
 
 #[cfg(test)]
@@ -108,7 +111,7 @@ mod tests {
 
     use super::*;
 
-    /// An array of `rows` rows, nested as the numbers in `levels` say, with NULLs at all levels.
+    /// Returns an array of `rows` rows, nested as specified by `levels`, with NULLs at all levels.
     fn nested(levels: &[u8], rows: usize) -> ArrayRef {
         let Some((level, below)) = levels.split_first() else {
             return Arc::new((0..rows).map(|row| (row % 3 > 0).then_some(row % 2 == 0)).collect::<BooleanArray>());
@@ -133,14 +136,14 @@ mod tests {
         }
     }
 
-    /// The data of rows of an array as the C data interface has them: the offset is that of the outermost array.
+    /// Returns the data of rows of an array as in the C data interface, with the offset on the outermost array.
     fn at_offset(array: &ArrayRef, start: usize, length: usize) -> ArrayData {
         let data = array.to_data();
         let nulls = data.nulls().map(|nulls| nulls.slice(start, length));
         data.into_builder().offset(start).len(length).nulls(nulls).build().unwrap()
     }
 
-    /// The same with an offset at every level of a struct.
+    /// Returns the same with an offset at every level of a struct.
     fn at_offsets(array: &ArrayRef, start: usize, length: usize) -> ArrayData {
         let data = at_offset(array, start, length);
         let Some(columns) = array.as_any().downcast_ref::<StructArray>() else { return data };
@@ -171,7 +174,7 @@ mod tests {
         let numbers = nested(&[2, 2], 4).to_data().child_data()[1].clone();
         #[expect(unsafe_code, reason = "a builder that checks would refuse it itself")]
         let short = unsafe { data.into_builder().child_data(vec![inner, numbers]).build_unchecked() };
-        assert!(array_of(short).unwrap_err().to_string().contains("shorter than the array that holds it"));
+        assert!(array_of(short).unwrap_err().to_string().contains("is shorter than its parent array"));
     }
 
     #[test]

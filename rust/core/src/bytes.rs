@@ -1,9 +1,9 @@
-//! A checked cursor over untrusted bytes. Every decoder of frazil reads through it: no read runs over the end, every
-//! error names the offset, and no length is believed before the bytes are there.
+//! A checked cursor over untrusted bytes, used by every decoder of frazil. No read exceeds the end, every error
+//! includes the offset, and no length is trusted before the bytes are available.
 
 use crate::error::{Error, Result};
 
-/// A position in a byte slice; every read is checked and moves it forward.
+/// A cursor in a byte slice; every read is checked and advances it.
 #[derive(Debug, Clone)]
 pub struct Cursor<'a> {
     bytes: &'a [u8],
@@ -21,36 +21,36 @@ macro_rules! fixed_width {
 }
 
 impl<'a> Cursor<'a> {
-    /// A cursor at the start of `bytes`.
+    /// Creates a cursor at the start of `bytes`.
     pub fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, at: 0 }
     }
 
-    /// The offset from the start.
+    /// Returns the offset from the start.
     #[inline]
     pub fn position(&self) -> usize {
         self.at
     }
 
-    /// How many bytes are left.
+    /// Returns the number of remaining bytes.
     #[inline]
     pub fn remaining(&self) -> usize {
         self.bytes.len() - self.at
     }
 
-    /// Whether all bytes are read.
+    /// Returns whether all bytes are read.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.remaining() == 0
     }
 
-    /// What is left, without moving.
+    /// Returns the remaining bytes without consuming them.
     #[inline]
     pub fn rest(&self) -> &'a [u8] {
         self.bytes.get(self.at..).unwrap_or_default()
     }
 
-    /// The next `n` bytes.
+    /// Returns the next `n` bytes.
     #[inline]
     pub fn take(&mut self, n: usize) -> Result<&'a [u8]> {
         match self.at.checked_add(n).and_then(|end| self.bytes.get(self.at..end).map(|taken| (taken, end))) {
@@ -58,18 +58,18 @@ impl<'a> Cursor<'a> {
                 self.at = end;
                 Ok(taken)
             }
-            None => Err(self.error(format_args!("{n} bytes expected, {} left", self.remaining()))),
+            None => Err(self.error(format_args!("expected {n} bytes, {} left", self.remaining()))),
         }
     }
 
-    /// The next `n` bytes, where `n` was read from a file and may be anything.
+    /// Returns the next `n` bytes, where `n` is an untrusted number from a file.
     #[inline]
     pub fn take_declared(&mut self, n: i64) -> Result<&'a [u8]> {
         let Ok(n) = usize::try_from(n) else { return Err(self.error(format_args!("negative length {n}"))) };
         self.take(n)
     }
 
-    /// The next `N` bytes as an array.
+    /// Returns the next `N` bytes as an array.
     #[inline]
     pub fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
         match self.rest().first_chunk::<N>() {
@@ -77,47 +77,47 @@ impl<'a> Cursor<'a> {
                 self.at += N;
                 Ok(*chunk)
             }
-            None => Err(self.error(format_args!("{N} bytes expected, {} left", self.remaining()))),
+            None => Err(self.error(format_args!("expected {N} bytes, {} left", self.remaining()))),
         }
     }
 
-    /// The next byte.
+    /// Returns the next byte.
     #[inline]
     pub fn byte(&mut self) -> Result<u8> {
         self.array::<1>().map(|[b]| b)
     }
 
     fixed_width! {
-        /// A little-endian `u16`.
+        /// Reads a little-endian `u16`.
         le_u16 -> u16, from_le_bytes;
-        /// A little-endian `u32`.
+        /// Reads a little-endian `u32`.
         le_u32 -> u32, from_le_bytes;
-        /// A little-endian `u64`.
+        /// Reads a little-endian `u64`.
         le_u64 -> u64, from_le_bytes;
-        /// A little-endian `i32`.
+        /// Reads a little-endian `i32`.
         le_i32 -> i32, from_le_bytes;
-        /// A little-endian `i64`.
+        /// Reads a little-endian `i64`.
         le_i64 -> i64, from_le_bytes;
-        /// A little-endian IEEE 754 single.
+        /// Reads a little-endian IEEE 754 single.
         le_f32 -> f32, from_le_bytes;
-        /// A little-endian IEEE 754 double.
+        /// Reads a little-endian IEEE 754 double.
         le_f64 -> f64, from_le_bytes;
-        /// A big-endian `u32`.
+        /// Reads a big-endian `u32`.
         be_u32 -> u32, from_be_bytes;
-        /// A big-endian `i32`.
+        /// Reads a big-endian `i32`.
         be_i32 -> i32, from_be_bytes;
-        /// A big-endian `i64`.
+        /// Reads a big-endian `i64`.
         be_i64 -> i64, from_be_bytes;
     }
 
-    /// A zigzag varint of at most ten bytes (Avro `long`).
+    /// Reads a zigzag varint of at most ten bytes (Avro `long`).
     #[inline]
     pub fn zigzag(&mut self) -> Result<i64> {
         let mut value = 0_u64;
         for (i, &byte) in self.rest().iter().take(10).enumerate() {
-            // The tenth byte holds one bit of a 64-bit number.
+            // The tenth byte holds only one bit of a 64-bit number.
             if i == 9 && byte > 1 {
-                return Err(self.error(format_args!("varint above 64 bits")));
+                return Err(self.error(format_args!("a varint exceeds 64 bits")));
             }
             value |= u64::from(byte & 0x7f) << (7 * i);
             if byte & 0x80 == 0 {
@@ -125,10 +125,10 @@ impl<'a> Cursor<'a> {
                 return Ok((value >> 1).cast_signed() ^ -(value & 1).cast_signed());
             }
         }
-        Err(self.error(format_args!("varint without an end")))
+        Err(self.error(format_args!("a varint is not terminated")))
     }
 
-    /// A corruption at this offset.
+    /// Returns a corruption error at this offset.
     #[cold]
     pub fn error(&self, what: std::fmt::Arguments<'_>) -> Error {
         Error::corrupt(what.to_string()).with("offset", self.at)

@@ -1,8 +1,8 @@
-//! What was decoded from files that never change, kept for the next read of them: one cache for the process, by bytes.
+//! A cache of decoded data from files that never change, for later reads: one cache per process, limited by bytes.
 //!
-//! An entry is found only by who can name the file: its key is the place after relocation and confinement, the store by
-//! which it is reached, and what tells this file from another that lay there before (see [`FileId`]). Nobody waits for
-//! what is missing: it is decoded again. The least recently used entries go first.
+//! An entry can be found only through access to the file. Its key consists of the location after relocation and
+//! confinement, the store, and the properties that distinguish the file from an earlier one at that location (see
+//! [`FileId`]). Threads do not wait for missing entries; they decode the file themselves. The least recently used entries are evicted first.
 
 use std::any::Any;
 use std::collections::{BTreeMap, HashMap};
@@ -12,33 +12,34 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::storage::files::FileId;
 
-/// How many bytes are kept unless it is said otherwise: 256 MiB.
+/// The default limit: 256 MiB.
 pub const DEFAULT_LIMIT_BYTES: u64 = 256 << 20;
 
-/// What a cache did and what it holds.
+/// The statistics and the size of a cache.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// Times that something was asked for and there.
+    /// The number of look-ups that found an entry.
     pub hits: u64,
-    /// Times that something was asked for and not there.
+    /// The number of look-ups that found no entry.
     pub misses: u64,
-    /// Entries that went because of the limit; those that [`Cache::clear`] dropped do not count.
+    /// The number of entries that were evicted because of the limit; entries that [`Cache::clear`] removed are not
+    /// counted.
     pub evictions: u64,
-    /// Entries now.
+    /// The current number of entries.
     pub entries: u64,
-    /// Bytes that they hold.
+    /// The size of the entries in bytes.
     pub bytes: u64,
 }
 
-/// Values of any type, by file and kind. Shared by all threads.
+/// A cache of values of any type, by file and kind. Shared by all threads.
 #[derive(Debug)]
 pub struct Cache {
-    /// The process that the cache belongs to; 0 before it is first used.
+    /// The process that owns the cache; 0 before it is first used.
     process: AtomicU32,
     /// The cache of a process that was forked from this one: a lock that another thread held stays locked there.
     forked: OnceLock<Box<Cache>>,
     limit_bytes: AtomicU64,
-    /// As in the state, to be read without the lock.
+    /// A copy of the size in the state, which can be read without the lock.
     bytes: AtomicU64,
     state: Mutex<Option<State>>,
 }
@@ -57,7 +58,7 @@ struct Key {
     file: FileId,
 }
 
-/// Values by key, each of some bytes. The least recently used go first.
+/// A map of values with a size in bytes each. The least recently used value is evicted first.
 #[derive(Debug)]
 pub struct Lru<K: ?Sized, V> {
     entries: HashMap<Arc<K>, Entry<V>>,
@@ -80,7 +81,7 @@ impl<K: ?Sized, V> Default for Lru<K, V> {
 }
 
 impl<K: Eq + Hash + ?Sized, V> Lru<K, V> {
-    /// The value of a key, which is used now.
+    /// Returns the value of a key, and marks it as used.
     pub fn find(&mut self, key: &K) -> Option<&V> {
         let entry = self.entries.get_mut(key)?;
         let key = self.by_use.remove(&entry.used_at)?;
@@ -90,8 +91,9 @@ impl<K: Eq + Hash + ?Sized, V> Lru<K, V> {
         Some(&entry.value)
     }
 
-    /// Puts a value of so many bytes in place of what the key had, and drops others until no more than `limit` bytes are
-    /// held; gives how many went for that. What is larger alone is not kept.
+    /// Stores a value of `bytes` bytes, replacing the key's previous value, and evicts other values until at most
+    /// `limit` bytes are used. Returns the number of evicted values. A value that is larger than the limit is not
+    /// stored.
     pub fn keep(&mut self, key: Arc<K>, value: V, bytes: u64, limit: u64) -> u64 {
         if bytes > limit {
             return 0;
@@ -105,7 +107,7 @@ impl<K: Eq + Hash + ?Sized, V> Lru<K, V> {
         gone
     }
 
-    /// Drops values until no more than `bytes` are held; gives how many.
+    /// Evicts values until at most `bytes` are used, and returns their number.
     pub fn shrink(&mut self, bytes: u64) -> u64 {
         let mut gone = 0;
         while self.bytes > bytes
@@ -118,17 +120,17 @@ impl<K: Eq + Hash + ?Sized, V> Lru<K, V> {
         gone
     }
 
-    /// How many values there are.
+    /// Returns the number of values.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether there is none.
+    /// Returns whether there are no values.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// The bytes that are held.
+    /// Returns the size of the values in bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -142,7 +144,7 @@ impl<K: Eq + Hash + ?Sized, V> Lru<K, V> {
 }
 
 impl Cache {
-    /// An empty cache of this limit.
+    /// Creates an empty cache with this limit.
     pub const fn new(limit_bytes: u64) -> Self {
         Self {
             process: AtomicU32::new(0),
@@ -153,7 +155,7 @@ impl Cache {
         }
     }
 
-    /// The cache of this process. A forked process begins with an empty one of the same limit.
+    /// Returns the cache of this process. A forked process begins with an empty cache of the same limit.
     pub fn of_process() -> &'static Self {
         static ROOT: Cache = Cache::new(DEFAULT_LIMIT_BYTES);
         let process = std::process::id();
@@ -167,7 +169,7 @@ impl Cache {
         }
     }
 
-    /// What was kept of a file.
+    /// Returns the cached value of a file.
     pub fn find<T: Send + Sync + 'static>(&self, kind: &'static str, file: &FileId) -> Option<Arc<T>> {
         let mut guard = self.lock();
         let state = guard.get_or_insert_default();
@@ -181,8 +183,8 @@ impl Cache {
         value
     }
 
-    /// Keeps `value`, which holds `bytes`, in place of what was kept of the file; others go where there is no room. What
-    /// is larger than the limit alone is not kept.
+    /// Stores `value`, of `bytes` bytes, replacing the file's previous value. Other entries are evicted if there is no
+    /// room. A value that is larger than the limit is not stored.
     pub fn keep<T: Send + Sync + 'static>(&self, kind: &'static str, file: FileId, value: Arc<T>, bytes: u64) {
         let mut guard = self.lock();
         let state = guard.get_or_insert_default();
@@ -190,7 +192,7 @@ impl Cache {
         self.bytes.store(state.kept.bytes(), Ordering::Relaxed);
     }
 
-    /// Drops entries until no more than `bytes` are held.
+    /// Evicts entries until at most `bytes` are used.
     pub fn shrink(&self, bytes: u64) {
         if self.bytes.load(Ordering::Relaxed) <= bytes {
             return;
@@ -201,32 +203,33 @@ impl Cache {
         self.bytes.store(state.kept.bytes(), Ordering::Relaxed);
     }
 
-    /// How many bytes are held at most.
+    /// Returns the limit in bytes.
     pub fn limit_bytes(&self) -> u64 {
         self.limit_bytes.load(Ordering::Relaxed)
     }
 
-    /// Sets the limit, 0 for no cache; what is above it goes.
+    /// Sets the limit, 0 for no cache, and evicts entries that exceed it.
     pub fn set_limit_bytes(&self, limit_bytes: u64) {
         self.limit_bytes.store(limit_bytes, Ordering::Relaxed);
         self.shrink(limit_bytes);
     }
 
-    /// Drops everything. The counts of hits, misses and evictions go on.
+    /// Removes all entries. The counts of hits, misses and evictions are kept.
     pub fn clear(&self) {
         let mut guard = self.lock();
         guard.get_or_insert_default().kept = Lru::default();
         self.bytes.store(0, Ordering::Relaxed);
     }
 
-    /// What it did and what it holds.
+    /// Returns the statistics and the size.
     pub fn stats(&self) -> Stats {
         let guard = self.lock();
         let Some(State { kept, hits, misses, evictions }) = &*guard else { return Stats::default() };
         Stats { hits: *hits, misses: *misses, evictions: *evictions, entries: kept.len() as u64, bytes: kept.bytes() }
     }
 
-    /// A panic in another thread leaves the state whole: each change is complete before the next call that may panic.
+    /// Locks the state. A panic in another thread leaves it consistent: each change is complete before the next call
+    /// that may panic.
     fn lock(&self) -> MutexGuard<'_, Option<State>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,4 +1,4 @@
-//! Changes between snapshots as every format has them: how they are asked for, their columns, and how rows are paired.
+//! Changes between snapshots, independent of the format: the modes, the columns, and the pairing of rows.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,26 +10,27 @@ use crate::error::{Error, Result};
 use crate::predicate::BoundPredicate;
 use crate::row_pairs::{Paired, RowPairs};
 
-/// The columns that every change has, after those of the table. Names and types are those of Iceberg's `changes` table.
+/// The columns of every change, which follow those of the table. Names and types are those of Iceberg's `changes`
+/// table.
 pub const CHANGE_COLUMNS: [(&str, DataType); 3] =
     [("_change_type", DataType::Utf8), ("_change_ordinal", DataType::Int32), ("_commit_snapshot_id", DataType::Int64)];
 
 /// How deletes and inserts are paired.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ChangeMode {
-    /// Not at all: rows that a rewritten file kept are a DELETE and an INSERT.
+    /// Deletes and inserts are not paired: rows that a rewritten file kept are a DELETE and an INSERT.
     Carryovers,
-    /// Within each commit, a row that was deleted and inserted again unchanged is left out.
+    /// Within each commit, rows that were deleted and inserted again unchanged are omitted.
     Changes,
-    /// Over all commits, such rows are left out.
+    /// Such rows are omitted across all commits.
     Net,
-    /// Within each commit; what is left of a row is an update. Rows are identified by these columns, or, if there are
-    /// none, by what the format identifies rows by.
+    /// Like `Changes`, and a remaining delete and insert of the same row within a commit are an update. Rows are
+    /// identified by these columns or, if there are none, by the format's own row identifiers.
     Updates(Vec<String>),
 }
 
 impl ChangeMode {
-    /// The mode of a name; `identifier_columns` matter to updates only.
+    /// Returns the mode with this name; `identifier_columns` are used only for updates.
     ///
     /// # Errors
     /// `Internal` for an unknown name.
@@ -39,21 +40,21 @@ impl ChangeMode {
             "changes" => Self::Changes,
             "net" => Self::Net,
             "updates" => Self::Updates(identifier_columns),
-            other => return Err(Error::internal(format!("unknown mode of changes: {other}"))),
+            other => return Err(Error::internal(format!("unknown change mode: {other}"))),
         })
     }
 }
 
-/// The schema of changes of a table with these columns.
+/// Returns the schema of changes of a table with these columns.
 pub fn change_schema(columns: &[FieldRef]) -> SchemaRef {
     let own = CHANGE_COLUMNS.map(|(name, data_type)| Arc::new(Field::new(name, data_type, false)));
     Arc::new(Schema::new(columns.iter().cloned().chain(own).collect::<Vec<_>>()))
 }
 
-/// Rows with the columns of changes after their own; `commit` is the number of the snapshot in the range, and its id.
+/// Returns rows with the change columns appended; `commit` is the number of the snapshot in the range, and its id.
 ///
 /// # Errors
-/// `Internal` for columns that do not fit the schema.
+/// `Internal` for columns that do not match the schema.
 pub fn changed_rows(
     schema: SchemaRef,
     mut columns: Vec<ArrayRef>,
@@ -67,22 +68,22 @@ pub fn changed_rows(
     Ok(RecordBatch::try_new(schema, columns)?)
 }
 
-/// Refuse to select a column of a table that is named as a column of changes.
+/// Rejects the selection of a table column with the name of a change column.
 ///
 /// # Errors
-/// `InvalidArgument` naming the column.
+/// `InvalidArgument` with the column.
 pub fn check_selected<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<()> {
     for name in names {
         if CHANGE_COLUMNS.iter().any(|(own, _)| name.eq_ignore_ascii_case(own)) {
-            let message = format!("the table has a column `{name}`, which is also a column of changes");
-            return Err(Error::invalid(message).hint("select other columns, or rename it"));
+            let message = format!("the table has a column `{name}`, which is also the name of a change column");
+            return Err(Error::invalid(message).hint("select other columns, or rename this one"));
         }
     }
     Ok(())
 }
 
-/// What a filter asks of some columns alone: rows for which it is false are in no update that the filter wants, if these
-/// columns identify rows.
+/// Returns the part of a filter that depends only on the given columns. If they identify rows, rows for which it is
+/// false are not in any update that the filter selects.
 #[must_use]
 pub fn filter_of_identifiers(filter: &BoundPredicate, ids: &[i32]) -> BoundPredicate {
     let of_ids = |part: &BoundPredicate| part.columns().iter().all(|column| ids.contains(&column.id));
@@ -93,10 +94,10 @@ pub fn filter_of_identifiers(filter: &BoundPredicate, ids: &[i32]) -> BoundPredi
     }
 }
 
-/// Keeps the rows that were asked for, with their columns; None if there are none.
+/// A function that keeps the selected rows and columns; returns None if there are no rows.
 pub type Finish = Box<dyn Fn(RecordBatch) -> Result<Option<RecordBatch>> + Send>;
 
-/// Pairs the rows of one or several commits: takes all of them, then returns what is left.
+/// A pairing of the rows of one or several commits: it reads all of them, then returns the remaining ones.
 pub struct ChangePairs {
     state: State,
     finish: Finish,
@@ -116,12 +117,12 @@ impl fmt::Debug for ChangePairs {
 }
 
 impl ChangePairs {
-    /// Begin to pair rows; each batch that is left goes through `finish`.
+    /// Begins to pair rows; each remaining batch is passed through `finish`.
     pub fn new(pairs: RowPairs, finish: Finish) -> Self {
         Self { state: State::Taking(pairs), finish }
     }
 
-    /// Take rows with the columns of changes.
+    /// Adds rows with the change columns.
     ///
     /// # Errors
     /// `Storage` if a temporary file cannot be written.
@@ -132,10 +133,10 @@ impl ChangePairs {
         }
     }
 
-    /// Return the next changes; None after the last.
+    /// Returns the next changes; None after the last ones.
     ///
     /// # Errors
-    /// `InvalidArgument` if identifiers do not identify rows; `Storage` if a temporary file cannot be read.
+    /// `InvalidArgument` if the identifiers are not unique; `Storage` if a temporary file cannot be read.
     pub fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
         self.state = match std::mem::replace(&mut self.state, State::Done) {
             State::Taking(pairs) => State::Giving(pairs.finish()?),

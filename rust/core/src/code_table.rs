@@ -1,31 +1,32 @@
-//! A hash table of 64-bit codes, behind a filter that stays in the cache.
+//! A hash table of 64-bit codes, with a preceding filter that stays in the cache.
 //!
-//! Most rows of most files are not deleted, and the table is larger than a cache. So each code sets two bits in one word
-//! of a filter, and only rows whose bits are set are looked up: those that are there, and one in some fifty others.
-//! Codes lie in lines of four with their values, filled from the front; a full line runs over into the next. At most half
-//! of the table is taken, so that lines are seldom full.
+//! Most rows of most files are not deleted, and the table is larger than a cache. Each code therefore sets two bits in
+//! one word of a filter, and only rows whose bits are set are looked up: existing codes, and about one in fifty others.
+//! Codes are stored in lines of four with their values, filled from the front; a full line overflows into the next one.
+//! At most half of the table is used, so lines are rarely full.
 
 use std::hash::{BuildHasher, Hasher};
 
 use hashbrown::DefaultHashBuilder;
 
-/// Codes in a line: with values of eight bytes it is a cache line.
+/// The number of codes in a line: with values of eight bytes it is a cache line.
 const LINE: usize = 4;
-/// How many lines share a word of the filter, which has two bits set for each of at most four codes then.
+/// The number of lines that share a word of the filter, which then has two bits set for each of at most four codes.
 const FILTERED_LINES: usize = 2;
-/// How many words of rows are touched before they are looked up: what they touch stays in the smallest cache.
+/// The number of words of rows that are prefetched before they are looked up: the prefetched lines fit in the smallest
+/// cache.
 const TOUCHED_WORDS: usize = 16;
-/// The shortest table has two lines, so that a line is some upper bits of a hash.
+/// The minimum number of lines, so that the line number is at least one upper bit of a hash.
 const LINES_MIN: usize = 2;
 
-/// Codes, each with a `T`. The same code may be there several times.
+/// A table of codes, each with a `T`. A code may occur several times.
 #[derive(Debug)]
 pub struct CodeTable<T> {
-    /// None at first, then a power of two.
+    /// The lines: initially none, then a power of two.
     lines: Vec<Line<T>>,
-    /// How many codes each line has.
+    /// The number of codes in each line.
     filled: Vec<u8>,
-    /// A word for some lines: see [`FILTERED_LINES`].
+    /// The filter, with one word for several lines: see [`FILTERED_LINES`].
     filter: Vec<u64>,
     len: usize,
 }
@@ -44,22 +45,22 @@ impl<T> Default for CodeTable<T> {
 }
 
 impl<T: Clone + Default> CodeTable<T> {
-    /// How many codes there are.
+    /// Returns the number of codes.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there is none.
+    /// Returns whether the table is empty.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The bytes it takes.
+    /// Returns the size in bytes.
     pub fn size_bytes(&self) -> usize {
         self.lines.len() * (size_of::<Line<T>>() + size_of::<u8>()) + self.filter.len() * size_of::<u64>()
     }
 
-    /// Makes room for so many codes more. `hash` gives the hash that a code was put with.
+    /// Reserves capacity for `codes` more codes. `hash` returns the hash with which a code was added.
     pub fn reserve(&mut self, codes: usize, hash: impl Fn(u64) -> u64) {
         let lines = (2 * (self.len + codes)).div_ceil(LINE);
         if lines <= self.lines.len() {
@@ -80,19 +81,19 @@ impl<T: Clone + Default> CodeTable<T> {
         *self = larger;
     }
 
-    /// The value of a code that `accept` takes.
+    /// Returns the value of a code that `accept` accepts.
     pub fn find(&self, hash: u64, code: u64, accept: impl Fn(&T) -> bool) -> Option<&T> {
         let (line, slot) = self.place(hash, code, accept)?;
         self.lines.get(line)?.values.get(slot)
     }
 
-    /// As [`CodeTable::find`], to change it.
+    /// Returns a mutable reference, like [`CodeTable::find`].
     pub fn find_mut(&mut self, hash: u64, code: u64, accept: impl Fn(&T) -> bool) -> Option<&mut T> {
         let (line, slot) = self.place(hash, code, accept)?;
         self.lines.get_mut(line)?.values.get_mut(slot)
     }
 
-    /// Adds a code, for which there must be room.
+    /// Adds a code; capacity must have been reserved.
     pub fn put(&mut self, hash: u64, code: u64, value: T) {
         let mut at = self.home(hash);
         if let Some(word) = self.filter.get_mut(at / FILTERED_LINES) {
@@ -111,14 +112,14 @@ impl<T: Clone + Default> CodeTable<T> {
         }
     }
 
-    /// Reads the line of a hash for nothing but that it is in the cache then. Reads that wait for nothing are under way
-    /// together; finding one code after the other waits for each.
+    /// Prefetches the line of a hash into the cache. Independent reads run in parallel, whereas finding one code after
+    /// another waits for each read.
     #[inline]
     pub fn touch(&self, hash: u64) {
         std::hint::black_box(self.lines.get(self.home(hash)).and_then(|line| line.codes.first().copied()));
     }
 
-    /// The line and the place in it of a code that `accept` takes.
+    /// Returns the line, and the position in it, of a code that `accept` accepts.
     #[inline]
     fn place(&self, hash: u64, code: u64, accept: impl Fn(&T) -> bool) -> Option<(usize, usize)> {
         let mut at = self.home(hash);
@@ -135,8 +136,8 @@ impl<T: Clone + Default> CodeTable<T> {
         }
     }
 
-    /// Looks rows up by their hashes: which of them `keep` keeps, one bit for each, 64 to a word. `keep` is asked, in order,
-    /// about rows whose code may be there, and finds their line in the cache.
+    /// Looks up rows by their hashes and returns those that `keep` keeps, one bit per row, 64 to a word. `keep` is
+    /// called, in order, for rows whose code may exist, when their line is in the cache.
     #[inline]
     pub fn probe(
         &self,
@@ -161,7 +162,7 @@ impl<T: Clone + Default> CodeTable<T> {
         words
     }
 
-    /// Which rows may have a code that is there.
+    /// Returns the rows whose code may exist.
     #[inline]
     fn may_have(&self, rows: usize, hash: impl Fn(usize) -> u64) -> Vec<u64> {
         let shift = self.shift();
@@ -179,13 +180,13 @@ impl<T: Clone + Default> CodeTable<T> {
         words
     }
 
-    /// The line that a code of this hash is put into, if there is room in it: some upper bits.
+    /// Returns the preferred line of a code with this hash, which is given by some upper bits.
     #[inline]
     fn home(&self, hash: u64) -> usize {
         upper(hash, self.shift())
     }
 
-    /// How many bits of a hash are below those that are the number of its line.
+    /// Returns the number of bits of a hash below those of its line number.
     #[inline]
     fn shift(&self) -> u32 {
         64 - self.lines.len().max(LINES_MIN).trailing_zeros()
@@ -197,20 +198,21 @@ impl<T: Clone + Default> CodeTable<T> {
     }
 }
 
-/// The bits of a hash from `shift` on.
+/// Returns the bits of a hash from `shift` on.
 #[expect(clippy::cast_possible_truncation, reason = "the index of a line")]
 #[inline]
 fn upper(hash: u64, shift: u32) -> usize {
     (hash >> shift) as usize
 }
 
-/// Which two bits of a word of the filter are set, by lower bits of a hash.
+/// Returns the two bits of a filter word that are set, based on lower bits of a hash.
 #[inline]
 fn places(hash: u64) -> (u64, u64) {
     (hash & 63, hash >> 6 & 63)
 }
 
-/// A hash of an integer: both halves of a product, so that all bits of the number decide about all bits of it.
+/// Returns a hash of an integer: both halves of a product, so that every bit of the number affects every bit of the
+/// hash.
 #[inline]
 pub fn folded(number: u64, seed: u64) -> u64 {
     let product = u128::from(number ^ seed) * 0x9e37_79b9_7f4a_7c15;
@@ -219,7 +221,7 @@ pub fn folded(number: u64, seed: u64) -> u64 {
     low ^ high
 }
 
-/// A hash of bytes.
+/// Returns a hash of bytes.
 #[inline]
 pub fn hashed(bytes: &[u8], hasher: &DefaultHashBuilder) -> u64 {
     let mut hasher = hasher.build_hasher();
@@ -227,7 +229,7 @@ pub fn hashed(bytes: &[u8], hasher: &DefaultHashBuilder) -> u64 {
     hasher.finish()
 }
 
-/// The numbers of the bits that are set, from the lowest.
+/// Returns the positions of the set bits, from the lowest.
 #[inline]
 fn set_bits(mut word: u64) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {

@@ -1,4 +1,4 @@
-//! What every long operation carries: a byte budget that decoders debit, and a token that asks it to stop.
+//! The context of every long operation: a byte budget for decoders, and a cancellation token.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::cache::Cache;
 use crate::error::{Error, ErrorKind, Result};
 
-/// A shared allowance of bytes. Clones debit the same allowance.
+/// A shared allowance of bytes. Clones share the same allowance.
 #[derive(Debug, Clone)]
 pub struct Budget(Arc<BudgetState>);
 
@@ -17,15 +17,15 @@ struct BudgetState {
 }
 
 impl Budget {
-    /// An allowance of `limit_bytes`.
+    /// Creates an allowance of `limit_bytes`.
     pub fn new(limit_bytes: u64) -> Self {
         Self(Arc::new(BudgetState { limit_bytes, used_bytes: AtomicU64::new(0) }))
     }
 
-    /// Takes `bytes` from the allowance until the lease is dropped.
+    /// Reserves `bytes` of the allowance until the lease is dropped.
     ///
     /// # Errors
-    /// [`ErrorKind::LimitExceeded`] when the allowance does not suffice; nothing is taken then.
+    /// [`ErrorKind::LimitExceeded`] if the allowance does not suffice; nothing is reserved then.
     pub fn lease(&self, bytes: u64) -> Result<Lease> {
         let limit = self.0.limit_bytes;
         let taken = self.0.used_bytes.try_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
@@ -33,37 +33,37 @@ impl Budget {
         });
         match taken {
             Ok(used) => {
-                // What is only kept for later gives way.
+                // Cached values are evicted first.
                 Cache::of_process().shrink(limit - used - bytes);
                 Ok(Lease { budget: self.clone(), bytes })
             }
             Err(used) => Err(Error::new(
                 ErrorKind::LimitExceeded,
-                format!("{bytes} bytes more are needed, {used} of {limit} are in use"),
+                format!("{bytes} more bytes are needed, but {used} of {limit} are in use"),
             )
             .hint("raise frazil.config.memory_limit, or read fewer columns or files at a time")),
         }
     }
 
-    /// How many bytes may still be taken.
+    /// Returns the number of bytes that may still be reserved.
     pub fn left_bytes(&self) -> u64 {
         self.0.limit_bytes.saturating_sub(self.used_bytes())
     }
 
-    /// How many bytes are in use.
+    /// Returns the number of bytes in use.
     pub fn used_bytes(&self) -> u64 {
         self.0.used_bytes.load(Ordering::Relaxed)
     }
 }
 
 impl Default for Budget {
-    /// No limit.
+    /// Creates a budget without a limit.
     fn default() -> Self {
         Self::new(u64::MAX)
     }
 }
 
-/// Bytes taken from a [`Budget`]; dropping it gives them back.
+/// A number of bytes reserved from a [`Budget`], which are released when it is dropped.
 #[derive(Debug)]
 pub struct Lease {
     budget: Budget,
@@ -71,18 +71,18 @@ pub struct Lease {
 }
 
 impl Lease {
-    /// How many bytes are taken.
+    /// Returns the number of reserved bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Takes more, or gives some back, until it is `bytes`.
+    /// Changes the reservation to `bytes`.
     ///
     /// # Errors
-    /// As [`Budget::lease`]; it stays as it was then.
+    /// See [`Budget::lease`]; the lease is unchanged then.
     pub fn resize(&mut self, bytes: u64) -> Result<()> {
         if let Some(more) = bytes.checked_sub(self.bytes) {
-            // What it took is this lease's to give back.
+            // The additional bytes are released with this lease.
             self.budget.lease(more)?.bytes = 0;
         } else {
             self.budget.0.used_bytes.fetch_sub(self.bytes - bytes, Ordering::Relaxed);
@@ -98,26 +98,26 @@ impl Drop for Lease {
     }
 }
 
-/// Budget and cancellation of one operation; cheap to clone and to pass by reference.
+/// The budget and cancellation token of one operation; cheap to clone and to pass by reference.
 #[derive(Debug, Clone, Default)]
 pub struct Context {
-    /// The bytes that decoders, planners and merges may hold.
+    /// The memory budget of decoders, planners and merges.
     pub budget: Budget,
     cancelled: Arc<AtomicBool>,
 }
 
 impl Context {
-    /// A context with this budget.
+    /// Creates a context with this budget.
     pub fn new(budget: Budget) -> Self {
         Self { budget, cancelled: Arc::default() }
     }
 
-    /// Asks every operation with this context to stop.
+    /// Requests every operation with this context to stop.
     pub fn cancel(&self) {
         self.cancelled.store(true, Ordering::Relaxed);
     }
 
-    /// To be called in every long loop.
+    /// Checks for cancellation; must be called in every long loop.
     ///
     /// # Errors
     /// [`ErrorKind::Cancelled`] after [`Context::cancel`].

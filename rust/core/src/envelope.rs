@@ -1,8 +1,8 @@
-//! What is shipped to another process: one record batch, and what all its rows share.
+//! The serialised form for sending data to another process: one record batch, and the state that all its rows share.
 //!
-//! An Arrow IPC stream of the batch, whose schema metadata names the kind of the contents with its version, and holds
-//! what the rows share as text. Behind the stream stands its CRC-32, four bytes, little-endian: the Arrow reader trusts
-//! the lengths that it finds.
+//! The form is an Arrow IPC stream of the batch, whose schema metadata contains the kind of contents with its version,
+//! and the shared state as text. The stream is followed by its CRC-32 (four bytes, little-endian), because the Arrow
+//! reader trusts the lengths in the stream.
 
 use std::collections::HashMap;
 use std::io::Cursor;
@@ -19,15 +19,15 @@ const CONTEXT_KEY: &str = "frazil.context";
 /// A kind of contents.
 #[derive(Debug, Clone, Copy)]
 pub struct Kind {
-    /// The name that messages call it by.
+    /// The name in messages.
     pub name: &'static str,
-    /// The key of the schema metadata under which its version stands.
+    /// The key of the version in the schema metadata.
     pub key: &'static str,
     /// The version that is written and read.
     pub version: &'static str,
 }
 
-/// Writes a batch and its context.
+/// Serialises a batch and its context.
 ///
 /// # Errors
 /// None for batches that Arrow can hold.
@@ -45,16 +45,16 @@ pub fn seal(kind: Kind, context: String, batch: RecordBatch) -> Result<Vec<u8>> 
     Ok(bytes)
 }
 
-/// Reads what [`seal`] wrote: the context and the batch.
+/// Deserialises the output of [`seal`]: the context and the batch.
 ///
 /// # Errors
-/// `Unsupported` for another version; `CorruptData` for anything else that [`seal`] did not write.
+/// `Unsupported` for another version; `CorruptData` for any input that [`seal`] did not write.
 pub fn open(kind: Kind, bytes: &[u8]) -> Result<(String, RecordBatch)> {
     let name = kind.name;
-    let none = || Error::corrupt(format!("these bytes are no {name}"));
+    let none = || Error::corrupt(format!("these bytes are not a {name}"));
     let (stream, checksum) = bytes.split_last_chunk::<4>().ok_or_else(none)?;
     if crc32fast::hash(stream) != u32::from_le_bytes(*checksum) {
-        let message = format!("these bytes are no {name}, or were damaged on their way: their checksum differs");
+        let message = format!("these bytes are not a {name}, or they are damaged: the checksum differs");
         return Err(Error::corrupt(message));
     }
     let mut reader = StreamReader::try_new(Cursor::new(stream), None)?;
@@ -63,13 +63,13 @@ pub fn open(kind: Kind, bytes: &[u8]) -> Result<(String, RecordBatch)> {
     match entry(kind.key) {
         Some(version) if version == kind.version => {}
         Some(other) => {
-            let message = format!("{name} of version {other}, this library reads version {}", kind.version);
+            let message = format!("{name} version {other} is not supported, expected version {}", kind.version);
             return Err(Error::unsupported(message).hint("use the same version of frazil in all processes"));
         }
         None => return Err(none()),
     }
-    let context = entry(CONTEXT_KEY).ok_or_else(|| Error::corrupt(format!("a {name} without its context")))?;
-    let batch = reader.next().ok_or_else(|| Error::corrupt(format!("a {name} without its files")))??;
+    let context = entry(CONTEXT_KEY).ok_or_else(|| Error::corrupt(format!("a {name} has no context")))?;
+    let batch = reader.next().ok_or_else(|| Error::corrupt(format!("a {name} has no files")))??;
     Ok((context.clone(), batch))
 }
 

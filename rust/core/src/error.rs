@@ -1,69 +1,70 @@
-//! The one error type of frazil: a kind, a message, where it happened and what to do.
+//! The error type of frazil: a kind, a message, a context and a hint.
 //!
-//! The kind decides the Python class (`python/frazil/errors.py` holds them by the same names) and whether a retry can
-//! help. Context is added on the way up, so that the outermost caller names the table and the innermost one the byte.
+//! The kind determines the Python class (`python/frazil/errors.py` has the same names) and whether a retry can help.
+//! Context is added as the error propagates, so that the innermost function adds the offset and the outermost one the
+//! table.
 
 use std::fmt;
 
-/// What went wrong, as a closed list. The names are those of the Python exception classes.
+/// A closed list of error kinds. The names are those of the Python exception classes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// An argument, option, predicate or configuration value that cannot be meant.
+    /// An invalid argument, option, predicate or configuration value.
     InvalidArgument,
-    /// Something asked for by name does not exist.
+    /// A named object that does not exist.
     NotFound,
-    /// No table at a location or under a name.
+    /// A location or name without a table.
     NoSuchTable,
-    /// No such namespace in a catalog.
+    /// A namespace that does not exist in a catalog.
     NoSuchNamespace,
-    /// No such snapshot, branch or tag.
+    /// A snapshot, branch or tag that does not exist.
     NoSuchSnapshot,
-    /// Something to be created exists already.
+    /// An object to be created that already exists.
     AlreadyExists,
-    /// Bytes that do not decode, by a reader that does not know what file it reads; callers say which with
+    /// Bytes that cannot be decoded, from a reader that does not know the type of file. Callers set the type with
     /// [`Error::corrupt_as`].
     CorruptData,
-    /// Table metadata, a snapshot or a schema that contradicts its specification.
+    /// Table metadata, a snapshot or a schema that violates its specification.
     CorruptMetadata,
-    /// A manifest list, manifest or index manifest that contradicts its specification.
+    /// A manifest list, manifest or index manifest that violates its specification.
     CorruptManifest,
-    /// A data file that cannot be decoded or is not the file that was recorded.
+    /// A data file that cannot be decoded or differs from the recorded file.
     CorruptDataFile,
     /// A delete file or deletion vector that cannot be decoded.
     CorruptDeletes,
-    /// A feature, version or option that frazil knows to exist and does not support.
+    /// A known feature, version or option that frazil does not support.
     Unsupported,
-    /// A file that metadata names is not there.
+    /// A missing file that metadata references.
     MissingFile,
-    /// A path in metadata leads out of the places a table may read.
+    /// A path in metadata outside the locations that a table may read.
     PathNotAllowed,
-    /// More memory, depth or length than allowed.
+    /// A memory, depth or length limit that was exceeded.
     LimitExceeded,
-    /// Another writer won, and the operation cannot be rebased.
+    /// A conflict with another writer's commit, so that the operation cannot be rebased.
     CommitConflict,
-    /// The outcome of a commit is not known.
+    /// A commit whose outcome is unknown.
     CommitStateUnknown,
-    /// A commit would break what the operation promised.
+    /// A commit that would violate the guarantees of the operation.
     CommitValidation,
-    /// A catalog refused, and nothing happened.
+    /// A request that a catalog refused, without any effect.
     Catalog,
-    /// Credentials are missing or not accepted.
+    /// Missing or rejected credentials.
     Unauthorized,
-    /// Credentials are accepted and do not suffice.
+    /// Valid credentials without sufficient permissions.
     Forbidden,
-    /// The service cannot answer now.
+    /// A service that is temporarily unavailable.
     Unavailable,
-    /// The storage failed in a way that none of the others says.
+    /// A storage failure that no other kind covers.
     Storage,
-    /// The caller asked to stop.
+    /// A request by the caller to stop.
     Cancelled,
     /// A bug in frazil.
     Internal,
 }
 
 impl ErrorKind {
-    /// The kind of a Python class, for what Python raises while Rust calls it.
+    /// Returns the kind for a Python class, for exceptions that are raised in Python code called from Rust.
     pub fn named(name: &str) -> Option<Self> {
         const RAISED: [ErrorKind; 17] = [
             ErrorKind::InvalidArgument,
@@ -87,7 +88,7 @@ impl ErrorKind {
         RAISED.into_iter().find(|kind| kind.name() == name)
     }
 
-    /// The name of the Python class.
+    /// Returns the name of the Python class.
     pub fn name(self) -> &'static str {
         match self {
             Self::InvalidArgument => "InvalidArgumentError",
@@ -119,7 +120,7 @@ impl ErrorKind {
     }
 }
 
-/// A failure: its kind, what was being done, and where.
+/// An error with its kind, message, context and hint.
 #[derive(Debug)]
 pub struct Error(Box<Inner>);
 
@@ -137,7 +138,7 @@ struct Inner {
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
-    /// A failure of `kind`. The message says what was found and what was expected, without a final stop.
+    /// Creates an error of `kind`. The message states what was found and what was expected, without a final full stop.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self(Box::new(Inner {
             kind,
@@ -149,27 +150,27 @@ impl Error {
         }))
     }
 
-    /// Shorthand for [`ErrorKind::CorruptData`].
+    /// Creates an error of kind [`ErrorKind::CorruptData`].
     pub fn corrupt(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::CorruptData, message)
     }
 
-    /// Shorthand for [`ErrorKind::InvalidArgument`].
+    /// Creates an error of kind [`ErrorKind::InvalidArgument`].
     pub fn invalid(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::InvalidArgument, message)
     }
 
-    /// Shorthand for [`ErrorKind::Unsupported`].
+    /// Creates an error of kind [`ErrorKind::Unsupported`].
     pub fn unsupported(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Unsupported, message)
     }
 
-    /// Shorthand for [`ErrorKind::Internal`].
+    /// Creates an error of kind [`ErrorKind::Internal`].
     pub fn internal(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Internal, message)
     }
 
-    /// Adds where it happened: `file`, `table`, `snapshot`, `column`, `offset` … Never a secret.
+    /// Adds context: `file`, `table`, `snapshot`, `column`, `offset` … Must never contain a secret.
     #[must_use]
     pub fn with(mut self, key: &'static str, value: impl fmt::Display) -> Self {
         if !self.0.context.iter().any(|(k, _)| *k == key) {
@@ -178,21 +179,21 @@ impl Error {
         self
     }
 
-    /// Adds what the user can do about it.
+    /// Adds a hint for the user.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.0.hint.get_or_insert(hint.into());
         self
     }
 
-    /// Keeps the cause.
+    /// Sets the cause.
     #[must_use]
     pub fn caused_by(mut self, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         self.0.source = Some(source.into());
         self
     }
 
-    /// Says what kind of file did not decode; errors of other kinds stay as they are.
+    /// Sets the kind of an error about an undecodable file; errors of other kinds are unchanged.
     #[must_use]
     pub fn corrupt_as(mut self, kind: ErrorKind) -> Self {
         if self.0.kind == ErrorKind::CorruptData {
@@ -201,34 +202,35 @@ impl Error {
         self
     }
 
-    /// The kind.
+    /// Returns the kind.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }
 
-    /// The same error, of a write that certainly changed nothing: not even later, when a request arrives.
+    /// Returns the same error, marked as an error of a write that certainly changed nothing, not even later when a
+    /// request arrives.
     #[must_use]
     pub fn changing_nothing(mut self) -> Self {
         self.0.changed_nothing = true;
         self
     }
 
-    /// Whether it is certain that nothing changed; otherwise it may have.
+    /// Returns whether it is certain that nothing changed; otherwise something may have.
     pub fn changed_nothing(&self) -> bool {
         self.0.changed_nothing
     }
 
-    /// The message alone, without context.
+    /// Returns the message without context.
     pub fn message(&self) -> &str {
         &self.0.message
     }
 
-    /// Where it happened, innermost first.
+    /// Returns the context, innermost first.
     pub fn context(&self) -> &[(&'static str, String)] {
         &self.0.context
     }
 
-    /// What the user can do about it.
+    /// Returns the hint for the user.
     pub fn hint_text(&self) -> Option<&str> {
         self.0.hint.as_deref()
     }
@@ -263,7 +265,7 @@ impl std::error::Error for Error {
 
 impl From<arrow_schema::ArrowError> for Error {
     fn from(error: arrow_schema::ArrowError) -> Self {
-        Self::corrupt("Arrow refused the data").caused_by(error)
+        Self::corrupt("Arrow rejected the data").caused_by(error)
     }
 }
 

@@ -1,25 +1,25 @@
-//! The least and the greatest values of columns, and bounds of long texts.
+//! Computes the least and the greatest values of columns, and bounds of long strings.
 
 use arrow_array::types::ArrowPrimitiveType;
 use arrow_array::{Array, PrimitiveArray};
 use arrow_buffer::NullBuffer;
 
-/// The least and the greatest value; None without values.
+/// The least and the greatest value; None if there are no values.
 pub type Extremes<T> = Option<(T, T)>;
 
-/// Return the least and the greatest value; None if all are NULL.
+/// Returns the least and the greatest value; None if all are NULL.
 pub fn extremes<T: ArrowPrimitiveType>(array: &PrimitiveArray<T>) -> Extremes<T::Native>
 where
     T::Native: Ord + Copy,
 {
     match array.nulls().filter(|nulls| nulls.null_count() > 0) {
-        // Two passes over plain values are vectorised; one over options is not.
+        // Two passes over plain values can be vectorised; one over options cannot.
         None => array.values().iter().copied().min().zip(array.values().iter().copied().max()),
         Some(nulls) => least_and_greatest(valid(array.values(), nulls)),
     }
 }
 
-/// Return the number of NaNs, and the least and the greatest of the other values.
+/// Returns the number of NaN values, and the least and the greatest of the remaining values.
 pub fn float_extremes<T: ArrowPrimitiveType>(
     array: &PrimitiveArray<T>,
     is_nan: impl Fn(T::Native) -> bool,
@@ -41,7 +41,7 @@ where
     (nans, found)
 }
 
-/// Return the least and the greatest value; None without values.
+/// Returns the least and the greatest value; None if there are no values.
 pub fn least_and_greatest<T: Ord + Copy>(values: impl Iterator<Item = T>) -> Extremes<T> {
     values.fold(None, |found, value| {
         let (low, high) = found.unwrap_or((value, value));
@@ -49,8 +49,8 @@ pub fn least_and_greatest<T: Ord + Copy>(values: impl Iterator<Item = T>) -> Ext
     })
 }
 
-/// Return the least text of at most `length` code points that is not less than any text that begins as `text` does;
-/// `text` itself if it is not longer. None if no text is great enough.
+/// Returns the least string of at most `length` code points that is not less than any string with the prefix `text`,
+/// which is `text` itself if it is not longer. None if no string is large enough.
 pub fn upper_text(text: &str, length: usize) -> Option<String> {
     if text.chars().nth(length).is_none() {
         return Some(text.to_string());

@@ -1,4 +1,4 @@
-//! What a library supports of a specification, as data: checks ask it, and the documentation prints it.
+//! The supported features of a specification as data, used by checks and by the documentation.
 
 use crate::error::{Error, Result};
 
@@ -9,36 +9,36 @@ pub struct Feature {
     pub section: &'static str,
     /// The modules that implement it.
     pub modules: &'static [&'static str],
-    /// The golden tables (`*` stands for any text) or the tests that prove it.
+    /// The golden tables (`*` is a wildcard) or the tests that prove it.
     pub proof: &'static [&'static str],
-    /// Whether tables with it can be read.
+    /// Whether tables with the feature can be read.
     pub read: Support,
-    /// Whether it can be written.
+    /// Whether the feature can be written.
     pub write: Support,
 }
 
-/// Whether something is supported, with a note for the documentation.
+/// Whether a feature is supported, with a note for the documentation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Support {
-    /// It is; the note names limits, if there are any.
+    /// Supported; the note lists limits, if there are any.
     Yes(&'static str),
-    /// It is not: an error that contains the note names it.
+    /// Not supported; the error contains the note.
     No(&'static str),
 }
 
 impl Feature {
-    /// Raise an error unless tables with the feature can be read.
+    /// Returns an error if tables with the feature cannot be read.
     ///
     /// # Errors
-    /// `Unsupported` naming the feature.
+    /// `Unsupported` with the feature.
     pub fn check_read(&self) -> Result<()> {
         self.check(self.read)
     }
 
-    /// Raise an error unless tables with the feature can be written.
+    /// Returns an error if tables with the feature cannot be written.
     ///
     /// # Errors
-    /// `Unsupported` naming the feature.
+    /// `Unsupported` with the feature.
     pub fn check_write(&self) -> Result<()> {
         self.check(self.write)
     }
@@ -52,7 +52,7 @@ impl Feature {
 }
 
 impl Support {
-    /// Return the cell of the documentation's table.
+    /// Returns the cell of the documentation's table.
     pub fn describe(self) -> &'static str {
         match self {
             Self::Yes("") => "yes",

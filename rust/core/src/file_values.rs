@@ -1,4 +1,4 @@
-//! Values of data files as Arrow readers hand them over, checked before anybody relies on them.
+//! Checks the values of data files, as returned by Arrow readers, before they are used.
 
 use std::sync::Arc;
 
@@ -11,15 +11,15 @@ use arrow_schema::DataType;
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// The values in another Arrow type.
+/// Returns the values in another Arrow type.
 ///
 /// # Errors
-/// `CorruptData` for a value that the other type does not have: none becomes NULL.
+/// `CorruptData` for a value that the other type cannot represent: values never become NULL.
 pub fn cast(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
     Ok(cast_with_options(array, to, &CastOptions { safe: false, ..CastOptions::default() })?)
 }
 
-/// The first value that a cast made NULL, which is how casts that are not strict refuse one.
+/// Returns the first value that a cast changed to NULL, which is how non-strict casts reject a value.
 pub fn lost_row(before: &dyn Array, after: &dyn Array) -> Option<usize> {
     if before.logical_null_count() == after.logical_null_count() {
         return None;
@@ -28,10 +28,11 @@ pub fn lost_row(before: &dyn Array, after: &dyn Array) -> Option<usize> {
     (0..after.len()).find(|row| after.is_null(*row) && before.as_ref().is_none_or(|before| before.is_valid(*row)))
 }
 
-/// Text that came over the C interface is only said to be UTF-8, and Rust relies on it. `array` is Utf8.
+/// Checks strings from the C interface, which are only declared to be UTF-8, because Rust relies on it. `array` is
+/// Utf8.
 ///
 /// # Errors
-/// `CorruptData` for text that is not UTF-8 and for offsets that lead out of it.
+/// `CorruptData` for invalid UTF-8 and for offsets outside the value buffer.
 pub fn checked_text(array: &ArrayRef) -> Result<ArrayRef> {
     let text: &StringArray = array.as_string();
     let offsets = text.value_offsets();
@@ -39,20 +40,20 @@ pub fn checked_text(array: &ArrayRef) -> Result<ArrayRef> {
         let (first, last) = (usize::try_from(*first).ok()?, usize::try_from(*last).ok()?);
         text.value_data().get(first..last).map(|bytes| (first, bytes))
     });
-    let Some((first, bytes)) = range else { return Err(Error::corrupt("text offsets lead out of the text")) };
+    let Some((first, bytes)) = range else { return Err(Error::corrupt("string offsets are outside the value buffer")) };
     if bytes.is_ascii() {
         return Ok(Arc::clone(array));
     }
-    let Ok(whole) = std::str::from_utf8(bytes) else { return Err(Error::corrupt("text is not UTF-8")) };
+    let Ok(whole) = std::str::from_utf8(bytes) else { return Err(Error::corrupt("a string is not valid UTF-8")) };
     let starts =
         |offset: &i32| usize::try_from(*offset).is_ok_and(|at| at >= first && whole.is_char_boundary(at - first));
-    if offsets.iter().all(starts) { Ok(Arc::clone(array)) } else { Err(Error::corrupt("text is not UTF-8")) }
+    if offsets.iter().all(starts) { Ok(Arc::clone(array)) } else { Err(Error::corrupt("a string is not valid UTF-8")) }
 }
 
-/// Text that is read from texts or bytes, with U+FFFD in place of what is not UTF-8. `array` is Utf8 or Binary.
+/// Returns strings from string or binary values, with U+FFFD in place of invalid UTF-8. `array` is Utf8 or Binary.
 ///
 /// # Errors
-/// `CorruptData` for offsets that lead out of the text; `LimitExceeded` when the text exceeds 2 GiB.
+/// `CorruptData` for offsets outside the value buffer; `LimitExceeded` if the strings exceed 2 GiB.
 pub fn replaced_text(array: &ArrayRef) -> Result<ArrayRef> {
     if *array.data_type() == DataType::Utf8
         && let Ok(text) = checked_text(array)
@@ -62,7 +63,7 @@ pub fn replaced_text(array: &ArrayRef) -> Result<ArrayRef> {
     let (offsets, values) = match (array.as_string_opt::<i32>(), array.as_binary_opt::<i32>()) {
         (Some(text), _) => (text.offsets().clone(), text.values().clone()),
         (_, Some(bytes)) => (bytes.offsets().clone(), bytes.values().clone()),
-        _ => return Err(Error::internal("neither text nor bytes")),
+        _ => return Err(Error::internal("the array is neither string nor binary")),
     };
     if array.data_type() == &DataType::Binary
         && let Ok(text) = StringArray::try_new(offsets.clone(), values.clone(), array.nulls().cloned())
@@ -76,32 +77,33 @@ pub fn replaced_text(array: &ArrayRef) -> Result<ArrayRef> {
         if array.is_valid(row) {
             let [start, end] = [window.first(), window.last()].map(|at| at.and_then(|at| usize::try_from(*at).ok()));
             let value = start.zip(end).and_then(|(start, end)| values.get(start..end));
-            let value = value.ok_or_else(|| Error::corrupt("text offsets lead out of the text"))?;
+            let value = value.ok_or_else(|| Error::corrupt("string offsets are outside the value buffer"))?;
             text.push_str(&String::from_utf8_lossy(value));
         }
         let end = i32::try_from(text.len());
-        ends.push(end.map_err(|_| Error::new(ErrorKind::LimitExceeded, "one batch has more than 2 GiB of text"))?);
+        ends.push(end.map_err(|_| Error::new(ErrorKind::LimitExceeded, "the strings of one batch exceed 2 GiB"))?);
     }
     let offsets = OffsetBuffer::new(ends.into());
     Ok(Arc::new(StringArray::try_new(offsets, text.into_bytes().into(), array.nulls().cloned())?))
 }
 
-/// Any decimal of the same scale; one of more digits only if its values have no more than `precision`.
+/// Returns decimals of the same scale; the source may have a higher precision if no value exceeds `precision` digits.
 ///
 /// # Errors
-/// `CorruptData` for another scale and for values of more digits; `Internal` for an array of no decimals.
+/// `CorruptData` for another scale and for values with too many digits; `Internal` for an array that is not decimal.
 pub fn decimal(array: &ArrayRef, precision: u8, scale: u8) -> Result<ArrayRef> {
     let (DataType::Decimal32(file_precision, file_scale)
     | DataType::Decimal64(file_precision, file_scale)
     | DataType::Decimal128(file_precision, file_scale)
     | DataType::Decimal256(file_precision, file_scale)) = *array.data_type()
     else {
-        return Err(Error::internal("a decimal array without precision and scale"));
+        return Err(Error::internal("a decimal array has no precision and scale"));
     };
     let scale = scale.cast_signed();
     if file_scale != scale {
         return Err(Error::corrupt(format!(
-            "the data file holds decimal({file_precision}, {file_scale}), which cannot be read as decimal({precision}, {scale})"
+            "the data file column has the type decimal({file_precision}, {file_scale}), which cannot be read as \
+                decimal({precision}, {scale})"
         )));
     }
     let wide = cast(array, &DataType::Decimal128(file_precision.min(38), scale))?;

@@ -1,4 +1,4 @@
-//! Numbers of floating point in a form in which those that are equal are the same bits.
+//! Canonical forms of floating-point numbers, in which equal numbers have the same bits.
 
 use std::sync::Arc;
 
@@ -10,16 +10,17 @@ use arrow_schema::DataType;
 use crate::array_data::with_parts;
 use crate::error::Result;
 
-/// Floats with every NaN made the same, as identity by the formats has it: -0.0 is not 0.0. Other arrays stay.
+/// Returns floats with all NaN values replaced by a single one, following the identity rules of the formats: -0.0 is
+/// not 0.0. Other arrays are returned unchanged.
 pub fn one_nan(array: &ArrayRef) -> ArrayRef {
     mapped(array, |v| if v.is_nan() { f32::NAN } else { v }, |v| if v.is_nan() { f64::NAN } else { v })
 }
 
-/// The values with one NaN and one zero, those of floats in nested types too: what equals then is the same bits, and Arrow's
-/// total order is that of the calculus.
+/// Returns the values with a single NaN and a single zero, including floats in nested types. Equal values then have the
+/// same bits, and Arrow's total order matches that of comparisons.
 ///
 /// # Errors
-/// `CorruptData` for nested values whose parts do not fit together.
+/// `CorruptData` for nested values with inconsistent parts.
 pub fn canonical(array: &ArrayRef) -> Result<ArrayRef> {
     if !array.data_type().is_nested() {
         return Ok(mapped(

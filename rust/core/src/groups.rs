@@ -11,10 +11,10 @@ use hashbrown::HashMap;
 use crate::error::Result;
 use crate::extremes::extremes;
 
-/// Numbers within a range this wide are looked up in a table.
+/// The maximum range of integers that are looked up in a table.
 const TABLE_LEN: usize = 1 << 16;
 
-/// Which rows of a batch belong together. Groups are numbered in the order of their first rows.
+/// The groups of equal rows in a batch, numbered in the order of their first rows.
 #[derive(Debug)]
 pub struct Groups {
     /// The group of each row.
@@ -24,17 +24,17 @@ pub struct Groups {
 }
 
 impl Groups {
-    /// Return one group of all rows.
+    /// Returns one group of all rows.
     pub fn one(rows: usize) -> Self {
         Self { of_rows: vec![0; rows], firsts: vec![0], counts: vec![u32::try_from(rows).unwrap_or(u32::MAX)] }
     }
 
-    /// Group rows by one column of 32-bit numbers or dates that are close to each other; NULL equals NULL. Return None
-    /// for other columns.
+    /// Groups rows by one column of 32-bit integers or dates within a small range; NULL equals NULL. Returns None for
+    /// other columns.
     pub fn of_numbers(numbers: &ArrayRef) -> Option<Self> {
         let (least, len) = small_range(numbers)?;
         let mut groups = Self::empty(numbers.len());
-        // The place of each number, and one more for NULL.
+        // The group of each integer, and one more entry for NULL.
         let mut table = vec![u32::MAX; len];
         let mut of_null = u32::MAX;
         let mut push = |number: Option<i32>| {
@@ -49,14 +49,14 @@ impl Groups {
         Some(groups)
     }
 
-    /// Group rows by keys.
+    /// Groups rows by keys.
     pub fn of_keys(keys: &Rows) -> Self {
         let mut groups = Self::empty(keys.num_rows());
         let mut places: HashMap<&[u8], u32> = HashMap::new();
         let mut last: Option<(&[u8], u32)> = None;
         for key in keys {
             let key = key.data();
-            // Equal rows often follow each other.
+            // Equal rows are often adjacent.
             if let Some((_, mut place)) = last.filter(|(known, _)| *known == key) {
                 groups.push(&mut place);
             } else {
@@ -68,12 +68,12 @@ impl Groups {
         groups
     }
 
-    /// The number of the first row of each group.
+    /// Returns the number of the first row of each group.
     pub fn firsts(&self) -> UInt32Array {
         UInt32Array::from(self.firsts.clone())
     }
 
-    /// Return the numbers of the rows of each group, ascending: a counting sort.
+    /// Returns the row numbers of each group in ascending order, by a counting sort.
     pub fn members(&self) -> Vec<UInt32Array> {
         let width = |n: u32| usize::try_from(n).unwrap_or(usize::MAX);
         let mut members: Vec<Vec<u32>> = self.counts.iter().map(|count| Vec::with_capacity(width(*count))).collect();
@@ -89,7 +89,7 @@ impl Groups {
         Self { of_rows: Vec::with_capacity(rows), firsts: Vec::new(), counts: Vec::new() }
     }
 
-    /// Put the next row into a group; `u32::MAX` becomes the number of a new one.
+    /// Assigns the next row to a group; `u32::MAX` is replaced by the number of a new group.
     #[inline]
     fn push(&mut self, group: &mut u32) {
         if *group == u32::MAX {
@@ -104,10 +104,10 @@ impl Groups {
     }
 }
 
-/// Return the rows with these ascending numbers, without a copy where they follow each other.
+/// Returns the rows with these ascending numbers, without a copy if they are consecutive.
 ///
 /// # Errors
-/// Those of Arrow for numbers that the batch does not have.
+/// Arrow's errors for numbers that the batch does not have.
 pub fn take_rows(batch: &RecordBatch, rows: &UInt32Array) -> Result<RecordBatch> {
     let numbers = rows.values();
     match (numbers.first(), numbers.last()) {
@@ -118,7 +118,7 @@ pub fn take_rows(batch: &RecordBatch, rows: &UInt32Array) -> Result<RecordBatch>
     }
 }
 
-/// The least number and the length of the range, if it is short.
+/// Returns the least number and the length of the range, if it is small enough.
 fn small_range(numbers: &ArrayRef) -> Option<(i32, usize)> {
     fn range<T: ArrowPrimitiveType<Native = i32>>(numbers: &PrimitiveArray<T>) -> Option<(i32, usize)> {
         let (least, greatest) = extremes(numbers)?;

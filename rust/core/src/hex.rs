@@ -1,17 +1,17 @@
-//! Bytes as pairs of hexadecimal digits.
+//! Converts bytes to and from pairs of hexadecimal digits.
 
 use std::fmt::Write;
 
-/// The digits of bytes, in lower case.
+/// Returns the digits of bytes, in lower case.
 pub fn encode(bytes: &[u8]) -> String {
     bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        // Writing to a String does not fail.
+        // Writing to a String cannot fail.
         let _ = write!(text, "{byte:02x}");
         text
     })
 }
 
-/// The text of a UUID: its digits in groups of 8, 4, 4, 4 and 12.
+/// Returns the text of a UUID: its digits in groups of 8, 4, 4, 4 and 12.
 pub fn uuid(bytes: [u8; 16]) -> String {
     let mut text = encode(&bytes);
     for at in [20, 16, 12, 8] {
@@ -20,7 +20,7 @@ pub fn uuid(bytes: [u8; 16]) -> String {
     text
 }
 
-/// The bytes of digits in any case; None for text that is not pairs of them.
+/// Returns the bytes of digits in either case; None for text that is not pairs of hexadecimal digits.
 pub fn decode(text: &str) -> Option<Vec<u8>> {
     let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
     let (pairs, rest) = text.as_bytes().as_chunks::<2>();

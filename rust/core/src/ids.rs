@@ -1,23 +1,23 @@
-//! Random bytes and UUIDs: names that no other writer uses.
+//! Generates random bytes and UUIDs, for names that no other writer uses.
 
 use crate::error::{Error, Result};
 use crate::hex;
 
-/// Return `N` random bytes of the operating system.
+/// Returns `N` random bytes from the operating system.
 ///
 /// # Errors
-/// `Internal` where the operating system has none.
+/// `Internal` if the operating system cannot provide them.
 pub fn random<const N: usize>() -> Result<[u8; N]> {
     let mut bytes = [0; N];
     getrandom::fill(&mut bytes)
-        .map_err(|e| Error::internal(format!("the operating system gives no random bytes: {e}")))?;
+        .map_err(|e| Error::internal(format!("the operating system cannot provide random bytes: {e}")))?;
     Ok(bytes)
 }
 
-/// Return a UUID of version 4 as text.
+/// Returns the text of a version 4 UUID.
 ///
 /// # Errors
-/// As [`random`].
+/// See [`random`].
 pub fn uuid() -> Result<String> {
     let mut bytes: [u8; 16] = random()?;
     let [.., version, _, variant, _, _, _, _, _, _, _] = &mut bytes;

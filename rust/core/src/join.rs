@@ -1,7 +1,7 @@
-//! Which rows of two sets have equal keys: the keys of one in a hash table, those of the other looked up in it.
+//! A hash join: stores the keys of one set of rows in a hash table and looks up the keys of the other set.
 //!
-//! Keys are equal by the calculus of [`scalar`](crate::scalar): NaN equals NaN, -0.0 equals 0.0, and NULL equals nothing
-//! but where a key is null-safe.
+//! Keys are compared with the semantics of [`scalar`](crate::scalar): NaN equals NaN, -0.0 equals 0.0, and NULL equals
+//! nothing, except in a null-safe key.
 
 use std::hash::BuildHasher;
 
@@ -21,32 +21,32 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::floats::canonical;
 use crate::scalar::{Scalar, ScalarType};
 
-/// The end of a chain of rows.
+/// The end marker of a chain of rows.
 const NONE: u32 = u32::MAX;
-/// Pairs of one probe take two gigabytes at most.
+/// The maximum number of pairs of one probe, which use at most two gigabytes.
 const MAX_PAIRS: usize = 1 << 28;
 
-/// Rows by their keys.
+/// A hash table of rows by their keys.
 #[derive(Debug)]
 pub struct JoinTable {
     coder: Coder,
     keys: Keys,
     /// The first row of each key.
     table: CodeTable<u32>,
-    /// The next row of the same key.
+    /// The next row with the same key.
     next: Vec<u32>,
 }
 
-/// Rows of both sides with equal keys.
+/// Pairs of rows of both sides with equal keys.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Pairs {
-    /// Rows that were looked up, in their order.
+    /// The rows that were looked up, in order.
     pub probed: Vec<u32>,
-    /// The row of the table for each of them, ascending for one row.
+    /// The matching row of the table for each of them; ascending for the same looked-up row.
     pub found: Vec<u32>,
 }
 
-/// How keys become integers or bytes.
+/// The conversion of keys to integers or bytes.
 #[derive(Debug)]
 struct Coder {
     form: Form,
@@ -62,12 +62,12 @@ enum Form {
     Rows(RowConverter),
 }
 
-/// Keys of some rows; rows that equal nothing are not valid.
+/// The keys of some rows; rows that match nothing are not valid.
 #[derive(Debug)]
 struct Keys {
     values: Values,
     valid: Option<NullBuffer>,
-    /// The hashes of bytes; none of integers.
+    /// The hashes of byte keys; empty for integers.
     hashes: Vec<u64>,
     len: usize,
 }
@@ -80,21 +80,20 @@ enum Values {
 }
 
 impl JoinTable {
-    /// The rows of some keys: columns of one length, each in the type that both sides have it in.
+    /// Builds the table from key columns of equal length, each in the common type of both sides.
     ///
     /// # Errors
-    /// `LimitExceeded` for more than 2^32 - 1 rows; `InvalidArgument` for keys that cannot be compared.
+    /// `LimitExceeded` for more than 2^32 - 1 rows; `InvalidArgument` for key types that cannot be compared.
     pub fn build(keys: &[ArrayRef], null_safe: &[bool]) -> Result<Self> {
         let coder = Coder::new(keys, null_safe)?;
         let keys = coder.keys(keys)?;
-        let rows = u32::try_from(keys.len)
-            .ok()
-            .filter(|rows| *rows < NONE)
-            .ok_or_else(|| Error::new(ErrorKind::LimitExceeded, format!("{} rows in the table of a join", keys.len)))?;
+        let rows = u32::try_from(keys.len).ok().filter(|rows| *rows < NONE).ok_or_else(|| {
+            Error::new(ErrorKind::LimitExceeded, format!("a join table cannot hold {} rows", keys.len))
+        })?;
         let mut table = CodeTable::default();
         let mut next = vec![NONE; keys.len];
         table.reserve(keys.len, |code| coder.rehash(code));
-        // From the last row on, so that the first one of a key is the head of its chain.
+        // In reverse order, so that the first row of a key is the head of its chain.
         for row in (0..rows).rev() {
             let place = row as usize;
             if !keys.is_valid(place) {
@@ -114,10 +113,10 @@ impl JoinTable {
         Ok(Self { coder, keys, table, next })
     }
 
-    /// The rows that have the keys of other rows.
+    /// Returns the pairs of rows of the table and the given rows with equal keys.
     ///
     /// # Errors
-    /// As of [`JoinTable::build`]; `LimitExceeded` for above 2^28 pairs.
+    /// See [`JoinTable::build`]; `LimitExceeded` for more than 2^28 pairs.
     pub fn probe(&self, keys: &[ArrayRef]) -> Result<Pairs> {
         self.probe_up_to(MAX_PAIRS, keys)
     }
@@ -125,7 +124,10 @@ impl JoinTable {
     fn probe_up_to(&self, most: usize, keys: &[ArrayRef]) -> Result<Pairs> {
         let keys = self.coder.keys(keys)?;
         if u32::try_from(keys.len).is_err() {
-            return Err(Error::new(ErrorKind::LimitExceeded, format!("{} rows in a batch", keys.len)));
+            return Err(Error::new(
+                ErrorKind::LimitExceeded,
+                format!("a batch of {} rows is too large for a join", keys.len),
+            ));
         }
         let (mut pairs, mut too_many) = (Pairs::default(), false);
         let mut pair = |row: usize| {
@@ -151,13 +153,13 @@ impl JoinTable {
             _ => self.table.probe(keys.len, |row| self.coder.code(&keys, row).0, &mut pair),
         };
         if too_many {
-            let message = format!("above {most} pairs of rows of {} have equal keys", keys.len);
-            return Err(Error::new(ErrorKind::LimitExceeded, message).hint("match rows by one more column"));
+            let message = format!("more than {most} pairs of rows have equal keys in a batch of {} rows", keys.len);
+            return Err(Error::new(ErrorKind::LimitExceeded, message).hint("match rows by an additional column"));
         }
         Ok(pairs)
     }
 
-    /// Rows whose key another row before them has too: the first few.
+    /// Returns the first few rows whose key also occurs in an earlier row.
     pub fn duplicates(&self, limit: usize) -> Vec<u32> {
         self.next.iter().copied().filter(|row| *row != NONE).take(limit).collect()
     }
@@ -166,18 +168,18 @@ impl JoinTable {
 impl Coder {
     fn new(keys: &[ArrayRef], null_safe: &[bool]) -> Result<Self> {
         use DataType as D;
-        let form =
-            match keys {
-                [] => return Err(Error::internal("a join without keys")),
-                [key] if null_safe != [true] && is_integer(key.data_type()) => Form::Integers,
-                [key] if null_safe != [true] && matches!(key.data_type(), D::Utf8 | D::Binary) => Form::Bytes,
-                keys => {
-                    let fields = keys.iter().map(|key| SortField::new(key.data_type().clone())).collect();
-                    Form::Rows(RowConverter::new(fields).map_err(|error| {
-                        Error::invalid("values of this type are no keys of a join").caused_by(error)
-                    })?)
-                }
-            };
+        let form = match keys {
+            [] => return Err(Error::internal("a join has no keys")),
+            [key] if null_safe != [true] && is_integer(key.data_type()) => Form::Integers,
+            [key] if null_safe != [true] && matches!(key.data_type(), D::Utf8 | D::Binary) => Form::Bytes,
+            keys => {
+                let fields = keys.iter().map(|key| SortField::new(key.data_type().clone())).collect();
+                Form::Rows(
+                    RowConverter::new(fields)
+                        .map_err(|error| Error::invalid("values of this type cannot be join keys").caused_by(error))?,
+                )
+            }
+        };
         let hasher = DefaultHashBuilder::default();
         Ok(Self { form, null_safe: null_safe.to_vec(), seed: hasher.hash_one(0), hasher })
     }
@@ -204,7 +206,7 @@ impl Coder {
                 let keys = keys.iter().map(canonical).collect::<Result<Vec<_>>>()?;
                 Values::Rows(converter.convert_columns(&keys)?)
             }
-            _ => return Err(Error::internal("a join of another number of keys")),
+            _ => return Err(Error::internal("the number of join keys does not match")),
         };
         let mut keys = Keys { values, valid, hashes: Vec::new(), len };
         if !matches!(keys.values, Values::Integers(_)) {
@@ -213,12 +215,12 @@ impl Coder {
         Ok(keys)
     }
 
-    /// The hash of a code that was put.
+    /// Returns the hash of a stored code.
     fn rehash(&self, code: u64) -> u64 {
         if matches!(self.form, Form::Integers) { folded(code, self.seed) } else { code }
     }
 
-    /// The hash and the code of a row: of bytes they are the same.
+    /// Returns the hash and the code of a row; for byte keys they are the same.
     #[inline]
     fn code(&self, keys: &Keys, row: usize) -> (u64, u64) {
         if let Values::Integers(values) = &keys.values {
@@ -249,7 +251,7 @@ impl Keys {
         }
     }
 
-    /// Whether rows of the same code have the same key.
+    /// Returns whether rows with the same code have the same key.
     #[inline]
     fn same(&self, row: usize, other: &Self, other_row: usize) -> bool {
         matches!(self.values, Values::Integers(_)) || self.bytes(row) == other.bytes(other_row)
@@ -261,21 +263,21 @@ fn is_integer(data_type: &DataType) -> bool {
     matches!(data_type, D::Int32 | D::Int64 | D::Date32 | D::Time64(_) | D::Timestamp(..))
 }
 
-/// What is known of the values of a key.
+/// The known bounds of the values of a key.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Bounds {
-    /// These, ascending, NULL aside.
+    /// All values in ascending order, excluding NULL.
     Values(Vec<Scalar>),
-    /// Nothing outside of these two.
+    /// The least and the greatest value.
     Between(Scalar, Scalar),
-    /// Nothing.
+    /// No known bounds.
     Unknown,
 }
 
-/// What is known of the values of a key: all of them up to `limit`, else the least and the greatest.
+/// Returns the bounds of the values of a key: all values, up to `limit`, otherwise the least and the greatest.
 ///
 /// # Errors
-/// `Internal` for an array that is not of its type.
+/// `Internal` for an array that does not have its declared type.
 pub fn bounds(key: &ArrayRef, limit: usize) -> Result<Bounds> {
     let Some(data_type) = ScalarType::from_arrow(&Field::new("", key.data_type().clone(), true)) else {
         return Ok(Bounds::Unknown);

@@ -1,4 +1,4 @@
-//! Mechanisms shared by the table formats of frazil. No word of a format, no Python and no network in here.
+//! Mechanisms that frazil's table formats share. Contains no format-specific code, no Python and no network access.
 
 pub mod align;
 pub mod array_data;

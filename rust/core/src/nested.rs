@@ -1,4 +1,4 @@
-//! Taking structs, lists and maps apart so that nothing but values of rows that are not NULL is left in their parts.
+//! Splits structs, lists and maps so that their parts contain only values of rows that are not NULL.
 
 use std::sync::Arc;
 
@@ -8,42 +8,42 @@ use arrow_array::{Array, ArrayRef, BooleanArray, StructArray, UInt64Array};
 use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::DataType;
 
-/// A field of a struct: NULL wherever the struct is.
+/// Returns a field of a struct, with NULL wherever the struct is NULL.
 ///
 /// # Errors
-/// `Internal` when there is no such field.
+/// `Internal` if the field does not exist.
 pub fn child(parent: &StructArray, position: usize) -> Result<ArrayRef> {
-    let child = parent.columns().get(position).ok_or_else(|| Error::internal("a struct without a planned field"))?;
+    let child = parent.columns().get(position).ok_or_else(|| Error::internal("a struct is missing a planned field"))?;
     match parent.nulls().filter(|nulls| nulls.null_count() > 0) {
         None => Ok(Arc::clone(child)),
         Some(nulls) => Ok(arrow_select::nullif::nullif(child, &BooleanArray::new(!nulls.inner(), None))?),
     }
 }
 
-/// A list or a map: offsets from 0 into values of which every one belongs to a row that is not NULL.
+/// A list or a map: offsets that start at 0, and values that all belong to rows that are not NULL.
 #[derive(Debug)]
 pub struct Repeated {
-    /// Where the values of each row stand.
+    /// The offsets of each row's values.
     pub offsets: OffsetBuffer<i32>,
-    /// The elements of lists, the entries of maps.
+    /// The elements of lists, or the entries of maps.
     pub values: ArrayRef,
-    /// Which rows are NULL.
+    /// The NULL rows.
     pub nulls: Option<NullBuffer>,
 }
 
 impl Repeated {
-    /// The parts of an array of lists of any kind, or of maps, whose values are their entries.
+    /// Returns the parts of a list array of any type, or of a map array, whose values are its entries.
     ///
     /// # Errors
-    /// `CorruptData` for arrays of other types and for offsets that lead out of the values.
+    /// `CorruptData` for arrays of other types and for offsets outside the values.
     pub fn of(array: &ArrayRef) -> Result<Self> {
         Self::masked(array, None)
     }
 
-    /// The same of an array in which rows that `mask` says NULL are NULL, too.
+    /// Returns the same parts, with rows that are NULL in `mask` set to NULL.
     ///
     /// # Errors
-    /// As [`Repeated::of`].
+    /// See [`Repeated::of`].
     pub fn masked(array: &ArrayRef, mask: Option<&NullBuffer>) -> Result<Self> {
         let (offsets, values) = match array.data_type() {
             DataType::List(_) => {
@@ -60,7 +60,7 @@ impl Repeated {
             | DataType::FixedSizeList(element, _) => {
                 return Self::masked(&arrow_cast::cast(array, &DataType::List(Arc::clone(element)))?, mask);
             }
-            other => return Err(Error::corrupt(format!("an array of type {other} came where lists were planned"))),
+            other => return Err(Error::corrupt(format!("expected an array of lists, got {other}"))),
         };
         Self::compact(offsets, values, NullBuffer::union(array.nulls(), mask))
     }
@@ -81,11 +81,11 @@ impl Repeated {
                 let values = values.slice(start, end - start);
                 Ok(Self { offsets: OffsetBuffer::from_lengths(offsets.lengths()), values, nulls })
             }
-            _ => Err(Error::corrupt("list offsets lead out of the values")),
+            _ => Err(Error::corrupt("list offsets are outside the values")),
         }
     }
 
-    /// Rows that are NULL may have values in the file; they are dropped.
+    /// Drops the values of NULL rows, which a file may contain.
     fn without_filled_nulls(offsets: &OffsetBuffer<i32>, values: &ArrayRef, nulls: Option<NullBuffer>) -> Result<Self> {
         let mut indices = Vec::with_capacity(values.len());
         let mut lengths = Vec::with_capacity(offsets.len());

@@ -1,10 +1,10 @@
-//! Packing weighted things into bins of about one size.
+//! Packs weighted items into bins of similar size.
 
-/// How many bins are looked at for room: packing stays linear.
+/// The number of bins that are checked for room, which keeps packing linear.
 const LOOKBACK: usize = 10;
 
-/// First fit in descending weight; bins keep the order in which they were begun. A thing above the target has a bin of
-/// its own.
+/// Packs items first fit in descending order of weight; bins are in order of creation. An item above the target gets a
+/// separate bin.
 pub fn first_fit_decreasing<T>(mut things: Vec<T>, target: i64, weight: impl Fn(&T) -> i64) -> Vec<Vec<T>> {
     things.sort_by_key(|thing| std::cmp::Reverse(weight(thing)));
     let mut bins: Vec<(i64, Vec<T>)> = Vec::new();

@@ -1,12 +1,12 @@
-//! Work shared by a few threads, with results in the order of the input.
+//! Runs work on several threads, with results in the order of the input.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::error::{Error, Result};
 
-/// Applies `f` to every item on at most `workers` threads. The first error stops the rest and is returned; results are
-/// in the order of the items.
+/// Applies `f` to every item on at most `workers` threads. The first error stops the remaining work and is returned;
+/// results are in the order of the items.
 pub fn map<T: Sync, R: Send>(items: &[T], workers: usize, f: impl Fn(&T) -> Result<R> + Sync) -> Result<Vec<R>> {
     if workers <= 1 || items.len() <= 1 {
         return items.iter().map(f).collect();
@@ -46,7 +46,7 @@ pub fn map<T: Sync, R: Send>(items: &[T], workers: usize, f: impl Fn(&T) -> Resu
 }
 
 fn claim<'a, T>(items: &'a [T], next: &AtomicUsize) -> Option<(usize, &'a T)> {
-    // A failure sets the counter to the end; it may then be incremented past it, once for each thread.
+    // A failure sets the counter to the end; each thread may then increment it once more.
     let i = next.fetch_add(1, Ordering::Relaxed);
     items.get(i).map(|item| (i, item))
 }

@@ -1,7 +1,7 @@
-//! What statistics say about a predicate: which things (files, row groups, manifests) may hold a matching row, and which
-//! hold only matching rows.
+//! Evaluates predicates on statistics, to find which items (files, row groups, manifests) may hold a matching row, and
+//! which hold only matching rows.
 //!
-//! The rows of a thing are of three classes, and each test takes each class apart:
+//! The rows of an item are in three classes, and each test handles each class separately:
 //!
 //! ```text
 //! class     known from                     a test of it
@@ -13,9 +13,9 @@
 //! all match = every class matches wholly or is known not to be there
 //! ```
 //!
-//! NaN is greater than every value, so that an upper bound does not exclude `>` where NaN may be. Whatever is unknown,
-//! contradicts itself or is NaN where a bound should be excludes nothing. (Iceberg spec, "Scan Planning" and "Manifests":
-//! bounds hold for values that are neither NULL nor NaN.)
+//! NaN is greater than every value, so an upper bound does not exclude `>` if there may be NaN. A bound that is
+//! unknown, inconsistent or NaN excludes nothing. (Iceberg spec, "Scan Planning" and "Manifests": bounds apply to
+//! values that are neither NULL nor NaN.)
 
 mod bits;
 mod range;
@@ -33,50 +33,52 @@ use crate::scalar::Scalar;
 
 use range::{ValueTest, judge};
 
-/// Statistics of one column over some things. Every array has one value for each thing; a NULL in it, and a missing
-/// array, mean that it is not known.
+/// The statistics of one column over several items. Every array has one value per item; a NULL value or a missing array
+/// means that it is unknown.
 #[derive(Debug, Clone, Default)]
 pub struct Bounds {
-    /// Rows, NULLs and NaNs included. For values inside lists this does not count elements: leave it out.
+    /// The number of rows, including NULLs and NaNs. Must be omitted for values inside lists, because it does not count
+    /// elements.
     pub row_count: Option<Int64Array>,
-    /// How many of them are NULL.
+    /// The number of NULL rows.
     pub null_count: Option<Int64Array>,
-    /// How many of them are NaN; without meaning for types that have none.
+    /// The number of NaN rows; not defined for types without NaN.
     pub nan_count: Option<Int64Array>,
-    /// No value that is neither NULL nor NaN is less. Of the type that [`ScalarType::arrow`] names.
+    /// A lower bound of all values except NULL and NaN, with the type of [`ScalarType::arrow`].
     pub lower: Option<ArrayRef>,
-    /// No value that is neither NULL nor NaN is greater. Of the type that [`ScalarType::arrow`] names.
+    /// An upper bound of all values except NULL and NaN, with the type of [`ScalarType::arrow`].
     pub upper: Option<ArrayRef>,
-    /// Whether the bounds are values that occur, rather than perhaps cut text or bytes.
+    /// Whether the bounds are actual values, rather than possibly truncated strings or binary values.
     pub exact: bool,
 }
 
-/// Statistics of columns over the same things.
+/// The statistics of columns over the same items.
 pub trait ColumnStats {
-    /// How many things.
+    /// Returns the number of items.
     fn len(&self) -> usize;
 
-    /// Whether there is none.
+    /// Returns whether there are no items.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The statistics of a column, None when nothing is known. Asked once for each test, so that decoded arrays should be
-    /// kept. A column that is in none of the things must be described by what reads give for it (NULLs or a default).
+    /// Returns the statistics of a column; None if they are unknown. Called once per test, so decoded arrays should be
+    /// cached. A column that is missing from all items must be described by the values that reads return for it (NULLs
+    /// or a default).
     fn bounds(&self, column: &BoundColumn) -> Result<Option<Bounds>>;
 }
 
-/// What is known of each thing. Whatever is in `all` is in `may`.
+/// The result for each item. Every item in `all` is also in `may`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Verdicts {
-    /// Some row may match.
+    /// The items in which some row may match.
     pub may: BooleanBuffer,
-    /// Every row matches, and it is not known that there is none.
+    /// The items in which every row matches, unless they are known to be empty.
     pub all: BooleanBuffer,
 }
 
 impl Bounds {
-    /// The statistics of things in which a column has one value each, as partition tuples give it; NULL means NULL.
+    /// Returns the statistics of items in which a column has a single value, as in partition tuples; NULL means NULL.
     pub fn constant(values: &ArrayRef) -> Self {
         let length = values.len();
         let count = |bits: BooleanBuffer| Int64Array::from_iter_values(bits.iter().map(i64::from));
@@ -103,17 +105,16 @@ impl Bounds {
         let counts = counts.into_iter().flatten().map(Array::len);
         let bounds = [&self.lower, &self.upper].into_iter().flatten().map(Array::len);
         match counts.chain(bounds).find(|found| *found != length) {
-            Some(found) => {
-                Err(Error::internal(format!("statistics of {found} things for {length}")).with("column", &column.name))
-            }
+            Some(found) => Err(Error::internal(format!("got statistics of {found} items, expected {length}"))
+                .with("column", &column.name)),
             None => Ok(()),
         }
     }
 }
 
-/// Judges every thing by its statistics.
+/// Evaluates a predicate on the statistics of every item.
 ///
-/// `Internal` when statistics are not of the length or the type that they promise.
+/// Returns `Internal` if statistics do not have the declared length or type.
 pub fn prune(predicate: &BoundPredicate, stats: &dyn ColumnStats) -> Result<Verdicts> {
     let length = stats.len();
     match predicate {
@@ -156,13 +157,13 @@ impl Verdicts {
         Self { may: bits.clone(), all: bits }
     }
 
-    /// The verdicts on the negation, for values alone.
+    /// Returns the results for the negation, considering only values.
     fn negated(self) -> Self {
         Self { may: !&self.all, all: !&self.may }
     }
 }
 
-/// Which classes of rows may be there.
+/// The classes of rows that may exist.
 struct Classes {
     values: BooleanBuffer,
     nans: BooleanBuffer,
@@ -197,7 +198,7 @@ fn leaf(column: &BoundColumn, test: &Test, bounds: &Bounds, length: usize) -> Re
     Ok(Verdicts { may, all })
 }
 
-/// Counts to classes. A count that cannot be (negative, or more than the rows) is unknown.
+/// Converts counts to classes. An invalid count (negative, or more than the rows) is treated as unknown.
 fn classes(bounds: &Bounds, float: bool, length: usize) -> Classes {
     let counts = (complete(bounds.row_count.as_ref()), complete(bounds.null_count.as_ref()));
     if let (false, (Some(rows), Some(nulls))) = (float, counts) {
@@ -216,7 +217,7 @@ fn classes(bounds: &Bounds, float: bool, length: usize) -> Classes {
         if sum.zip(rows).is_some_and(|(sum, rows)| sum > rows) {
             (null_count, nan_count) = (None, if float { None } else { Some(0) });
         }
-        // Of a class that holds all rows, and of two that do together, it follows that there are no others.
+        // If one class, or two classes together, contain all rows, the remaining classes are empty.
         let is_all = |count: Option<i64>| count.is_some() && count == rows;
         let some_rows = rows != Some(0);
         values.append(some_rows && !is_all(null_count) && !is_all(nan_count) && !is_all(sum));
@@ -226,25 +227,25 @@ fn classes(bounds: &Bounds, float: bool, length: usize) -> Classes {
     Classes { values: values.finish(), nans: nans.finish(), nulls: nulls.finish() }
 }
 
-/// The counts, if none is missing.
+/// Returns the counts if none is missing.
 fn complete(counts: Option<&Int64Array>) -> Option<&[i64]> {
     counts.filter(|counts| counts.null_count() == 0).map(|counts| &**counts.values())
 }
 
-/// As [`classes`], of columns that have no NaN and where all counts are there.
+/// Returns the same as [`classes`] for columns that have no NaN and no missing counts.
 fn complete_classes(rows: &[i64], nulls: &[i64]) -> Classes {
-    // A count of rows below zero is unknown, and so is one of NULLs; more NULLs than rows are unknown too.
+    // A negative count of rows or NULLs is treated as unknown, and so are more NULLs than rows.
     let (values, nulls) =
         bits::of_pairs(rows, nulls, |rows, nulls| (rows != 0 && (rows < 0 || nulls != rows), rows != 0 && nulls != 0));
     Classes { values, nans: BooleanBuffer::new_unset(rows.len()), nulls }
 }
 
-/// The counts of an array and then, or without one from the start, no counts.
+/// Returns the counts of an array followed by None, or only None without an array.
 fn each(counts: Option<&Int64Array>) -> impl Iterator<Item = Option<i64>> {
     counts.into_iter().flat_map(Int64Array::iter).chain(std::iter::repeat(None))
 }
 
-/// Whether NaN passes a test of floats.
+/// Returns whether NaN passes a test of floats.
 fn matches_nan(test: &Test) -> bool {
     let has_nan = |scalars: &[Scalar]| scalars.iter().any(Scalar::is_nan);
     match test {

@@ -1,4 +1,4 @@
-//! How often and how long to retry when another writer was first: exponential backoff with jitter.
+//! Retries with exponential backoff and jitter after another writer was first.
 
 use std::time::{Duration, Instant};
 
@@ -6,25 +6,25 @@ use crate::context::Context;
 use crate::error::Result;
 use crate::ids;
 
-/// A policy for retries; each format reads it from its own options.
+/// A retry policy; each format reads it from its own options.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retry {
-    /// How often to try again after the first attempt.
+    /// The number of retries after the first attempt.
     pub retries: u32,
     /// The wait after the first attempt.
     pub min_wait: Duration,
-    /// The longest wait.
+    /// The maximum wait.
     pub max_wait: Duration,
-    /// No attempt begins after so much time.
+    /// The time after which no further attempt begins.
     pub total: Duration,
 }
 
 impl Retry {
-    /// Return the wait after attempt `attempt` (from 1): twice as long each time, times a random factor of 0.5 to 1.5, so
-    /// that writers who met once do not meet again.
+    /// Returns the wait after attempt `attempt` (from 1). It doubles each time and is multiplied by a random factor of
+    /// 0.5 to 1.5, so that writers that conflicted once do not conflict again.
     ///
     /// # Errors
-    /// As [`ids::random`].
+    /// See [`ids::random`].
     pub fn wait(&self, attempt: u32) -> Result<Duration> {
         let doubled = self.min_wait.saturating_mul(1_u32.checked_shl(attempt.saturating_sub(1)).unwrap_or(u32::MAX));
         let chance = f64::from(u32::from_le_bytes(ids::random()?)) / f64::from(u32::MAX);
@@ -32,7 +32,7 @@ impl Retry {
     }
 }
 
-/// Wait, and check now and then whether to stop.
+/// Waits, and checks for cancellation from time to time.
 ///
 /// # Errors
 /// `Cancelled`.

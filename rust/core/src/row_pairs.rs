@@ -1,4 +1,4 @@
-//! Cancels rows that were deleted and inserted again unchanged, and pairs what is left into updates.
+//! Cancels rows that were deleted and inserted again unchanged, and pairs the remaining rows into updates.
 //!
 //! ```text
 //! batch:  values …  (identifier)  change type  ordinal  commit
@@ -8,8 +8,8 @@
 //!         2 c                     INSERT       0        17        UPDATE_AFTER
 //! ```
 //!
-//! Rows are sorted by commit, identifier, values and kind, with runs in temporary files where memory does not hold them.
-//! Two rows are equal if their values have the same bytes: NULL equals NULL, -0.0 differs from 0.0.
+//! Rows are sorted by commit, identifier, values and change type, with sorted runs in temporary files if they exceed
+//! the memory limit. Two rows are equal if their values have the same bytes: NULL equals NULL, -0.0 differs from 0.0.
 
 mod keys;
 #[cfg(test)]
@@ -27,24 +27,24 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::sort::{Sorted, Sorter};
 use keys::{Keys, RowKeys};
 
-/// A batch that is returned holds at most about so many rows.
+/// The approximate maximum number of rows in a returned batch.
 const BATCH_ROWS: usize = 65_536;
 
-/// How a row changed.
+/// The type of a row change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChangeType {
-    /// The row is new.
+    /// An inserted row.
     Insert,
-    /// The row is gone.
+    /// A deleted row.
     Delete,
-    /// What an updated row was.
+    /// A row before an update.
     UpdateBefore,
-    /// What an updated row became.
+    /// A row after an update.
     UpdateAfter,
 }
 
 impl ChangeType {
-    /// The name that users see.
+    /// Returns the name for users.
     pub fn name(self) -> &'static str {
         match self {
             Self::Insert => "INSERT",
@@ -55,21 +55,21 @@ impl ChangeType {
     }
 }
 
-/// Which rows are compared, and how. The last three columns of a batch are the change type (a string: `INSERT` or
+/// The rows to compare, and how. The last three columns of a batch are the change type (a string: `INSERT` or
 /// `DELETE`), the ordinal of the commit (an int) and its id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PairSpec {
-    /// How many columns, from the first on, make up a row.
+    /// The number of leading columns that make up a row.
     pub values: usize,
-    /// The positions of the columns that identify a row; empty to compute no updates.
+    /// The positions of the columns that identify a row; empty if no updates are computed.
     pub identifiers: Vec<usize>,
-    /// Whether a row whose identifier is NULL is never part of an update.
+    /// Whether a row with a NULL identifier is never part of an update.
     pub null_is_unknown: bool,
     /// Whether rows of different commits cancel each other.
     pub across_commits: bool,
 }
 
-/// Takes changes in any order.
+/// A collector of changes in any order.
 #[derive(Debug)]
 pub struct RowPairs {
     spec: PairSpec,
@@ -79,25 +79,26 @@ pub struct RowPairs {
 }
 
 impl RowPairs {
-    /// Take batches of `schema`, and hold about `limit_bytes` of them in memory.
+    /// Creates a collector for batches of `schema`, with about `limit_bytes` of them in memory.
     ///
     /// # Errors
-    /// `Internal` if the schema lacks the three last columns; `Unsupported` for columns that cannot be compared.
+    /// `Internal` if the schema does not end with the three change columns; `Unsupported` for columns that cannot be
+    /// compared.
     pub fn try_new(schema: SchemaRef, spec: PairSpec, limit_bytes: usize) -> Result<Self> {
         let keys = Keys::try_new(&schema, &spec)?;
         Ok(Self { spec, schema, keys, sorter: Sorter::new(limit_bytes) })
     }
 
-    /// Take some changes.
+    /// Adds changes.
     ///
     /// # Errors
-    /// `Storage` if rows that do not fit into memory cannot be written to a temporary file.
+    /// `Storage` if rows that do not fit in memory cannot be written to a temporary file.
     pub fn push(&mut self, batch: RecordBatch) -> Result<()> {
         let keys = self.keys.sort_keys(&batch)?;
         self.sorter.push(batch, keys)
     }
 
-    /// Return the changes that are left.
+    /// Returns the remaining changes.
     ///
     /// # Errors
     /// `Storage` if a temporary file cannot be read.
@@ -117,10 +118,10 @@ impl RowPairs {
     }
 }
 
-/// A row of a batch: the number of the batch since the first, and the row in it.
+/// A row of a batch: the number of the batch, counted from the first, and the row in it.
 type Place = (usize, usize);
 
-/// The rows that have the identifier that is being read, without those that were cancelled.
+/// The rows with the current identifier, excluding cancelled ones.
 #[derive(Debug, Default)]
 struct Group {
     identifier: Option<Box<[u8]>>,
@@ -128,18 +129,19 @@ struct Group {
     identified: bool,
     left: Vec<(Place, ChangeType)>,
     values: Option<Box<[u8]>>,
-    /// The last rows of `left` with these values, all of one kind: a row of the other kind cancels the last.
+    /// The number of last rows of `left` with these values, all of one type: a row of the other type cancels the last
+    /// one.
     equal: usize,
 }
 
-/// The changes that are left, in the order of commits, identifiers and values.
+/// The remaining changes, ordered by commit, identifier and values.
 #[derive(Debug)]
 pub struct Paired {
     spec: PairSpec,
     schema: SchemaRef,
     keys: Keys,
     sorted: Option<Sorted>,
-    /// What rows that are not returned yet are in.
+    /// The batches of the rows that are not yet returned.
     batches: VecDeque<RecordBatch>,
     first_batch: usize,
     group: Group,
@@ -147,11 +149,11 @@ pub struct Paired {
 }
 
 impl Paired {
-    /// Return the next changes; None after the last.
+    /// Returns the next changes; None after the last ones.
     ///
     /// # Errors
-    /// `InvalidArgument` if several rows that one commit changed have the same identifier; `Storage` if a temporary file
-    /// cannot be read.
+    /// `InvalidArgument` if several rows that were changed in one commit have the same identifier; `Storage` if a
+    /// temporary file cannot be read.
     pub fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
         loop {
             let Some(sorted) = &mut self.sorted else { return Ok(None) };
@@ -202,7 +204,7 @@ impl Paired {
                 group.equal += 1;
             }
         }
-        // Without identifiers a group is all rows of a commit: those that no later row can cancel are returned.
+        // Without identifiers, a group contains all rows of a commit: those that no later row can cancel are returned.
         if self.spec.identifiers.is_empty() {
             let kept = group.left.len() - group.equal;
             self.output.extend(group.left.drain(..kept));
@@ -237,10 +239,10 @@ impl Paired {
             names.join("`, `")
         );
         Error::new(ErrorKind::InvalidArgument, message)
-            .hint("name columns that identify a row, or read the changes without updates")
+            .hint("specify columns that identify a row, or read the changes without updates")
     }
 
-    /// The rows that are ready; batches that no other row is in are let go.
+    /// Returns the rows that are ready, and releases batches without further rows.
     fn gather(&mut self) -> Result<Option<RecordBatch>> {
         if self.output.is_empty() {
             self.forget(self.group.left.first().map(|(place, _)| *place));
@@ -268,7 +270,7 @@ impl Paired {
     }
 }
 
-/// Whether each row was deleted, by the name of its change type.
+/// Returns whether each row was deleted, based on its change type.
 fn is_delete(column: &ArrayRef) -> Result<arrow_array::BooleanArray> {
     let names = column.as_string_opt::<i32>().ok_or_else(|| Error::internal("the change type is not a string"))?;
     let mut flags = arrow_array::builder::BooleanBuilder::with_capacity(names.len());

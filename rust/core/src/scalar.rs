@@ -1,9 +1,9 @@
-//! Typed single values and their types, as predicates, bounds, partition tuples and defaults use them.
+//! Typed single values and their types, as used in predicates, bounds, partition tuples and defaults.
 //!
-//! Comparison follows the one predicate calculus of frazil: NaN equals NaN and is greater than every other number,
-//! -0.0 equals 0.0, strings and bytes compare as unsigned bytes, UUIDs as sixteen unsigned big-endian bytes.
+//! Comparisons follow frazil's predicate semantics: NaN equals NaN and is greater than every other number, -0.0 equals
+//! 0.0, strings and binary values compare as unsigned bytes, UUIDs as sixteen unsigned big-endian bytes.
 //!
-//! `Display` of a [`Scalar`] is an SQL literal that the predicate parser reads back.
+//! The `Display` form of a [`Scalar`] is an SQL literal that the predicate parser can parse.
 
 mod array;
 pub mod civil;
@@ -18,7 +18,7 @@ use arrow_schema::{DataType, TimeUnit};
 /// The types that a predicate can compare.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ScalarType {
-    /// Nothing but NULL.
+    /// Only NULL.
     Null,
     /// `true` or `false`.
     Boolean,
@@ -30,15 +30,15 @@ pub enum ScalarType {
     Int32,
     /// A signed 64-bit integer.
     Int64,
-    /// IEEE 754 single.
+    /// An IEEE 754 single.
     Float32,
-    /// IEEE 754 double.
+    /// An IEEE 754 double.
     Float64,
-    /// An unscaled integer of at most 38 digits, and where its point stands.
+    /// An unscaled integer of at most 38 digits, and the position of its decimal point.
     Decimal {
-        /// Digits in all, 1 to 38.
+        /// The total number of digits, 1 to 38.
         precision: u8,
-        /// Digits after the point.
+        /// The number of digits after the point.
         scale: i8,
     },
     /// Days since 1970-01-01.
@@ -49,14 +49,14 @@ pub enum ScalarType {
     Timestamp {
         /// The unit of the stored integer.
         unit: TimeUnit,
-        /// Whether it names an instant (UTC) rather than a wall clock.
+        /// Whether it is an instant (UTC) rather than a local time.
         utc: bool,
     },
-    /// UTF-8 text.
+    /// A UTF-8 string.
     String,
     /// Sixteen bytes, big-endian.
     Uuid,
-    /// Bytes of one length.
+    /// Bytes of a fixed length.
     Fixed(u32),
     /// Bytes.
     Binary,
@@ -81,11 +81,11 @@ pub enum Scalar {
     Float64(f64),
     /// See [`ScalarType::Decimal`].
     Decimal {
-        /// The integer without its point.
+        /// The unscaled integer.
         unscaled: i128,
-        /// Digits in all.
+        /// The total number of digits.
         precision: u8,
-        /// Digits after the point.
+        /// The number of digits after the point.
         scale: i8,
     },
     /// See [`ScalarType::Date`].
@@ -94,11 +94,11 @@ pub enum Scalar {
     Time(i64),
     /// See [`ScalarType::Timestamp`].
     Timestamp {
-        /// Units since the epoch.
+        /// The number of units since the epoch.
         value: i64,
         /// The unit.
         unit: TimeUnit,
-        /// Whether it names an instant.
+        /// Whether it is an instant.
         utc: bool,
     },
     /// See [`ScalarType::String`].
@@ -112,7 +112,7 @@ pub enum Scalar {
 }
 
 impl ScalarType {
-    /// The Arrow type that frazil uses for values of this type (UUID is `FixedSizeBinary(16)`).
+    /// Returns the Arrow type that frazil uses for values of this type (UUID is `FixedSizeBinary(16)`).
     pub fn arrow(self) -> DataType {
         match self {
             Self::Null => DataType::Null,
@@ -134,14 +134,14 @@ impl ScalarType {
         }
     }
 
-    /// Whether NaN is a value of this type.
+    /// Returns whether NaN is a value of this type.
     pub fn is_float(self) -> bool {
         matches!(self, Self::Float32 | Self::Float64)
     }
 }
 
 impl Scalar {
-    /// The type.
+    /// Returns the type.
     pub fn scalar_type(&self) -> ScalarType {
         match self {
             Self::Boolean(_) => ScalarType::Boolean,
@@ -162,7 +162,7 @@ impl Scalar {
         }
     }
 
-    /// Whether this is NaN.
+    /// Returns whether this is NaN.
     pub fn is_nan(&self) -> bool {
         match self {
             Self::Float32(v) => v.is_nan(),
@@ -188,10 +188,10 @@ impl Scalar {
         }
     }
 
-    /// Compares two scalars of one kind by the calculus of this module; None when the kinds differ.
+    /// Compares two scalars of one kind with the semantics of this module; None if the kinds differ.
     ///
-    /// Decimals compare by number whatever their precision and scale, timestamps by the moment whatever their unit; a
-    /// timestamp with a zone and one without do not compare, nor do fixed bytes and plain bytes.
+    /// Decimals compare by value, regardless of precision and scale; timestamps compare by the instant, regardless of
+    /// unit. A timestamp with a zone cannot be compared with one without, nor a fixed value with a binary value.
     pub fn compare(&self, other: &Self) -> Option<Ordering> {
         Some(match (self, other) {
             (Self::Boolean(a), Self::Boolean(b)) => a.cmp(b),
@@ -216,7 +216,7 @@ impl Scalar {
     }
 }
 
-/// An integer that orders as the float does: NaN greatest and equal to itself, -0.0 equal to 0.0.
+/// Returns an integer with the same order as the float: NaN is the greatest and equal to itself, -0.0 equals 0.0.
 pub(crate) fn float64_key(value: f64) -> i64 {
     if value.is_nan() {
         return i64::MAX;
@@ -225,7 +225,7 @@ pub(crate) fn float64_key(value: f64) -> i64 {
     bits ^ ((bits >> 63) & i64::MAX)
 }
 
-/// As [`float64_key`].
+/// Returns the same as [`float64_key`] for a single.
 pub(crate) fn float32_key(value: f32) -> i32 {
     if value.is_nan() {
         return i32::MAX;
@@ -234,7 +234,7 @@ pub(crate) fn float32_key(value: f32) -> i32 {
     bits ^ ((bits >> 31) & i32::MAX)
 }
 
-/// Nanoseconds in one unit.
+/// Returns the number of nanoseconds in a unit.
 pub(crate) fn unit_nanos(unit: TimeUnit) -> i128 {
     match unit {
         TimeUnit::Second => 1_000_000_000,
@@ -244,8 +244,8 @@ pub(crate) fn unit_nanos(unit: TimeUnit) -> i128 {
     }
 }
 
-/// Compares `unscaled / 10^scale`. The side with the smaller scale is multiplied; where that leaves 128 bits, its
-/// magnitude is beyond every number of the other side, so that its sign decides.
+/// Compares `unscaled / 10^scale`. The side with the smaller scale is multiplied; if that exceeds 128 bits, its
+/// magnitude is greater than every number of the other side, so its sign decides.
 fn compare_decimals((a, a_scale): (i128, i8), (b, b_scale): (i128, i8)) -> Ordering {
     let raised = |unscaled: i128, by: u32| 10_i128.checked_pow(by).and_then(|power| unscaled.checked_mul(power));
     let distance = u32::from(a_scale.abs_diff(b_scale));

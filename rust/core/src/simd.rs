@@ -1,24 +1,24 @@
-//! Loops compiled for the vector instructions of the processor at hand.
+//! Compiles loops for the vector instructions of the current processor.
 //!
 //! Wheels are built for the oldest x86-64, which has no 32-bit vector multiplication. A [`Kernel`] is plain, safe code
-//! over slices; [`run`] holds it once for each level of instructions that the compiler vectorises it for, and chooses
-//! among them at run time. On other processors (AArch64 always has NEON) the one portable copy is what the compiler
-//! makes of it.
+//! over slices. [`run`] contains a copy of it for each instruction set level for which the compiler vectorises it, and
+//! chooses one at run time. On other processors (AArch64 always has NEON) there is only the portable copy.
 
-/// A loop that is worth compiling several times. All that it calls in its loop is to be `#[inline(always)]`, since only
-/// what is inlined is compiled for the level.
+/// A loop that is compiled for several instruction set levels. All functions that it calls in the loop must be
+/// `#[inline(always)]`, because only inlined code is compiled for the level.
 pub trait Kernel {
-    /// What the loop gives.
+    /// The result of the loop.
     type Output;
 
-    /// Runs the loop; to be `#[inline(always)]`.
+    /// Runs the loop; must be `#[inline(always)]`.
     fn run(self) -> Self::Output;
 }
 
-/// The instructions that a kernel is compiled for. Tests run kernels on every level that the processor has.
+/// The instruction set levels for which a kernel is compiled. Tests run kernels at every level that the processor
+/// supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Level {
-    /// What every processor of the target has.
+    /// The baseline of the target.
     Portable,
     /// Vectors of 256 bits.
     #[cfg(target_arch = "x86_64")]
@@ -29,12 +29,12 @@ pub enum Level {
 }
 
 impl Level {
-    /// The best level that this processor has.
+    /// Returns the best level that this processor supports.
     pub fn best() -> Self {
         Self::available().last().unwrap_or(Self::Portable)
     }
 
-    /// The levels that this processor has, the best last.
+    /// Returns the levels that this processor supports, the best one last.
     pub fn available() -> impl Iterator<Item = Self> {
         #[cfg(target_arch = "x86_64")]
         let wide = [(Self::Avx2, has_avx2()), (Self::Avx512, has_avx512())];
@@ -45,16 +45,16 @@ impl Level {
     }
 }
 
-/// Runs a kernel at the best level that the processor has.
+/// Runs a kernel at the best level that the processor supports.
 pub fn run<K: Kernel>(kernel: K) -> K::Output {
     run_at(Level::best(), kernel)
 }
 
-/// Runs a kernel at `level`, or portably where the processor does not have it.
-#[expect(unsafe_code, reason = "functions with target features are called where the processor has them")]
+/// Runs a kernel at `level`, or portably if the processor does not support it.
+#[expect(unsafe_code, reason = "functions with target features are called only if the processor supports them")]
 pub fn run_at<K: Kernel>(level: Level, kernel: K) -> K::Output {
     match level {
-        // SAFETY: the function asks for nothing but the instructions that were just found.
+        // SAFETY: the function only needs the instructions, whose presence was just checked.
         #[cfg(target_arch = "x86_64")]
         Level::Avx512 if has_avx512() => unsafe { avx512(kernel) },
         // SAFETY: as above.
@@ -76,7 +76,7 @@ fn avx512<K: Kernel>(kernel: K) -> K::Output {
     kernel.run()
 }
 
-/// Whether the processor has what `avx2` is compiled for. The answer is kept by the standard library.
+/// Returns whether the processor supports the features of `avx2`. The standard library caches the result.
 #[cfg(target_arch = "x86_64")]
 fn has_avx2() -> bool {
     is_x86_feature_detected!("avx2")
@@ -86,7 +86,7 @@ fn has_avx2() -> bool {
         && is_x86_feature_detected!("popcnt")
 }
 
-/// Whether the processor has what `avx512` is compiled for.
+/// Returns whether the processor supports the features of `avx512`.
 #[cfg(target_arch = "x86_64")]
 fn has_avx512() -> bool {
     has_avx2()

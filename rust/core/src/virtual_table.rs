@@ -1,7 +1,7 @@
-//! Virtual tables: read-only tables whose rows are computed, such as the metadata tables of a format.
+//! Virtual tables: read-only tables with computed rows, such as the metadata tables of a format.
 //!
-//! A table has parts. Each part can be read alone, in any process that opened the same state of the table. Filters,
-//! projections and limits are applied here, once for all tables.
+//! A table has parts. Each part can be read separately, in any process that opened the same state of the table.
+//! Filters, projections and limits are implemented here for all tables.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -22,38 +22,38 @@ use crate::storage::files::Files;
 /// A stream of batches.
 pub type Batches = Box<dyn Iterator<Item = Result<RecordBatch>> + Send>;
 
-/// A part of a table: bytes that only the table understands.
+/// A part of a table, in an encoding that is private to the table.
 pub type Part = Vec<u8>;
 
-/// A virtual table that a format has.
+/// A virtual table of a format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TableInfo {
-    /// Its name.
+    /// The name.
     pub name: &'static str,
-    /// What its rows are, as one sentence.
+    /// A description of the rows, in one sentence.
     pub doc: &'static str,
-    /// Whether it shows one snapshot, which can be chosen.
+    /// Whether it shows a single snapshot, which can be chosen.
     pub time_travel: bool,
 }
 
-/// A table whose rows are computed.
+/// A table with computed rows.
 pub trait VirtualTable: Debug + Send + Sync {
-    /// Return all columns.
+    /// Returns the schema of all columns.
     fn schema(&self) -> &SchemaRef;
 
-    /// Return the parts, which together have all rows.
+    /// Returns the parts, which together contain all rows.
     ///
     /// # Errors
-    /// Those of the files that list the parts.
+    /// Errors of reading the files that list the parts.
     fn parts(&self, context: &Context) -> Result<Vec<Part>>;
 
-    /// Read a part: batches of the columns at these positions of the schema, in this order.
+    /// Reads a part: returns batches of the columns at these positions of the schema, in this order.
     ///
     /// # Errors
-    /// Those of the files that are read; those found later are items of the stream.
+    /// Errors of reading files; later errors are items of the stream.
     fn read(&self, part: &[u8], columns: &[usize], context: &Context) -> Result<Batches>;
 
-    /// The data file that the caller opens to read a part; None for a part that [`VirtualTable::read`] reads.
+    /// Returns the data file that the caller opens to read a part; None for a part that [`VirtualTable::read`] reads.
     ///
     /// # Errors
     /// `InvalidArgument` for a part of another table.
@@ -62,60 +62,60 @@ pub trait VirtualTable: Debug + Send + Sync {
         Ok(None)
     }
 
-    /// Begin to read the data file of a part, which has this schema: the columns at these positions.
+    /// Begins to read the columns at these positions from the data file of a part; `schema` is that of the file.
     ///
     /// # Errors
-    /// `CorruptData` for a file that lacks columns.
+    /// `CorruptData` for a file with missing columns.
     fn open(&self, part: &[u8], schema: &Schema, columns: &[usize]) -> Result<Box<dyn FileRows>> {
         let _ = (part, schema, columns);
-        Err(Error::internal("a part without a data file was opened"))
+        Err(Error::internal("a part has no data file to open"))
     }
 }
 
-/// A data file that has the rows of a part.
+/// A data file with the rows of a part.
 #[derive(Debug, Clone)]
 pub struct PartFile {
-    /// Through which it is opened.
+    /// The files through which it is opened.
     pub files: Files,
-    /// Its path.
+    /// The path.
     pub path: String,
-    /// The name of its format.
+    /// The name of the format.
     pub format: &'static str,
 }
 
-/// Turns the batches of a data file into rows of a table.
+/// A converter from batches of a data file to rows of a table.
 pub trait FileRows: Debug + Send {
-    /// The leaf columns of the file to read, in depth-first order, and the top-level columns that hold them.
+    /// Returns the leaf columns of the file to read, in depth-first order, and the top-level columns that contain them.
     fn wanted(&self) -> (Vec<usize>, Vec<usize>);
 
-    /// The rows of a batch of these columns, which has so many rows.
+    /// Converts a batch of the columns from [`wanted`], with `count` rows, to rows of the table.
     ///
     /// # Errors
-    /// `CorruptData` for values that do not fit.
+    /// `CorruptData` for invalid values.
     fn rows(&self, batch: &RecordBatch, count: usize) -> Result<RecordBatch>;
 }
 
-/// Return the table of this name.
+/// Returns the table with this name.
 ///
 /// # Errors
-/// `InvalidArgument` for an unknown name, with the names that there are.
+/// `InvalidArgument` for an unknown name, with the valid names.
 pub fn find(tables: &'static [TableInfo], name: &str) -> Result<&'static TableInfo> {
     tables.iter().find(|table| table.name == name).ok_or_else(|| {
         let names: Vec<String> = tables.iter().map(|table| table.name.to_string()).collect();
         let error = Error::invalid(format!("unknown metadata table `{name}`"));
         match nearest(name, &names) {
-            Some(nearest) => error.hint(format!("did you mean `{nearest}`? The tables are {}", names.join(", "))),
+            Some(nearest) => error.hint(format!("did you mean `{nearest}`? the tables are {}", names.join(", "))),
             None => error.hint(format!("the tables are {}", names.join(", "))),
         }
     })
 }
 
-/// A table of these rows, as one part.
+/// Returns a table of these rows, as one part.
 pub fn of_rows(rows: RecordBatch) -> Arc<dyn VirtualTable> {
     Arc::new(Held { schema: rows.schema(), rows })
 }
 
-/// A table whose rows are in memory.
+/// A table with rows in memory.
 #[derive(Debug)]
 struct Held {
     schema: SchemaRef,
@@ -143,15 +143,15 @@ pub struct VirtualScan {
     table: Arc<dyn VirtualTable>,
     leaves: Arc<Vec<Leaf>>,
     filter: BoundPredicate,
-    /// The positions of the columns that are returned.
+    /// The positions of the returned columns.
     selected: Vec<usize>,
-    /// The positions of the columns that are read: `selected` and those of the filter, ascending.
+    /// The positions of the columns to read: `selected` and those of the filter, in ascending order.
     read: Vec<usize>,
     schema: SchemaRef,
 }
 
 impl VirtualScan {
-    /// Bind a filter and a selection to the columns of a table. `*` selects all columns.
+    /// Binds a filter and a selection to the columns of a table. `*` selects all columns.
     ///
     /// # Errors
     /// `InvalidArgument` for unknown columns and for literals that cannot be compared with their column.
@@ -172,28 +172,28 @@ impl VirtualScan {
         Ok(Self { table, leaves, filter, selected, read, schema })
     }
 
-    /// The columns that are returned.
+    /// Returns the schema of the returned columns.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
     }
 
-    /// The filter, bound.
+    /// Returns the bound filter.
     pub fn filter(&self) -> &BoundPredicate {
         &self.filter
     }
 
-    /// The parts to read.
+    /// Returns the parts to read.
     ///
     /// # Errors
-    /// As [`VirtualTable::parts`].
+    /// See [`VirtualTable::parts`].
     pub fn parts(&self, context: &Context) -> Result<Vec<Part>> {
         if self.filter == BoundPredicate::False { Ok(Vec::new()) } else { self.table.parts(context) }
     }
 
-    /// Read a part: the rows that match, of the columns that are selected.
+    /// Reads a part: returns the matching rows with the selected columns.
     ///
     /// # Errors
-    /// As [`VirtualTable::read`].
+    /// See [`VirtualTable::read`].
     pub fn read(&self, part: &[u8], context: &Context) -> Result<Batches> {
         let scan = self.clone();
         let batches = self.table.read(part, &self.read, context)?;
@@ -201,23 +201,23 @@ impl VirtualScan {
         Ok(Box::new(batches.filter_map(rows)))
     }
 
-    /// The data file of a part, if the caller opens it.
+    /// Returns the data file of a part, if the caller opens it.
     ///
     /// # Errors
-    /// As [`VirtualTable::file`].
+    /// See [`VirtualTable::file`].
     pub fn file(&self, part: &[u8]) -> Result<Option<PartFile>> {
         self.table.file(part)
     }
 
-    /// Begin to read the data file of a part.
+    /// Begins to read the data file of a part.
     ///
     /// # Errors
-    /// As [`VirtualTable::open`].
+    /// See [`VirtualTable::open`].
     pub fn open(&self, part: &[u8], schema: &Schema) -> Result<ScanFile> {
         Ok(ScanFile { scan: self.clone(), rows: self.table.open(part, schema, &self.read)? })
     }
 
-    /// The matching rows of a batch of the columns that are read; None if there are none.
+    /// Returns the matching rows of a batch of the read columns; None if there are none.
     fn rows(&self, batch: &RecordBatch) -> Result<Option<RecordBatch>> {
         let kept = evaluate(&self.filter, &Read { scan: self, batch }, batch.num_rows())?;
         let kept = BooleanArray::new(kept, None);
@@ -237,7 +237,7 @@ impl VirtualScan {
     }
 }
 
-/// A data file of a part that is being read.
+/// A reader of the data file of a part.
 #[derive(Debug)]
 pub struct ScanFile {
     scan: VirtualScan,
@@ -245,21 +245,21 @@ pub struct ScanFile {
 }
 
 impl ScanFile {
-    /// As [`FileRows::wanted`].
+    /// Returns the same as [`FileRows::wanted`].
     pub fn wanted(&self) -> (Vec<usize>, Vec<usize>) {
         self.rows.wanted()
     }
 
-    /// The rows of a batch of the file that match, of the columns that are selected; None if there are none.
+    /// Returns the matching rows of a batch of the file, with the selected columns; None if there are none.
     ///
     /// # Errors
-    /// As [`FileRows::rows`].
+    /// See [`FileRows::rows`].
     pub fn rows(&self, batch: &RecordBatch, count: usize) -> Result<Option<RecordBatch>> {
         self.scan.rows(&self.rows.rows(batch, count)?)
     }
 }
 
-/// The positions of columns by name.
+/// Returns the positions of columns by name.
 fn select(schema: &Schema, names: &[String], case_sensitive: bool) -> Result<Vec<usize>> {
     let mut selected = Vec::new();
     for name in names {
@@ -285,13 +285,13 @@ fn select(schema: &Schema, names: &[String], case_sensitive: bool) -> Result<Vec
     Ok(selected)
 }
 
-/// A column, or a field of a struct column, that a filter can name.
+/// A column, or a field of a struct column, that a filter can reference.
 #[derive(Debug)]
 struct Leaf {
-    /// The position of the column, then those of the fields inside.
+    /// The position of the column, then those of nested fields.
     path: Vec<usize>,
     names: Vec<String>,
-    /// None for types without an order.
+    /// The type; None for types without an order.
     data_type: Option<ScalarType>,
     nullable: bool,
 }
@@ -346,7 +346,7 @@ impl Columns for Leaves<'_> {
         };
         let (position, leaf) = *chosen;
         Ok(Some(BoundColumn {
-            id: i32::try_from(position).map_err(|_| Error::internal("more columns than ids"))?,
+            id: i32::try_from(position).map_err(|_| Error::internal("there are more columns than ids"))?,
             name: leaf.names.join(".").into(),
             data_type: leaf.data_type.unwrap_or(ScalarType::Null),
             nullable: leaf.nullable,
@@ -362,7 +362,7 @@ impl Columns for Leaves<'_> {
     }
 }
 
-/// The columns of a batch by the ids of leaves.
+/// The columns of a batch by leaf id.
 struct Read<'a> {
     scan: &'a VirtualScan,
     batch: &'a RecordBatch,

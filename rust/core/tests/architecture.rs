@@ -1,11 +1,11 @@
-//! The direction of dependencies between the crates, as cargo resolves them.
+//! Tests the direction of dependencies between the crates, as cargo resolves them.
 
 #![expect(clippy::expect_used, reason = "a test may panic")]
 
 use std::collections::BTreeSet;
 use std::process::Command;
 
-/// The crates below `package`, without those of its tests.
+/// Returns the crates below `package`, excluding test dependencies.
 fn below(package: &str) -> BTreeSet<String> {
     let output = Command::new(env!("CARGO"))
         .args(["tree", "--offline", "--locked", "--edges", "normal", "--prefix", "none", "--format", "{p}"])
@@ -44,7 +44,7 @@ fn storage_knows_no_format_and_no_python() {
     assert_free_of("frazil-storage", &[&PYTHON[..], &["frazil-iceberg", "frazil-paimon", "frazil-py"]].concat());
 }
 
-/// The words of a format belong into its own crate: a mechanism that needs one is not shared.
+/// Format-specific terms belong in the crate of the format: a mechanism that needs one is not shared.
 #[test]
 fn core_speaks_no_words_of_a_format() {
     let mut folders = vec![std::path::PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/src"))];

@@ -1,4 +1,4 @@
-//! What this crate supports of the Iceberg specification, section by section.
+//! Lists the features of the Iceberg specification that this crate supports, section by section.
 
 use frazil_core::feature::Feature;
 use frazil_core::feature::Support::{No, Yes};
@@ -20,7 +20,8 @@ features! {
     DEFAULT_VALUES = "Default values", &["iceberg/src/read/default.rs"], &["evo_defaults_*"], Yes("`initial-default`"), Yes("`write-default`; set with `update_schema`");
     SCHEMA_EVOLUTION_COLUMN_PROJECTION = "Schema evolution, column projection", &["iceberg/src/read", "iceberg/src/evolve"], &["evo_*"], Yes(""), Yes("");
     NAME_MAPPING = "Name mapping", &["iceberg/src/spec/name_mapping.rs"], &["mapping_*"], Yes("without mapping, by position"), Yes("renaming keeps it");
-    PARTITIONING_PARTITION_TRANSFORMS = "Partitioning, partition transforms", &["iceberg/src/spec/partition.rs", "iceberg/src/transform"], &["p_v*", "pevo_v2_three_specs", "edit_unknown_transform"], Yes("all; unknown transforms do not prune"), Yes("all; unknown transforms refused");
+    PARTITIONING_PARTITION_TRANSFORMS = "Partitioning, partition transforms", &["iceberg/src/spec/partition.rs", "iceberg/src/transform"], &["p_v*", "pevo_v2_three_specs", "edit_unknown_transform"], Yes("all; unknown transforms are not used \
+        for pruning"), Yes("all; unknown transforms refused");
     SORTING = "Sorting", &["iceberg/src/spec/sort.rs"], &["write_sort_order_evolved", "tests/interop/test_java_reads.py"], Yes("the order of files is not used"), Yes("rows of each file; `sort_order_id`");
     MANIFESTS_MANIFEST_LISTS = "Manifests, manifest lists", &["iceberg/src/spec/manifest.rs", "iceberg/src/spec/manifest_list.rs", "core/src/avro"], &["scn_*", "maint_rewrite_manifests_sorted"], Yes("by field id; inheritance"), Yes("appended, filtered, merged");
     SCAN_PLANNING = "Scan planning", &["iceberg/src/scan"], &["scn_*"], Yes(""), Yes("used by row-level operations");
@@ -28,7 +29,8 @@ features! {
     ROW_LINEAGE = "Row lineage", &["iceberg/src/scan/output.rs"], &["lineage_*"], Yes(""), Yes("`first_row_id`; ids kept by updates and merges");
     POSITION_DELETE_FILES = "Position delete files", &["iceberg/src/deletes/position.rs"], &["del_pos_*"], Yes("Parquet, ORC, Avro"), Yes("v2, Parquet; by file or partition");
     DELETION_VECTORS_PUFFIN = "Deletion vectors, Puffin", &["iceberg/src/deletes/vector.rs", "iceberg/src/puffin.rs", "core/src/bitmap"], &["dv_*", "scn_two_dvs_one_commit"], Yes("also the bare form"), Yes("v3; merged with older deletes of the file");
-    EQUALITY_DELETE_FILES = "Equality delete files", &["iceberg/src/deletes/equality.rs"], &["del_eq_*"], Yes(""), No("equality deletes are not written; those of other writers are kept");
+    EQUALITY_DELETE_FILES = "Equality delete files", &["iceberg/src/deletes/equality.rs"], &["del_eq_*"], Yes(""), No("equality deletes are not written; \
+        existing ones are kept");
     SINGLE_VALUE_SERIALIZATION = "Single-value serialization, appendix D", &["iceberg/src/spec/single_value.rs", "iceberg/src/spec/value_json.rs"], &["p_v*"], Yes(""), Yes("");
     VARIANTS_PARQUET_SPECIFICATION = "Variants (Parquet specification)", &["core/src/variant"], &["variant_*"], Yes("plain and shredded"), Yes("plain, into Parquet");
     STATISTICS_FILES = "Statistics files", &["iceberg/src/puffin.rs"], &["stats_*"], Yes("listed, not used"), Yes("kept");

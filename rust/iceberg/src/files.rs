@@ -1,4 +1,4 @@
-//! Files that an operation adds, removes, or deletes rows of: the values that writers hand to a snapshot change.
+//! Files that an operation adds, removes, or deletes rows of: the values that writers pass to a snapshot change.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -8,7 +8,8 @@ use arrow_array::StructArray;
 use crate::scan::partition::PartitionTuples;
 use crate::spec::partition::PartitionSpec;
 
-/// New files of one partition spec: rows of `data_file` as [`manifest_rows`](crate::spec::manifest_rows) has them.
+/// The new files of one partition spec: rows of `data_file` in the form of
+/// [`manifest_rows`](crate::spec::manifest_rows).
 #[derive(Debug, Clone)]
 pub struct AddedFiles {
     /// The spec of their partition tuples.
@@ -22,45 +23,46 @@ pub struct AddedFiles {
 pub struct Removals {
     /// Whether all files are removed.
     pub all: bool,
-    /// Data files by their path, and the manifest that they were found in. A delete file for one of them
-    /// alone is removed with it.
+    /// The data files to remove, by path, with the manifest in which each was found. A delete file that applies only to
+    /// one of them is removed with it.
     pub data_files: HashMap<String, RemovedFile>,
-    /// Delete files by their path and, for deletion vectors, their offset.
+    /// The delete files to remove, by path and, for deletion vectors, their offset.
     pub delete_files: HashSet<(String, Option<i64>)>,
-    /// All files of these partitions.
+    /// The partitions of which all files are removed.
     pub partitions: Option<ReplacedPartitions>,
 }
 
-/// Partitions of a spec whose rows are replaced, also those in files of other specs.
+/// The partitions of a spec whose rows are replaced, including rows in files of other specs.
 #[derive(Debug, Clone)]
 pub struct ReplacedPartitions {
     /// The spec.
     pub spec: Arc<PartitionSpec>,
-    /// The partitions, in parts.
+    /// The partitions, in several parts.
     pub tuples: Vec<PartitionTuples>,
 }
 
-/// Where a removed data file was found.
+/// The manifest and the spec of a removed data file.
 #[derive(Debug, Clone)]
 pub struct RemovedFile {
-    /// Its spec.
+    /// The spec of the file.
     pub spec_id: i32,
-    /// Its manifest, if that is known.
+    /// The manifest of the file, if known.
     pub manifest: Option<Arc<str>>,
 }
 
 impl Removals {
-    /// Return whether nothing is removed.
+    /// Returns whether nothing is removed.
     pub fn is_empty(&self) -> bool {
         !self.all && self.data_files.is_empty() && self.delete_files.is_empty() && self.partitions.is_none()
     }
 }
 
-/// Data files that lose rows.
+/// The data files from which rows are deleted.
 #[derive(Debug, Clone, Default)]
 pub struct TouchedFiles {
-    /// Data files that stay and get deletes.
+    /// The data files that stay and get deletes.
     pub staying: HashSet<String>,
-    /// The specs and partition keys ([`PartitionTuples::keys`](crate::scan::partition::PartitionTuples::keys)) of all.
+    /// The specs and partition keys ([`PartitionTuples::keys`](crate::scan::partition::PartitionTuples::keys)) of all
+    /// these files.
     pub partitions: HashSet<(i32, Vec<u8>)>,
 }

@@ -1,4 +1,4 @@
-//! Apache Iceberg v1-v3 for frazil: metadata, planning, deletes and projection. Reads beside the Iceberg spec.
+//! Apache Iceberg v1-v3 for frazil: metadata, planning, deletes and projection. Best read alongside the Iceberg spec.
 
 pub mod commit;
 pub mod deletes;

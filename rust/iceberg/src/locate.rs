@@ -1,6 +1,6 @@
-//! Finds the metadata file of a table that is given by its folder.
+//! Finds the latest metadata file of a table in a given folder.
 //!
-//! Tables without a catalog have no pointer to their state but names (spec: "File System Tables"):
+//! Tables without a catalog have no pointer to their state, only file names (spec: "File System Tables"):
 //!
 //! ```text
 //! metadata/v<N>.metadata.json              Hadoop tables; with .gz before .metadata.json, or behind it in old releases
@@ -8,26 +8,27 @@
 //! metadata/version-hint.text               N, or for DuckDB any X of vX.metadata.json or X.metadata.json
 //! ```
 //!
-//! The hint is only a hint: from it on, versions are followed up to the first that is not there; where it is absent,
-//! garbage or names nothing, the newest name counts. Empty files are what crashed writers leave and count as absent.
+//! The hint may be stale: starting at the hinted version, versions are followed up to the first missing one. If the
+//! hint is missing, invalid or references a missing file, the highest name is used. Crashed writers leave empty files,
+//! which count as missing.
 
 use frazil_core::error::{Error, ErrorKind, Result};
 use frazil_core::storage::{ObjectMeta, Storage};
 
-/// Which version of a Hadoop table is the newest, or was a moment ago.
+/// The file with the latest version of a Hadoop table, which may be slightly stale.
 pub(crate) const HINT_FILE: &str = "version-hint.text";
 
-/// Hints are a number or a file name.
+/// The maximum size of a hint, which is a number or a file name.
 const MAX_HINT_BYTES: u64 = 1024;
 
-/// How metadata files end, in the order in which they are looked for.
+/// The suffixes of metadata files, in the order in which they are tried.
 const SUFFIXES: [&str; 3] = [".metadata.json", ".gz.metadata.json", ".metadata.json.gz"];
 
-/// The location of the newest metadata file of a table that is given by its folder; a location that names a metadata
-/// file is returned as it is, whether the file exists or not.
+/// Returns the location of the latest metadata file of a table in a given folder. A location of a metadata file is
+/// returned unchanged, whether or not the file exists.
 ///
 /// # Errors
-/// `NoSuchTable` when the folder has no metadata file; whatever the storage says when it cannot answer.
+/// `NoSuchTable` if the folder has no metadata file; storage errors.
 pub fn locate(storage: &dyn Storage, location: &str) -> Result<String> {
     if [".json", ".json.gz"].iter().any(|ending| location.ends_with(ending)) {
         return Ok(location.to_string());
@@ -47,7 +48,7 @@ pub fn locate(storage: &dyn Storage, location: &str) -> Result<String> {
     }
 }
 
-/// The text of the hint; None when there is none, or one that cannot be part of a file name.
+/// Returns the text of the hint; None if there is no hint or if it cannot be part of a file name.
 fn read_hint(storage: &dyn Storage, metadata: &str) -> Result<Option<String>> {
     let bytes = match storage.read(&format!("{metadata}/{HINT_FILE}"), MAX_HINT_BYTES) {
         Ok(bytes) => bytes,
@@ -75,7 +76,7 @@ fn follow_hint(storage: &dyn Storage, metadata: &str, hint: &str) -> Result<Opti
     Ok(Some(found))
 }
 
-/// The metadata file that is `stem` with one of the endings.
+/// Returns the metadata file that consists of `stem` and one of the suffixes.
 fn existing(storage: &dyn Storage, stem: &str) -> Result<Option<String>> {
     for suffix in SUFFIXES {
         let location = format!("{stem}{suffix}");
@@ -89,7 +90,7 @@ fn existing(storage: &dyn Storage, stem: &str) -> Result<Option<String>> {
     Ok(None)
 }
 
-/// The metadata files of a folder by how they are named.
+/// The metadata files of a folder, grouped by naming scheme.
 #[derive(Default)]
 struct Names {
     /// `v<N>`
@@ -104,7 +105,7 @@ impl Names {
     fn list(storage: &dyn Storage, metadata: &str) -> Result<Self> {
         let listed = storage.list_named(metadata, &|name| stem(name).is_some());
         let listed = listed.map_err(|error| match error.kind() {
-            ErrorKind::Unsupported => error.hint("give the location of the metadata file itself"),
+            ErrorKind::Unsupported => error.hint("pass the location of the metadata file itself"),
             _ => error,
         })?;
         let mut names = Self::default();
@@ -125,7 +126,7 @@ impl Names {
     }
 
     fn newest(&self) -> Option<&str> {
-        // Of one version in two spellings the plain one is what the hint finds, too.
+        // If a version exists under two spellings, the plain one wins, as it does for the hint.
         let version = self.versions.iter().max_by_key(|(version, object)| {
             let rank = SUFFIXES.iter().rposition(|suffix| object.location.ends_with(suffix));
             (*version, std::cmp::Reverse(rank), object.modified_ms)
@@ -140,7 +141,7 @@ impl Names {
     }
 }
 
-/// What stands before the ending of a metadata file; None for hidden files and any others.
+/// Returns the part of a file name before the metadata suffix; None for hidden files and all other files.
 fn stem(name: &str) -> Option<&str> {
     if name.starts_with(['.', '_']) {
         return None;
@@ -149,7 +150,7 @@ fn stem(name: &str) -> Option<&str> {
     Some(stem.strip_suffix(".gz").unwrap_or(stem))
 }
 
-/// The N of a location that ends in `v<N>.metadata.json`, in any spelling.
+/// Returns the N of a location that ends in `v<N>.metadata.json`, in any spelling.
 pub(crate) fn version_of(location: &str) -> Option<u64> {
     let name = location.rsplit('/').next().unwrap_or_default();
     stem(name)?.strip_prefix('v').and_then(number)
@@ -163,15 +164,15 @@ fn no_table(storage: &dyn Storage, folder: &str, hint: Option<&str>, names: &Nam
     let mut message =
         format!("no Iceberg table at `{folder}`: no v<N>.metadata.json and no <N>-<uuid>.metadata.json in metadata/");
     if names.empty > 0 {
-        message.push_str(" but empty ones");
+        message.push_str(" except empty files");
     }
     if let Some(hint) = hint {
-        message = format!("{message}, and {HINT_FILE} names `{hint}`, which is not there");
+        message = format!("{message}, and {HINT_FILE} references `{hint}`, which does not exist");
     }
     let error = Error::new(ErrorKind::NoSuchTable, message);
     let has_files = |name| storage.list(&format!("{folder}/{name}")).is_ok_and(|files| !files.is_empty());
     if !names.other.is_empty() {
-        error.hint("several files could be meant: give the location of the metadata file itself")
+        error.hint("several files are possible: pass the location of the metadata file itself")
     } else if has_files("schema") && has_files("snapshot") {
         error.hint("this looks like a Paimon table: open it with format=\"paimon\"")
     } else {

@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use super::*;
 
-/// Files of a fixed content; counts what it is asked.
+/// A storage of files with fixed contents that counts its calls.
 #[derive(Debug, Default)]
 struct Files {
     files: BTreeMap<String, (Vec<u8>, i64)>,
@@ -28,7 +28,8 @@ impl Files {
 
 impl Storage for Files {
     fn size(&self, location: &str) -> Result<u64> {
-        let file = self.files.get(location).ok_or_else(|| Error::new(ErrorKind::MissingFile, "no such file"))?;
+        let file =
+            self.files.get(location).ok_or_else(|| Error::new(ErrorKind::MissingFile, "the file does not exist"))?;
         Ok(file.0.len() as u64)
     }
 
@@ -77,7 +78,8 @@ impl Storage for Files {
     }
 }
 
-/// A table with these metadata files; `version-hint.text=4` gives a file its content, others hold a little.
+/// Returns a table with these metadata files; `version-hint.text=4` sets a file's content, all other files have dummy
+/// content.
 fn table(names: &[&str]) -> Files {
     let names: Vec<(String, &str)> = names
         .iter()
@@ -93,11 +95,11 @@ fn table(names: &[&str]) -> Files {
 fn the_newest_metadata_file_is_found() {
     let cases: [(&[&str], &str); 23] = [
         (&["v1.metadata.json", "v2.metadata.json", "version-hint.text=2"], "v2.metadata.json"),
-        // The hint is stale: versions are followed to the first gap, and no further.
+        // The hint is stale: versions are followed to the first gap and not beyond.
         (&["v1.metadata.json", "v2.metadata.json", "v3.metadata.json", "version-hint.text=1\n"], "v3.metadata.json"),
         (&["v1.metadata.json", "v2.metadata.json", "v4.metadata.json", "version-hint.text=2"], "v2.metadata.json"),
         (&["v1.metadata.json", "v3.metadata.json", "v4.metadata.json", "version-hint.text=4"], "v4.metadata.json"),
-        // No hint, or none that helps: the greatest number.
+        // Without a valid hint, the highest number is used.
         (&["v1.metadata.json", "v2.metadata.json", "v4.metadata.json"], "v4.metadata.json"),
         (&["v9.metadata.json", "v10.metadata.json"], "v10.metadata.json"),
         (&["v1.metadata.json", "v2.metadata.json", "version-hint.text="], "v2.metadata.json"),
@@ -109,7 +111,7 @@ fn the_newest_metadata_file_is_found() {
             &["v18446744073709551615.metadata.json", "version-hint.text=18446744073709551615"],
             "v18446744073709551615.metadata.json",
         ),
-        // Compressed, in both spellings; a table may change over.
+        // Compressed, in both spellings; a table may switch between them.
         (&["v1.gz.metadata.json", "v2.gz.metadata.json"], "v2.gz.metadata.json"),
         (&["v3.metadata.json.gz", "v4.metadata.json.gz", "version-hint.text=3"], "v4.metadata.json.gz"),
         (
@@ -117,13 +119,13 @@ fn the_newest_metadata_file_is_found() {
             "v3.metadata.json.gz",
         ),
         (&["v2.gz.metadata.json", "v2.metadata.json"], "v2.metadata.json"),
-        // Hidden files and leftovers of crashed writers.
+        // Hidden files, and files that crashed writers left.
         (&["v1.metadata.json", "v2.metadata.json=", ".v3.metadata.json.crc", ".v4.metadata.json"], "v1.metadata.json"),
         (&["v1.metadata.json", "v2.metadata.json=", "version-hint.text=1"], "v1.metadata.json"),
-        // Names of catalogs.
+        // Names that catalogs use.
         (&["00000-b.metadata.json", "00002-c.metadata.json", "00010-a.gz.metadata.json"], "00010-a.gz.metadata.json"),
         (&["00002-b.metadata.json", "00002-a.metadata.json"], "00002-a.metadata.json"),
-        // DuckDB: any text.
+        // DuckDB writes any text.
         (&["00000-b.metadata.json", "00001-c.metadata.json", "version-hint.text=00000-b"], "00000-b.metadata.json"),
         (&["vfinal.metadata.json", "v3.metadata.json", "version-hint.text=final"], "vfinal.metadata.json"),
         (&["vfinal.metadata.json", "snap-1.avro"], "vfinal.metadata.json"),
@@ -151,7 +153,7 @@ fn a_metadata_file_is_itself() {
 fn what_is_no_table_is_named_with_what_was_looked_for() {
     let error = table(&["version-hint.text=4", "v1.metadata.json="]).found().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NoSuchTable);
-    for part in ["`/t`", "v<N>.metadata.json", "names `4`", "but empty ones"] {
+    for part in ["`/t`", "v<N>.metadata.json", "references `4`", "except empty files"] {
         assert!(error.to_string().contains(part), "{error}");
     }
     let several = table(&["a.metadata.json", "b.metadata.json"]).found().unwrap_err();

@@ -1,5 +1,5 @@
 //! Table properties (Java: `TableProperties`): their keys, values and defaults. Checks, writers, the Python package and
-//! the page of the documentation all read this table.
+//! the documentation page all use this list.
 
 use std::str::FromStr;
 
@@ -8,52 +8,52 @@ use frazil_core::error::{Error, Result};
 /// A table property.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Property {
-    /// Its key; with [`Scope::Column`], the part before the name of the column.
+    /// The key; with [`Scope::Column`], the part before the column name.
     pub key: &'static str,
-    /// Whether the key ends with the name of a column.
+    /// Whether the key ends with a column name.
     pub scope: Scope,
-    /// The values that it takes.
+    /// The values that the property accepts.
     pub values: Values,
-    /// The value where the property is not set; empty if there is none.
+    /// The default value; empty if there is none.
     pub default: &'static str,
-    /// Who acts on it.
+    /// Whether this library or other engines use the property.
     pub effect: Effect,
-    /// What it does, in one sentence.
+    /// A description in one sentence.
     pub doc: &'static str,
 }
 
-/// What a property belongs to.
+/// The scope of a property.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
-    /// The table.
+    /// The whole table.
     Table,
     /// One column, whose name follows the key.
     Column,
 }
 
-/// The values that a property takes.
+/// The values that a property accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Values {
     /// `true` or `false`, in any case.
     Boolean,
-    /// A whole number, at least this one.
+    /// An integer of at least this value.
     Number(i64),
     /// A number above 0 and below 1.
     Fraction,
-    /// One of these, in any case.
+    /// One of these values, in any case.
     OneOf(&'static [&'static str]),
     /// `none`, `counts`, `full` or `truncate(n)`.
     MetricsMode,
-    /// Any text.
+    /// Any string.
     Text,
 }
 
-/// Who acts on a property.
+/// The user of a property.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
-    /// This library.
+    /// Used by this library.
     Used,
-    /// Other engines; this library checks the value and keeps it.
+    /// Used by other engines; this library checks the value and keeps it.
     Kept,
 }
 
@@ -106,10 +106,12 @@ properties! {
     READ_PARQUET_VECTORIZED = "read.parquet.vectorization.enabled" Table Boolean, "true", Kept, "Let Java read batches of Parquet files.";
     SPLIT_ADAPTIVE = "read.split.adaptive-size.enabled" Table Boolean, "true", Kept, "Let Spark adapt the size of tasks to its parallelism.";
     SPLIT_METADATA_TARGET_BYTES = "read.split.metadata-target-size" Table Number(1), "33554432", Kept, "Size of a task that reads metadata, in bytes.";
-    SPLIT_OPEN_FILE_COST = "read.split.open-file-cost" Table Number(0), "4194304", Used, "Bytes that a file counts at least when tasks are packed.";
+    SPLIT_OPEN_FILE_COST = "read.split.open-file-cost" Table Number(0), "4194304", Used, "Minimum size in bytes that is assumed \
+        for a file when tasks are packed.";
     SPLIT_PLANNING_LOOKBACK = "read.split.planning-lookback" Table Number(1), "10", Kept, "Number of bins that Java considers when it packs tasks.";
     SPLIT_TARGET_BYTES = "read.split.target-size" Table Number(1), "134217728", Used, "Size of a task, in bytes.";
-    NAME_MAPPING = "schema.name-mapping.default" Table Text, "", Used, "JSON that gives field ids to the columns of files without ids.";
+    NAME_MAPPING = "schema.name-mapping.default" Table Text, "", Used, "JSON that maps column names to field ids, \
+        for files without ids.";
     AVRO_CODEC = "write.avro.compression-codec" Table AVRO_CODECS, "gzip", Used, "Codec of Avro data files.";
     AVRO_LEVEL = "write.avro.compression-level" Table Number(i64::MIN), "", Used, "Level of the Avro codec.";
     DATA_PATH = "write.data.path" Table Text, "", Used, "Folder of new data files, `data` in the table unless it is set.";
@@ -122,7 +124,8 @@ properties! {
     DELETE_MODE = "write.delete.mode" Table MODES, "copy-on-write", Used, "Whether deletes rewrite data files or write delete files.";
     DELETE_ORC_BLOCK_BYTES = "write.delete.orc.block-size-bytes" Table Number(1), "", Kept, "Size of a file system block of ORC delete files, in bytes.";
     DELETE_ORC_CODEC = "write.delete.orc.compression-codec" Table ORC_CODECS, "", Kept, "Codec of ORC delete files.";
-    DELETE_ORC_STRATEGY = "write.delete.orc.compression-strategy" Table OneOf(&["speed", "compression"]), "", Kept, "What the codec of ORC delete files is tuned for.";
+    DELETE_ORC_STRATEGY = "write.delete.orc.compression-strategy" Table OneOf(&["speed", "compression"]), "", Kept, "Optimisation goal of the codec of ORC \
+        delete files.";
     DELETE_ORC_STRIPE_BYTES = "write.delete.orc.stripe-size-bytes" Table Number(1), "", Kept, "Size of a stripe of ORC delete files, in bytes.";
     DELETE_ORC_BATCH_ROWS = "write.delete.orc.write-batch-size" Table Number(1), "", Kept, "Number of rows in a batch that Java writes to ORC delete files.";
     DELETE_PARQUET_CODEC = "write.delete.parquet.compression-codec" Table PARQUET_CODECS, "", Kept, "Codec of Parquet delete files.";
@@ -140,16 +143,21 @@ properties! {
     DEFAULT_FORMAT = "write.format.default" Table FORMATS, "parquet", Used, "Format of new data files.";
     LOCATION_PROVIDER = "write.location-provider.impl" Table Text, "", Used, "Java class that names data files; such a table is not written.";
     MANIFEST_LISTS_ENABLED = "write.manifest-lists.enabled" Table Boolean, "true", Kept, "Write manifest lists in format version 1.";
-    MANIFEST_CODEC = "write.manifest.compression-codec" Table AVRO_CODECS, "gzip", Kept, "Codec of manifests; this library writes `gzip`.";
+    MANIFEST_CODEC = "write.manifest.compression-codec" Table AVRO_CODECS, "gzip", Kept, "Codec of manifests; this library always \
+        writes `gzip`.";
     MANIFEST_LEVEL = "write.manifest.compression-level" Table Number(i64::MIN), "", Kept, "Level of the codec of manifests.";
-    MERGE_CARDINALITY_CHECK = "write.merge.cardinality-check.enabled" Table Boolean, "true", Kept, "Let Spark reject merges where two rows match one; this library always does.";
+    MERGE_CARDINALITY_CHECK = "write.merge.cardinality-check.enabled" Table Boolean, "true", Kept, "Let Spark reject merges in which \
+        several source rows match one row; this library always does.";
     MERGE_DISTRIBUTION = "write.merge.distribution-mode" Table DISTRIBUTION, "hash", Kept, "Distribution of rows that Spark's merges write.";
     MERGE_ISOLATION = "write.merge.isolation-level" Table ISOLATION, "serializable", Used, "Isolation level of merges.";
     MERGE_MODE = "write.merge.mode" Table MODES, "copy-on-write", Used, "Whether merges rewrite data files or write delete files.";
     METADATA_CODEC = "write.metadata.compression-codec" Table OneOf(&["none", "gzip"]), "none", Used, "Codec of metadata files.";
-    METADATA_DELETE_AFTER_COMMIT = "write.metadata.delete-after-commit.enabled" Table Boolean, "false", Used, "Delete metadata files that fall out of the metadata log.";
-    COLUMN_METRICS = "write.metadata.metrics.column." Column Values::MetricsMode, "", Used, "Metrics of the column, instead of the default.";
-    DEFAULT_METRICS = "write.metadata.metrics.default" Table Values::MetricsMode, "truncate(16)", Used, "Metrics that manifests keep of each column.";
+    METADATA_DELETE_AFTER_COMMIT = "write.metadata.delete-after-commit.enabled" Table Boolean, "false", Used, "Delete metadata files that are dropped \
+        from the metadata log.";
+    COLUMN_METRICS = "write.metadata.metrics.column." Column Values::MetricsMode, "", Used, "Metrics mode of the column, overriding \
+        the default.";
+    DEFAULT_METRICS = "write.metadata.metrics.default" Table Values::MetricsMode, "truncate(16)", Used, "Default metrics mode of columns in \
+        manifests.";
     MAX_INFERRED_METRICS = "write.metadata.metrics.max-inferred-column-defaults" Table Number(0), "100", Used, "Number of columns that get metrics if `write.metadata.metrics.default` is not set.";
     METADATA_PATH = "write.metadata.path" Table Text, "", Used, "Folder of new metadata files, `metadata` in the table unless it is set.";
     METADATA_PREVIOUS_VERSIONS = "write.metadata.previous-versions-max" Table Number(0), "100", Used, "Number of older metadata files in the metadata log.";
@@ -160,13 +168,14 @@ properties! {
     ORC_BLOOM_COLUMNS = "write.orc.bloom.filter.columns" Table Text, "", Used, "Columns of ORC files with a Bloom filter, separated by commas.";
     ORC_BLOOM_FPP = "write.orc.bloom.filter.fpp" Table Fraction, "0.05", Used, "False positive rate of ORC Bloom filters.";
     ORC_CODEC = "write.orc.compression-codec" Table ORC_CODECS, "zlib", Used, "Codec of ORC data files; `lzo` is not written.";
-    ORC_STRATEGY = "write.orc.compression-strategy" Table OneOf(&["speed", "compression"]), "speed", Used, "What the ORC codec is tuned for.";
+    ORC_STRATEGY = "write.orc.compression-strategy" Table OneOf(&["speed", "compression"]), "speed", Used, "Optimisation goal of the ORC codec.";
     ORC_STRIPE_BYTES = "write.orc.stripe-size-bytes" Table Number(1), "67108864", Used, "Size of an ORC stripe, in bytes.";
     ORC_BATCH_ROWS = "write.orc.write-batch-size" Table Number(1), "1024", Kept, "Number of rows in a batch that Java writes to ORC data files.";
     PARQUET_BLOOM_ENABLED = "write.parquet.bloom-filter-enabled.column." Column Boolean, "false", Used, "Write a Bloom filter of the column.";
     PARQUET_BLOOM_FPP = "write.parquet.bloom-filter-fpp.column." Column Fraction, "0.01", Used, "False positive rate of the column's Bloom filter.";
     PARQUET_BLOOM_MAX_BYTES = "write.parquet.bloom-filter-max-bytes" Table Number(32), "1048576", Used, "Largest Bloom filter of a column, in bytes.";
-    PARQUET_BLOOM_NDV = "write.parquet.bloom-filter-ndv.column." Column Number(1), "", Used, "Number of distinct values that the column's Bloom filter is made for.";
+    PARQUET_BLOOM_NDV = "write.parquet.bloom-filter-ndv.column." Column Number(1), "", Used, "Expected number of distinct values in \
+        the column's Bloom filter.";
     PARQUET_CODEC = "write.parquet.compression-codec" Table PARQUET_CODECS, "zstd", Used, "Codec of Parquet data files.";
     PARQUET_LEVEL = "write.parquet.compression-level" Table Number(i64::MIN), "", Used, "Level of the Parquet codec.";
     PARQUET_DICT_BYTES = "write.parquet.dict-size-bytes" Table Number(1), "2097152", Used, "Largest dictionary of a column, in bytes.";
@@ -177,15 +186,18 @@ properties! {
     PARQUET_CHECK_MIN = "write.parquet.row-group-check-min-record-count" Table Number(1), "100", Kept, "Smallest number of rows after which Java checks the size of a row group.";
     PARQUET_GROUP_ROWS = "write.parquet.row-group-limit" Table Number(1), "1048576", Kept, "Largest number of rows in a row group that PyIceberg writes.";
     PARQUET_GROUP_BYTES = "write.parquet.row-group-size-bytes" Table Number(1), "134217728", Used, "Size of a row group in memory, in bytes.";
-    PARQUET_SHRED_VARIANTS = "write.parquet.shred-variants" Table Boolean, "false", Kept, "Shred variants; this library writes them whole.";
+    PARQUET_SHRED_VARIANTS = "write.parquet.shred-variants" Table Boolean, "false", Kept, "Shred variants; this library never \
+        shreds them.";
     PARQUET_STATISTICS = "write.parquet.stats-enabled.column." Column Boolean, "true", Used, "Write statistics of the column into Parquet files.";
     PARQUET_VARIANT_ROWS = "write.parquet.variant-inference-buffer-size" Table Number(1), "100", Kept, "Number of rows from which Java infers how to shred variants.";
     PY_LOCATION_PROVIDER = "write.py-location-provider.impl" Table Text, "", Kept, "Python class that names data files in PyIceberg.";
-    SPARK_ACCEPT_ANY_SCHEMA = "write.spark.accept-any-schema" Table Boolean, "false", Kept, "Let Spark write rows with other columns than the table.";
+    SPARK_ACCEPT_ANY_SCHEMA = "write.spark.accept-any-schema" Table Boolean, "false", Kept, "Let Spark write rows whose columns \
+        differ from those of the table.";
     SPARK_PARTITION_BYTES = "write.spark.advisory-partition-size-bytes" Table Number(1), "", Kept, "Size of a partition of rows that Spark writes, in bytes.";
     SPARK_FANOUT = "write.spark.fanout.enabled" Table Boolean, "false", Kept, "Let Spark keep a file open for each partition.";
-    SUMMARY_PARTITION_LIMIT = "write.summary.partition-limit" Table Number(0), "0", Kept, "Number of partitions up to which a summary describes each.";
-    TARGET_FILE_BYTES = "write.target-file-size-bytes" Table Number(1), "536870912", Used, "Size at which a data file ends, in bytes.";
+    SUMMARY_PARTITION_LIMIT = "write.summary.partition-limit" Table Number(0), "0", Kept, "Maximum number of partitions that are \
+        described individually in a snapshot summary.";
+    TARGET_FILE_BYTES = "write.target-file-size-bytes" Table Number(1), "536870912", Used, "Target size of a data file, in bytes.";
     UPDATE_DISTRIBUTION = "write.update.distribution-mode" Table DISTRIBUTION, "hash", Kept, "Distribution of rows that Spark's updates write.";
     UPDATE_ISOLATION = "write.update.isolation-level" Table ISOLATION, "serializable", Used, "Isolation level of updates.";
     UPDATE_MODE = "write.update.mode" Table MODES, "copy-on-write", Used, "Whether updates rewrite data files or write delete files.";
@@ -193,7 +205,7 @@ properties! {
     WAP_ENABLED = "write.wap.enabled" Table Boolean, "false", Used, "Only stage snapshots that have a `wap.id`.";
 }
 
-/// Return the property that a key means, and the name of the column where it has one.
+/// Returns the property for a key, and the column name if the key has one.
 pub fn find(key: &str) -> Option<(&'static Property, Option<&str>)> {
     PROPERTIES.iter().find_map(|property| match property.scope {
         Scope::Table => (property.key == key).then_some((property, None)),
@@ -202,10 +214,10 @@ pub fn find(key: &str) -> Option<(&'static Property, Option<&str>)> {
 }
 
 impl Property {
-    /// Check a value of the property.
+    /// Checks a value of the property.
     ///
     /// # Errors
-    /// `InvalidArgument` that says what the property takes.
+    /// `InvalidArgument` with the accepted values.
     pub fn check(&self, value: &str) -> Result<()> {
         let is_taken = match self.values {
             Boolean => ["true", "false"].iter().any(|text| value.eq_ignore_ascii_case(text)),
@@ -218,57 +230,57 @@ impl Property {
         if is_taken {
             return Ok(());
         }
-        let message = format!("invalid value `{value}` of the table property `{}`", self.key);
-        Err(Error::invalid(message).hint(format!("it takes {}", self.values.describe())))
+        let message = format!("invalid value `{value}` for the table property `{}`", self.key);
+        Err(Error::invalid(message).hint(format!("expected {}", self.values.describe())))
     }
 }
 
 impl Property {
-    /// Return the number that a text of the property stands for.
+    /// Parses a numeric value of the property.
     ///
     /// # Errors
-    /// `InvalidArgument` if it is not a whole number.
+    /// `InvalidArgument` if it is not an integer.
     pub(crate) fn parse(&self, text: &str) -> Result<u64> {
         text.trim().parse().map_err(|_| {
-            let message = format!("the table property `{}` must be a whole number, not `{text}`", self.key);
+            let message = format!("the table property `{}` must be an integer, not `{text}`", self.key);
             Error::invalid(message).with("property", self.key)
         })
     }
 
-    /// Return the default of a property that is a number.
+    /// Returns the default of a numeric property.
     ///
     /// # Errors
-    /// `InvalidArgument` if its default is not a number.
+    /// `InvalidArgument` if the default is not a number.
     pub(crate) fn number(&self) -> Result<u64> {
         self.parse(self.default)
     }
 }
 
 impl Values {
-    /// Describe the values in words, as messages and the documentation print them.
+    /// Describes the accepted values for messages and the documentation.
     pub fn describe(self) -> String {
         match self {
             Boolean => "true or false".to_string(),
-            Number(i64::MIN) => "a whole number".to_string(),
-            Number(least) => format!("a whole number of at least {least}"),
+            Number(i64::MIN) => "an integer".to_string(),
+            Number(least) => format!("an integer of at least {least}"),
             Fraction => "a number between 0 and 1".to_string(),
             OneOf(texts) => texts.join(", "),
             Values::MetricsMode => "none, counts, full or truncate(n)".to_string(),
-            Text => "any text".to_string(),
+            Text => "any string".to_string(),
         }
     }
 }
 
-/// The metrics that manifests keep of a column.
+/// The metrics of a column that are stored in manifests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MetricsMode {
     /// No metrics.
     None,
     /// Counts of values, NULLs and NaNs.
     Counts,
-    /// Counts, and bounds truncated to this length.
+    /// Counts, and bounds that are truncated to this length.
     Truncate(u32),
-    /// Counts, and whole bounds.
+    /// Counts, and untruncated bounds.
     Full,
 }
 
@@ -285,7 +297,7 @@ impl FromStr for MetricsMode {
             _ => match length() {
                 Some(length @ 1..) => Ok(Self::Truncate(length)),
                 _ => Err(Error::invalid(format!("invalid metrics mode `{text}`"))
-                    .hint("the modes are none, counts, truncate(length) and full")),
+                    .hint("expected none, counts, truncate(length) or full")),
             },
         }
     }
@@ -313,7 +325,7 @@ mod tests {
     #[test]
     fn values_that_a_property_does_not_take_are_refused_with_those_that_it_takes() {
         let refused = DELETE_MODE.check("mor").unwrap_err();
-        assert_eq!(refused.hint_text(), Some("it takes copy-on-write, merge-on-read"));
+        assert_eq!(refused.hint_text(), Some("expected copy-on-write, merge-on-read"));
         for (property, value) in [(PARQUET_BLOOM_FPP, "1"), (GC_ENABLED, "yes"), (RETRY_NUM_RETRIES, "-1")] {
             assert!(property.check(value).is_err(), "{}", property.key);
         }

@@ -1,4 +1,5 @@
-//! Puffin files (Puffin spec, "File structure"): blobs of statistics and deletion vectors, described by a footer.
+//! Reads and writes Puffin files (Puffin spec, "File structure"): blobs of statistics and deletion vectors, described
+//! by a footer.
 //!
 //! ```text
 //! file:    magic "PFA1" | blobs ... | footer
@@ -6,8 +7,8 @@
 //! payload: JSON of UTF-8; one LZ4 frame of it when bit 0 of byte 0 of the flags is set
 //! ```
 //!
-//! Deletion vectors are read by the offset and length in their manifest entry, never by way of the footer: writers
-//! exist that write none (see [`crate::deletes::vector`]).
+//! Deletion vectors are read by the offset and length in their manifest entry, never through the footer: some writers
+//! do not write one (see [`crate::deletes::vector`]).
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -18,54 +19,55 @@ use frazil_core::bytes::Cursor;
 use frazil_core::error::{Error, ErrorKind, Result};
 use serde::{Deserialize, Serialize};
 
-/// At both ends of the file and before the footer.
+/// The magic at both ends of the file and before the footer.
 pub const MAGIC: [u8; 4] = *b"PFA1";
-/// The last bytes of a file, which say where the footer begins: payload length, flags and magic.
+/// The length of the trailer, which locates the footer: payload length, flags and magic.
 pub const TRAILER_BYTES: u64 = 12;
-/// The longest footer that is read, as stored and decompressed.
+/// The maximum length of a footer, both as stored and decompressed.
 pub const FOOTER_MAX_BYTES: usize = 64 << 20;
 const FOOTER_COMPRESSED: u8 = 1;
 const LZ4_FRAME_MAGIC: u32 = 0x184d_2204;
 
-/// What a Puffin file says of its blobs.
+/// The footer of a Puffin file, which describes its blobs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Footer {
     /// The blobs, in the order of the footer.
     pub blobs: Vec<BlobMetadata>,
-    /// Of the file, such as `created-by`.
+    /// The properties of the file, such as `created-by`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub properties: BTreeMap<String, String>,
 }
 
-/// One blob (Puffin spec, "BlobMetadata").
+/// The metadata of one blob (Puffin spec, "BlobMetadata").
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct BlobMetadata {
-    /// What it holds; any text, and unknown ones are to be skipped.
+    /// The type of the blob; any string. Unknown types should be skipped.
     #[serde(rename = "type")]
     pub blob_type: String,
-    /// The field ids it was computed from.
+    /// The field ids from which it was computed.
     pub fields: Vec<i32>,
-    /// The snapshot it was computed from; -1 when it is inherited.
+    /// The snapshot from which it was computed; -1 when it is inherited.
     pub snapshot_id: i64,
     /// The sequence number of that snapshot; -1 when it is inherited.
     pub sequence_number: i64,
-    /// Where it starts in the file.
+    /// The offset in the file.
     pub offset: u64,
-    /// Its length in the file.
+    /// The length in the file.
     pub length: u64,
-    /// `lz4` or `zstd`; none when it is stored as it is.
+    /// The compression codec, `lz4` or `zstd`; None if the blob is not compressed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compression_codec: Option<String>,
-    /// Of the blob, such as `ndv`.
+    /// The properties of the blob, such as `ndv`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub properties: BTreeMap<String, String>,
 }
 
-/// Where the footer lies, from magic to magic, by the last [`TRAILER_BYTES`] of a file of `file_bytes`.
+/// Returns the byte range of the footer, from magic to magic, given the last [`TRAILER_BYTES`] of a file of
+/// `file_bytes`.
 ///
 /// # Errors
-/// `CorruptData` when the magic is wrong or the footer does not fit in the file; `LimitExceeded` above
+/// `CorruptData` if the magic is wrong or the footer does not fit in the file; `LimitExceeded` above
 /// [`FOOTER_MAX_BYTES`].
 pub fn footer_range(trailer: &[u8], file_bytes: u64) -> Result<Range<u64>> {
     let mut cursor = Cursor::new(trailer);
@@ -73,9 +75,9 @@ pub fn footer_range(trailer: &[u8], file_bytes: u64) -> Result<Range<u64>> {
     cursor.take(4)?;
     expect_magic(&mut cursor, "at the end of the file")?;
     let Ok(payload_bytes) = u64::try_from(payload_bytes) else {
-        return Err(Error::corrupt(format!("the footer has a length of {payload_bytes}")));
+        return Err(Error::corrupt(format!("the footer length {payload_bytes} is negative")));
     };
-    // The file starts with a magic of its own.
+    // The file starts with a magic as well.
     let Some(start) = file_bytes.checked_sub(TRAILER_BYTES + payload_bytes + 4).filter(|start| *start >= 4) else {
         return Err(Error::corrupt(format!("a footer of {payload_bytes} bytes does not fit in {file_bytes} bytes")));
     };
@@ -86,20 +88,20 @@ pub fn footer_range(trailer: &[u8], file_bytes: u64) -> Result<Range<u64>> {
 }
 
 impl Footer {
-    /// The footer whose bytes, from magic to magic, are `footer`, and which starts at `start` of its file.
+    /// Parses a footer, whose bytes from magic to magic are `footer` and which starts at offset `start` of its file.
     ///
     /// # Errors
-    /// `CorruptData` for bytes that are no footer, and for blobs that lie outside of `4..start`; `Unsupported` for
-    /// unknown flags; `LimitExceeded` when it is longer than [`FOOTER_MAX_BYTES`].
+    /// `CorruptData` for an invalid footer, and for blobs outside `4..start`; `Unsupported` for unknown flags;
+    /// `LimitExceeded` if it is longer than [`FOOTER_MAX_BYTES`].
     pub fn parse(footer: &[u8], start: u64) -> Result<Self> {
         let mut cursor = Cursor::new(footer);
         expect_magic(&mut cursor, "before the footer")?;
         let Some(payload_bytes) = cursor.remaining().checked_sub(12) else {
-            return Err(cursor.error(format_args!("the footer is cut")));
+            return Err(cursor.error(format_args!("the footer is truncated")));
         };
         let payload = cursor.take(payload_bytes)?;
         if usize::try_from(cursor.le_i32()?).ok() != Some(payload_bytes) {
-            return Err(cursor.error(format_args!("the footer does not have the length it declares")));
+            return Err(cursor.error(format_args!("the length of the footer does not match its declared length")));
         }
         let flags = cursor.array::<4>()?;
         expect_magic(&mut cursor, "at the end of the file")?;
@@ -109,12 +111,12 @@ impl Footer {
             _ => return Err(Error::unsupported(format!("unknown flags {flags:?} in a Puffin footer"))),
         };
         let footer: Self = serde_json::from_slice(&payload)
-            .map_err(|error| Error::corrupt("the Puffin footer is not the JSON it should be").caused_by(error))?;
+            .map_err(|error| Error::corrupt("the Puffin footer is not valid JSON").caused_by(error))?;
         for blob in &footer.blobs {
             let fits = blob.offset >= 4 && blob.offset.checked_add(blob.length).is_some_and(|end| end <= start);
             if !fits {
                 return Err(Error::corrupt(format!(
-                    "a blob of {} bytes at {} does not lie before the footer at {start}",
+                    "a blob of {} bytes at {} is not before the footer at {start}",
                     blob.length, blob.offset
                 )));
             }
@@ -122,13 +124,14 @@ impl Footer {
         Ok(footer)
     }
 
-    /// The footer of a whole file.
+    /// Returns the footer of a complete file.
     ///
     /// # Errors
-    /// As [`footer_range`] and [`Footer::parse`]; `CorruptData` when the file does not start with the magic.
+    /// See [`footer_range`] and [`Footer::parse`]; `CorruptData` if the file does not start with the magic.
     pub fn of_file(file: &[u8]) -> Result<Self> {
         expect_magic(&mut Cursor::new(file), "at the start of the file")?;
-        let trailer = file.last_chunk::<12>().ok_or_else(|| Error::corrupt("the file is too short for a footer"))?;
+        let trailer =
+            file.last_chunk::<12>().ok_or_else(|| Error::corrupt("the file is too short to have a footer"))?;
         let range = footer_range(trailer, file.len() as u64)?;
         let footer = usize::try_from(range.start).ok().and_then(|start| file.get(start..)).unwrap_or_default();
         Self::parse(footer, range.start)
@@ -136,25 +139,25 @@ impl Footer {
 }
 
 impl BlobMetadata {
-    /// The blob's bytes, decompressed, given those that are stored in the file.
+    /// Returns the decompressed bytes of the blob, given its stored bytes.
     ///
     /// # Errors
-    /// `LimitExceeded` above `limit_bytes`, `CorruptData` when they do not decompress, `Unsupported` for unknown codecs.
+    /// `LimitExceeded` above `limit_bytes`, `CorruptData` if decompression fails, `Unsupported` for unknown codecs.
     pub fn unpack<'a>(&self, stored: &'a [u8], limit_bytes: usize) -> Result<Cow<'a, [u8]>> {
         if stored.len() as u64 != self.length {
-            return Err(Error::corrupt(format!("{} bytes of a blob of {}", stored.len(), self.length)));
+            return Err(Error::corrupt(format!("got {} bytes of a blob of {}", stored.len(), self.length)));
         }
         match self.compression_codec.as_deref() {
             None if stored.len() > limit_bytes => Err(over_limit("the blob", limit_bytes)),
             None => Ok(Cow::Borrowed(stored)),
             Some("lz4") => unpack_lz4(stored, limit_bytes).map(Cow::Owned),
             Some("zstd") => unpack_zstd(stored, limit_bytes).map(Cow::Owned),
-            Some(codec) => Err(Error::unsupported(format!("Puffin blob with the codec {codec:?}"))),
+            Some(codec) => Err(Error::unsupported(format!("Puffin blobs with the codec {codec:?} are not supported"))),
         }
     }
 }
 
-/// Puts a Puffin file together in memory, blobs and footer uncompressed.
+/// A writer that builds a Puffin file in memory, with uncompressed blobs and footer.
 #[derive(Debug)]
 pub struct Writer {
     bytes: Vec<u8>,
@@ -162,12 +165,12 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// A file with these properties and no blob yet.
+    /// Creates a writer for a file with these properties and no blobs.
     pub fn new(properties: BTreeMap<String, String>) -> Self {
         Self { bytes: MAGIC.to_vec(), footer: Footer { blobs: Vec::new(), properties } }
     }
 
-    /// Appends a blob and says where it lies; `offset`, `length` and `compression_codec` of `metadata` are set here.
+    /// Appends a blob and returns its byte range. Sets `offset`, `length` and `compression_codec` of `metadata`.
     pub fn add(&mut self, mut metadata: BlobMetadata, blob: &[u8]) -> Range<u64> {
         metadata.offset = self.bytes.len() as u64;
         metadata.length = blob.len() as u64;
@@ -178,13 +181,13 @@ impl Writer {
         range
     }
 
-    /// The file.
+    /// Returns the bytes of the file.
     ///
     /// # Errors
-    /// `LimitExceeded` when the footer is longer than [`FOOTER_MAX_BYTES`].
+    /// `LimitExceeded` if the footer is longer than [`FOOTER_MAX_BYTES`].
     pub fn finish(mut self) -> Result<Vec<u8>> {
         let payload = serde_json::to_vec(&self.footer)
-            .map_err(|error| Error::internal("a Puffin footer is not written").caused_by(error))?;
+            .map_err(|error| Error::internal("a Puffin footer cannot be written").caused_by(error))?;
         let length = i32::try_from(payload.len()).ok().filter(|_| payload.len() <= FOOTER_MAX_BYTES);
         let length = length.ok_or_else(|| over_limit("the footer", FOOTER_MAX_BYTES))?;
         self.bytes.extend(MAGIC);
@@ -203,13 +206,13 @@ fn expect_magic(cursor: &mut Cursor<'_>, place: &str) -> Result<()> {
     Ok(())
 }
 
-/// One LZ4 frame, which must declare the length of its content (Puffin spec, "Compression codecs").
+/// Decompresses one LZ4 frame, which must declare the length of its content (Puffin spec, "Compression codecs").
 fn unpack_lz4(stored: &[u8], limit_bytes: usize) -> Result<Vec<u8>> {
     let mut header = Cursor::new(stored);
     let magic = header.le_u32()?;
     let [flags, _block_size] = header.array()?;
     if magic != LZ4_FRAME_MAGIC || flags & 0b1000 == 0 {
-        return Err(Error::corrupt("no LZ4 frame that declares the length of its content"));
+        return Err(Error::corrupt("expected an LZ4 frame that declares the length of its content"));
     }
     let declared = header.le_u64()?;
     let Some(declared) = usize::try_from(declared).ok().filter(|declared| *declared <= limit_bytes) else {
@@ -217,18 +220,18 @@ fn unpack_lz4(stored: &[u8], limit_bytes: usize) -> Result<Vec<u8>> {
     };
     let mut rest = stored;
     let content = read_at_most(lz4_flex::frame::FrameDecoder::new(&mut rest), declared)
-        .map_err(|error| Error::corrupt("an LZ4 frame does not decompress").caused_by(error))?;
-    // The decoder takes an end of the bytes for an end of the frame: look for the end mark and its checksum.
+        .map_err(|error| Error::corrupt("an LZ4 frame cannot be decompressed").caused_by(error))?;
+    // The decoder treats the end of the bytes as the end of the frame, so check for the end mark and its checksum.
     let tail_bytes = if flags & 0b100 == 0 { 4 } else { 8 };
     let tail = stored.len().checked_sub(tail_bytes).and_then(|at| stored.get(at..)).unwrap_or_default();
     if content.len() != declared || !rest.is_empty() || !tail.starts_with(&[0; 4]) {
-        return Err(Error::corrupt(format!("an LZ4 frame does not hold the {declared} bytes it declares")));
+        return Err(Error::corrupt(format!("an LZ4 frame does not hold the {declared} bytes that it declares")));
     }
     Ok(content)
 }
 
 fn unpack_zstd(stored: &[u8], limit_bytes: usize) -> Result<Vec<u8>> {
-    let corrupt = |error| Error::corrupt("a zstd frame does not decompress").caused_by(error);
+    let corrupt = |error| Error::corrupt("a zstd frame cannot be decompressed").caused_by(error);
     let decoder = zstd::stream::read::Decoder::with_buffer(stored).map_err(corrupt)?.single_frame();
     let content = read_at_most(decoder, limit_bytes).map_err(corrupt)?;
     if content.len() > limit_bytes {
@@ -237,7 +240,7 @@ fn unpack_zstd(stored: &[u8], limit_bytes: usize) -> Result<Vec<u8>> {
     Ok(content)
 }
 
-/// Reads to the end, or one byte more than `limit_bytes`.
+/// Reads to the end, or up to one byte more than `limit_bytes`.
 fn read_at_most(reader: impl Read, limit_bytes: usize) -> IoResult<Vec<u8>> {
     let mut content = Vec::new();
     reader.take(limit_bytes as u64 + 1).read_to_end(&mut content)?;
@@ -245,7 +248,7 @@ fn read_at_most(reader: impl Read, limit_bytes: usize) -> IoResult<Vec<u8>> {
 }
 
 fn over_limit(what: &str, limit_bytes: usize) -> Error {
-    Error::new(ErrorKind::LimitExceeded, format!("{what} holds more than {limit_bytes} bytes"))
+    Error::new(ErrorKind::LimitExceeded, format!("{what} exceeds {limit_bytes} bytes"))
 }
 
 #[cfg(test)]

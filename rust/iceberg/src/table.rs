@@ -1,4 +1,4 @@
-//! An Iceberg table as it lies in files: found, loaded, and ready to be scanned.
+//! An Iceberg table: finds and loads it, and prepares it for scans.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use crate::spec::schema::Schema;
 use crate::spec::snapshot::{RefKind, Snapshot};
 use crate::spec::table_metadata::TableMetadata;
 
-/// A metadata file is not read when it is longer than this.
+/// The maximum length of a metadata file that is read.
 pub(crate) const METADATA_LIMIT_BYTES: u64 = 1 << 30;
 
-/// A state of a table and the file that holds it.
+/// A state of a table and its metadata file.
 #[derive(Debug, Clone)]
 pub struct State {
     /// The metadata.
@@ -24,24 +24,25 @@ pub struct State {
 }
 
 impl State {
-    /// A state by the name that a table in `folder` records for its metadata file, wherever that was read from.
+    /// Returns a state with the location that a table in `folder` records for its metadata file, regardless of where
+    /// the file was read.
     pub(crate) fn recorded(metadata: Arc<TableMetadata>, folder: &str, location: &str) -> Self {
         let name = location.rsplit('/').next().unwrap_or_default();
         Self { metadata, metadata_location: format!("{}/metadata/{name}", folder.trim_end_matches('/')) }
     }
 }
 
-/// A table at one state of its metadata. Immutable.
+/// A table in one state of its metadata. Immutable.
 #[derive(Debug, Clone)]
 pub struct Table {
     metadata: Arc<TableMetadata>,
     metadata_location: String,
-    /// What the catalog calls the metadata file, where one does.
+    /// The location of the metadata file in the catalog, if there is one.
     recorded: Option<String>,
     files: Files,
 }
 
-/// Which state of a table is read.
+/// The state of a table to read.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum SnapshotChoice {
     /// The current snapshot of `main`, with the current schema.
@@ -51,16 +52,16 @@ pub enum SnapshotChoice {
     Id(i64),
     /// A branch, with the current schema of the table, or a tag, with the schema of its snapshot.
     Ref(String),
-    /// What was current at this time (milliseconds since the epoch, inclusive), with the schema of that snapshot.
+    /// The snapshot that was current at this time (milliseconds since the epoch, inclusive), with its schema.
     AsOf(i64),
 }
 
 impl Table {
-    /// Opens the table in a folder, or by one of its metadata files. What the metadata records as the table's location is
-    /// read from where the table lies now.
+    /// Opens the table in a folder, or by one of its metadata files. Locations below the table's recorded location are
+    /// read from its current location.
     ///
     /// # Errors
-    /// `NoSuchTable`; `CorruptMetadata`, `Unsupported` naming the metadata file.
+    /// `NoSuchTable`; `CorruptMetadata` and `Unsupported` with the metadata file.
     pub fn open(files: &Files, location: &str) -> Result<Self> {
         let location = files.relocation().resolve(location)?;
         let metadata_location = locate(files.storage().as_ref(), &location)?;
@@ -72,7 +73,7 @@ impl Table {
         Ok(Self { metadata: Arc::new(metadata), metadata_location, recorded: None, files })
     }
 
-    /// The table at a state that was committed; `files` are those that it was committed with.
+    /// Returns the table in a committed state; `files` are those with which it was committed.
     ///
     /// # Errors
     /// `PathNotAllowed`.
@@ -81,14 +82,14 @@ impl Table {
         Ok(Self { metadata: state.metadata, metadata_location, recorded: Some(state.metadata_location), files })
     }
 
-    /// The same table; `location` is what its catalog calls the metadata file.
+    /// Returns the same table with `location` as the metadata file in its catalog.
     #[must_use]
     pub fn recorded_at(mut self, location: String) -> Self {
         self.recorded = Some(location);
         self
     }
 
-    /// The state that this is, by the name that its catalog or the table itself records for its metadata file.
+    /// Returns the state, with the location that its catalog or the table itself records for its metadata file.
     pub fn state(&self) -> State {
         if let Some(recorded) = &self.recorded {
             return State { metadata: self.metadata.clone(), metadata_location: recorded.clone() };
@@ -96,25 +97,25 @@ impl Table {
         State::recorded(self.metadata.clone(), &self.metadata.location, &self.metadata_location)
     }
 
-    /// The metadata.
+    /// Returns the metadata.
     pub fn metadata(&self) -> &Arc<TableMetadata> {
         &self.metadata
     }
 
-    /// The metadata file.
+    /// Returns the location of the metadata file.
     pub fn metadata_location(&self) -> &str {
         &self.metadata_location
     }
 
-    /// Where the files of the table lie, and which may be read.
+    /// Returns the locations of the table's files and the rules for which may be read.
     pub fn files(&self) -> &Files {
         &self.files
     }
 
-    /// The snapshot that is chosen and the schema that it is read by; no snapshot for a table without one.
+    /// Returns the chosen snapshot and the schema for reading it; no snapshot for a table without one.
     ///
     /// # Errors
-    /// `NoSuchSnapshot` naming what was asked for.
+    /// `NoSuchSnapshot` with the requested snapshot.
     pub fn choose(&self, choice: &SnapshotChoice) -> Result<(Option<Arc<Snapshot>>, Arc<Schema>)> {
         let metadata = &self.metadata;
         let named = |e: Error| e.with("table", &self.metadata_location);
@@ -136,10 +137,10 @@ impl Table {
         Ok((Some(snapshot), schema.clone()))
     }
 
-    /// The table at its newest metadata.
+    /// Returns the table with its latest metadata.
     ///
     /// # Errors
-    /// `CorruptMetadata` when another table lies there now.
+    /// `CorruptMetadata` if the location now holds a different table.
     pub fn refresh(&self, files: &Files, location: &str) -> Result<Self> {
         let newest = Self::open(files, location)?;
         let (ours, theirs) = (&self.metadata.table_uuid, &newest.metadata.table_uuid);
@@ -148,23 +149,23 @@ impl Table {
         {
             return Err(Error::new(ErrorKind::CorruptMetadata, format!("table {ours} was replaced by table {theirs}"))
                 .with("file", &newest.metadata_location)
-                .hint("load the table anew if that was meant"));
+                .hint("if that is intended, load the table again"));
         }
         Ok(newest)
     }
 }
 
-/// Reads a metadata file from where it lies.
+/// Reads a metadata file from its current location.
 ///
 /// # Errors
-/// As [`TableMetadata::parse`], naming the file; those of the storage.
+/// See [`TableMetadata::parse`], with the file; storage errors.
 pub(crate) fn read_metadata(files: &Files, location: &str) -> Result<TableMetadata> {
     let bytes = files.storage().read(location, METADATA_LIMIT_BYTES)?;
     TableMetadata::parse(&bytes).map_err(|e| e.corrupt_as(ErrorKind::CorruptMetadata).with("file", location))
 }
 
-/// Where the table lies now: the folder that was opened, or the one around the folder `metadata` of its metadata file. A
-/// table that writes its metadata elsewhere says nothing of its place by it.
+/// Returns the current location of the table: the folder that was opened, or the parent of the folder `metadata` that
+/// contains its metadata file. The metadata file does not determine it if the table writes its metadata elsewhere.
 fn table_folder<'a>(location: &'a str, metadata_location: &'a str, metadata: &TableMetadata) -> Option<&'a str> {
     if location != metadata_location {
         return Some(location);

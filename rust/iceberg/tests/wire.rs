@@ -1,4 +1,4 @@
-//! The wire form of tasks: what another process, perhaps of another build, is sent.
+//! Tests of the wire form of tasks, which are sent to another process, possibly of another build.
 
 #![cfg(test)]
 
@@ -22,7 +22,7 @@ use frazil_iceberg::scan::wire;
 use frazil_iceberg::table::{SnapshotChoice, Table};
 use rstest::rstest;
 
-/// Tables with the filter and the columns that they are planned with.
+/// Tables, with the filters and the columns with which they are planned.
 const CASES: [(&str, &str, &[&str]); 4] = [
     ("del_pos_file_parquet_part", "id > 2 and (c like 'b%' or v is null)", &["id", "v", "_pos", "_file"]),
     ("dv_spark_parquet_part", "c in ('a', 'b') or c is null", &["*", "_row_id", "_last_updated_sequence_number"]),
@@ -34,7 +34,7 @@ fn folder(parts: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(parts)
 }
 
-/// A golden table in memory, where its metadata records it but for the scheme.
+/// Returns a golden table in memory, at its recorded location except for the scheme.
 fn load(name: &str) -> Table {
     let storage = Arc::new(MemoryStorage::default());
     let root = format!("memory://t/golden/iceberg/{name}");
@@ -96,7 +96,7 @@ fn what_is_read_is_what_was_written(#[values(0, 1, 2, 3)] index: usize) {
     let (first, reread) = (&tasks[0].read, reread(&tasks));
     assert_eq!(tasks.len(), reread.len());
     for (task, reread) in tasks.iter().zip(&reread) {
-        // They are of no use behind the planner.
+        // Split offsets are not used after planning.
         let file = DataFile { split_offsets: Vec::new(), ..task.file.clone() };
         assert_eq!((file, &task.deletes, task.range), (reread.file.clone(), &reread.deletes, reread.range));
         assert_eq!(task.residual().unwrap(), reread.residual().unwrap());
@@ -141,7 +141,7 @@ fn no_property_of_the_table_is_sent(#[values(0, 1, 2, 3)] index: usize) {
     assert!(table.metadata().properties.len() > 2);
     for (key, value) in &table.metadata().properties {
         assert!(!contains(&bytes, key), "{key}");
-        // Short ones, as `zstd` and `root`, may occur by chance in the paths of files.
+        // Short values, such as `zstd` and `root`, may occur by chance in file paths.
         assert!(value.len() < 8 || !contains(&bytes, value), "the value of {key}");
     }
     let snapshot = table.metadata().current_snapshot().unwrap();
@@ -149,7 +149,7 @@ fn no_property_of_the_table_is_sent(#[values(0, 1, 2, 3)] index: usize) {
     assert!(!contains(&bytes, table.metadata().table_uuid.as_deref().unwrap()));
 }
 
-/// The same tasks with other metadata of the stream, sealed again.
+/// Returns the same tasks with other stream metadata, sealed again.
 fn with_metadata(bytes: &[u8], change: impl Fn(&mut std::collections::HashMap<String, String>)) -> Vec<u8> {
     let mut reader = StreamReader::try_new(Cursor::new(bytes), None).unwrap();
     let mut schema = reader.schema().as_ref().clone();
@@ -210,7 +210,7 @@ fn only_tasks_of_one_scan_are_written_together() {
     assert_eq!(wire::write(&[]).unwrap_err().kind(), ErrorKind::InvalidArgument);
 }
 
-/// `id > 0 and (id > 1 or (id > 2 and ...))`.
+/// Returns `id > 0 and (id > 1 or (id > 2 and ...))`.
 fn nested(depth: usize) -> Predicate {
     (0..depth).rev().fold(Predicate::parse("id > 1000").unwrap(), |inner, level| {
         let leaf = Predicate::parse(&format!("id > {level}")).unwrap();

@@ -1,4 +1,4 @@
-//! Deletion vectors (spec: "Table Index", "Deletion Vectors"): which rows of one data file are deleted.
+//! Reads deletion vectors (spec: "Table Index", "Deletion Vectors"), which record the deleted rows of one data file.
 //!
 //! ```text
 //! file:    version: u8 = 1 | vector ...
@@ -7,8 +7,9 @@
 //!          v2  magic: d1 d3 39 64 (1681511377 LE) | 64-bit portable roaring bitmap
 //! ```
 //!
-//! The index manifest says where the size stands in the file, and a length: of the data in v1 (8 bytes less than the
-//! vector), of the whole vector in v2. Positions are those of the rows in the data file, before any filter.
+//! The index manifest records the offset of the size field in the file, and a length: that of the data in v1 (8 bytes
+//! less than the vector), that of the whole vector in v2. Positions are those of the rows in the data file, before any
+//! filter.
 
 use frazil_core::bitmap::Positions;
 use frazil_core::bytes::Cursor;
@@ -20,21 +21,21 @@ use crate::spec::data_file_meta::DeletionFile;
 const FILE_VERSION: u8 = 1;
 const MAGIC_32: [u8; 4] = 1_581_511_376_u32.to_be_bytes();
 const MAGIC_64: [u8; 4] = 1_681_511_377_u32.to_le_bytes();
-/// The size before the data and the checksum after it.
+/// The bytes of the size before the data and of the checksum after it.
 const FRAME_BYTES: u64 = 8;
 
-/// Reads the deletion vector of a data file, with one request where the length is that of a v1 vector or another
-/// vector follows, else with two.
+/// Reads the deletion vector of a data file. One request suffices if the length is that of a v1 vector or another
+/// vector follows; otherwise a second one is needed.
 ///
 /// # Errors
-/// `CorruptDeletes` when anything in the vector is not as it should be, or the number of positions is not the recorded
-/// one; `Unsupported` for another version of the file; the errors of [`Files::read_ranges`]. All name the file.
+/// `CorruptDeletes` for an invalid vector, or if the number of positions is not the recorded one; `Unsupported` for an
+/// unknown version of the file; the errors of [`Files::read_ranges`]. All name the file.
 pub fn read(files: &Files, deletion: &DeletionFile) -> Result<Positions> {
     let place = |error: Error| {
         error.corrupt_as(ErrorKind::CorruptDeletes).with("file", &deletion.path).with("offset", deletion.offset)
     };
     let (start, length) = range(deletion).map_err(place)?;
-    // Only the vector says its version, and by that whether the length counts the frame.
+    // Only the vector itself records its version, which determines whether the length includes the frame.
     let parts = match files.read_ranges(&deletion.path, &[0..1, start..start + length + FRAME_BYTES]) {
         Err(error) if error.kind() == ErrorKind::CorruptData => {
             files.read_ranges(&deletion.path, &[0..1, start..start + length])
@@ -43,30 +44,32 @@ pub fn read(files: &Files, deletion: &DeletionFile) -> Result<Positions> {
     };
     let parts = parts.map_err(place)?;
     let [version, content] = parts.as_slice() else {
-        return Err(Error::internal("the storage returned another number of ranges").with("file", &deletion.path));
+        return Err(Error::internal("the storage returned an unexpected number of ranges").with("file", &deletion.path));
     };
     match version.first() {
         Some(&FILE_VERSION) => {}
         found => {
             let version = found.copied().unwrap_or_default();
-            return Err(place(Error::unsupported(format!("version {version} of deletion vector files"))));
+            return Err(place(Error::unsupported(format!(
+                "version {version} of deletion vector files is not supported"
+            ))));
         }
     }
     let vector = vector_of(content, length).map_err(place)?;
     let positions = decode(vector).map_err(place)?;
     match deletion.cardinality {
         Some(count) if u64::try_from(count) != Ok(positions.len()) => Err(place(Error::corrupt(format!(
-            "a deletion vector holds {} positions, {count} are recorded",
+            "a deletion vector has {} positions, but {count} are recorded",
             positions.len()
         )))),
         _ => Ok(positions),
     }
 }
 
-/// The positions of one vector, which must be all of `bytes`: size, data and checksum.
+/// Returns the positions of a vector that spans all of `bytes`: size, data and checksum.
 ///
 /// # Errors
-/// `CorruptDeletes` when size, magic, checksum or bitmap is not right.
+/// `CorruptDeletes` for an invalid size, magic, checksum or bitmap.
 pub fn decode(bytes: &[u8]) -> Result<Positions> {
     decode_frame(bytes).map_err(|error| error.corrupt_as(ErrorKind::CorruptDeletes))
 }
@@ -77,43 +80,43 @@ fn decode_frame(bytes: &[u8]) -> Result<Positions> {
     let data = cursor.take_declared(i64::from(size))?;
     let expected = cursor.be_u32()?;
     if !cursor.is_empty() {
-        return Err(cursor.error(format_args!("{} bytes left after a deletion vector", cursor.remaining())));
+        return Err(cursor.error(format_args!("{} bytes left over after a deletion vector", cursor.remaining())));
     }
     let magic = data.first_chunk::<4>();
     if !matches!(magic, Some(&MAGIC_32 | &MAGIC_64)) {
-        return Err(Error::corrupt("the bytes do not have the magic of a deletion vector"));
+        return Err(Error::corrupt("the bytes do not start with the magic number of a deletion vector"));
     }
     let actual = crc32fast::hash(data);
     if actual != expected {
         return Err(Error::corrupt(format!(
-            "the checksum of a deletion vector is {actual:08x}, {expected:08x} is recorded"
+            "the checksum of a deletion vector is {actual:08x}, but {expected:08x} is recorded"
         )));
     }
     let bitmap = data.get(MAGIC_32.len()..).unwrap_or_default();
     if magic == Some(&MAGIC_32) { Positions::decode_portable32(bitmap) } else { Positions::decode_portable64(bitmap) }
 }
 
-/// Where a vector starts, and its recorded length.
+/// Returns the start of a vector and its recorded length.
 fn range(deletion: &DeletionFile) -> Result<(u64, u64)> {
     let (offset, length) = (u64::try_from(deletion.offset), u64::try_from(deletion.length));
     match (offset, length) {
-        // Of a file that was written by Java, both fit in an i32.
+        // In files that Java wrote, both fit in an i32.
         (Ok(offset @ 1..), Ok(length @ 4..)) if u32::try_from(offset.max(length)).is_ok() => Ok((offset, length)),
-        _ => Err(Error::corrupt(format!("a deletion vector cannot have {} bytes", deletion.length))),
+        _ => Err(Error::corrupt(format!("invalid length of a deletion vector: {} bytes", deletion.length))),
     }
 }
 
-/// The bytes of the vector among those that were read, checked against its recorded length.
+/// Returns the bytes of the vector from the bytes read, after checking its recorded length.
 fn vector_of(content: &[u8], length: u64) -> Result<&[u8]> {
     let mut cursor = Cursor::new(content);
     let size = u64::from(cursor.be_u32()?);
     let counts_frame = cursor.array::<4>()? == MAGIC_64;
     let recorded = if counts_frame { size + FRAME_BYTES } else { size };
     if recorded != length {
-        return Err(Error::corrupt(format!("a deletion vector with {size} bytes of data, {length} are recorded")));
+        return Err(Error::corrupt(format!("a deletion vector has {size} bytes of data, but {length} are recorded")));
     }
     let end = usize::try_from(size + FRAME_BYTES).unwrap_or(usize::MAX);
-    content.get(..end).ok_or_else(|| Error::corrupt("a deletion vector runs over the end of its file"))
+    content.get(..end).ok_or_else(|| Error::corrupt("a deletion vector exceeds the end of its file"))
 }
 
 #[cfg(test)]
@@ -126,7 +129,7 @@ mod tests {
 
     use super::*;
 
-    /// Files of the Java project: {2, 3} and {1}.
+    /// Files from the Java project: {2, 3} and {1}.
     const FILE_32: &str = "01 00000018 5e43f2d0 3a300000 01000000 00000100 10000000 02000300 c898f63d
                               00000016 5e43f2d0 3a300000 01000000 00000000 10000000 0100 fa2b5192";
     const FILE_64: &str = "01 00000024 d1d33964 0100000000000000 00000000 3a300000 01000000 00000100 10000000 02000300 7a813847

@@ -1,5 +1,5 @@
-//! Texts and bytes that come as numbers of dictionary entries: Parquet holds most of them so, and of a merge only those
-//! that are left need to be copied out.
+//! Reads dictionary-encoded strings and bytes. Parquet encodes most of them so, and of a merge only the surviving
+//! values must be copied out.
 
 use std::sync::Arc;
 
@@ -12,7 +12,8 @@ use arrow_schema::{DataType, FieldRef, Schema, SchemaRef};
 use frazil_core::error::{Error, ErrorKind, Result};
 use frazil_core::file_values::{checked_text, replaced_text};
 
-/// Whether arrays of a type hold values of `plain`, texts or bytes, as [`Texts`] reads them: as they are or by entries.
+/// Returns whether arrays of a type hold values of `plain` (strings or bytes) in a form that [`Texts`] reads: plain or
+/// dictionary-encoded.
 pub(crate) fn holds(data_type: &DataType, plain: &DataType) -> bool {
     match data_type {
         DataType::Dictionary(keys, values) => {
@@ -22,7 +23,7 @@ pub(crate) fn holds(data_type: &DataType, plain: &DataType) -> bool {
     }
 }
 
-/// A schema with the types of columns where these are dictionaries of what it asks for.
+/// Returns a schema in which columns have a dictionary type if their arrays are dictionary-encoded.
 pub(crate) fn schema(schema: &SchemaRef, columns: &[ArrayRef]) -> SchemaRef {
     if schema.fields().iter().zip(columns).all(|(field, column)| field.data_type() == column.data_type()) {
         return Arc::clone(schema);
@@ -36,7 +37,7 @@ pub(crate) fn schema(schema: &SchemaRef, columns: &[ArrayRef]) -> SchemaRef {
     Arc::new(Schema::new(schema.fields().iter().zip(columns).map(field).collect::<Vec<_>>()))
 }
 
-/// Refuses a dictionary array whose numbers are none of entries, or whose entries are no text.
+/// Rejects a dictionary array with invalid keys or with entries that are not strings.
 ///
 /// # Errors
 /// `CorruptData`.
@@ -44,16 +45,16 @@ pub(crate) fn check(array: &ArrayRef) -> Result<()> {
     let Some(dictionary) = array.as_dictionary_opt::<Int32Type>() else { return Ok(()) };
     let entries = dictionary.values();
     if entries.null_count() > 0 {
-        return Err(Error::corrupt("a dictionary has an entry that is NULL"));
+        return Err(Error::corrupt("a dictionary entry is NULL"));
     }
     check_keys(dictionary.keys(), entries.len())?;
     if *entries.data_type() == DataType::Utf8 { checked_text(entries).map(drop) } else { Ok(()) }
 }
 
-/// A dictionary array with U+FFFD in place of what is not UTF-8 in its entries; other arrays as they are.
+/// Returns a dictionary array with invalid UTF-8 in its entries replaced by U+FFFD; other arrays are unchanged.
 ///
 /// # Errors
-/// As [`frazil_core::file_values::replaced_text`].
+/// As for [`frazil_core::file_values::replaced_text`].
 pub(crate) fn replaced(array: &ArrayRef) -> Result<ArrayRef> {
     let Some(dictionary) = array.as_dictionary_opt::<Int32Type>() else { return Ok(Arc::clone(array)) };
     let entries = dictionary.values();
@@ -63,7 +64,7 @@ pub(crate) fn replaced(array: &ArrayRef) -> Result<ArrayRef> {
     Ok(Arc::new(dictionary.with_values(replaced_text(entries)?)))
 }
 
-/// The length of an entry of a dictionary array, on average; 0 for other arrays.
+/// Returns the average length of an entry of a dictionary array, or 0 for other arrays.
 pub(crate) fn mean_bytes(array: &ArrayRef) -> usize {
     let Some(dictionary) = array.as_dictionary_opt::<Int32Type>() else { return 0 };
     let texts = Texts::of::<Utf8Type>(array).or_else(|| Texts::of::<BinaryType>(array));
@@ -73,18 +74,18 @@ pub(crate) fn mean_bytes(array: &ArrayRef) -> usize {
 fn check_keys(keys: &Int32Array, entries: usize) -> Result<()> {
     let entries = i32::try_from(entries).unwrap_or(i32::MAX);
     let unknown = |key: i32| !(0..entries).contains(&key);
-    // Without a branch for each; what stands where NULL is may be anything, and is looked at only if something is bad.
+    // This loop has no branch per row. Values under NULL may be arbitrary, and are examined only if a key is bad.
     let suspect = keys.values().iter().fold(false, |suspect, key| suspect | unknown(*key));
     if suspect && keys.iter().flatten().any(unknown) {
-        return Err(Error::corrupt("a number of a dictionary entry that there is not"));
+        return Err(Error::corrupt("a dictionary key is out of range"));
     }
     Ok(())
 }
 
-/// The values of a dictionary array without their dictionary.
+/// Returns the values of a dictionary array without the dictionary.
 ///
 /// # Errors
-/// As [`check`]; `LimitExceeded` for more text than a column of Arrow holds.
+/// As for [`check`]; `LimitExceeded` if the strings exceed an Arrow column.
 pub(crate) fn unpacked(array: &ArrayRef) -> Result<ArrayRef> {
     let DataType::Dictionary(_, values) = array.data_type() else { return Ok(Arc::clone(array)) };
     if !holds(array.data_type(), values) {
@@ -95,7 +96,8 @@ pub(crate) fn unpacked(array: &ArrayRef) -> Result<ArrayRef> {
 }
 
 fn copied<T: ByteArrayType<Offset = i32>>(array: &ArrayRef) -> Result<ArrayRef> {
-    let texts = Texts::of::<T>(array).ok_or_else(|| Error::internal("a dictionary of other values"))?;
+    let texts =
+        Texts::of::<T>(array).ok_or_else(|| Error::internal("a dictionary has values of an unexpected type"))?;
     let mut copy = Copy::with_capacity(array.len(), texts.mean_bytes());
     for row in 0..array.len() {
         copy.push(texts.value(row))?;
@@ -104,7 +106,7 @@ fn copied<T: ByteArrayType<Offset = i32>>(array: &ArrayRef) -> Result<ArrayRef> 
     Ok(Arc::new(GenericByteArray::<T>::try_new(offsets, values.into(), array.nulls().cloned())?))
 }
 
-/// The values of an array, as they are or by entries.
+/// The values of an array, plain or dictionary-encoded.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Texts<'a> {
     keys: Option<&'a [i32]>,
@@ -113,7 +115,7 @@ pub(crate) struct Texts<'a> {
 }
 
 impl<'a> Texts<'a> {
-    /// None for arrays of other values.
+    /// Creates the values, or returns None for arrays of other types.
     pub(crate) fn of<T: ByteArrayType<Offset = i32>>(array: &'a ArrayRef) -> Option<Self> {
         let (keys, entries) = match array.as_dictionary_opt::<Int32Type>() {
             Some(dictionary) => (Some(&**dictionary.keys().values()), dictionary.values()),
@@ -123,7 +125,7 @@ impl<'a> Texts<'a> {
         Some(Self { keys, offsets: entries.value_offsets(), values: entries.value_data() })
     }
 
-    /// The value of a row; anything for NULL, nothing for a row that there is not.
+    /// Returns the value of a row: an arbitrary value for NULL, and an empty value if the row does not exist.
     #[inline]
     #[expect(clippy::cast_sign_loss, reason = "neither Arrow's offsets nor checked keys are negative")]
     pub(crate) fn value(&self, row: usize) -> &'a [u8] {
@@ -137,7 +139,7 @@ impl<'a> Texts<'a> {
         }
     }
 
-    /// The offsets and the values of rows; None where they are not one after the other.
+    /// Returns the offsets and the values of rows, or None if they are not contiguous.
     #[expect(clippy::cast_sign_loss, reason = "Arrow's offsets are never negative")]
     pub(crate) fn range(&self, start: usize, end: usize) -> Option<(&'a [i32], &'a [u8])> {
         let offsets = self.offsets.get(start..=end).filter(|_| self.keys.is_none())?;
@@ -145,7 +147,7 @@ impl<'a> Texts<'a> {
         Some((offsets, self.values.get(*first as usize..*last as usize)?))
     }
 
-    /// The length of an entry, on average.
+    /// Returns the average length of an entry.
     pub(crate) fn mean_bytes(&self) -> usize {
         let bounds = self.offsets.first().zip(self.offsets.last());
         let bytes = bounds.and_then(|(first, last)| usize::try_from(last - first).ok()).unwrap_or(0);
@@ -153,7 +155,7 @@ impl<'a> Texts<'a> {
     }
 }
 
-/// Values that are copied one after the other.
+/// Values that are copied one after another.
 #[derive(Debug)]
 pub(crate) struct Copy {
     offsets: Vec<i32>,
@@ -161,10 +163,10 @@ pub(crate) struct Copy {
 }
 
 impl Copy {
-    /// No more than this is set aside before it is needed.
+    /// The maximum number of bytes that are reserved in advance.
     const MAX_CAPACITY_BYTES: usize = 32 << 20;
 
-    /// Room for so many values of so many bytes.
+    /// Creates a copy with capacity for this many values of this many bytes.
     pub(crate) fn with_capacity(rows: usize, mean_bytes: usize) -> Self {
         let mut offsets = Vec::with_capacity(rows + 1);
         offsets.push(0);
@@ -175,7 +177,7 @@ impl Copy {
     /// Appends a value.
     ///
     /// # Errors
-    /// `LimitExceeded` for more than a column of Arrow holds.
+    /// `LimitExceeded` if the values exceed an Arrow column.
     #[inline]
     pub(crate) fn push(&mut self, value: &[u8]) -> Result<()> {
         let end = i32::try_from(self.values.len() + value.len()).map_err(|_| too_long())?;
@@ -184,10 +186,10 @@ impl Copy {
         Ok(())
     }
 
-    /// Appends values that stand one after the other, as [`Texts::range`] gives them.
+    /// Appends contiguous values, as returned by [`Texts::range`].
     ///
     /// # Errors
-    /// As [`Copy::push`].
+    /// As for [`Copy::push`].
     pub(crate) fn extend(&mut self, offsets: &[i32], values: &[u8]) -> Result<()> {
         let [first, rest @ ..] = offsets else { return Ok(()) };
         let start = i32::try_from(self.values.len()).map_err(|_| too_long())?;
@@ -204,7 +206,7 @@ impl Copy {
 
 #[cold]
 fn too_long() -> Error {
-    Error::new(ErrorKind::LimitExceeded, format!("one batch has more than {} bytes of text", i32::MAX))
+    Error::new(ErrorKind::LimitExceeded, format!("one batch has more than {} bytes of strings", i32::MAX))
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! What of Paimon this crate reads and writes, as data for the documentation, and the check that refuses a table or a scan whose
-//! options change reading in a way that is not supported. Options that only writers use are not looked at.
+//! Lists the Paimon features that this crate reads and writes, as data for the documentation, and rejects tables and
+//! scans with unsupported options that change reading. Options that only writers use are not checked.
 
 use frazil_core::error::{Error, Result};
 use frazil_core::feature::Feature;
@@ -16,15 +16,16 @@ macro_rules! features {
         $(pub(crate) const $name: Feature =
             Feature { section: $section, modules: $modules, proof: $proof, read: $read, write: $write };)*
 
-        /// All sections, in the order of the specification.
+        /// All features, in the order of the specification.
         pub const FEATURES: &[Feature] = &[$($name),*];
     };
 }
 
 features! {
     FILE_LAYOUTS = "File layouts", &["paimon/src/table.rs", "paimon/src/table/numbered.rs", "paimon/src/write/path.rs"], &["*"], Yes("hints `LATEST` and `EARLIEST` may be stale or absent"), Yes("in the main branch");
-    SCHEMA = "Schema", &["paimon/src/spec/schema.rs", "paimon/src/spec/type_text.rs", "paimon/src/spec/types.rs", "paimon/src/schema/create.rs"], &["evo_*", "old_0_9_0_evolved"], Yes("versions 1 to 3"), Yes("`create_table`; changes not");
-    DATA_TYPES = "Data types", &["paimon/src/spec/types.rs", "paimon/src/read/convert.rs", "paimon/src/write/align.rs"], &["append_types_*", "pk_types_*", "append_variant"], Yes("all but VECTOR"), Yes("all but BLOB, as far as the file format has them");
+    SCHEMA = "Schema", &["paimon/src/spec/schema.rs", "paimon/src/spec/type_text.rs", "paimon/src/spec/types.rs", "paimon/src/schema/create.rs"], &["evo_*", "old_0_9_0_evolved"], Yes("versions 1 to 3"), Yes("`create_table`; no changes");
+    DATA_TYPES = "Data types", &["paimon/src/spec/types.rs", "paimon/src/read/convert.rs", "paimon/src/write/align.rs"], &["append_types_*", "pk_types_*", "append_variant"], Yes("all except VECTOR"), Yes("all except BLOB, as far as the file \
+        format supports them");
     SNAPSHOT = "Snapshot", &["paimon/src/spec/snapshot.rs", "paimon/src/spec/snapshot_write.rs", "paimon/src/commit"], &["*"], Yes("versions 1 to 3"), Yes("APPEND, OVERWRITE, COMPACT");
     TAGS_BRANCHES_CONSUMERS = "Tags, branches, consumers", &["paimon/src/table.rs", "paimon/src/table/texts.rs", "paimon/src/spec/consumer.rs"], &["tags_*", "branches_pk", "branch_*", "cl_consumer"], Yes(""), No("not written");
     TIME_TRAVEL = "Time travel", &["paimon/src/table/choice.rs"], &["tags_pk", "expire_pk"], Yes("`scan.creation-time-millis` refused"), No("only read");
@@ -37,11 +38,11 @@ features! {
     LSM_TREES = "LSM trees", &["paimon/src/merge/section.rs", "paimon/src/scan/split.rs", "paimon/src/merge/runs.rs", "paimon/src/merge/merger.rs"], &["pk_levels_*"], Yes(""), Yes("level 0, and full compactions");
     DATA_FILES = "Data files", &["paimon/src/read/file_reader.rs", "paimon/src/read/projection.rs", "python/frazil/files/read/open.py", "paimon/src/write/file.rs", "paimon/src/write/format.rs", "paimon/src/write/avro_schema.rs", "python/frazil/files/write"], &["pk_per_level_format", "evo_types_orc", "pk_codec_*", "pk_thin_*"], Yes("Parquet, ORC, Avro; others refused"), Yes("Parquet, ORC, Avro, by level too");
     SCHEMA_EVOLUTION = "Schema evolution", &["paimon/src/read/projection.rs", "paimon/src/cast"], &["evo_*", "cast_*"], Yes(""), No("not written");
-    MERGE_ENGINE_SEQUENCE_AND_ROW_KIND = "Merge engine, sequence and row kind", &["paimon/src/merge"], &["pk_seq_*", "pk_rowkind*", "pu_*", "first_row_*", "cross_partition_*"], Yes("all four; `sequence.snapshot-ordering` refused"), Yes("all but first-row");
+    MERGE_ENGINE_SEQUENCE_AND_ROW_KIND = "Merge engine, sequence and row kind", &["paimon/src/merge"], &["pk_seq_*", "pk_rowkind*", "pu_*", "first_row_*", "cross_partition_*"], Yes("all four; `sequence.snapshot-ordering` refused"), Yes("all except first-row");
     AGGREGATION = "Aggregation", &["paimon/src/merge/aggregate"], &["agg_*"], Yes("all functions of release 1.4"), Yes("");
     DELETION_VECTORS = "Deletion vectors", &["paimon/src/deletion_vector.rs", "paimon/src/spec/index_manifest.rs", "paimon/src/scan/deletions.rs"], &["pk_dv_*", "append_dv_*"], Yes("both versions"), No("not written");
-    CHANGELOG_PRODUCER_INCREMENTAL_QUERY = "Changelog producer, incremental query", &["paimon/src/scan/incremental.rs", "paimon/src/read/difference.rs"], &["cl_*", "tags_pk"], Yes("batch reads; streams not"), No("not written");
-    FILE_INDEX = "File index", &["paimon/src/file_index"], &["bloom_filter_*", "bitmap_*", "bsi_*", "range_bitmap_*", "index_*"], Yes("all four kinds"), Yes("bytes as Java writes them, except the order in bitmaps");
+    CHANGELOG_PRODUCER_INCREMENTAL_QUERY = "Changelog producer, incremental query", &["paimon/src/scan/incremental.rs", "paimon/src/read/difference.rs"], &["cl_*", "tags_pk"], Yes("batch reads only"), No("not written");
+    FILE_INDEX = "File index", &["paimon/src/file_index"], &["bloom_filter_*", "bitmap_*", "bsi_*", "range_bitmap_*", "index_*"], Yes("all four types"), Yes("bytes as Java writes them, except the order in bitmaps");
     GLOBAL_INDEXES = "Global indexes", &["paimon/src/spec/index_manifest.rs"], &["tests/interop/test_paimon_tables.py"], Yes("not used"), No("not written");
     ROW_TRACKING_DATA_EVOLUTION = "Row tracking, data evolution", &["paimon/src/read/evolution.rs", "paimon/src/read/zip.rs"], &["row_tracking_*", "data_evolution*"], Yes(""), No("not written");
     BLOB_STORAGE = "Blob storage", &["paimon/src/read/blob.rs"], &["tests/behavior/test_blobs.py"], Yes("bytes, descriptors; descriptor fields and views refused"), No("not written");
@@ -55,27 +56,27 @@ features! {
     VIEWS_FUNCTIONS_CHAIN_TABLES_QUERY_AUTHORIZATION = "Views, functions, chain tables, query authorization", &[], &["tests/behavior/test_paimon_errors.py"], No("not read"), No("not written");
 }
 
-/// Options that change what rows a read gives when they are `true`.
+/// Options that change the rows of a read when they are `true`.
 const REFUSED_WHEN_TRUE: &[(&str, &str)] = &[
-    ("chain-table.enabled", "chain tables are not read"),
+    ("chain-table.enabled", "chain tables are not supported"),
     ("pk-clustering-override", "files that are not sorted by their primary key cannot be merged"),
-    ("query-auth.enabled", "only the catalog knows which rows and columns may be read"),
-    ("scan.ignore-corrupt-files", "rows of corrupt files are never left out silently"),
-    ("scan.ignore-lost-files", "rows of lost files are never left out silently"),
-    ("sequence.snapshot-ordering", "rows of one key are ordered by their sequence numbers alone"),
+    ("query-auth.enabled", "the rows and columns that may be read are known only to the catalog"),
+    ("scan.ignore-corrupt-files", "frazil never skips corrupt files silently"),
+    ("scan.ignore-lost-files", "frazil never skips lost files silently"),
+    ("sequence.snapshot-ordering", "rows of one key are ordered only by their sequence numbers"),
 ];
 
-/// Options that change what rows a read gives when they are there.
+/// Options that change the rows of a read when they are set.
 const REFUSED_WHEN_GIVEN: &[(&str, &str)] = &[
-    ("blob-descriptor-field", "blobs that are stored as descriptors are not followed"),
-    ("blob.stored-descriptor-fields", "blobs that are stored as descriptors are not followed"),
-    ("blob-view-field", "blobs that are stored in another table are not followed"),
-    ("scan.fallback-snapshot-branch", "chain tables are not read"),
-    ("scan.fallback-delta-branch", "chain tables are not read"),
-    ("scan.primary-branch", "a branch that comes first is not read"),
+    ("blob-descriptor-field", "blobs that are stored as descriptors cannot be read"),
+    ("blob.stored-descriptor-fields", "blobs that are stored as descriptors cannot be read"),
+    ("blob-view-field", "blobs that are stored in another table cannot be read"),
+    ("scan.fallback-snapshot-branch", "chain tables are not supported"),
+    ("scan.fallback-delta-branch", "chain tables are not supported"),
+    ("scan.primary-branch", "reading a primary branch first is not supported"),
 ];
 
-/// Options of which only some values are known.
+/// Options of which only some values are supported.
 const KNOWN_VALUES: &[(&str, &[&str])] = &[
     ("bucket-function.type", &["default", "mod", "hive"]),
     ("changelog-producer", &["none", "input", "full-compaction", "lookup"]),
@@ -85,8 +86,8 @@ const MERGE_ENGINES: &[&str] = &["deduplicate", "partial-update", "aggregation",
 
 const FILE_FORMATS: &[&str] = &["parquet", "orc", "avro"];
 
-/// Refuses what changes reading and is not supported, before any row is read. `options` are those of the schema with
-/// those of the scan over them; an option that nothing here knows is nobody's business here.
+/// Rejects unsupported options and columns that change reading, before any row is read. `options` are those of the
+/// schema, overridden by those of the scan. Unknown options are ignored.
 ///
 /// # Errors
 /// `Unsupported` naming the option, or the column; `InvalidArgument` for a value that does not parse.
@@ -112,7 +113,7 @@ fn check_type(options: &Options) -> Result<()> {
 fn check_options(schema: &TableSchema, options: &Options) -> Result<()> {
     let of_table = Options::new(schema.options.clone());
     for (name, reason) in REFUSED_WHEN_TRUE {
-        // What the table demands is not switched off by a scan.
+        // A scan cannot disable what the table requires.
         if of_table.boolean(name, false)? || options.boolean(name, false)? {
             return Err(refused(name, "true").hint(*reason));
         }
@@ -125,7 +126,7 @@ fn check_options(schema: &TableSchema, options: &Options) -> Result<()> {
     let engines: &[_] = if schema.primary_keys.is_empty() { &[] } else { &[("merge-engine", MERGE_ENGINES)] };
     for (name, known) in KNOWN_VALUES.iter().chain(engines) {
         if let Some(value) = value(options, name).filter(|value| !known.contains(&value.as_str())) {
-            return Err(refused(name, &value).hint(format!("known are {}", known.join(", "))));
+            return Err(refused(name, &value).hint(format!("supported values are {}", known.join(", "))));
         }
     }
     Ok(())
@@ -146,11 +147,11 @@ fn check_formats(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Keys belong to the schema: options that say otherwise would be ignored.
+/// Checks that the options repeat the keys of the schema, since different ones would be ignored.
 fn check_keys_in_options(schema: &TableSchema, options: &Options) -> Result<()> {
     for (name, keys) in [("primary-key", &schema.primary_keys), ("partition", &schema.partition_keys)] {
         if let Some(text) = options.text(name).filter(|_| !options.list(name).iter().eq(keys.iter())) {
-            return Err(refused(name, text).hint("the keys of the schema are another"));
+            return Err(refused(name, text).hint("the schema has different keys"));
         }
     }
     Ok(())
@@ -159,19 +160,20 @@ fn check_keys_in_options(schema: &TableSchema, options: &Options) -> Result<()> 
 fn check_columns(schema: &TableSchema) -> Result<()> {
     let reserved = |field: &&DataField| is_reserved(&field.name);
     if let Some(field) = schema.fields.iter().find(reserved) {
-        return Err(
-            Error::unsupported(format!("the column name `{}`", shown(&field.name))).hint("Paimon keeps it for itself")
-        );
+        return Err(Error::unsupported(format!("the column name `{}` is not supported", shown(&field.name)))
+            .hint("Paimon reserves this name"));
     }
     let keys = || schema.partition_keys.iter().filter_map(|key| schema.field(key));
-    // Writers name the folders of such partitions by an address in their memory.
+    // Java derives the folder names of such partitions from memory addresses.
     if let Some(field) = keys().find(|field| !is_simple(&field.data_type.root) || is_binary(&field.data_type.root)) {
-        return Err(Error::unsupported(format!("partitions by {}", field.data_type)).with("column", shown(&field.name)));
+        return Err(Error::unsupported(format!("partitioning by {} is not supported", field.data_type))
+            .with("column", shown(&field.name)));
     }
     let is_blob = |field: &&DataField| field.data_type.root == TypeRoot::Blob;
     match schema.fields.iter().find(is_blob) {
         Some(field) if !schema.primary_keys.is_empty() => {
-            Err(Error::unsupported("BLOB in a table with a primary key").with("column", shown(&field.name)))
+            Err(Error::unsupported("a BLOB column in a table with a primary key is not supported")
+                .with("column", shown(&field.name)))
         }
         _ => Ok(()),
     }
@@ -188,13 +190,13 @@ fn is_binary(root: &TypeRoot) -> bool {
     matches!(root, TypeRoot::Binary(_) | TypeRoot::VarBinary(_) | TypeRoot::Blob)
 }
 
-/// The value of an option that is one of some words.
+/// Returns the value of an option that is one of several words.
 fn value(options: &Options, name: &str) -> Option<String> {
     options.text(name).map(|text| text.trim().to_ascii_lowercase())
 }
 
 fn refused(name: &str, value: &str) -> Error {
-    Error::unsupported(format!("the option `{name}` with the value `{}`", shown(value)))
+    Error::unsupported(format!("the option `{name}` with the value `{}` is not supported", shown(value)))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use super::*;
 use crate::spec::columns;
 use crate::spec::types::DataType;
 
-/// A table with the columns that are given as `name TYPE`, the first of them the primary key if there are more.
+/// Creates a table with columns specified as `name TYPE`. If there are several, the first is the primary key.
 fn schema(columns: &[&str], options: &[(&str, &str)]) -> TableSchema {
     let fields = columns.iter().zip(0..).map(|(column, id)| {
         let (name, data_type) = column.split_once(' ').unwrap();

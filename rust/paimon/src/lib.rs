@@ -1,4 +1,4 @@
-//! Apache Paimon tables, in the words of their specification: snapshots to merged rows.
+//! Reads and writes Apache Paimon tables, in the terms of their specification: from snapshots to merged rows.
 
 pub mod binary_row;
 pub mod bucket;

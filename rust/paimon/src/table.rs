@@ -1,4 +1,4 @@
-//! A Paimon table as it lies in files (spec: "File Layouts"): found, and its states read.
+//! Opens a Paimon table in files (spec: "File Layouts"), and reads its states.
 //!
 //! ```text
 //! <table>/schema/schema-0             snapshot/{snapshot-1, LATEST, EARLIEST}      tag/tag-<name>
@@ -7,7 +7,8 @@
 //!         branch/branch-<name>/{schema, snapshot, tag, changelog, consumer}
 //! ```
 //!
-//! A branch has its own schemas, snapshots and tags; manifests, indexes and data lie under the table for all of them.
+//! A branch has its own schemas, snapshots and tags. Manifests, indexes and data of all branches are in the folder of
+//! the table.
 
 mod choice;
 mod live;
@@ -34,7 +35,7 @@ pub(crate) use partition_bounds::PartitionBounds;
 /// The branch that every table has.
 pub const MAIN_BRANCH: &str = "main";
 
-/// A table, or a branch of it, at its latest schema. Immutable, cheap to clone.
+/// A table, or a branch of it, at its latest schema. It is immutable and cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Table(Arc<State>);
 
@@ -44,7 +45,7 @@ struct State {
     location: String,
     branch: String,
     schema: Arc<TableSchema>,
-    /// Schema files never change once they are written.
+    /// The schemas read so far; schema files never change once they are written.
     schemas: Mutex<BTreeMap<i64, Arc<TableSchema>>>,
 }
 
@@ -52,8 +53,8 @@ impl Table {
     /// Opens the table in a folder; `None` is the main branch.
     ///
     /// # Errors
-    /// `NoSuchTable` where no schema file is; `NoSuchSnapshot` for a branch that the table does not have;
-    /// `CorruptMetadata` or `Unsupported` naming the newest schema file, also when that is empty or torn.
+    /// `NoSuchTable` if there is no schema file; `NoSuchSnapshot` for a branch that the table does not have;
+    /// `CorruptMetadata` or `Unsupported` naming the latest schema file, also if that is empty or truncated.
     pub fn open(files: &Files, location: &str, branch: Option<&str>) -> Result<Self> {
         let location = match location.trim_end_matches('/') {
             "" => location,
@@ -66,7 +67,7 @@ impl Table {
         Ok(Self::with_schema(files, location, branch, read_schema(&schemas, id)?))
     }
 
-    /// Return the table with its latest schema, which is known.
+    /// Creates the table from its known latest schema.
     pub(crate) fn with_schema(files: &Files, location: &str, branch: &str, schema: Arc<TableSchema>) -> Self {
         Self(Arc::new(State {
             files: files.clone(),
@@ -77,48 +78,50 @@ impl Table {
         }))
     }
 
-    /// The same table as it is now.
+    /// Returns the table at its current state.
     ///
     /// # Errors
-    /// As [`Table::open`].
+    /// As for [`Table::open`].
     pub fn refresh(&self) -> Result<Self> {
         self.with_branch(self.branch())
     }
 
-    /// A branch of the table.
+    /// Returns a branch of the table.
     ///
     /// # Errors
-    /// As [`Table::open`].
+    /// As for [`Table::open`].
     pub fn with_branch(&self, branch: &str) -> Result<Self> {
         Self::open(self.files(), self.location(), Some(branch))
     }
 
-    /// Where the files of the table lie, and which may be read.
+    /// Returns access to the files of the table, restricted to those that may be read.
     pub fn files(&self) -> &Files {
         &self.0.files
     }
 
-    /// The folder of the table, without a slash at the end: manifests, indexes and data of every branch are below it.
+    /// Returns the folder of the table, without a trailing slash. Manifests, indexes and data of every branch are below
+    /// it.
     pub fn location(&self) -> &str {
         &self.0.location
     }
 
-    /// The name of the branch.
+    /// Returns the name of the branch.
     pub fn branch(&self) -> &str {
         &self.0.branch
     }
 
-    /// The latest schema of the branch.
+    /// Returns the latest schema of the branch.
     pub fn schema(&self) -> &Arc<TableSchema> {
         &self.0.schema
     }
 
-    /// A schema by its id, read once.
+    /// Returns a schema by its id, and caches it.
     ///
     /// # Errors
-    /// `CorruptMetadata` when there is none: ids come from snapshots and manifests; otherwise as [`Table::open`].
+    /// `CorruptMetadata` if it does not exist, because ids come from snapshots and manifests; otherwise as for
+    /// [`Table::open`].
     pub fn schema_by_id(&self, id: i64) -> Result<Arc<TableSchema>> {
-        // No caller's panic leaves the map half written, so a poisoned lock is as good as a sound one.
+        // A panic cannot leave the map half-written, so a poisoned lock can be used.
         let known = || self.0.schemas.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(schema) = known().get(&id) {
             return Ok(schema.clone());
@@ -127,19 +130,20 @@ impl Table {
         Ok(known().entry(id).or_insert(schema).clone())
     }
 
-    /// The ids of all schemas, ascending.
+    /// Returns the ids of all schemas, ascending.
     ///
     /// # Errors
-    /// Those of the storage.
+    /// The errors of the storage.
     pub fn schema_ids(&self) -> Result<Vec<i64>> {
         self.schema_files().numbers()
     }
 
-    /// The schema by which a snapshot is read: with time travel ([`SnapshotChoice::is_time_travel`]) the columns and
-    /// keys of the snapshot's own schema under the options of the latest one, otherwise the latest schema.
+    /// Returns the schema for reading a snapshot. With time travel ([`SnapshotChoice::is_time_travel`]) it has the
+    /// columns and keys of the snapshot's own schema and the options of the latest one; otherwise it is the latest
+    /// schema.
     ///
     /// # Errors
-    /// As [`Table::schema_by_id`].
+    /// As for [`Table::schema_by_id`].
     pub fn read_schema(&self, choice_is_time_travel: bool, snapshot: Option<&Snapshot>) -> Result<Arc<TableSchema>> {
         let latest = self.schema();
         match snapshot {
@@ -151,44 +155,45 @@ impl Table {
         }
     }
 
-    /// The latest snapshot; None before the first commit.
+    /// Returns the latest snapshot, or None before the first commit.
     ///
     /// # Errors
-    /// `CorruptMetadata`, `Unsupported` naming the file.
+    /// `CorruptMetadata` or `Unsupported` naming the file.
     pub fn latest_snapshot(&self) -> Result<Option<Snapshot>> {
         let files = self.snapshot_files();
         let latest = files.latest()?;
         latest.map(|(id, content)| parse_snapshot(&files, "snapshot", id, &content)).transpose()
     }
 
-    /// The id of the earliest snapshot that is still there.
+    /// Returns the id of the earliest snapshot that has not expired.
     ///
     /// # Errors
-    /// Those of the storage.
+    /// The errors of the storage.
     pub fn earliest_snapshot_id(&self) -> Result<Option<i64>> {
         self.snapshot_files().earliest()
     }
 
-    /// A snapshot by its id.
+    /// Returns a snapshot by its id.
     ///
     /// # Errors
-    /// `NoSuchSnapshot` naming the range of those that there are; `CorruptMetadata`, `Unsupported` naming the file.
+    /// `NoSuchSnapshot` with the range of existing ids; `CorruptMetadata` or `Unsupported` naming the file.
     pub fn snapshot(&self, id: i64) -> Result<Snapshot> {
         read_snapshot(&self.snapshot_files(), "snapshot", id)
     }
 
-    /// The ids of the snapshots that there are, ascending.
+    /// Returns the ids of the existing snapshots, ascending.
     ///
     /// # Errors
-    /// Those of the storage.
+    /// The errors of the storage.
     pub fn snapshot_ids(&self) -> Result<Vec<i64>> {
         self.snapshot_files().numbers()
     }
 
-    /// All snapshots from the earliest on, read together. One that vanishes meanwhile has expired.
+    /// Returns all snapshots from the earliest on, which are read together. A snapshot that disappears in the meantime
+    /// has expired and is left out.
     ///
     /// # Errors
-    /// `CorruptMetadata`, `Unsupported` naming the file.
+    /// `CorruptMetadata` or `Unsupported` naming the file.
     pub fn snapshots(&self) -> Result<Vec<Snapshot>> {
         let files = self.snapshot_files();
         let mut ids = files.numbers()?;
@@ -206,34 +211,34 @@ impl Table {
         Ok(found)
     }
 
-    /// A changelog that outlived its snapshot (`changelog/`).
+    /// Returns a changelog that was kept after its snapshot expired (`changelog/`).
     ///
     /// # Errors
-    /// As [`Table::snapshot`].
+    /// As for [`Table::snapshot`].
     pub fn changelog(&self, id: i64) -> Result<Snapshot> {
         read_snapshot(&self.changelog_files(), "changelog", id)
     }
 
-    /// The ids of the changelogs that outlived their snapshots, ascending.
+    /// Returns the ids of the changelogs that were kept after their snapshots expired, ascending.
     ///
     /// # Errors
-    /// Those of the storage.
+    /// The errors of the storage.
     pub fn changelog_ids(&self) -> Result<Vec<i64>> {
         self.changelog_files().numbers()
     }
 
-    /// All tags by name, with the snapshots that they keep.
+    /// Returns all tags by name, with their snapshots.
     ///
     /// # Errors
-    /// `CorruptMetadata`, `Unsupported` naming the file.
+    /// `CorruptMetadata` or `Unsupported` naming the file.
     pub fn tags(&self) -> Result<Vec<(String, Snapshot)>> {
         self.named("tag", "tag-", Snapshot::parse)
     }
 
-    /// The snapshot that a tag keeps, which may have no file of its own any more.
+    /// Returns the snapshot of a tag, which may otherwise have expired.
     ///
     /// # Errors
-    /// `NoSuchSnapshot` naming tags that there are; `CorruptMetadata`, `Unsupported` naming the file.
+    /// `NoSuchSnapshot` with existing tags; `CorruptMetadata` or `Unsupported` naming the file.
     pub fn tag(&self, name: &str) -> Result<Snapshot> {
         check_name("tag", name)?;
         let Some(tag) = self.find_tag(name)? else {
@@ -244,7 +249,7 @@ impl Table {
         Ok(tag)
     }
 
-    /// All consumers by name.
+    /// Returns all consumers by name.
     ///
     /// # Errors
     /// `CorruptMetadata` naming the file.
@@ -252,24 +257,24 @@ impl Table {
         self.named("consumer", "consumer-", Consumer::parse)
     }
 
-    /// A tag; None when there is none of this name.
+    /// Returns a tag, or None if it does not exist.
     pub(crate) fn find_tag(&self, name: &str) -> Result<Option<Snapshot>> {
         let location = format!("{}/tag-{name}", self.folder("tag"));
         let content = present(self.files().read(&location, LIMIT_BYTES))?;
         content.map(|content| Snapshot::parse(&content).map_err(|e| e.with("file", &location))).transpose()
     }
 
-    /// The location of a snapshot of the branch.
+    /// Returns the location of a snapshot of the branch.
     pub(crate) fn snapshot_location(&self, id: i64) -> String {
         self.snapshot_files().location(id)
     }
 
-    /// The folder of the snapshots of the branch.
+    /// Returns the folder of the snapshots of the branch.
     pub(crate) fn snapshot_folder(&self) -> String {
         self.folder("snapshot")
     }
 
-    /// The location of a manifest, a manifest list or an index manifest.
+    /// Returns the location of a manifest, a manifest list or an index manifest.
     pub(crate) fn manifest_location(&self, name: &str) -> String {
         format!("{}/manifest/{name}", self.location())
     }
@@ -290,7 +295,8 @@ impl Table {
         Numbered { files: self.files(), folder: self.folder("changelog"), prefix: "changelog-" }
     }
 
-    /// The files of a folder whose names begin with `prefix`, read together. One that vanishes meanwhile was deleted.
+    /// Returns the files of a folder whose names begin with `prefix`, which are read together. A file that disappears
+    /// in the meantime was deleted and is left out.
     fn named<T>(&self, folder: &str, prefix: &str, parse: fn(&[u8]) -> Result<T>) -> Result<Vec<(String, T)>> {
         let folder = self.folder(folder);
         let names = names(self.files(), &folder, prefix)?;
@@ -307,7 +313,7 @@ impl Table {
     }
 }
 
-/// The folder of a branch's own metadata.
+/// Returns the folder of the metadata of a branch.
 fn root(location: &str, branch: &str) -> String {
     match branch {
         MAIN_BRANCH => location.to_string(),
@@ -315,17 +321,17 @@ fn root(location: &str, branch: &str) -> String {
     }
 }
 
-/// Names become names of files.
+/// Checks that a name can be used as a file name.
 fn check_name(what: &str, name: &str) -> Result<()> {
     if name.trim().is_empty() || name.contains(['/', '\\']) {
-        return Err(Error::invalid(format!("`{}` is not the name of a {what}", shown(name))));
+        return Err(Error::invalid(format!("`{}` is not a valid name of a {what}", shown(name))));
     }
     Ok(())
 }
 
 fn no_schema(location: &str, branch: &str) -> Error {
     if branch == MAIN_BRANCH {
-        return Error::new(ErrorKind::NoSuchTable, "no Paimon table: there is no file schema/schema-<N>")
+        return Error::new(ErrorKind::NoSuchTable, "not a Paimon table: there is no file schema/schema-<N>")
             .with("table", location);
     }
     let message = format!("there is no branch `{}`", shown(branch));
@@ -358,14 +364,14 @@ fn read_snapshot(files: &Numbered<'_>, what: &str, id: i64) -> Result<Snapshot> 
     let numbers = files.numbers()?;
     let hint = match (numbers.first(), numbers.last()) {
         (Some(only), Some(last)) if only == last => format!("there is only {only}"),
-        (Some(first), Some(last)) => format!("there are {first} to {last}"),
-        _ => "there is none at all".to_string(),
+        (Some(first), Some(last)) => format!("existing ids are {first} to {last}"),
+        _ => "none exist".to_string(),
     };
     let missing = Error::new(ErrorKind::NoSuchSnapshot, format!("there is no {what} {id}"));
     Err(missing.with("folder", &files.folder).hint(hint))
 }
 
-/// Some of the names that there are.
+/// Returns some of the existing names, for messages.
 fn listed(what: &str, names: &[String]) -> String {
     const SHOWN: usize = 10;
     if names.is_empty() {
@@ -373,7 +379,7 @@ fn listed(what: &str, names: &[String]) -> String {
     }
     let some: Vec<String> = names.iter().take(SHOWN).map(|name| format!("`{}`", shown(name))).collect();
     let more = if names.len() > SHOWN { ", .." } else { "" };
-    format!("there are the {what} {}{more}", some.join(", "))
+    format!("existing {what}: {}{more}", some.join(", "))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The wire form of splits: what another process, perhaps of another build, is sent.
+//! Tests the wire form of splits, which is sent to other processes and possibly other builds.
 
 #![cfg(test)]
 
@@ -27,7 +27,7 @@ use frazil_paimon::task::wire;
 use proptest::prelude::*;
 use rstest::rstest;
 
-/// A table of every type that has an order, a ROW, and names that must be quoted.
+/// A table with every type that has an order, a ROW, and names that must be quoted.
 const TYPES: &str = r#"{"version": 3, "id": 2, "highestFieldId": 50, "partitionKeys": ["dt"], "primaryKeys": [],
     "options": {"bucket": "-1", "token": "T0K3N-of-a-catalog"}, "comment": "", "timeMillis": 1700000000000, "fields": [
     {"id": 0, "name": "dt", "type": "DATE"}, {"id": 1, "name": "b", "type": "BOOLEAN"},
@@ -52,7 +52,7 @@ const TYPES: &str = r#"{"version": 3, "id": 2, "highestFieldId": 50, "partitionK
         {"id": 34, "name": "in", "type": {"type": "ROW NOT NULL", "fields": [
             {"id": 35, "name": "Deep", "type": "TIMESTAMP(9)"}, {"id": 36, "name": "deep", "type": "DOUBLE"}]}}]}}]}"#;
 
-/// A table whose rows are merged, by columns that sound like secrets.
+/// A table whose rows are merged, with column names that sound like secrets.
 const MERGED: &str = r#"{"version": 3, "id": 0, "highestFieldId": 3, "partitionKeys": [], "primaryKeys": ["id"],
     "options": {}, "timeMillis": 0, "fields": [{"id": 0, "name": "id", "type": "BIGINT NOT NULL"},
     {"id": 1, "name": "token", "type": "BIGINT"}, {"id": 2, "name": "secret_seq", "type": "INT"}]}"#;
@@ -64,7 +64,7 @@ const MERGE_OPTIONS: &[(&str, &str)] = &[
     ("bucket", "4"),
 ];
 
-/// What a table or a session may say of its storage and its catalog.
+/// Options of a table or session for its storage and catalog.
 const SECRETS: &[(&str, &str)] = &[
     ("fs.s3a.secret.key", "wJalrXUtnFEMI-1"),
     ("fs.s3a.access.key", "AKIAIOSFODNN7-2"),
@@ -107,7 +107,7 @@ fn scan(json: &str, options: &[(&str, &str)], filter: &str, columns: &[&str]) ->
     Arc::new(ScanRead::try_new(Arc::new(context), output).unwrap())
 }
 
-/// A file about which no more is known than must be.
+/// A file with only the required properties.
 fn plain(name: &str) -> DataFileMeta {
     DataFileMeta {
         file_name: name.into(),
@@ -131,7 +131,7 @@ fn plain(name: &str) -> DataFileMeta {
     }
 }
 
-/// A file about which everything is known, at the edges.
+/// A file with all properties, at their limits.
 fn full(name: &str) -> DataFileMeta {
     DataFileMeta {
         file_size_bytes: i64::MAX,
@@ -172,7 +172,7 @@ fn deletion(cardinality: Option<i64>) -> DeletionFile {
     DeletionFile { path: "memory://wh/db.db/t/index/index-1".into(), offset: 1, length: 24, cardinality }
 }
 
-/// Splits of several scans, by name.
+/// Returns splits of several scans, by name.
 fn case(name: &str) -> Vec<SplitTask> {
     let task = |read: &Arc<ScanRead>, split, before| SplitTask { read: read.clone(), split, before };
     match name {
@@ -307,7 +307,7 @@ fn splits_of_several_scans_and_splits_without_files_are_refused() {
     assert_eq!(wire::write(&[empty]).unwrap_err().kind(), ErrorKind::InvalidArgument);
 }
 
-/// The same splits in another stream, sealed again.
+/// Returns the same splits in another stream, sealed again.
 fn resealed(
     bytes: &[u8],
     metadata: impl Fn(&mut HashMap<String, String>),
@@ -402,7 +402,7 @@ fn damaged_bytes_are_corrupt() {
     assert_eq!(kind(&sealed(b"no stream".to_vec())), ErrorKind::CorruptData);
 }
 
-/// The filter as it is on the other side.
+/// Returns the filter after a round trip.
 fn reread(filter: &BoundPredicate) -> Result<BoundPredicate, String> {
     let mut tasks = case("append");
     let old = &tasks[0].read;
@@ -443,7 +443,7 @@ fn columns_found_without_regard_to_case_are_found_again() {
     }
 }
 
-/// Columns by how their literals are made.
+/// Columns, grouped by how their literals are generated.
 const NAMES: &[(&[&str], &[&[&str]])] = &[
     (&["true", "false", "'true'"], &[&["b"]]),
     (
@@ -571,11 +571,11 @@ fn predicate() -> impl Strategy<Value = Predicate> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
 
-    // Compared as text, for NaN is not itself and -0.0 is 0.0 otherwise.
+    // Compared as text, because NaN is not equal to itself and -0.0 is equal to 0.0.
     #[test]
     fn a_bound_filter_is_the_same_on_the_other_side(predicate in predicate()) {
         let schema = schema(TYPES);
-        // Literals of one line do not all fit all of its columns: those that do not bind are nobody's filter.
+        // Literals of one group do not fit all of its columns; those that do not bind are skipped.
         let Ok(bound) = bind(&predicate, schema.as_ref(), true) else { return Ok(()) };
         let text = bound.to_string();
         let parsed = Predicate::parse(&text).map_err(|error| TestCaseError::fail(format!("{text}: {error}")))?;

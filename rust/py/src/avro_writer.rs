@@ -1,4 +1,4 @@
-//! Writing Avro data files.
+//! Writes Avro data files.
 
 use std::sync::Mutex;
 
@@ -13,12 +13,12 @@ use crate::arrow::ArrowBatch;
 use crate::interrupt::detached;
 use crate::write::RowWriter;
 
-/// Writes the rows of one Avro data file as its bytes.
+/// A writer that converts the rows of one Avro data file to bytes.
 #[pyclass(frozen, module = "frazil._native")]
 pub(crate) struct AvroWriter(Mutex<Option<Writer>>);
 
 impl AvroWriter {
-    /// Begin a file of this schema with these entries in its header.
+    /// Begins a file with this schema and these entries in its header.
     pub(crate) fn begin(
         schema: &str,
         metadata: &[(&str, &str)],
@@ -36,7 +36,7 @@ impl AvroWriter {
 
 #[pymethods]
 impl AvroWriter {
-    /// A file of the columns of a write. Codecs are named as Avro names them.
+    /// Creates a file with the columns of a write. Codecs have Avro's names.
     #[new]
     fn new(py: Python<'_>, rows: &RowWriter, codec: &str, level: Option<i32>) -> PyResult<Self> {
         let schema = rows.with(py, |writer| Ok(writer.schema().clone()))?;
@@ -47,11 +47,11 @@ impl AvroWriter {
         })
     }
 
-    /// Writes rows; gives the bytes that are complete.
+    /// Writes rows and returns the completed bytes.
     fn write<'py>(&self, py: Python<'py>, batch: ArrowBatch) -> PyResult<Bound<'py, PyBytes>> {
         let ArrowBatch(batch) = batch;
         let bytes = detached(py, || {
-            let mut writer = self.0.lock().map_err(|_| Error::internal("a write failed before"))?;
+            let mut writer = self.0.lock().map_err(|_| Error::internal("an earlier write failed"))?;
             let writer = writer.as_mut().ok_or_else(ended)?;
             writer.write(&batch)?;
             Ok(writer.take())
@@ -59,10 +59,10 @@ impl AvroWriter {
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// The rest of the bytes.
+    /// Returns the remaining bytes.
     fn finish<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let bytes = detached(py, || {
-            let mut writer = self.0.lock().map_err(|_| Error::internal("a write failed before"))?;
+            let mut writer = self.0.lock().map_err(|_| Error::internal("an earlier write failed"))?;
             writer.take().ok_or_else(ended)?.finish()
         })?;
         Ok(PyBytes::new(py, &bytes))
@@ -70,5 +70,5 @@ impl AvroWriter {
 }
 
 fn ended() -> Error {
-    Error::internal("the file has ended")
+    Error::internal("the file is already finished")
 }

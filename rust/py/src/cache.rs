@@ -3,20 +3,20 @@
 use frazil_core::cache::Cache;
 use pyo3::prelude::*;
 
-/// Hits, misses, evictions, entries, bytes.
+/// Returns hits, misses, evictions, entries and bytes.
 #[pyfunction]
 pub(crate) fn cache_stats(py: Python<'_>) -> (u64, u64, u64, u64, u64) {
     let stats = py.detach(|| Cache::of_process().stats());
     (stats.hits, stats.misses, stats.evictions, stats.entries, stats.bytes)
 }
 
-/// Drops all entries.
+/// Removes all entries.
 #[pyfunction]
 pub(crate) fn cache_clear(py: Python<'_>) {
     py.detach(|| Cache::of_process().clear());
 }
 
-/// Sets how many bytes are kept at most; what is above goes.
+/// Sets the size limit in bytes and evicts entries that exceed it.
 #[pyfunction]
 pub(crate) fn cache_limit(py: Python<'_>, size_bytes: u64) {
     py.detach(|| Cache::of_process().set_limit_bytes(size_bytes));

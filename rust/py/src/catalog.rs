@@ -1,4 +1,4 @@
-//! Catalogs are Python; this lets commits call them.
+//! Lets commits call catalogs, which are implemented in Python.
 
 use frazil_core::error::{Error, ErrorKind, Result};
 use frazil_core::storage::files::Files;
@@ -8,7 +8,7 @@ use frazil_iceberg::commit::pointer::Pointer;
 use frazil_iceberg::commit::rest::{RestPointer, RestTable};
 use pyo3::prelude::*;
 
-/// Where the newest state of a table is found, whether there is one or not: by the `row` of its catalog, or in its folder
+/// Returns the catalog pointer of a table, which may not exist yet: the `row` of its catalog, or the table's folder
 /// without one.
 pub(crate) fn pointer_at(files: &Files, location: &str, row: Option<Py<PyAny>>) -> Box<dyn Pointer> {
     match row {
@@ -20,7 +20,7 @@ pub(crate) fn pointer_at(files: &Files, location: &str, row: Option<Py<PyAny>>) 
     }
 }
 
-/// A `frazil.iceberg.row.CatalogRow`. Python is attached only while it is called.
+/// A `frazil.iceberg.row.CatalogRow`. Python is attached only during calls.
 #[derive(Debug)]
 struct PythonRow(Py<PyAny>);
 
@@ -60,9 +60,10 @@ impl RestTable for PythonServer {
     }
 }
 
-/// An error of the kind that was raised. The exception itself is kept, and raised again if this error reaches Python.
+/// Returns an error of the same kind as a Python exception. The exception itself is kept, and raised again if this
+/// error reaches Python.
 pub(crate) fn of_python(py: Python<'_>, raised: PyErr) -> Error {
     let kind = raised.value(py).getattr("kind").and_then(|kind| kind.extract::<String>());
     let kind = kind.ok().and_then(|kind| ErrorKind::named(&kind)).unwrap_or(ErrorKind::Internal);
-    Error::new(kind, "the catalog failed").caused_by(raised)
+    Error::new(kind, "the catalog request failed").caused_by(raised)
 }

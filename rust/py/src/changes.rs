@@ -37,21 +37,21 @@ pub(crate) struct ChangeScan(CoreScan);
 #[pyclass(frozen, module = "frazil._native")]
 pub(crate) struct ChangePlan(Vec<Arc<CoreStage>>);
 
-/// Files that are read together, or that can each be read alone.
+/// A set of files that are read together, or that can each be read separately.
 #[pyclass(frozen, module = "frazil._native")]
 pub(crate) struct ChangeStage(Arc<CoreStage>);
 
-/// A data file of which a snapshot changed rows.
+/// A data file in which a snapshot changed rows.
 #[pyclass(frozen, module = "frazil._native")]
 pub(crate) struct ChangeTask(CoreTask);
 
-/// Pairs the rows of a stage of changes.
+/// A pairing of the rows of a stage of changes.
 #[pyclass(frozen, module = "frazil._native")]
 pub(crate) struct ChangePairs(Mutex<CorePairs>);
 
 #[pymethods]
 impl ChangeScan {
-    /// `snapshots` is `(from, to)`; `mode` is `carryovers`, `changes`, `net` or `updates`.
+    /// Creates a scan. `snapshots` is `(from, to)`; `mode` is `carryovers`, `changes`, `net` or `updates`.
     #[new]
     #[pyo3(signature = (table, *, row_filter, selected_fields, case_sensitive, snapshots, mode, identifier_columns))]
     #[expect(clippy::too_many_arguments, reason = "keyword-only, named as the Python method that calls it")]
@@ -76,18 +76,18 @@ impl ChangeScan {
         })
     }
 
-    /// The schema of the changes, as a `pyarrow.Schema`.
+    /// Returns the schema of the changes as a `pyarrow.Schema`.
     fn schema<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         arrow::schema(py, change_schema(self.0.result()))
     }
 
-    /// The last snapshot of the range.
+    /// Returns the last snapshot of the range.
     #[getter]
     fn snapshot_id(&self) -> Option<i64> {
         self.0.to_snapshot_id()
     }
 
-    /// The filter as it was bound, as SQL.
+    /// Returns the bound filter as SQL.
     #[getter]
     fn filter(&self) -> String {
         self.0.result().filter.to_string()
@@ -106,14 +106,17 @@ impl ChangePlan {
         self.0.len()
     }
 
-    /// A stage.
+    /// Returns a stage.
     fn stage(&self, py: Python<'_>, index: usize) -> PyResult<ChangeStage> {
-        let stage =
-            self.0.get(index).cloned().ok_or_else(|| Error::invalid(format!("stage {index} of {}", self.0.len())));
+        let stage = self
+            .0
+            .get(index)
+            .cloned()
+            .ok_or_else(|| Error::invalid(format!("stage {index} is out of range for {} stages", self.0.len())));
         stage.map(ChangeStage).or_raise(py)
     }
 
-    /// What was planned, by name.
+    /// Returns planning metrics by name.
     fn metrics(&self) -> BTreeMap<&'static str, usize> {
         let paired = self.0.iter().filter(|stage| stage.pairing.is_some());
         BTreeMap::from([
@@ -123,12 +126,13 @@ impl ChangePlan {
         ])
     }
 
-    /// Changes are counted by reading them.
+    /// Returns 0 and all stages, because changes are counted by reading them.
     fn count(&self) -> (u64, Vec<usize>) {
         (0, (0..self.0.len()).collect())
     }
 
-    /// Wire forms of what can be read alone: stages whose rows are paired, and the files of the others.
+    /// Returns the wire forms of the units that can be read separately: stages whose rows are paired, and the files of
+    /// other stages.
     fn groups<'py>(
         &self,
         py: Python<'py>,
@@ -145,7 +149,7 @@ impl ChangePlan {
 
 #[pymethods]
 impl ChangeStage {
-    /// Reads the wire form of a stage; files are read through the storage of `files`.
+    /// Deserialises a stage; files are read through the storage of `files`.
     #[staticmethod]
     fn from_bytes(py: Python<'_>, content: &[u8], files: &Files) -> PyResult<Self> {
         let budget = limited(py)?.budget;
@@ -157,19 +161,22 @@ impl ChangeStage {
         self.0.tasks.len()
     }
 
-    /// The schema of the changes, as a `pyarrow.Schema`.
+    /// Returns the schema of the changes as a `pyarrow.Schema`.
     fn schema<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         arrow::schema(py, change_schema(&self.0.result))
     }
 
-    /// A file of the stage.
+    /// Returns a file of the stage.
     fn task(&self, py: Python<'_>, index: usize) -> PyResult<ChangeTask> {
         let task = self.0.tasks.get(index).cloned();
-        let task = task.ok_or_else(|| Error::invalid(format!("change {index} of {}", self.0.tasks.len())));
+        let task = task.ok_or_else(|| {
+            Error::invalid(format!("change {index} is out of range for {} changes", self.0.tasks.len()))
+        });
         task.map(ChangeTask).or_raise(py)
     }
 
-    /// What pairs the rows of the stage, holding about `memory_bytes` of them; None if each file can be read alone.
+    /// Returns the pairing of the stage's rows, with about `memory_bytes` of them in memory; None if each file can be
+    /// read separately.
     fn pairs(&self, py: Python<'_>, memory_bytes: usize) -> PyResult<Option<ChangePairs>> {
         let pairs = detached(py, || self.0.pairs(memory_bytes))?;
         Ok(pairs.map(ChangePairs::new))
@@ -178,31 +185,31 @@ impl ChangeStage {
 
 #[pymethods]
 impl ChangeTask {
-    /// The number of the snapshot in the range.
+    /// Returns the number of the snapshot in the range.
     #[getter]
     fn ordinal(&self) -> i32 {
         self.0.ordinal
     }
 
-    /// The snapshot.
+    /// Returns the snapshot.
     #[getter]
     fn snapshot_id(&self) -> i64 {
         self.0.snapshot_id
     }
 
-    /// The file with its deletes before the snapshot; None if the snapshot added it.
+    /// Returns the file with its deletes before the snapshot; None if the snapshot added it.
     #[getter]
     fn before(&self) -> Option<FileScanTask> {
         self.0.before.clone().map(FileScanTask::new)
     }
 
-    /// The file with its deletes after the snapshot; None if the snapshot removed it.
+    /// Returns the file with its deletes after the snapshot; None if the snapshot removed it.
     #[getter]
     fn after(&self) -> Option<FileScanTask> {
         self.0.after.clone().map(FileScanTask::new)
     }
 
-    /// The changes among rows that the readers of both returned; None if there are none.
+    /// Returns the changes among the rows that both readers returned; None if there are none.
     fn rows<'py>(
         &self,
         py: Python<'py>,
@@ -223,13 +230,13 @@ impl ChangePairs {
 
 #[pymethods]
 impl ChangePairs {
-    /// Takes rows that `ChangeTask.rows` returned.
+    /// Adds rows that `ChangeTask.rows` returned.
     fn push(&self, py: Python<'_>, rows: ArrowBatch) -> PyResult<()> {
         let ArrowBatch(rows) = rows;
         detached(py, || self.0.lock().unwrap_or_else(PoisonError::into_inner).push(rows))
     }
 
-    /// The next changes; None after the last.
+    /// Returns the next changes; None after the last ones.
     fn next_batch<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let rows = detached(py, || self.0.lock().unwrap_or_else(PoisonError::into_inner).next_batch())?;
         rows.map(|rows| arrow::record_batch(py, rows)).transpose()

@@ -1,4 +1,4 @@
-//! Data files that pyarrow does not read: Avro, and ORC files that its reader refuses.
+//! Reads data files that pyarrow cannot read: Avro, and ORC files that its reader rejects.
 
 use std::sync::{Arc, Mutex};
 
@@ -16,13 +16,13 @@ use crate::arrow;
 use crate::files::Files;
 use crate::interrupt::{detached, limited};
 
-/// A data file is not read whole when it is longer than this.
+/// The maximum size of a data file that is read completely into memory.
 const FILE_LIMIT_BYTES: u64 = 8 << 30;
 
-/// Batches that are still to come.
+/// An iterator over the remaining batches.
 type Batches = Box<dyn Iterator<Item = Result<RecordBatch>> + Send>;
 
-/// Reads a data file without pyarrow.
+/// A reader of a data file without pyarrow.
 #[pyclass(frozen, module = "frazil._native")]
 pub(crate) struct BatchReader {
     file: Source,
@@ -30,7 +30,7 @@ pub(crate) struct BatchReader {
     batches: Mutex<Option<Batches>>,
 }
 
-/// What is read.
+/// The file that is read.
 enum Source {
     Avro(AvroFile),
     Orc(OrcFile),
@@ -49,7 +49,7 @@ impl BatchReader {
         Ok(Self { file, path, batches: Mutex::default() })
     }
 
-    /// The schema of the file, with field ids, as a `pyarrow.Schema`.
+    /// Returns the schema of the file, with field ids, as a `pyarrow.Schema`.
     fn schema<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let schema = detached(py, || self.file.schema().map_err(|e| corrupt(e, &self.path)))?;
         arrow::schema(py, schema)
@@ -66,18 +66,18 @@ impl BatchReader {
         })
     }
 
-    /// The next batch, as a `pyarrow.RecordBatch`; None at the end.
+    /// Returns the next batch as a `pyarrow.RecordBatch`; None at the end.
     fn next_batch<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let batch = detached(py, || {
             let mut batches = self.batches.lock().map_err(|_| poisoned())?;
-            let batches = batches.as_mut().ok_or_else(|| Error::internal("the read was not begun"))?;
+            let batches = batches.as_mut().ok_or_else(|| Error::internal("the read has not begun"))?;
             batches.next().transpose().map_err(|e| corrupt(e, &self.path))
         })?;
         batch.map(|batch| arrow::record_batch(py, batch)).transpose()
     }
 }
 
-/// The INT96 timestamps of a leaf column of a Parquet file, exactly, of these row groups; `column` is its name.
+/// Returns the exact INT96 timestamps of a leaf column of a Parquet file in these row groups; `column` is its name.
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts lists by value")]
 pub(crate) fn int96_timestamps(
@@ -115,7 +115,7 @@ impl Source {
     fn batches(&self, columns: &[usize], batch_rows: usize, context: &Context) -> Result<Batches> {
         Ok(match self {
             Self::Avro(file) => {
-                // The formats differ in what becomes of decimals beyond their precision and of texts that are not UTF-8.
+                // The formats differ in their treatment of decimals that exceed their precision and of invalid UTF-8.
                 let projection = Projection::wide_columns(file.schema(), columns)?;
                 Box::new(file.batches(&projection, batch_rows, context)?)
             }

@@ -1,4 +1,4 @@
-//! The blobs of deletion vectors, to masks and back.
+//! Converts deletion vector blobs to masks and back.
 
 use std::sync::Arc;
 
@@ -15,14 +15,14 @@ use pyo3::types::PyBytes;
 use crate::arrow::{self, ArrowArray};
 use crate::interrupt::detached;
 
-/// The mask of the rows that a blob does not delete.
+/// Returns the mask of the rows that a blob does not delete.
 #[pyfunction]
 pub(crate) fn kept_rows(py: Python<'_>, blob: &[u8], row_count: usize) -> PyResult<Py<PyAny>> {
     let kept = detached(py, || vector::kept(blob, row_count))?;
     arrow::array(py, Arc::new(BooleanArray::new(kept, None)), Arc::new(Field::new("", DataType::Boolean, true)))
 }
 
-/// The positions of a blob, ascending.
+/// Returns the positions in a blob, in ascending order.
 #[pyfunction]
 pub(crate) fn deleted_positions(py: Python<'_>, blob: &[u8]) -> PyResult<Py<PyAny>> {
     let positions = detached(py, || {
@@ -32,13 +32,13 @@ pub(crate) fn deleted_positions(py: Python<'_>, blob: &[u8]) -> PyResult<Py<PyAn
     arrow::array(py, Arc::new(positions), Arc::new(Field::new("", DataType::Int64, true)))
 }
 
-/// The blob of positions.
+/// Encodes positions as a blob.
 #[pyfunction]
 pub(crate) fn encode_positions(py: Python<'_>, positions: ArrowArray) -> PyResult<Bound<'_, PyBytes>> {
     let ArrowArray(positions, _) = positions;
     let blob = detached(py, || {
         let positions = positions.as_primitive_opt::<Int64Type>().filter(|positions| positions.null_count() == 0);
-        let positions = positions.ok_or_else(|| Error::invalid("positions are integers of 64 bits, none NULL"))?;
+        let positions = positions.ok_or_else(|| Error::invalid("positions must be 64-bit integers without NULL"))?;
         let mut set = Positions::new();
         set.insert_all(positions.values())?;
         vector::encode(&set)

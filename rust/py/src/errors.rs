@@ -1,4 +1,4 @@
-//! One map from the error kinds to the Python classes, which are written in Python.
+//! Maps error kinds to the Python exception classes, which are defined in Python.
 
 use frazil_core::error::{Error, ErrorKind};
 use pyo3::prelude::*;
@@ -7,14 +7,14 @@ use pyo3::types::PyDict;
 
 static ERRORS: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
 
-/// The Python exception of an error: the class named by its kind, with message, context and hint.
+/// Returns the Python exception for an error: the class of its kind, with message, context and hint.
 pub(crate) fn to_python(py: Python<'_>, error: &Error) -> PyErr {
     if error.kind() == ErrorKind::Cancelled
         && let Some(signal) = PyErr::take(py)
     {
         return signal;
     }
-    // What Python raised while Rust called it.
+    // An exception that was raised by Python code called from Rust.
     if let Some(raised) = std::error::Error::source(error).and_then(|source| source.downcast_ref::<PyErr>()) {
         return raised.clone_ref(py);
     }
@@ -34,7 +34,7 @@ fn raise(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
     Ok(PyErr::from_value(class.call((error.to_string(),), Some(&arguments))?))
 }
 
-/// `?` from a core result inside a function that returns a Python result.
+/// Allows `?` on a core result in a function that returns a Python result.
 pub(crate) trait OrRaise<T> {
     fn or_raise(self, py: Python<'_>) -> PyResult<T>;
 }

@@ -1,4 +1,4 @@
-//! Where files lie: storage, relocation, confinement.
+//! The files of a table: storage, relocation, confinement.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,7 +15,7 @@ use pyo3::types::PyBytes;
 use crate::catalog::of_python;
 use crate::interrupt::detached;
 
-/// A `frazil.catalog._vended.VendedCredentials`. Python is attached only while it is called.
+/// A `frazil.catalog._vended.VendedCredentials`. Python is attached only during calls.
 #[derive(Debug)]
 struct PythonCredentials(Py<PyAny>);
 
@@ -35,8 +35,8 @@ pub(crate) struct Files(pub(crate) CoreFiles);
 
 #[pymethods]
 impl Files {
-    /// `root` and `allowed` are locations that may be read, `relocate` maps recorded prefixes to where files are now.
-    /// `credentials` returns properties that expire; see `frazil.catalog._vended`.
+    /// Creates the files. `root` and `allowed` are locations that may be read, and `relocate` maps recorded prefixes to
+    /// actual locations. `credentials` returns properties that expire; see `frazil.catalog._vended`.
     #[new]
     #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts lists and dictionaries by value")]
     #[pyo3(signature = (root, relocate, allowed, properties, credentials = None))]
@@ -56,64 +56,64 @@ impl Files {
         })
     }
 
-    /// Where a recorded location lies now, ready to be opened.
+    /// Returns the actual location of a recorded one, ready to be opened.
     fn openable(&self, py: Python<'_>, recorded: &str) -> PyResult<String> {
         detached(py, || self.0.openable(recorded))
     }
 
-    /// Where a recorded location will lie, for a file that is to be written.
+    /// Returns the actual location of a recorded one, for a file that is to be written.
     fn writable(&self, py: Python<'_>, recorded: &str) -> PyResult<String> {
         detached(py, || self.0.writable(recorded))
     }
 
-    /// Writes a file where none is.
+    /// Writes a file if it does not exist.
     fn put(&self, py: Python<'_>, recorded: &str, content: &[u8]) -> PyResult<()> {
         let content = Bytes::copy_from_slice(content);
         detached(py, || self.0.put_if_absent(recorded, content))
     }
 
-    /// Begins a file that comes in parts; None where a file can only be put as a whole.
+    /// Begins a file that is written in parts; None if files can only be written as a whole.
     fn upload(&self, py: Python<'_>, recorded: &str) -> PyResult<Option<Upload>> {
         let upload = detached(py, || self.0.upload(recorded))?;
         Ok(upload.map(|upload| Upload(Mutex::new(upload))))
     }
 
-    /// Deletes a file; deleting what is not there is no error.
+    /// Deletes a file; a missing file is not an error.
     fn delete(&self, py: Python<'_>, recorded: &str) -> PyResult<()> {
         detached(py, || self.0.delete(recorded))
     }
 
-    /// The length of a file in bytes.
+    /// Returns the length of a file in bytes.
     fn size(&self, py: Python<'_>, recorded: &str) -> PyResult<u64> {
         detached(py, || self.0.size(recorded))
     }
 
-    /// Bytes `start..end` of a file.
+    /// Returns the bytes `start..end` of a file.
     fn read_range<'py>(&self, py: Python<'py>, recorded: &str, start: u64, end: u64) -> PyResult<Bound<'py, PyBytes>> {
         let ranges = std::slice::from_ref(&(start..end)).to_vec();
         let buffers = detached(py, || self.0.read_ranges(recorded, &ranges))?;
         Ok(PyBytes::new(py, buffers.first().map(AsRef::as_ref).unwrap_or_default()))
     }
 
-    /// The names of the folders in a folder.
+    /// Returns the names of the folders in a folder.
     fn folders(&self, py: Python<'_>, folder: &str) -> PyResult<Vec<String>> {
         detached(py, || self.0.folders(folder))
     }
 
-    /// The files of a folder: location, size in bytes, time of change in milliseconds.
+    /// Returns the files of a folder: location, size in bytes, modification time in milliseconds.
     fn list(&self, py: Python<'_>, folder: &str) -> PyResult<Vec<(String, u64, i64)>> {
         let found = detached(py, || self.0.list(folder))?;
         Ok(found.into_iter().map(|object| (object.location, object.size_bytes, object.modified_ms)).collect())
     }
 }
 
-/// Whether a name is one of an option of a store, such as `s3.endpoint`.
+/// Returns whether a name is that of a store option, such as `s3.endpoint`.
 #[pyfunction]
 pub(crate) fn is_storage_option(name: &str) -> bool {
     is_option(name)
 }
 
-/// A file on its way into an object store.
+/// An upload of a file to an object store.
 #[pyclass(frozen, module = "frazil._native")]
 pub(crate) struct Upload(Mutex<Box<dyn CoreUpload>>);
 
@@ -129,22 +129,22 @@ impl Upload {
 
 #[pymethods]
 impl Upload {
-    /// The length of parts, but for the last one.
+    /// The length of parts, except for the last one.
     #[classattr]
     const PART_BYTES: usize = PART_BYTES;
 
-    /// Sends the next part; returns before the store has it.
+    /// Sends the next part; returns before the store has received it.
     fn part(&self, py: Python<'_>, content: &[u8]) -> PyResult<()> {
         let content = Bytes::copy_from_slice(content);
         self.run(py, |upload| upload.part(content))
     }
 
-    /// Makes the parts a file.
+    /// Completes the file from its parts.
     fn finish(&self, py: Python<'_>) -> PyResult<()> {
         self.run(py, CoreUpload::finish)
     }
 
-    /// Gives the parts up.
+    /// Discards the parts.
     fn abort(&self, py: Python<'_>) -> PyResult<()> {
         self.run(py, CoreUpload::abort)
     }

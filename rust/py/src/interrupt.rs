@@ -1,4 +1,4 @@
-//! Running Rust without the GIL: signals are heard, panics become errors.
+//! Runs Rust code without the GIL: signals are handled, and panics become errors.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 
 use crate::errors::OrRaise;
 
-/// How often a waiting main thread looks for signals.
+/// The interval at which a waiting main thread checks for signals.
 const SIGNAL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Runs short work without the GIL.
@@ -21,7 +21,8 @@ pub(crate) fn detached<R: Send>(py: Python<'_>, work: impl FnOnce() -> Result<R>
     py.detach(|| guarded(work)).or_raise(py)
 }
 
-/// Runs long work on another thread, while this one looks for signals: Ctrl-C cancels the work and raises.
+/// Runs long work on another thread, while this one checks for signals: Ctrl-C cancels the work and raises an
+/// exception.
 pub(crate) fn interruptible<R: Send>(py: Python<'_>, work: impl FnOnce(&Context) -> Result<R> + Send) -> PyResult<R> {
     let context = limited(py)?;
     let mut signal = None;
@@ -53,12 +54,12 @@ pub(crate) fn interruptible<R: Send>(py: Python<'_>, work: impl FnOnce(&Context)
     }
 }
 
-/// What a signal handler of Python raised, if a signal came.
+/// Returns the exception that a Python signal handler raised, if there was a signal.
 fn pending_signal() -> Option<PyErr> {
     Python::attach(|py| py.check_signals().err())
 }
 
-/// A context whose budget is `frazil.config.memory_limit`; the cache is held to `frazil.config.cache_bytes`.
+/// Returns a context whose budget is `frazil.config.memory_limit`, and limits the cache to `frazil.config.cache_bytes`.
 pub(crate) fn limited(py: Python<'_>) -> PyResult<Context> {
     let config = py.import("frazil.config")?.getattr("config")?;
     let limit_bytes = config.getattr("memory_limit")?.extract()?;
@@ -70,11 +71,11 @@ pub(crate) fn limited(py: Python<'_>) -> PyResult<Context> {
 }
 
 thread_local! {
-    /// Where the last panic of this thread began.
+    /// The location of the last panic in this thread.
     static PANICKED_AT: Cell<Option<String>> = const { Cell::new(None) };
 }
 
-/// Keeps where a panic began for the error that it becomes, instead of printing it.
+/// Records the location of a panic for the resulting error, instead of printing it.
 pub(crate) fn keep_panics() {
     let print = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
@@ -86,18 +87,18 @@ pub(crate) fn keep_panics() {
     }));
 }
 
-/// The path of a source file without the folders of the machine that compiled it: from the name of its crate.
+/// Returns the path of a source file without the folders of the build machine: it begins with the crate name.
 fn source_file(path: &str) -> &str {
     let start = path.rfind("/src/").and_then(|end| path.get(..end)).and_then(|before| before.rfind('/'));
     start.and_then(|start| path.get(start + 1..)).unwrap_or(path)
 }
 
-/// A panic is a bug; it becomes an error that says so, and never unwinds into Python.
+/// Runs work and converts a panic to an error that reports a bug, so that it never unwinds into Python.
 pub(crate) fn guarded<R>(work: impl FnOnce() -> Result<R>) -> Result<R> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(of_panic(&*panic)))
 }
 
-/// The same of work that calls Python.
+/// Runs work that calls Python, like [`guarded`].
 pub(crate) fn guarded_call<R>(py: Python<'_>, work: impl FnOnce() -> PyResult<R>) -> PyResult<R> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(of_panic(&*panic)).or_raise(py))
 }
@@ -105,7 +106,7 @@ pub(crate) fn guarded_call<R>(py: Python<'_>, work: impl FnOnce() -> PyResult<R>
 fn of_panic(panic: &(dyn Any + Send)) -> Error {
     let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     let error = Error::internal(format!("panic: {}", text.unwrap_or("of an unknown kind")));
-    let error = error.hint("this is a bug of frazil, please report it");
+    let error = error.hint("this is a bug in frazil; please report it");
     match PANICKED_AT.take() {
         Some(place) => error.with("source", place),
         None => error,

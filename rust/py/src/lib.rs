@@ -1,4 +1,4 @@
-//! The native module of frazil: converts, releases the GIL once, maps errors. No logic.
+//! The native module of frazil, without logic: it converts values, releases the GIL once, and maps errors.
 
 mod arrow;
 mod avro_writer;
@@ -31,11 +31,11 @@ mod write;
 
 use pyo3::prelude::*;
 
-/// Results are large and short-lived: what was freed is given out again, before the system took its pages away.
+/// The allocator. Results are large and short-lived: freed memory is reused before the system reclaims its pages.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Private: use the `frazil` package.
+/// A private module: use the `frazil` package.
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     interrupt::keep_panics();

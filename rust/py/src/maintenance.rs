@@ -1,4 +1,4 @@
-//! What maintenance finds out about the files of a table.
+//! Determines files of a table for maintenance.
 
 use std::sync::Arc;
 
@@ -25,14 +25,15 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(unchanged_groups, module)?)
 }
 
-/// Every file of a table as a `pyarrow.RecordBatch` of `kind`, `location` and `size_bytes`.
+/// Returns every file of a table as a `pyarrow.RecordBatch` of `kind`, `location` and `size_bytes`.
 #[pyfunction]
 pub(crate) fn owned_files<'py>(py: Python<'py>, table: &Table, workers: usize) -> PyResult<Bound<'py, PyAny>> {
     let found = interruptible(py, |context| batch(&files_of(&table.0, workers, context)?))?;
     arrow::record_batch(py, found)
 }
 
-/// The files that nothing in `after` names, a later state of the same table; columns are those of [`owned_files`].
+/// Returns the files that are not referenced in `after`, a later state of the same table; the columns are those of
+/// [`owned_files`].
 #[pyfunction]
 pub(crate) fn unreachable_files<'py>(
     py: Python<'py>,
@@ -60,50 +61,50 @@ fn file_batch<'a>(
     Ok(RecordBatch::try_from_iter([("kind", kinds), ("location", locations), ("size_bytes", sizes)])?)
 }
 
-/// Data files that are written again together.
+/// A group of data files that are rewritten together.
 #[pyclass(frozen, module = "frazil._native")]
 pub(crate) struct FileGroup(CoreGroup);
 
 #[pymethods]
 impl FileGroup {
-    /// Their places in the plan.
+    /// Returns the positions of the files in the plan.
     #[getter]
     fn places(&self) -> Vec<usize> {
         self.0.places.clone()
     }
 
-    /// Whether they are of another spec than the new files, and of any of its partitions.
+    /// Returns whether the files have a different spec than the new files, and may be in any of its partitions.
     #[getter]
     fn changes_spec(&self) -> bool {
         self.0.changes_spec
     }
 
-    /// Their bytes.
+    /// Returns the total size of the files in bytes.
     #[getter]
     fn input_bytes(&self) -> i64 {
         self.0.input_bytes
     }
 
-    /// How many delete files apply to them.
+    /// Returns the number of delete files that apply to the files.
     #[getter]
     fn delete_files(&self) -> usize {
         self.0.delete_files
     }
 
-    /// How many new files are expected.
+    /// Returns the expected number of new files.
     #[getter]
     fn output_files(&self) -> i64 {
         self.0.output_files
     }
 
-    /// The length at which a new file ends.
+    /// Returns the length at which a new file is closed.
     #[getter]
     fn output_file_bytes(&self) -> i64 {
         self.0.output_file_bytes
     }
 }
 
-/// What makes data files worth writing again; see `frazil.iceberg.operations.rewrite`.
+/// The rules by which data files are selected for rewriting; see `frazil.iceberg.operations.rewrite`.
 #[derive(FromPyObject)]
 pub(crate) struct Rules {
     target_file_bytes: i64,
@@ -116,7 +117,7 @@ pub(crate) struct Rules {
     rewrite_all: bool,
 }
 
-/// The files of a plan that are worth writing again, in groups of one partition of a spec, or of all other specs.
+/// Returns the files of a plan that should be rewritten, in groups of one partition of a spec, or of all other specs.
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts structs by value")]
 pub(crate) fn file_groups(py: Python<'_>, plan: &Plan, rules: Rules, spec_id: i32) -> PyResult<Vec<FileGroup>> {
@@ -134,7 +135,7 @@ pub(crate) fn file_groups(py: Python<'_>, plan: &Plan, rules: Rules, spec_id: i3
     Ok(groups.into_iter().map(FileGroup).collect())
 }
 
-/// Whether a newer plan still has all files of each group, with the same deletes; see [`rewrite::unchanged`].
+/// Returns whether a newer plan still has all files of each group, with the same deletes; see [`rewrite::unchanged`].
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts lists by value")]
 pub(crate) fn unchanged_groups(
@@ -151,13 +152,13 @@ pub(crate) fn unchanged_groups(
     })
 }
 
-/// What lies in a folder.
+/// The contents of a folder.
 #[pyclass(frozen, module = "frazil._native")]
 pub(crate) struct Listing(CoreListing);
 
 #[pymethods]
 impl Listing {
-    /// Lists a folder, and what is below it; files that were changed before `older_than_ms` may be orphans.
+    /// Lists a folder and its subfolders; files that were modified before `older_than_ms` may be orphan files.
     #[new]
     #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts strings by value")]
     fn new(py: Python<'_>, table: &Table, folder: String, older_than_ms: i64, workers: usize) -> PyResult<Self> {
@@ -168,14 +169,14 @@ impl Listing {
         self.0.files
     }
 
-    /// The bytes of all files.
+    /// Returns the total size of all files in bytes.
     #[getter]
     fn size_bytes(&self) -> u64 {
         self.0.bytes
     }
 
-    /// The old files that nothing in `table` names, a state that was loaded after the listing; columns are those of
-    /// [`owned_files`].
+    /// Returns the old files that are not referenced in `table`, a state that was loaded after the listing; the columns
+    /// are those of [`owned_files`].
     fn orphans<'py>(&self, py: Python<'py>, table: &Table, workers: usize) -> PyResult<Bound<'py, PyAny>> {
         let found = interruptible(py, |context| orphan_batch(&self.0.orphans(&table.0, workers, context)?))?;
         arrow::record_batch(py, found)

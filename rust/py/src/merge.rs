@@ -1,4 +1,4 @@
-//! MERGE and UPDATE of Iceberg tables: rows that change, out of batches.
+//! MERGE and UPDATE of Iceberg tables: computes changed rows from batches.
 
 use std::sync::{Arc, RwLock};
 
@@ -16,10 +16,10 @@ use crate::arrow::{self, ArrowBatch, ArrowSchema};
 use crate::interrupt::detached;
 use crate::table::Table;
 
-/// A MERGE as a user asks for it.
+/// The definition of a MERGE by a user.
 #[derive(FromPyObject)]
 struct MergePlan {
-    /// A condition, or the columns that both sides have.
+    /// The ON condition, or the columns that exist on both sides.
     on: On,
     target_alias: String,
     source_alias: String,
@@ -44,16 +44,16 @@ struct MergeClause {
     when: String,
     condition: Option<String>,
     action: String,
-    /// SQL text by column.
+    /// The SQL text of each column.
     assignments: Vec<(String, String)>,
-    /// Columns that `update_all` and `insert_all` leave out.
+    /// The columns that `update_all` and `insert_all` exclude.
     except_columns: Vec<String>,
 }
 
 /// `(untouched, deleted, updated, rows)`.
 type ProbeParts<'py> = (Py<PyAny>, Py<PyAny>, Py<PyAny>, Bound<'py, PyAny>, bool);
 
-/// The rows of a source against rows of a target.
+/// A MERGE that matches the rows of a source with those of a target.
 #[pyclass(frozen, module = "frazil._native")]
 pub(crate) struct Merger(RwLock<CoreMerger>);
 
@@ -69,7 +69,8 @@ impl Merger {
 
 #[pymethods]
 impl Merger {
-    /// For rows of two schemas. `now_us` is the current time of the statement, in microseconds since the epoch.
+    /// Creates a merger for rows of two schemas. `now_us` is the current time of the statement, in microseconds since
+    /// the epoch.
     #[new]
     #[pyo3(signature = (plan, target_schema, source_schema, *, now_us))]
     fn new(
@@ -84,7 +85,7 @@ impl Merger {
             .map(|merger| Self(RwLock::new(merger)))
     }
 
-    /// For an upsert by columns that both sides have.
+    /// Creates a merger for an upsert by columns that exist on both sides.
     #[staticmethod]
     #[pyo3(signature = (join_columns, *, update, insert, target_schema, source_schema))]
     #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts lists by value")]
@@ -103,33 +104,33 @@ impl Merger {
         .map(|merger| Self(RwLock::new(merger)))
     }
 
-    /// Takes rows of the source.
+    /// Adds rows of the source.
     fn source(&self, py: Python<'_>, batch: ArrowBatch) -> PyResult<()> {
         let ArrowBatch(batch) = batch;
         self.write(py, |merger| merger.source(batch))
     }
 
-    /// Ends the source.
+    /// Completes the source.
     fn seal(&self, py: Python<'_>) -> PyResult<()> {
         self.write(py, CoreMerger::seal)
     }
 
-    /// Whether rows of the target change that match nothing, so that the filter may not be used.
+    /// Returns whether unmatched target rows may change, in which case the filter must not be used.
     fn changes_unmatched(&self, py: Python<'_>) -> PyResult<bool> {
         self.read(py, |merger| Ok(merger.changes_unmatched()))
     }
 
-    /// The columns of the target that `probe` needs where it takes part of them.
+    /// Returns the target columns that `probe` needs for partial rows.
     fn target_columns(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         self.read(py, |merger| Ok(merger.target_columns().into_iter().map(str::to_string).collect()))
     }
 
-    /// A filter for the rows of the target that can match.
+    /// Returns a filter for the target rows that can match.
     fn filter(&self, py: Python<'_>) -> PyResult<Option<String>> {
         self.read(py, CoreMerger::filter)
     }
 
-    /// What becomes of rows of the target; with `partial` columns may be missing that nobody looks at.
+    /// Returns the changes to target rows; with `partial`, columns that are not needed may be missing.
     #[pyo3(signature = (batch, *, partial = false))]
     fn probe<'py>(&self, py: Python<'py>, batch: ArrowBatch, partial: bool) -> PyResult<ProbeParts<'py>> {
         let ArrowBatch(batch) = batch;
@@ -145,32 +146,32 @@ impl Merger {
         Ok((untouched, places(probe.deleted)?, places(probe.updated)?, rows, probe.has_matches))
     }
 
-    /// Rows to insert, of the columns that are set.
+    /// Returns the rows to insert, with the columns that are set.
     fn inserts<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let batches = self.read(py, CoreMerger::inserts)?;
         batches.into_iter().map(|batch| arrow::record_batch(py, batch)).collect()
     }
 
-    /// Which rows of the source matched so far, a bit for each.
+    /// Returns which source rows have matched so far, one bit per row.
     fn matched(&self, py: Python<'_>) -> PyResult<Vec<u8>> {
         self.read(py, CoreMerger::matched)
     }
 
-    /// Adds what another merger of the same source gave as `matched`.
+    /// Adds the result of `matched` from another merger of the same source.
     #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts lists by value")]
     fn merge_matched(&self, py: Python<'_>, bits: Vec<u8>) -> PyResult<()> {
         self.read(py, |merger| merger.merge_matched(&bits))
     }
 }
 
-/// Rows with some columns replaced.
+/// An updater, which replaces some columns of rows.
 #[pyclass(frozen, module = "frazil._native")]
 pub(crate) struct Updater(CoreUpdater);
 
 #[pymethods]
 impl Updater {
-    /// SQL text by column, for rows of a schema. `now_us` is the current time of the statement, in microseconds since the
-    /// epoch.
+    /// Creates an updater from SQL text by column, for rows of a schema. `now_us` is the current time of the statement,
+    /// in microseconds since the epoch.
     #[new]
     #[pyo3(signature = (assignments, schema, alias, *, now_us))]
     fn new(
@@ -184,14 +185,15 @@ impl Updater {
         detached(py, || CoreUpdater::new(&parsed(assignments)?, schema, alias, now_us)).map(Self)
     }
 
-    /// The rows with their new values.
+    /// Returns the rows with their new values.
     fn update<'py>(&self, py: Python<'py>, batch: ArrowBatch) -> PyResult<Bound<'py, PyAny>> {
         let ArrowBatch(batch) = batch;
         arrow::record_batch(py, detached(py, || self.0.update(&batch))?)
     }
 }
 
-/// The rows of a merge in the types of the table's columns; with `exact` a column that `append` rejects is an error.
+/// Returns the rows of a merge in the types of the table's columns; with `exact`, a column that `append` rejects is an
+/// error.
 #[pyfunction]
 #[pyo3(signature = (table, batches, *, exact))]
 pub(crate) fn source_batches<'py>(
@@ -206,7 +208,7 @@ pub(crate) fn source_batches<'py>(
     batches.into_iter().map(|batch| arrow::record_batch(py, batch)).collect()
 }
 
-/// The value of SQL text for each row of batches, which are called by their names.
+/// Evaluates SQL text for each row of batches, which are referenced by their names.
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts lists by value")]
 pub(crate) fn evaluate_expression(
@@ -228,7 +230,7 @@ pub(crate) fn evaluate_expression(
     arrow::array(py, array, Arc::new(Field::new("", data_type, true)))
 }
 
-/// How rows are matched.
+/// The criterion by which rows are matched.
 #[derive(FromPyObject)]
 enum On {
     Text(String),
@@ -236,7 +238,7 @@ enum On {
 }
 
 fn failed() -> Error {
-    Error::internal("a merge failed before")
+    Error::internal("an earlier call of this merge failed")
 }
 
 fn parsed(set: Vec<(String, String)>) -> Result<Vec<(String, Expression)>> {
@@ -253,7 +255,7 @@ fn clause(given: MergeClause) -> Result<Clause> {
         "matched" => When::Matched,
         "not_matched" => When::NotMatched,
         "not_matched_by_source" => When::NotMatchedBySource,
-        other => return Err(Error::internal(format!("unknown kind of clause: {other}"))),
+        other => return Err(Error::internal(format!("unknown clause type: {other}"))),
     };
     let action = match action.as_str() {
         "update" => Action::Update(parsed(set)?),

@@ -1,4 +1,4 @@
-//! What workers wrote.
+//! The files that the workers wrote.
 
 use std::collections::HashSet;
 
@@ -15,7 +15,7 @@ use pyo3::types::PyBytes;
 use crate::interrupt::detached;
 use crate::table::Table;
 
-/// What workers wrote, on its way to a commit.
+/// The commit messages of the workers, to be committed.
 #[pyclass(frozen, module = "frazil._native")]
 pub(crate) struct CommitMessages {
     messages: Vec<Message>,
@@ -24,26 +24,26 @@ pub(crate) struct CommitMessages {
 }
 
 impl CommitMessages {
-    /// What their rows hold, which the messages do not say.
+    /// Returns the contents of their rows, which are not part of the messages.
     pub(crate) fn contents(&self) -> &Contents {
         &self.contents
     }
 
-    /// The files that are written.
+    /// Returns the written files.
     pub(crate) fn added(&self) -> &[AddedFiles] {
         &self.added
     }
 
     pub(crate) fn get(&self, index: usize) -> Result<&Message> {
-        self.messages.get(index).ok_or_else(|| Error::invalid(format!("no commit message {index}")))
+        self.messages.get(index).ok_or_else(|| Error::invalid(format!("commit message {index} does not exist")))
     }
 
-    /// Where the files lie.
+    /// Returns the locations of the files.
     pub(crate) fn paths(&self) -> Result<HashSet<&str>> {
         let mut paths = HashSet::new();
         for files in &self.added {
             let column = files.data_files.column_by_name("file_path").and_then(|paths| paths.as_string_opt::<i32>());
-            paths.extend(column.ok_or_else(|| Error::internal("data files without paths"))?.iter().flatten());
+            paths.extend(column.ok_or_else(|| Error::internal("the data files have no paths"))?.iter().flatten());
         }
         Ok(paths)
     }
@@ -57,7 +57,7 @@ impl CommitMessages {
 
 #[pymethods]
 impl CommitMessages {
-    /// Checks the bytes of messages for a table.
+    /// Deserialises and checks messages for a table.
     #[new]
     #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts lists by value")]
     fn new(py: Python<'_>, table: &Table, messages: Vec<Vec<u8>>) -> PyResult<Self> {
@@ -68,24 +68,24 @@ impl CommitMessages {
             let made = Self { added: data_of(messages.iter())?, messages, contents };
             let files: usize = made.added.iter().map(|files| files.data_files.len()).sum();
             if made.paths()?.len() != files {
-                return Err(Error::corrupt("commit messages name a data file twice"));
+                return Err(Error::corrupt("commit messages reference a data file twice"));
             }
             Ok(made)
         })
     }
 
-    /// Refuses rows that a table in its newest state may not read.
+    /// Rejects rows that the latest state of a table cannot read.
     fn check(&self, py: Python<'_>, table: &Table) -> PyResult<()> {
         detached(py, || self.contents.check(table.0.metadata()))
     }
 
-    /// Which rows of the source of a merge matched for the message at `index`, a bit for each.
+    /// Returns which source rows of a merge matched in the message at `index`, one bit per row.
     fn matched<'py>(&self, py: Python<'py>, index: usize) -> PyResult<Bound<'py, PyBytes>> {
         let message = detached(py, || self.get(index))?;
         Ok(PyBytes::new(py, &message.matched))
     }
 
-    /// How many files, rows and bytes are written.
+    /// Returns the numbers of written files, rows and bytes.
     fn written(&self) -> (usize, i64, i64) {
         let files = self.added.iter().map(|files| files.data_files.len()).sum();
         (files, self.sum("record_count"), self.sum("file_size_in_bytes"))

@@ -1,4 +1,4 @@
-//! Reading a task: Python opens files and pushes their batches, Rust does the rest.
+//! Reads a task: Python opens files and pushes their batches, Rust does the rest.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -16,17 +16,17 @@ use crate::arrow::{self, ArrowBatch, ArrowSchema};
 use crate::delete_file::DeleteFile;
 use crate::interrupt::detached;
 
-/// Leaf columns in depth-first order, and the top-level columns that hold them.
+/// Leaf columns in depth-first order, and the top-level columns that contain them.
 type Wanted = (Vec<usize>, Vec<usize>);
 
-/// A leaf of a row group: leaf, physical type, minimum, maximum, count of NULLs.
+/// The statistics of a leaf in a row group: leaf, physical type, minimum, maximum, NULL count.
 type Statistics = (usize, String, Option<Vec<u8>>, Option<Vec<u8>>, Option<i64>);
 
-/// Reads one task.
+/// A reader of one task.
 #[pyclass(frozen, module = "frazil._native")]
 pub(crate) struct TaskReader(Mutex<CoreTaskReader>);
 
-/// Reads one delete file of a task.
+/// A reader of one delete file of a task.
 #[pyclass(frozen, module = "frazil._native")]
 pub(crate) struct DeleteReader {
     reader: Mutex<Option<DeleteFileReader>>,
@@ -38,7 +38,7 @@ impl TaskReader {
         CoreTaskReader::beside(task, others).map(|reader| Self(Mutex::new(reader)))
     }
 
-    /// The positions that deletes remove.
+    /// Returns the positions of deleted rows.
     pub(crate) fn deleted_positions(&self) -> Result<Vec<Arc<Positions>>> {
         Ok(lock(&self.0).deleted_positions()?.to_vec())
     }
@@ -46,24 +46,24 @@ impl TaskReader {
 
 #[pymethods]
 impl TaskReader {
-    /// The schema of the rows, as a `pyarrow.Schema`.
+    /// Returns the schema of the rows as a `pyarrow.Schema`.
     fn schema<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let schema = lock(&self.0).schema().clone();
         arrow::schema(py, schema)
     }
 
-    /// Whether no row can match.
+    /// Returns whether no row can match.
     #[getter]
     fn is_empty(&self) -> bool {
         lock(&self.0).is_empty()
     }
 
-    /// The delete files that are to be pushed first.
+    /// Returns the delete files that must be pushed first.
     fn pending_deletes(&self) -> Vec<DeleteFile> {
         lock(&self.0).pending_deletes().iter().cloned().map(DeleteFile).collect()
     }
 
-    /// Opens a delete file of this schema.
+    /// Opens a delete file with this schema.
     fn open_deletes(&self, py: Python<'_>, file: &DeleteFile, schema: ArrowSchema) -> PyResult<DeleteReader> {
         let ArrowSchema(schema) = schema;
         detached(py, || {
@@ -72,49 +72,51 @@ impl TaskReader {
         })
     }
 
-    /// Takes rows of a delete file.
+    /// Adds rows of a delete file.
     fn push_deletes(&self, py: Python<'_>, deletes: &DeleteReader, batch: ArrowBatch) -> PyResult<()> {
         let ArrowBatch(batch) = batch;
         detached(py, || {
             let mut deletes = lock(&deletes.reader);
-            let reader = deletes.as_mut().ok_or_else(|| Error::internal("the delete file was ended"))?;
+            let reader = deletes.as_mut().ok_or_else(|| Error::internal("the delete file is already finished"))?;
             lock(&self.0).push_deletes(reader, &batch)
         })
     }
 
-    /// Ends a delete file.
+    /// Completes a delete file.
     fn finish_deletes(&self, py: Python<'_>, deletes: &DeleteReader) -> PyResult<()> {
         detached(py, || {
             let reader = lock(&deletes.reader).take();
-            let reader = reader.ok_or_else(|| Error::internal("the delete file was ended"))?;
+            let reader = reader.ok_or_else(|| Error::internal("the delete file is already finished"))?;
             lock(&self.0).finish_deletes(reader)
         })
     }
 
-    /// Opens the data file of this schema; gives the leaf columns to read and the top-level columns that hold them.
+    /// Opens the data file with this schema; returns the leaf columns to read and the top-level columns that contain
+    /// them.
     fn open(&self, py: Python<'_>, schema: ArrowSchema) -> PyResult<Wanted> {
         let ArrowSchema(schema) = schema;
         detached(py, || lock(&self.0).open(&schema).map(wanted))
     }
 
-    /// The leaf columns of which [`TaskReader::select_row_groups`] wants statistics.
+    /// Returns the leaf columns whose statistics [`TaskReader::select_row_groups`] needs.
     fn statistics_leaves(&self, py: Python<'_>) -> PyResult<Vec<usize>> {
         detached(py, || lock(&self.0).statistics_leaves())
     }
 
-    /// Which row groups may hold matching rows; each is its row count, the offset of its first page, and statistics.
+    /// Returns which row groups may hold matching rows; each is given by its row count, the offset of its first page,
+    /// and its statistics.
     fn select_row_groups(&self, py: Python<'_>, groups: Vec<(i64, i64, Vec<Statistics>)>) -> PyResult<Vec<bool>> {
         let groups: Vec<RowGroup> = groups.into_iter().map(row_group).collect();
         detached(py, || Ok(lock(&self.0).select_row_groups(&groups)?.iter().collect()))
     }
 
-    /// Refuses a file that did not hold as many rows as its manifest says.
+    /// Rejects a file whose number of rows differs from that in its manifest.
     fn check_rows(&self, py: Python<'_>, rows: i64) -> PyResult<()> {
         detached(py, || lock(&self.0).check_rows(rows))
     }
 
-    /// Turns `row_count` rows of the file, beginning at row `first_position`, into rows of the scan; None when none is
-    /// left. `batch` is None when no column is to be read.
+    /// Converts `row_count` rows of the file, beginning at row `first_position`, to rows of the scan; None if no rows
+    /// are left. `batch` is None if no column is to be read.
     fn apply<'py>(
         &self,
         py: Python<'py>,
@@ -133,7 +135,7 @@ impl TaskReader {
 
 #[pymethods]
 impl DeleteReader {
-    /// The leaf columns to read and the top-level columns that hold them.
+    /// Returns the leaf columns to read and the top-level columns that contain them.
     #[getter]
     fn wanted(&self) -> Wanted {
         self.wanted.clone()
@@ -155,7 +157,7 @@ fn row_group((row_count, offset, columns): (i64, i64, Vec<Statistics>)) -> RowGr
     RowGroup { row_count, offset, columns: columns.collect() }
 }
 
-/// A panic while the lock was held was turned into an error, which ended the read of this task.
+/// Locks the reader. A panic during a lock was converted to an error, which ended the read of this task.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

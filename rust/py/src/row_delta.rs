@@ -1,4 +1,4 @@
-//! Deleted rows on their way to a commit.
+//! Collects deleted rows for a commit.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
@@ -19,15 +19,15 @@ use crate::scan::Plan;
 use crate::table::Table;
 use crate::tasks::Tasks;
 
-/// Which rows of the data files of a plan are deleted.
+/// The deleted rows of the data files of a plan.
 #[pyclass(frozen, module = "frazil._native")]
 pub(crate) struct RowDelta(Mutex<CoreRowDelta>);
 
-/// Position deletes to be written as one file.
+/// Position deletes to be written to one file.
 #[pyclass(frozen, module = "frazil._native")]
 pub(crate) struct PositionDeletes(PositionFile);
 
-/// The data files that may lose rows.
+/// The data files from which rows may be deleted.
 #[derive(FromPyObject)]
 enum Planned<'py> {
     Plan(PyRef<'py, Plan>),
@@ -36,13 +36,13 @@ enum Planned<'py> {
 
 impl RowDelta {
     pub(crate) fn with<R>(&self, work: impl FnOnce(&mut CoreRowDelta) -> Result<R>) -> Result<R> {
-        work(&mut *self.0.lock().map_err(|_| Error::internal("a deletion failed before"))?)
+        work(&mut *self.0.lock().map_err(|_| Error::internal("an earlier deletion failed"))?)
     }
 }
 
 #[pymethods]
 impl RowDelta {
-    /// Deletes rows of the data files of a plan, or of tasks that another process planned.
+    /// Creates an empty set of deletions for the data files of a plan, or of tasks that another process planned.
     #[new]
     #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts references by value")]
     fn new(planned: Planned<'_>) -> Self {
@@ -52,12 +52,12 @@ impl RowDelta {
         })))
     }
 
-    /// Takes the deletions of the message at `index`, whose tasks are at these places of the plan.
+    /// Adds the deletions of the message at `index`, whose tasks are at these positions of the plan.
     #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts lists by value")]
     fn take(&self, py: Python<'_>, messages: &CommitMessages, index: usize, places: Vec<usize>) -> PyResult<()> {
         detached(py, || {
             let message = messages.get(index)?;
-            let unknown = || Error::corrupt("a commit message is about a task that was not given");
+            let unknown = || Error::corrupt("a commit message refers to an unknown task");
             message.deletions.iter().try_for_each(|deletion| {
                 let place = *places.get(deletion.task).ok_or_else(unknown)?;
                 self.with(|delta| delta.take(place, deletion))
@@ -65,7 +65,8 @@ impl RowDelta {
         })
     }
 
-    /// Deletes rows at `positions` (int64) of the data file at `index` of the plan; `reader` knows what was deleted before.
+    /// Deletes rows at `positions` (int64) of the data file at `index` of the plan; `reader` has the rows that were
+    /// deleted before.
     fn delete_rows(&self, py: Python<'_>, index: usize, positions: ArrowArray, reader: &TaskReader) -> PyResult<()> {
         let ArrowArray(positions, _) = positions;
         detached(py, || {
@@ -80,7 +81,7 @@ impl RowDelta {
         detached(py, || self.with(|delta| delta.remove_file(index)))
     }
 
-    /// Lets those data files go that have no row left.
+    /// Removes the data files that have no rows left.
     fn remove_emptied(&self, py: Python<'_>) -> PyResult<()> {
         detached(py, || {
             self.with(|delta| {
@@ -90,34 +91,34 @@ impl RowDelta {
         })
     }
 
-    /// Note that rows of the data file at `index` of the plan were read: concurrent deletes of them conflict.
+    /// Records that rows of the data file at `index` of the plan were read: concurrent deletes of them conflict.
     fn read_file(&self, py: Python<'_>, index: usize) -> PyResult<()> {
         detached(py, || self.with(|delta| delta.read_file(index)))
     }
 
-    /// Remove the delete files that apply only to removed data files; the plan is of all data files. Earlier commits
-    /// removed the data files at `removed_before`.
+    /// Removes the delete files that apply only to removed data files; the plan must include all data files. Earlier
+    /// commits removed the data files at `removed_before`.
     #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts sets by value")]
     fn remove_dangling(&self, py: Python<'_>, removed_before: HashSet<usize>) -> PyResult<()> {
         detached(py, || self.with(|delta| delta.remove_dangling(&removed_before)))
     }
 
-    /// The data files that lose rows and stay, by their places in the plan.
+    /// Returns the data files that have deleted rows and stay, by their positions in the plan.
     fn staying(&self, py: Python<'_>) -> PyResult<Vec<usize>> {
         detached(py, || self.with(|delta| Ok(delta.staying())))
     }
 
-    /// How many rows are deleted.
+    /// Returns the number of deleted rows.
     fn deleted_rows(&self, py: Python<'_>) -> PyResult<u64> {
         detached(py, || self.with(|delta| Ok(delta.deleted_rows())))
     }
 
-    /// Whether no file loses a row.
+    /// Returns whether no file has deleted rows.
     fn is_empty(&self, py: Python<'_>) -> PyResult<bool> {
         detached(py, || self.with(|delta| Ok(delta.is_empty())))
     }
 
-    /// Which rows at `positions` (int64) of a data file are deleted, as a `pyarrow.BooleanArray`.
+    /// Returns which rows at `positions` (int64) of a data file are deleted, as a `pyarrow.BooleanArray`.
     fn is_deleted(&self, py: Python<'_>, index: usize, positions: ArrowArray) -> PyResult<Py<PyAny>> {
         let ArrowArray(positions, _) = positions;
         let deleted = detached(py, || {
@@ -127,25 +128,27 @@ impl RowDelta {
         arrow::array(py, Arc::new(deleted), Arc::new(Field::new("", DataType::Boolean, true)))
     }
 
-    /// Writes a deletion vector for each data file that stays; gives the file that holds them, None where there are none.
+    /// Writes a deletion vector for each data file that stays; returns the file that contains them, or None if there
+    /// are none.
     fn write_vectors(&self, py: Python<'_>, table: &Table, files: &Files) -> PyResult<Option<String>> {
         interruptible(py, |_| {
             let vectors = self.with(|delta| delta.vectors(table.0.metadata()))?;
             let Some((location, content)) = vectors else { return Ok(None) };
-            // What a failed write left can go: the name is nobody else's.
+            // The remains of a failed write can be deleted, because no other writer uses this name.
             files.0.put_if_absent(&location, content).inspect_err(|_| drop(files.0.delete(&location)))?;
             Ok(Some(location))
         })
     }
 
-    /// The position delete files to be written, one for each data file or, where not `by_file`, for each partition.
+    /// Returns the position delete files to be written, one for each data file or, if `by_file` is false, for each
+    /// partition.
     fn position_deletes(&self, py: Python<'_>, table: &Table, by_file: bool) -> PyResult<Vec<PositionDeletes>> {
         let granularity = if by_file { Granularity::File } else { Granularity::Partition };
         let found = detached(py, || self.with(|delta| delta.position_files(table.0.metadata(), granularity)))?;
         Ok(found.into_iter().map(PositionDeletes).collect())
     }
 
-    /// Takes a position delete file that was written.
+    /// Adds a position delete file that was written.
     #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts lists by value")]
     fn add_position_deletes(
         &self,
@@ -163,18 +166,18 @@ impl RowDelta {
 
 #[pymethods]
 impl PositionDeletes {
-    /// Where the file goes.
+    /// Returns the location of the file.
     #[getter]
     fn path(&self) -> &str {
         &self.0.path
     }
 
-    /// `file_path` and `pos`, sorted, as a `pyarrow.RecordBatch`.
+    /// Returns `file_path` and `pos`, sorted, as a `pyarrow.RecordBatch`.
     fn rows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         arrow::record_batch(py, self.0.rows.clone())
     }
 }
 
 fn not_positions() -> Error {
-    Error::internal("row positions are longs")
+    Error::internal("row positions are not longs")
 }

@@ -27,7 +27,7 @@ use crate::task::FileScanTask;
 pub(crate) struct Scan(TableScan);
 
 impl Scan {
-    /// What all tasks of the scan share.
+    /// Returns the state that all tasks of the scan share.
     pub(crate) fn read(&self) -> &Arc<ReadContext> {
         self.0.read()
     }
@@ -35,8 +35,9 @@ impl Scan {
 
 #[pymethods]
 impl Scan {
-    /// `snapshot` is `("id", 1)`, `("ref", "name")`, `("as_of", ms)` or None; `append` is `(from, to)` for an
-    /// incremental append scan. `metadata_columns` come last, in this order, whatever the columns of the table are called.
+    /// Creates a scan. `snapshot` is `("id", 1)`, `("ref", "name")`, `("as_of", ms)` or None; `append` is `(from, to)`
+    /// for an incremental append scan. `metadata_columns` are appended in this order, even if the table has columns
+    /// with these names.
     #[new]
     #[pyo3(signature = (
         table, *, row_filter, selected_fields, snapshot, append, limit, case_sensitive, metadata_columns = Vec::new()
@@ -73,18 +74,18 @@ impl Scan {
         })
     }
 
-    /// The schema of the rows, as a `pyarrow.Schema`.
+    /// Returns the schema of the rows as a `pyarrow.Schema`.
     fn schema<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         arrow::schema(py, self.0.read().output_schema())
     }
 
-    /// The snapshot that is read.
+    /// Returns the snapshot that is read.
     #[getter]
     fn snapshot_id(&self) -> Option<i64> {
         self.0.snapshot().map(|snapshot| snapshot.snapshot_id)
     }
 
-    /// The filter as it was bound, as SQL.
+    /// Returns the bound filter as SQL.
     #[getter]
     fn filter(&self) -> String {
         self.0.read().filter.to_string()
@@ -116,40 +117,40 @@ impl Plan {
         self.0.len()
     }
 
-    /// The task of one data file.
+    /// Returns the task of one data file.
     fn task(&self, py: Python<'_>, index: usize) -> PyResult<FileScanTask> {
         self.0.task(index).or_raise(py).map(FileScanTask::new)
     }
 
-    /// The task of one data file for another scan of the same table: its columns and its filter.
+    /// Returns the task of one data file for another scan of the same table, with its columns and its filter.
     fn task_for(&self, py: Python<'_>, index: usize, scan: &Scan) -> PyResult<FileScanTask> {
         let task = self.0.task(index).or_raise(py)?;
         Ok(FileScanTask::new(CoreTask { read: scan.read().clone(), ..task }))
     }
 
-    /// Whether every row of a data file matches by its partition.
+    /// Returns whether every row of a data file matches by its partition.
     fn is_whole(&self, py: Python<'_>, index: usize) -> PyResult<bool> {
         self.0.origin(index).map(|(_, whole)| whole).or_raise(py)
     }
 
-    /// How many record batches [`Plan::batch`] has.
+    /// Returns the number of record batches of [`Plan::batch`].
     #[getter]
     fn batch_count(&self) -> usize {
         self.0.files().len()
     }
 
-    /// The schema of the plan as a `pyarrow.Schema`.
+    /// Returns the schema of the plan as a `pyarrow.Schema`.
     fn schema<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         arrow::schema(py, plan_schema(&self.0))
     }
 
-    /// The files of one manifest as a `pyarrow.RecordBatch`.
+    /// Returns the files of one manifest as a `pyarrow.RecordBatch`.
     fn batch<'py>(&self, py: Python<'py>, index: usize) -> PyResult<Bound<'py, PyAny>> {
         let batch = detached(py, || planned_batch(&self.0, index))?;
         arrow::record_batch(py, batch)
     }
 
-    /// What was kept and left out, by name.
+    /// Returns the numbers of files that were kept and skipped, by name.
     fn metrics(&self) -> BTreeMap<&'static str, usize> {
         let metrics = self.0.metrics();
         BTreeMap::from([
@@ -163,12 +164,14 @@ impl Plan {
         ])
     }
 
-    /// The rows that metadata alone counts, and the tasks whose files must be read to count the rest.
+    /// Returns the number of rows that can be counted from metadata only, and the tasks whose files must be read to
+    /// count the rest.
     fn count(&self, py: Python<'_>) -> PyResult<(u64, Vec<usize>)> {
         interruptible(py, |_| self.0.count())
     }
 
-    /// Groups of the tasks at `indices`, of whole files: the places of the tasks, and the bytes of a wire task.
+    /// Returns groups of the tasks at `indices` without splitting files: the positions of the tasks, and the wire form
+    /// as bytes.
     #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts lists by value")]
     fn whole_groups<'py>(
         &self,
@@ -182,8 +185,8 @@ impl Plan {
         Ok(groups.into_iter().map(|(places, bytes)| (places, PyBytes::new(py, &bytes))).collect())
     }
 
-    /// Groups of tasks of about `target_bytes`, each as the bytes of a wire task; files above that are split. The tasks
-    /// at the places in `without` are left out.
+    /// Returns groups of tasks of about `target_bytes`, each in its wire form as bytes; larger files are split. The
+    /// tasks at the positions in `without` are omitted.
     #[pyo3(signature = (target_bytes, open_cost_bytes, without = HashSet::new()))]
     #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts sets by value")]
     fn groups<'py>(
@@ -210,16 +213,16 @@ pub(crate) fn choice(py: Python<'_>, snapshot: Option<(String, Bound<'_, PyAny>)
         "id" => Ok(SnapshotChoice::Id(snapshot_id(&value)?)),
         "ref" => Ok(SnapshotChoice::Ref(value.extract()?)),
         "as_of" => Ok(SnapshotChoice::AsOf(value.extract()?)),
-        other => Err(Error::internal(format!("unknown choice of a snapshot: {other}"))).or_raise(py),
+        other => Err(Error::internal(format!("unknown snapshot selection: {other}"))).or_raise(py),
     }
 }
 
-/// A snapshot id; some writers give ids above 2^63, which are known by the same 64 bits.
+/// Returns a snapshot id; some writers use ids above 2^63, which are represented by the same 64 bits.
 fn snapshot_id(value: &Bound<'_, PyAny>) -> PyResult<i64> {
     value.extract().or_else(|_| value.extract::<u64>().map(u64::cast_signed))
 }
 
-/// Parses a predicate and prints it again: for messages and tests.
+/// Parses a predicate and prints it again, for messages and tests.
 #[pyfunction]
 pub(crate) fn normalize_predicate(py: Python<'_>, text: &str) -> PyResult<String> {
     detached(py, || Ok(Predicate::parse(text)?.to_string()))

@@ -13,7 +13,7 @@ use crate::interrupt::{detached, limited};
 use crate::scan::Scan;
 use crate::task::FileScanTask;
 
-/// A group of tasks, as a plan that was made elsewhere.
+/// A group of tasks, used like a plan from another process.
 #[pyclass(frozen, module = "frazil._native")]
 pub(crate) struct Tasks(Arc<[CoreTask]>);
 
@@ -23,13 +23,16 @@ impl Tasks {
     }
 
     fn get(&self, index: usize) -> Result<CoreTask> {
-        self.0.get(index).cloned().ok_or_else(|| Error::invalid(format!("task {index} of {}", self.0.len())))
+        self.0
+            .get(index)
+            .cloned()
+            .ok_or_else(|| Error::invalid(format!("task {index} is out of range for {} tasks", self.0.len())))
     }
 }
 
 #[pymethods]
 impl Tasks {
-    /// Reads the tasks of a wire form; files are read through the storage of `files`.
+    /// Deserialises tasks; files are read through the storage of `files`.
     #[new]
     fn new(py: Python<'_>, content: &[u8], files: &Files) -> PyResult<Self> {
         let budget = limited(py)?.budget;
@@ -41,19 +44,19 @@ impl Tasks {
         self.0.len()
     }
 
-    /// The task of one data file.
+    /// Returns the task of one data file.
     fn task(&self, py: Python<'_>, index: usize) -> PyResult<FileScanTask> {
         self.get(index).or_raise(py).map(FileScanTask::new)
     }
 
-    /// Whether every row matches by its partition: who planned the tasks has looked.
-    #[expect(clippy::unused_self, reason = "as a plan has it")]
+    /// Returns whether every row matches by its partition, which was checked when the tasks were planned.
+    #[expect(clippy::unused_self, reason = "same signature as in a plan")]
     fn is_whole(&self, index: usize) -> bool {
         let _ = index;
         false
     }
 
-    /// The task of one data file for another scan of the same table: its columns and its filter.
+    /// Returns the task of one data file for another scan of the same table, with its columns and its filter.
     fn task_for(&self, py: Python<'_>, index: usize, scan: &Scan) -> PyResult<FileScanTask> {
         let task = self.get(index).or_raise(py)?;
         Ok(FileScanTask::new(CoreTask { read: scan.read().clone(), ..task }))

@@ -27,7 +27,7 @@ use crate::row_delta::RowDelta;
 use crate::table::Table;
 use crate::write::{RowWriter, new_table};
 
-/// Data files that are added: written by this process, or by others.
+/// Data files that are added: written by this process, or by other processes.
 #[derive(FromPyObject)]
 enum NewFiles<'py> {
     Written(PyRef<'py, RowWriter>),
@@ -40,7 +40,7 @@ pub(crate) struct Attempts(Mutex<CoreAttempts>);
 
 impl Attempts {
     fn with<R>(&self, work: impl FnOnce(&mut CoreAttempts) -> Result<R, Error>) -> Result<R, Error> {
-        work(&mut *self.0.lock().map_err(|_| Error::internal("an attempt failed before"))?)
+        work(&mut *self.0.lock().map_err(|_| Error::internal("an earlier attempt failed"))?)
     }
 }
 
@@ -51,15 +51,16 @@ impl Attempts {
         Self(Mutex::default())
     }
 
-    /// Goes on to the next when others were ahead of this one, after the wait that the properties of `table` ask for, and
-    /// with a turn among the writers of this machine, which its commit or `end_turn` ends; False where they ask for no other.
+    /// Moves on to the next attempt after a conflict. Waits for the backoff time in the properties of `table`, and then
+    /// for a turn among the writers of this machine, which lasts until the commit or `end_turn`. Returns False if the
+    /// properties allow no further attempt.
     fn again(&self, py: Python<'_>, table: &Table, row: Option<Py<PyAny>>) -> PyResult<bool> {
         let pointer = table.pointer(row);
         let known = table.0.state();
         interruptible(py, |context| self.with(|attempts| attempts.again(pointer.as_ref(), &known, context)))
     }
 
-    /// Ends the turn of an attempt that is not committed.
+    /// Ends the turn of an attempt that will not be committed.
     fn end_turn(&self, py: Python<'_>) -> PyResult<()> {
         detached(py, || {
             self.with(|attempts| {
@@ -70,75 +71,75 @@ impl Attempts {
     }
 }
 
-/// The snapshot that a change made, and the files that it added and removed.
+/// The snapshot that a change created, and the files that it added and removed.
 #[pyclass(frozen, module = "frazil._native")]
 pub(crate) struct SnapshotOutcome(Outcome);
 
 #[pymethods]
 impl SnapshotOutcome {
-    /// The id of the snapshot; None if there was nothing to do.
+    /// Returns the id of the snapshot; None if there was nothing to do.
     #[getter]
     fn snapshot_id(&self) -> Option<i64> {
         self.0.snapshot_id
     }
 
-    /// The number of added data files.
+    /// Returns the number of added data files.
     #[getter]
     fn added_files(&self) -> i64 {
         self.0.added.data_files
     }
 
-    /// The number of rows in added data files.
+    /// Returns the number of rows in added data files.
     #[getter]
     fn added_records(&self) -> i64 {
         self.0.added.records
     }
 
-    /// The size of added files in bytes.
+    /// Returns the size of added files in bytes.
     #[getter]
     fn added_bytes(&self) -> i64 {
         self.0.added.bytes
     }
 
-    /// The number of added delete files and deletion vectors.
+    /// Returns the number of added delete files and deletion vectors.
     #[getter]
     fn added_delete_files(&self) -> i64 {
         self.0.added.delete_files
     }
 
-    /// The number of removed data files.
+    /// Returns the number of removed data files.
     #[getter]
     fn removed_files(&self) -> i64 {
         self.0.removed.data_files
     }
 
-    /// The number of rows in removed data files.
+    /// Returns the number of rows in removed data files.
     #[getter]
     fn removed_records(&self) -> i64 {
         self.0.removed.records
     }
 
-    /// The number of removed delete files and deletion vectors.
+    /// Returns the number of removed delete files and deletion vectors.
     #[getter]
     fn removed_delete_files(&self) -> i64 {
         self.0.removed.delete_files
     }
 }
 
-/// Changes of a table on their way to be committed. Ended by `commit` or `abort`.
+/// A set of changes to a table that are committed together. Ended by `commit` or `abort`.
 #[pyclass(frozen, module = "frazil._native")]
 pub(crate) struct Transaction {
     changes: Mutex<Option<CoreTransaction>>,
     may_be_committed: AtomicBool,
     files: Files,
-    /// That of the catalog; None for a table without one.
+    /// The row of the catalog; None for a table without one.
     row: Option<Py<PyAny>>,
-    /// What each snapshot did.
+    /// The outcome of each snapshot change.
     outcomes: Mutex<Vec<Arc<Mutex<Outcome>>>>,
 }
 
 impl Transaction {
-    /// Makes a change on the staged state.
+    /// Applies a change to the staged state.
     pub(crate) fn add(&self, py: Python<'_>, change: Box<dyn Change>) -> PyResult<()> {
         self.with(py, |changes, context| changes.add(change, context))
     }
@@ -166,18 +167,18 @@ impl Transaction {
 
 #[pymethods]
 impl Transaction {
-    /// Begins at the state of `table`.
+    /// Begins a transaction on the state of `table`.
     #[new]
     #[pyo3(signature = (table, row = None))]
     fn new(table: &Table, row: Option<Py<PyAny>>) -> Self {
         Self::begin(CoreTransaction::new(table.0.state()), table.0.files().clone(), row)
     }
 
-    /// Begins with a table that the commit makes; see [`new_table`].
+    /// Begins a transaction whose commit creates a table; see [`new_table`].
     #[staticmethod]
     #[pyo3(signature = (files, location, schema, partition_by, sort_order, format_version, properties, row = None))]
     #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts lists by value")]
-    #[expect(clippy::too_many_arguments, reason = "what a table is made of")]
+    #[expect(clippy::too_many_arguments, reason = "the definition of a table")]
     fn creating(
         py: Python<'_>,
         files: &crate::files::Files,
@@ -195,10 +196,10 @@ impl Transaction {
         })
     }
 
-    /// Gives the table another definition, of which None keeps what it has; see [`new_table`].
+    /// Replaces the definition of the table; None keeps a setting; see [`new_table`].
     #[pyo3(signature = (location, schema, partition_by, sort_order, format_version, properties))]
     #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts lists by value")]
-    #[expect(clippy::too_many_arguments, reason = "what a table is made of")]
+    #[expect(clippy::too_many_arguments, reason = "the definition of a table")]
     fn replace(
         &self,
         py: Python<'_>,
@@ -214,12 +215,12 @@ impl Transaction {
         self.add(py, Box::new(ReplaceTable { format_version, location, schema, spec, order, properties }))
     }
 
-    /// Return the table as it was when the transaction began.
+    /// Returns the table as it was when the transaction began.
     fn base(&self, py: Python<'_>) -> PyResult<Table> {
         self.with(py, |changes, _| IcebergTable::at(changes.base().clone(), self.files.clone()).map(Table))
     }
 
-    /// The table with all changes so far, which nobody else sees.
+    /// Returns the table with all changes so far, which are visible only to this transaction.
     fn staged(&self, py: Python<'_>) -> PyResult<Table> {
         self.with(py, |changes, _| {
             let metadata_location = changes.base().metadata_location.clone();
@@ -228,7 +229,7 @@ impl Transaction {
         })
     }
 
-    /// Makes a snapshot of a branch.
+    /// Adds a snapshot to a branch.
     fn snapshot(&self, py: Python<'_>, request: SnapshotRequest<'_>) -> PyResult<()> {
         let SnapshotRequest { options, files, delta, replace, validation, fast, operation, data_sequence_number } =
             request;
@@ -264,15 +265,15 @@ impl Transaction {
                 "all" => changes.removals.all = true,
                 "partitions" => {
                     changes.removals.partitions = Some(changes.partitions_of(&staged)?);
-                    // Also if nothing is removed: incremental append scans and cherry-picks skip snapshots of this kind.
+                    // Also if nothing is removed: incremental append scans and cherry-picks skip overwrite snapshots.
                     changes.operation = Some("overwrite");
                 }
-                other => return Err(Error::internal(format!("unknown kind of replacement: {other}"))),
+                other => return Err(Error::internal(format!("unknown replacement mode: {other}"))),
             }
             match operation.as_deref() {
                 None => {}
                 Some("replace") => changes.operation = Some("replace"),
-                Some(other) => return Err(Error::internal(format!("unknown operation of a snapshot: {other}"))),
+                Some(other) => return Err(Error::internal(format!("unknown snapshot operation: {other}"))),
             }
             changes.validation = validation.map(|looked| looked.into_core(touched)).transpose()?;
             let change = SnapshotChange::new(self.files.clone(), &options.branch, changes)?;
@@ -285,15 +286,15 @@ impl Transaction {
         })
     }
 
-    /// Return the outcome of each snapshot change. A commit on a newer state changes it.
+    /// Returns the outcome of each snapshot change. A commit on a newer state changes it.
     fn outcomes(&self, py: Python<'_>) -> PyResult<Vec<SnapshotOutcome>> {
         let outcomes = self.outcomes.lock().map_err(|_| ended()).or_raise(py)?;
         let current = outcomes.iter().map(|outcome| Ok(SnapshotOutcome(*outcome.lock().map_err(|_| ended())?)));
         current.collect::<Result<_, Error>>().or_raise(py)
     }
 
-    /// Makes a change of schema, partition spec, sort order, properties or references, in its wire form. `known` is the
-    /// state that its user knows, if that is not the one where the transaction began.
+    /// Applies a change of schema, partition spec, sort order, properties or references, given in its wire form.
+    /// `known` is the state that its user knows, if it differs from the one where the transaction began.
     #[pyo3(signature = (change, known = None))]
     fn evolve(&self, py: Python<'_>, change: &str, known: Option<&Table>) -> PyResult<()> {
         let mut change = Evolution::from_json(change).or_raise(py)?;
@@ -306,19 +307,20 @@ impl Transaction {
         })
     }
 
-    /// Makes it a conflict if another writer adds or deletes rows of the main branch after this snapshot.
+    /// Makes the commit fail with a conflict if another writer adds or deletes rows on the main branch after this
+    /// snapshot.
     fn validate_read(&self, py: Python<'_>, snapshot_id: Option<i64>) -> PyResult<()> {
         self.with(py, |transaction, _| transaction.validate_read(snapshot_id))
     }
 
-    /// Commit all changes as one. Return the new state, the state that the commit replaced, None if there was nothing to
-    /// commit or the table was created, and the number of attempts, earlier ones included.
+    /// Commits all changes as one. Returns the new state; the state that the commit replaced, which is None if there
+    /// was nothing to commit or the table was created; and the number of attempts, including earlier ones.
     fn commit(&self, py: Python<'_>, attempts: &Attempts) -> PyResult<(Table, Option<Table>, u32)> {
         let row = self.row.as_ref().map(|row| row.clone_ref(py));
         interruptible(py, |context| {
             let changes = self.end()?;
             let pointer = pointer_at(&self.files, &changes.base().metadata.location, row);
-            // Kept here, for a signal may take the place of the result on its way to Python.
+            // Stored here, because a signal may replace the result before it reaches Python.
             self.may_be_committed.store(true, Ordering::Release);
             let committed = attempts.with(|attempts| changes.commit(pointer.as_ref(), attempts, context));
             let is_refused =
@@ -330,13 +332,13 @@ impl Transaction {
         })
     }
 
-    /// Whether the changes took effect, or nobody knows: their files may not be deleted.
+    /// Returns whether the changes took effect, or may have: their files must not be deleted.
     #[getter]
     fn may_be_committed(&self) -> bool {
         self.may_be_committed.load(Ordering::Acquire)
     }
 
-    /// Gives up, and deletes what the changes wrote; nothing to do after `commit`.
+    /// Aborts the transaction and deletes the files that the changes wrote; does nothing after `commit`.
     fn abort(&self, py: Python<'_>) -> PyResult<()> {
         interruptible(py, |_| {
             if let Ok(changes) = self.end() {
@@ -347,50 +349,50 @@ impl Transaction {
     }
 }
 
-/// A snapshot to be made; see `frazil.iceberg.operations`.
+/// A request for a new snapshot; see `frazil.iceberg.operations`.
 #[derive(FromPyObject)]
 struct SnapshotRequest<'py> {
     options: SnapshotOptions,
-    /// Data files that are added.
+    /// The data files to add.
     files: Vec<NewFiles<'py>>,
-    /// Deleted rows, and data files that are removed.
+    /// The deleted rows, and the data files to remove.
     delta: Option<PyRef<'py, RowDelta>>,
-    /// Which data files are removed besides: `none`, `all`, or those in the `partitions` of the added files.
+    /// The additional data files to remove: `none`, `all`, or those in the `partitions` of the added files.
     replace: String,
     validation: Option<Validation>,
     fast: bool,
-    /// What the snapshot calls itself: `replace`, or what its files tell.
+    /// The operation of the snapshot: `replace`, or derived from its files by default.
     operation: Option<String>,
     /// The sequence number of the new data files; None for that of the snapshot.
     data_sequence_number: Option<i64>,
 }
 
-/// What a user says of a snapshot.
+/// The options of a snapshot that users can set.
 #[derive(FromPyObject)]
 struct SnapshotOptions {
     branch: String,
     properties: BTreeMap<String, String>,
 }
 
-/// What a commit is validated against.
+/// The conditions that a commit validates.
 #[derive(FromPyObject)]
 struct Validation {
     /// The snapshot of the branch that was read.
     planned_on: Option<i64>,
     isolation: String,
     filter: Filter,
-    /// Whether deletes that were added since conflict, even those of data files that stay.
+    /// Whether deletes that were added in the meantime conflict even for data files that stay.
     refuses_new_deletes: bool,
-    /// Whether equality deletes that were added since do not conflict.
+    /// Whether equality deletes that were added in the meantime do not conflict.
     passes_over_equality_deletes: bool,
-    /// Whether every removal of rows since conflicts.
+    /// Whether every removal of rows in the meantime conflicts.
     refuses_removals: bool,
 }
 
-/// A filter for rows.
+/// A row filter.
 #[derive(FromPyObject)]
 struct Filter {
-    /// SQL; empty for all rows.
+    /// The filter as SQL; empty for all rows.
     text: String,
     case_sensitive: bool,
 }
@@ -420,5 +422,5 @@ impl Validation {
 }
 
 fn ended() -> Error {
-    Error::invalid("the transaction has ended").hint("begin another one with table.transaction()")
+    Error::invalid("the transaction has already ended").hint("begin a new one with table.transaction()")
 }

@@ -1,4 +1,4 @@
-//! Partition transforms and variants over Arrow arrays.
+//! Applies partition transforms to Arrow arrays, and converts variants.
 
 use std::sync::Arc;
 
@@ -21,19 +21,19 @@ pub(crate) fn apply_transform(py: Python<'_>, transform: &str, array: ArrowArray
         let source = primitive_of(&field)?;
         let result_type = transform
             .result_type(&source)
-            .ok_or_else(|| Error::invalid(format!("{transform} does not apply to {source}")))?;
+            .ok_or_else(|| Error::invalid(format!("the transform {transform} does not apply to the type {source}")))?;
         Ok((transform.apply(array.as_ref(), &source)?, arrow_primitive(&result_type)))
     })?;
     arrow::array(py, result, Arc::new(Field::new("", data_type, true)))
 }
 
-/// Turns an array of variants (structs of `metadata` and `value`) into JSON text.
+/// Converts an array of variants (structs of `metadata` and `value`) to JSON text.
 #[pyfunction]
 pub(crate) fn variant_to_json(py: Python<'_>, array: ArrowArray) -> PyResult<Py<PyAny>> {
     let ArrowArray(array, _) = array;
     let text = detached(py, || {
         let variants =
-            array.as_struct_opt().ok_or_else(|| Error::invalid("variants are structs of metadata and value"))?;
+            array.as_struct_opt().ok_or_else(|| Error::invalid("variants must be structs of metadata and value"))?;
         frazil_core::variant::to_json_array(variants)
     })?;
     arrow::array(py, Arc::new(text), Arc::new(Field::new("", arrow_schema::DataType::Utf8, true)))

@@ -34,13 +34,13 @@ pub(crate) enum AnyTable<'py> {
     Paimon(PyRef<'py, PaimonTable>),
 }
 
-/// A table whose rows are computed.
+/// A table with computed rows.
 #[pyclass(frozen, module = "frazil._native")]
 pub(crate) struct VirtualTable(Arc<dyn CoreTable>);
 
 #[pymethods]
 impl VirtualTable {
-    /// Open a metadata table or system table; `snapshot` as in `Scan` and `PaimonScan`.
+    /// Opens a metadata table or system table; `snapshot` is specified as in `Scan` and `PaimonScan`.
     #[staticmethod]
     #[pyo3(signature = (table, name, snapshot = None))]
     #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts enums by value")]
@@ -66,18 +66,18 @@ impl VirtualTable {
         opened.map(Self)
     }
 
-    /// A table of the rows of a `pyarrow.RecordBatch`.
+    /// Creates a table of the rows of a `pyarrow.RecordBatch`.
     #[staticmethod]
     fn of_rows(rows: ArrowBatch) -> Self {
         Self(virtual_table::of_rows(rows.0))
     }
 
-    /// All columns, as a `pyarrow.Schema`.
+    /// Returns all columns as a `pyarrow.Schema`.
     fn schema<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         arrow::schema(py, self.0.schema().clone())
     }
 
-    /// Bind a filter and a selection of columns.
+    /// Binds a filter and a selection of columns.
     #[pyo3(signature = (row_filter, selected_fields, case_sensitive))]
     #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts lists by value")]
     fn scan(
@@ -101,63 +101,63 @@ pub(crate) struct VirtualScan(virtual_table::VirtualScan);
 
 #[pymethods]
 impl VirtualScan {
-    /// The columns that are returned, as a `pyarrow.Schema`.
+    /// Returns the selected columns as a `pyarrow.Schema`.
     fn schema<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         arrow::schema(py, self.0.schema().clone())
     }
 
-    /// The filter as it was bound, as SQL.
+    /// Returns the bound filter as SQL.
     #[getter]
     fn filter(&self) -> String {
         self.0.filter().to_string()
     }
 
-    /// A virtual table shows the state that it was opened at.
+    /// Returns None: a virtual table shows the state in which it was opened.
     #[getter]
-    #[expect(clippy::unused_self, reason = "a property of scans")]
+    #[expect(clippy::unused_self, reason = "a property that all scans have")]
     fn snapshot_id(&self) -> Option<i64> {
         None
     }
 
-    /// The parts to read.
+    /// Plans the parts to read.
     #[pyo3(signature = (workers))]
     fn plan(&self, py: Python<'_>, workers: usize) -> PyResult<VirtualPlan> {
         let _ = workers;
         interruptible(py, |context| self.0.parts(context)).map(VirtualPlan)
     }
 
-    /// Storage, path and format of the data file that has the rows of a part; None if the part is read by `read`.
+    /// Returns the storage, path and format of the data file with the rows of a part; None if `read` reads it.
     fn file(&self, py: Python<'_>, part: &[u8]) -> PyResult<Option<(Files, String, &'static str)>> {
         let file = detached(py, || self.0.file(part))?;
         Ok(file.map(|file| (Files(file.files), file.path, file.format)))
     }
 
-    /// Begin to read the data file of a part, which has this schema.
+    /// Begins to read the data file of a part, which has this schema.
     fn open(&self, py: Python<'_>, part: &[u8], schema: ArrowSchema) -> PyResult<VirtualFile> {
         let ArrowSchema(schema) = schema;
         Ok(VirtualFile(Mutex::new(detached(py, || self.0.open(part, &schema))?)))
     }
 
-    /// Begin to read a part.
+    /// Begins to read a part.
     fn read(&self, py: Python<'_>, part: &[u8]) -> PyResult<VirtualBatches> {
         let batches = interruptible(py, |context| self.0.read(part, context))?;
         Ok(VirtualBatches(Mutex::new(batches)))
     }
 }
 
-/// A data file of a part that is being read.
+/// A reader of the data file of a part.
 #[pyclass(frozen, module = "frazil._native")]
 pub(crate) struct VirtualFile(Mutex<virtual_table::ScanFile>);
 
 #[pymethods]
 impl VirtualFile {
-    /// The leaf columns of the file to read, and the top-level columns that hold them.
+    /// Returns the leaf columns of the file to read, and the top-level columns that contain them.
     #[getter]
     fn wanted(&self, py: Python<'_>) -> PyResult<(Vec<usize>, Vec<usize>)> {
         detached(py, || Ok(self.file()?.wanted()))
     }
 
-    /// The rows of a batch of the file that match; None if there are none. `batch` is None if no column is read.
+    /// Returns the matching rows of a batch of the file; None if there are none. `batch` is None if no column is read.
     fn rows<'py>(
         &self,
         py: Python<'py>,
@@ -175,7 +175,7 @@ impl VirtualFile {
 
 impl VirtualFile {
     fn file(&self) -> Result<MutexGuard<'_, virtual_table::ScanFile>, Error> {
-        self.0.lock().map_err(|_| Error::internal("a read that failed is used again"))
+        self.0.lock().map_err(|_| Error::internal("an earlier call of this read failed"))
     }
 }
 
@@ -189,53 +189,54 @@ impl VirtualPlan {
         self.0.len()
     }
 
-    /// A part, for `VirtualScan.read` in any process.
+    /// Returns a part, for `VirtualScan.read` in any process.
     fn part<'py>(&self, py: Python<'py>, index: usize) -> PyResult<Bound<'py, PyBytes>> {
-        let part = self.0.get(index).ok_or_else(|| pyo3::exceptions::PyIndexError::new_err("no such part"))?;
+        let part =
+            self.0.get(index).ok_or_else(|| pyo3::exceptions::PyIndexError::new_err("the part does not exist"))?;
         Ok(PyBytes::new(py, part))
     }
 
-    /// What was planned, by name.
+    /// Returns planning metrics by name.
     fn metrics(&self) -> BTreeMap<&'static str, usize> {
         BTreeMap::from([("parts", self.0.len())])
     }
 
-    /// Rows are counted by reading all parts.
+    /// Returns 0 and all parts, because rows are counted by reading them.
     fn count(&self) -> (u64, Vec<usize>) {
         (0, (0..self.0.len()).collect())
     }
 
-    /// Each part alone, as bytes.
+    /// Returns each part separately, as bytes.
     fn groups<'py>(&self, py: Python<'py>, target_bytes: i64, open_cost_bytes: i64) -> Vec<Bound<'py, PyBytes>> {
         let _ = (target_bytes, open_cost_bytes);
         self.0.iter().map(|part| PyBytes::new(py, part)).collect()
     }
 }
 
-/// The batches of a part that are still to come.
+/// An iterator over the remaining batches of a part.
 #[pyclass(frozen, module = "frazil._native")]
 pub(crate) struct VirtualBatches(Mutex<Batches>);
 
 #[pymethods]
 impl VirtualBatches {
-    /// The next batch, as a `pyarrow.RecordBatch`; None at the end.
+    /// Returns the next batch as a `pyarrow.RecordBatch`; None at the end.
     fn next_batch<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         limited(py)?;
         let batch = detached(py, || {
-            let mut batches = self.0.lock().map_err(|_| Error::internal("a read that failed is used again"))?;
+            let mut batches = self.0.lock().map_err(|_| Error::internal("an earlier call of this read failed"))?;
             batches.next().transpose()
         })?;
         batch.map(|batch| arrow::record_batch(py, batch)).transpose()
     }
 }
 
-/// The metadata tables of Iceberg: name, documentation, and whether a snapshot can be chosen.
+/// Returns the metadata tables of Iceberg: name, documentation, and whether a snapshot can be chosen.
 #[pyfunction]
 pub(crate) fn iceberg_metadata_tables() -> Vec<(&'static str, &'static str, bool)> {
     inspect::TABLES.iter().map(|table| (table.name, table.doc, table.time_travel)).collect()
 }
 
-/// The system tables of Paimon: name, documentation, and whether a snapshot can be chosen.
+/// Returns the system tables of Paimon: name, documentation, and whether a snapshot can be chosen.
 #[pyfunction]
 pub(crate) fn paimon_system_tables() -> Vec<(&'static str, &'static str, bool)> {
     paimon_inspect::TABLES.iter().map(|table| (table.name, table.doc, table.time_travel)).collect()

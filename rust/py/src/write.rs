@@ -1,4 +1,4 @@
-//! Writing Iceberg tables: rows for files, and commits.
+//! Writes Iceberg tables: assigns rows to files, and commits.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Mutex;
@@ -26,23 +26,23 @@ use crate::message::CommitMessages;
 use crate::row_delta::RowDelta;
 use crate::table::Table;
 
-/// Ids of columns, transform, whether it descends, whether NULL comes first.
+/// A sort column: column ids, transform, whether the order is descending, whether NULL is first.
 type SortColumn = (Vec<i32>, String, bool, bool);
 
-/// Partitions with rows of them, as `pyarrow.RecordBatch`.
+/// Partitions and their rows, as `pyarrow.RecordBatch`.
 type Parts<'py> = Vec<(usize, Bound<'py, PyAny>)>;
 
-/// Takes rows as users have them and gives rows for the files of each partition.
+/// A writer that accepts the rows of users and returns rows for the files of each partition.
 #[pyclass(frozen, module = "frazil._native")]
 pub(crate) struct RowWriter(Mutex<CoreRowWriter>);
 
 impl RowWriter {
-    /// The files that are written.
+    /// Returns the written files.
     pub(crate) fn added(&self, py: Python<'_>) -> PyResult<Vec<AddedFiles>> {
         self.with(py, |writer| writer.added())
     }
 
-    /// What their rows hold.
+    /// Returns the contents of their rows.
     pub(crate) fn contents(&self, py: Python<'_>) -> PyResult<Contents> {
         self.with(py, |writer| Ok(writer.contents().clone()))
     }
@@ -53,7 +53,7 @@ impl RowWriter {
         work: impl FnOnce(&mut CoreRowWriter) -> Result<R, Error> + Send,
     ) -> PyResult<R> {
         detached(py, || {
-            let mut writer = self.0.lock().map_err(|_| Error::internal("a write failed before"))?;
+            let mut writer = self.0.lock().map_err(|_| Error::internal("an earlier write failed"))?;
             work(&mut writer)
         })
     }
@@ -61,8 +61,8 @@ impl RowWriter {
 
 #[pymethods]
 impl RowWriter {
-    /// For new rows of a table, by its current schema and properties. `operation` is the number of a task and the id of
-    /// what it is part of, which the names of its files hold.
+    /// Creates a writer for new rows of a table, with its current schema and properties. `operation` is a task number
+    /// and the id of the operation, which are part of the file names.
     #[new]
     #[pyo3(signature = (table, *, memory_bytes, lineage_of=None, operation=None))]
     fn new(
@@ -77,7 +77,7 @@ impl RowWriter {
         detached(py, || CoreRowWriter::new(table.0.metadata(), &options)).map(|writer| Self(Mutex::new(writer)))
     }
 
-    /// The sort order of the files.
+    /// Returns the sort order of the files.
     fn order(&self, py: Python<'_>) -> PyResult<Vec<SortColumn>> {
         self.with(py, |writer| {
             let fields = writer.order().fields.iter();
@@ -85,38 +85,38 @@ impl RowWriter {
         })
     }
 
-    /// Refuses columns that cannot be read from data files of a format: `parquet`, `orc` or `avro`.
+    /// Rejects columns that cannot be read from data files of a format: `parquet`, `orc` or `avro`.
     fn check_format(&self, py: Python<'_>, file_format: &str) -> PyResult<()> {
         self.with(py, |writer| writer.check_format(file_format))
     }
 
-    /// The schema of the rows that `split` gives, with field ids, as a `pyarrow.Schema`.
+    /// Returns the schema of the rows that `split` returns, with field ids, as a `pyarrow.Schema`.
     fn schema<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let schema = self.with(py, |writer| Ok(writer.arrow().clone()))?;
         arrow::schema(py, schema)
     }
 
-    /// The rows of a batch as `(partition, pyarrow.RecordBatch)`.
+    /// Returns the rows of a batch as `(partition, pyarrow.RecordBatch)`.
     fn split<'py>(&self, py: Python<'py>, batch: ArrowBatch) -> PyResult<Parts<'py>> {
         let ArrowBatch(batch) = batch;
         let parts = self.with(py, |writer| writer.split(&batch))?;
         parts.into_iter().map(|(partition, rows)| Ok((partition, arrow::record_batch(py, rows)?))).collect()
     }
 
-    /// The next of the rows that waited until all were there, by partition; None behind the last.
+    /// Returns the next of the rows that waited until all rows were added, by partition; None after the last row.
     fn next_sorted<'py>(&self, py: Python<'py>, most_rows: usize) -> PyResult<Option<Parts<'py>>> {
         let Some(parts) = self.with(py, |writer| writer.next_sorted(most_rows))? else { return Ok(None) };
         let parts = parts.into_iter().map(|(partition, rows)| Ok((partition, arrow::record_batch(py, rows)?)));
         parts.collect::<PyResult<_>>().map(Some)
     }
 
-    /// A location for the next file of a partition.
+    /// Returns a location for the next file of a partition.
     fn new_location(&self, py: Python<'_>, partition: usize, count: usize, extension: &str) -> PyResult<String> {
         self.with(py, |writer| writer.new_location(partition, count, extension))
     }
 
-    /// Ends the file of a partition.
-    #[expect(clippy::too_many_arguments, reason = "what a writer knows of a file")]
+    /// Completes the file of a partition.
+    #[expect(clippy::too_many_arguments, reason = "the properties of a file that its writer knows")]
     fn close(
         &self,
         py: Python<'_>,
@@ -131,13 +131,13 @@ impl RowWriter {
         self.with(py, |writer| writer.close(partition, written))
     }
 
-    /// Refuses rows that a table in its newest state does not read.
+    /// Rejects rows that the latest state of a table cannot read.
     fn check(&self, py: Python<'_>, table: &Table) -> PyResult<()> {
         let contents = self.contents(py)?;
         detached(py, || contents.check(table.0.metadata()))
     }
 
-    /// What was written, what `delta` deleted, and which rows of the source of a merge matched, as a commit message.
+    /// Returns a commit message of the written files, the deletions of `delta`, and the matched source rows of a merge.
     #[pyo3(signature = (delta=None, matched=Vec::new()))]
     fn message<'py>(
         &self,
@@ -153,23 +153,24 @@ impl RowWriter {
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// Deletes the files of the operation, of whatever task, but for those of `kept`; gives how many.
+    /// Deletes the files of all tasks of the operation, except those of `kept`, and returns their number.
     #[pyo3(signature = (files, kept=None))]
     fn sweep(&self, py: Python<'_>, files: &Files, kept: Option<&CommitMessages>) -> PyResult<usize> {
         let kept = kept.map_or(Ok(HashSet::new()), CommitMessages::paths).or_raise(py)?;
         interruptible(py, |_| {
-            let writer = self.0.lock().map_err(|_| Error::internal("a write failed before"))?;
+            let writer = self.0.lock().map_err(|_| Error::internal("an earlier write failed"))?;
             Ok(writer.sweep(&files.0, &kept))
         })
     }
 
-    /// How many files, rows and bytes are written.
+    /// Returns the numbers of written files, rows and bytes.
     fn written(&self, py: Python<'_>) -> PyResult<(usize, i64, i64)> {
         self.with(py, |writer| Ok(writer.written()))
     }
 }
 
-/// A table to be made. Partition fields are texts with names; the sort order is an [`UpdateSortOrder`] as JSON.
+/// Returns a table to be created. Partition fields are texts with names; the sort order is an [`UpdateSortOrder`] as
+/// JSON.
 pub(crate) fn new_table(
     location: String,
     schema: &str,
@@ -193,11 +194,11 @@ pub(crate) fn new_table(
     Ok(CreateTable { format_version, location, schema, spec, order, properties })
 }
 
-/// Makes a table in a folder that has none, or in a catalog whose `row` names none; see [`new_table`].
+/// Creates a table in a folder without a table, or in a catalog whose `row` references no table; see [`new_table`].
 #[pyfunction]
 #[pyo3(signature = (files, location, schema, partition_by, sort_order, format_version, properties, row = None))]
 #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts lists by value")]
-#[expect(clippy::too_many_arguments, reason = "what a table is made of")]
+#[expect(clippy::too_many_arguments, reason = "the definition of a table")]
 pub(crate) fn create_table(
     py: Python<'_>,
     files: &Files,

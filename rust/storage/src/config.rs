@@ -1,6 +1,7 @@
-//! Properties of users and catalogs as configuration of `object_store`.
+//! Converts the properties of users and catalogs to the configuration of `object_store`.
 //!
-//! One table per store says which spelling means what. Values are never shown: an error names the property alone.
+//! There is one table per store, which maps each property name to its meaning. Values are never shown: an error
+//! contains only the name of the property.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -21,20 +22,22 @@ use crate::credentials::{CredentialSource, Renewed};
 
 type Properties = BTreeMap<String, String>;
 
-/// What a property means.
+/// The meaning of a property.
 #[derive(Debug, Clone, Copy)]
 enum Meaning {
-    /// The `object_store` key of this name.
+    /// The `object_store` key with this name.
     Key(&'static str),
-    /// The same, negated.
+    /// The same key, negated.
     NotKey(&'static str),
-    /// The same, a number of seconds (PyIceberg's form).
+    /// The same key, as a number of seconds (PyIceberg's form).
     Seconds(&'static str),
-    /// Known, and nothing to do: frazil's behaviour is what it asks for, or it is about writing with another library.
+    /// A known property without effect: frazil already behaves as requested, or it only concerns writes with another
+    /// library.
     Ignored,
-    /// Known, and frazil cannot honour it: reading with other credentials than asked for would be wrong.
+    /// A known property that frazil cannot honour: reading with credentials other than the requested ones would be
+    /// wrong.
     Refused,
-    /// As [`Meaning::Refused`] where the value is `true`.
+    /// Rejected like [`Meaning::Refused`] if the value is `true`.
     RefusedIfTrue,
 }
 
@@ -106,10 +109,10 @@ const ADLS: &[(&str, Meaning)] = &[
     ("adls.credential", Ignored),
 ];
 
-/// The store of `location`. Its credentials are those of `source`, if that has some for this kind of store.
+/// Creates the store of `location`. Its credentials are those of `source`, if it has any for this type of store.
 ///
 /// # Errors
-/// As [`crate::open`].
+/// See [`crate::open`].
 pub(crate) fn build(
     location: &Location,
     properties: &Properties,
@@ -123,7 +126,7 @@ pub(crate) fn build(
             for (key, value) in translate(S3, &["s3.", "client."], "aws_", properties)? {
                 builder = builder.with_config(parse_key::<S3Key>(&key)?, value);
             }
-            // An endpoint of the environment asks for plain HTTP by its scheme, too.
+            // An endpoint from the environment also requests plain HTTP by its scheme.
             let endpoint = builder.get_config_value(&S3Key::Endpoint);
             if endpoint.is_some_and(|url| url.to_ascii_lowercase().starts_with("http://")) {
                 builder = builder.with_allow_http(true);
@@ -170,7 +173,7 @@ pub(crate) fn build(
     })
 }
 
-/// The key of S3 in properties.
+/// Returns the S3 key in the properties.
 fn s3_credential(properties: &Properties) -> Result<AwsCredential> {
     let mut settings: Properties = translate(S3, &["s3.", "client."], "aws_", properties)?.into_iter().collect();
     let mut take = |key: &str| settings.remove(key);
@@ -180,18 +183,19 @@ fn s3_credential(properties: &Properties) -> Result<AwsCredential> {
     }
 }
 
-/// The token of Google Cloud Storage in properties.
+/// Returns the Google Cloud Storage token in the properties.
 fn gcs_credential(properties: &Properties) -> Result<GcpCredential> {
     let settings = translate(GCS, &["gcs."], "google_", properties)?;
     let bearer = settings.into_iter().find(|(key, _)| key == "bearer_token").map(|(_, bearer)| bearer);
     bearer.map(|bearer| GcpCredential { bearer }).ok_or_else(|| no_credential("gcs.oauth2.token"))
 }
 
-/// The shared access signature or the token of Azure in properties.
+/// Returns the Azure shared access signature or token in the properties.
 fn azure_credential(properties: &Properties) -> Result<AzureCredential> {
     let mut settings: Properties = translate(ADLS, &["adls."], "azure_", properties)?.into_iter().collect();
     if let Some(sas) = settings.remove("sas_key") {
-        let invalid = |_| Error::invalid("the shared access signature of the catalog has no pairs of keys and values");
+        let invalid =
+            |_| Error::invalid("the shared access signature of the catalog does not consist of key-value pairs");
         return split_sas(&sas).map(AzureCredential::SASToken).map_err(invalid);
     }
     let token = settings.remove("bearer_token");
@@ -201,30 +205,30 @@ fn azure_credential(properties: &Properties) -> Result<AzureCredential> {
 fn no_credential(missing: &str) -> Error {
     Error::new(
         ErrorKind::Unauthorized,
-        format!("the catalog gives no credentials for this store: {missing} are missing"),
+        format!("the catalog did not provide credentials for this store: {missing} are missing"),
     )
 }
 
-/// The refusal of a scheme that has no storage.
+/// Returns the error for a scheme without a storage.
 fn no_storage(location: &Location) -> Error {
-    Error::unsupported(format!("frazil has no storage for '{}' locations", location.scheme().name()))
+    Error::unsupported(format!("frazil does not support '{}' locations", location.scheme().name()))
         .with("path", location)
         .hint("copy the table to a supported store, or map its prefix with relocate={...}")
 }
 
-/// The properties of a store do not fit together: a key without its secret, an endpoint that is no URL.
+/// Returns the error for inconsistent store properties: a key without its secret, or an invalid endpoint URL.
 fn incomplete(error: &object_store::Error, location: &Location) -> Error {
     let text = error.to_string();
     // Only names that `object_store` prints are repeated, never values.
     let missing = ["AccessKeyId", "SecretAccessKey"];
     let message = match missing.iter().find(|name| text.ends_with(&format!("Missing {name}"))) {
-        Some(name) => format!("the properties of the store lack its {name}"),
-        None => "the properties do not configure this store".to_string(),
+        Some(name) => format!("the store properties do not contain {name}"),
+        None => "the store properties are incomplete or inconsistent".to_string(),
     };
     Error::invalid(message).with("path", location)
 }
 
-/// Keys and values of `object_store` for the properties of one store.
+/// Returns the `object_store` keys and values for the properties of one store.
 fn translate(
     table: &[(&str, Meaning)],
     prefixes: &[&str],
@@ -258,7 +262,7 @@ fn translate(
 fn apply(meaning: Meaning, name: &str, value: &str) -> Result<Option<(String, String)>> {
     let unsupported = || {
         Err(Error::unsupported(format!("the property '{name}' is not supported"))
-            .hint("give keys, a token or a session token, or set them in the environment"))
+            .hint("pass keys, a token or a session token, or set them in the environment"))
     };
     Ok(match meaning {
         Key(key) => Some((key.to_string(), value.to_string())),
@@ -280,16 +284,15 @@ fn truth(name: &str, value: &str) -> Result<bool> {
     match value.trim().to_ascii_lowercase().as_str() {
         "true" | "1" | "yes" | "on" => Ok(true),
         "false" | "0" | "no" | "off" => Ok(false),
-        _ => Err(Error::invalid(format!("the property '{name}' is neither true nor false"))),
+        _ => Err(Error::invalid(format!("the property '{name}' must be true or false"))),
     }
 }
 
-/// A property that nobody knows is ignored, for catalogs send many; one that is nearly a known one is a slip.
+/// Rejects an unknown property that is similar to a known one, which is probably a typo. Other unknown properties are
+/// ignored, because catalogs send many.
 fn refuse_typo(table: &[(&str, Meaning)], name: &str) -> Result<()> {
     match table.iter().map(|(known, _)| *known).find(|known| one_or_two_edits(known, name)) {
-        Some(near) => {
-            Err(Error::invalid(format!("there is no property '{name}'")).hint(format!("did you mean '{near}'?")))
-        }
+        Some(near) => Err(Error::invalid(format!("unknown property '{name}'")).hint(format!("did you mean '{near}'?"))),
         None => Ok(()),
     }
 }
@@ -315,7 +318,8 @@ fn one_or_two_edits(a: &str, b: &str) -> bool {
     row.last().is_some_and(|&distance| distance <= 2)
 }
 
-/// Catalogs vend Azure tokens by account: `adls.sas-token.<account>` or `adls.sas-token.<account host>`.
+/// Selects the Azure tokens of an account. Catalogs provide them per account: `adls.sas-token.<account>` or
+/// `adls.sas-token.<account host>`.
 fn of_account(properties: &Properties, host: &str, account: &str) -> Properties {
     let mut own = Properties::new();
     for (name, value) in properties {
@@ -334,11 +338,11 @@ fn of_account(properties: &Properties, host: &str, account: &str) -> Properties 
 }
 
 fn parse_key<K: FromStr>(key: &str) -> Result<K> {
-    K::from_str(key).map_err(|_| Error::invalid(format!("there is no property '{key}'")))
+    K::from_str(key).map_err(|_| Error::invalid(format!("unknown property '{key}'")))
 }
 
-/// Connects to plain HTTP servers and follows redirects on the same host only: a table may not send its reader to the
-/// machines of a private network.
+/// A connector to plain HTTP servers that follows redirects only to the same host, so that a table cannot direct its
+/// reader to machines of a private network.
 #[derive(Debug)]
 struct SameHost;
 

@@ -1,7 +1,7 @@
-//! Connections to stores: one that cannot be made is tried for a few seconds, not for minutes.
+//! Connects to stores, and gives up on failing connections after a few seconds rather than minutes.
 //!
-//! `object_store` retries a request up to ten times within three minutes, which suits a store that is busy. Where no
-//! connection can be made at all, the endpoint is usually wrong.
+//! `object_store` retries a request up to ten times within three minutes, which is suitable for a busy store. If no
+//! connection is possible at all, the endpoint is usually wrong.
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -12,13 +12,13 @@ use object_store::client::{
     HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpService,
 };
 
-/// How long a connection that is refused at once is tried again, such as while a server restarts.
+/// The time for which an immediately refused connection is retried, for example while a server restarts.
 const LEAST: Duration = Duration::from_secs(3);
 
-/// The first wait between attempts, doubled each time.
+/// The first wait between attempts, which doubles each time.
 const WAIT: Duration = Duration::from_millis(100);
 
-/// Connects as another connector does, and gives up on connections early.
+/// A wrapper of another connector that gives up on connections early.
 #[derive(Debug)]
 pub(crate) struct EarlyFailure<C>(pub(crate) C);
 
@@ -28,7 +28,7 @@ impl<C: HttpConnector> HttpConnector for EarlyFailure<C> {
     }
 }
 
-/// No connection could be made to this endpoint, so that no request was sent. Shows neither credentials nor a path.
+/// A failed connection to an endpoint, so that no request was sent. Contains neither credentials nor a path.
 #[derive(Debug)]
 pub(crate) struct NoConnection(String);
 
@@ -42,7 +42,7 @@ impl NoConnection {
 
 impl fmt::Display for NoConnection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "no connection to {}", self.0)
+        write!(f, "cannot connect to {}", self.0)
     }
 }
 
@@ -52,7 +52,7 @@ impl std::error::Error for NoConnection {}
 struct Service(HttpClient);
 
 impl Service {
-    /// Tries to connect for twice as long as the first attempt took, but for three seconds at least.
+    /// Tries to connect for twice as long as the first attempt took, but for at least three seconds.
     async fn send(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
         let began = Instant::now();
         let (mut limit, mut wait) = (None, WAIT);
@@ -82,7 +82,7 @@ impl HttpService for Service {
     }
 }
 
-/// Whether no connection could be made. That it took too long is a timeout for `object_store`.
+/// Returns whether no connection could be made. `object_store` reports a slow connection attempt as a timeout.
 fn is_connect(error: &HttpError) -> bool {
     let source = std::error::Error::source(error).and_then(|source| source.downcast_ref::<reqwest::Error>());
     error.kind() == HttpErrorKind::Connect || source.is_some_and(reqwest::Error::is_connect)

@@ -1,4 +1,4 @@
-//! Credentials that expire: a catalog gives them for the files of a table, and gives others before they expire.
+//! Expiring credentials: a catalog provides them for the files of a table, and renews them before they expire.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,42 +10,42 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use object_store::CredentialProvider;
 
-/// Storage properties with credentials, and when to ask for others.
+/// Storage properties with credentials, and the time to renew them.
 #[derive(Clone)]
 pub struct Vended {
     /// The properties.
     pub properties: BTreeMap<String, String>,
-    /// When others are asked for, milliseconds since the epoch; None for never.
+    /// The time at which they are renewed, in milliseconds since the epoch; None for never.
     pub renew_at_ms: Option<i64>,
 }
 
-/// Shows no properties.
+/// The debug form omits the properties.
 impl fmt::Debug for Vended {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Vended").field("renew_at_ms", &self.renew_at_ms).finish_non_exhaustive()
     }
 }
 
-/// Gives credentials that are valid now.
+/// A source of currently valid credentials.
 pub trait CredentialSource: fmt::Debug + Send + Sync {
     /// Returns the properties of the stores, with credentials. May block.
     ///
     /// # Errors
-    /// Those of the catalog.
+    /// Errors of the catalog.
     fn current(&self) -> Result<Vended>;
 }
 
-/// Takes the credential of a store out of properties.
+/// A function that reads the credential of a store from properties.
 type Read<C> = dyn Fn(&BTreeMap<String, String>) -> Result<C> + Send + Sync;
 
-/// The credential of one store, renewed in time.
+/// The credential of one store, which is renewed before it expires.
 pub(crate) struct Renewed<C> {
     source: Arc<dyn CredentialSource>,
     read: Box<Read<C>>,
     last: Mutex<Option<(Arc<C>, Option<i64>)>>,
 }
 
-/// Shows no credential.
+/// The debug form omits the credential.
 impl<C> fmt::Debug for Renewed<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Renewed").field("source", &self.source).finish_non_exhaustive()
@@ -53,7 +53,7 @@ impl<C> fmt::Debug for Renewed<C> {
 }
 
 impl<C> Renewed<C> {
-    /// Asks `source`; `read` takes the credential out of its properties.
+    /// Creates a credential from `source`; `read` extracts it from the properties.
     pub(crate) fn new(
         source: &Arc<dyn CredentialSource>,
         read: impl Fn(&BTreeMap<String, String>) -> Result<C> + Send + Sync + 'static,
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
     use crate::runtime::block_on;
 
-    /// Numbers its answers; each is valid for a time.
+    /// A source with numbered responses, each of which is valid for a limited time.
     #[derive(Debug)]
     struct Numbered(AtomicI64, i64);
 

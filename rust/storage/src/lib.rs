@@ -1,6 +1,7 @@
-//! The storage contract of `frazil-core` over the `object_store` crate: S3, Google Cloud Storage, Azure and HTTP.
+//! The storage interface of `frazil-core`, implemented with the `object_store` crate: S3, Google Cloud Storage, Azure
+//! and HTTP.
 //!
-//! The only crate of frazil that knows a network. Asynchronous work runs on one runtime that nobody else sees.
+//! This is the only crate of frazil with network access. Asynchronous work runs on a private runtime.
 
 mod config;
 mod connect;
@@ -23,17 +24,17 @@ pub use credentials::{CredentialSource, Vended};
 pub use object::ObjectStorage;
 pub use router::Router;
 
-/// Storage for `location` and for every other place that its table names: local files and any store that `properties`
-/// configure. Connections are made when they are first needed.
+/// Opens a storage for `location` and for all other locations that its table references: local files and any store that
+/// `properties` configure. Connections are created on first use.
 ///
 /// Properties are those of PyIceberg, of the Java catalogs and of `object_store`: `s3.endpoint`, `s3.access-key-id`,
-/// `client.region`, `gcs.oauth2.token`, `adls.account-key`, `AWS_REGION` … What is not given comes from the
-/// environment, as the command line tools of each cloud find it. Properties of `credentials` take precedence, and are
-/// asked for again before they expire.
+/// `client.region`, `gcs.oauth2.token`, `adls.account-key`, `AWS_REGION` … Missing properties are read from the
+/// environment, as by each cloud's command line tools. Properties of `credentials` take precedence, and are renewed
+/// before they expire.
 ///
 /// # Errors
-/// `InvalidArgument` for a property that cannot be meant, `Unsupported` for one that frazil knows and cannot honour or
-/// for a scheme without storage, `PathNotAllowed` for a location that is none; those of `credentials`.
+/// `InvalidArgument` for an invalid property, `Unsupported` for a known property that frazil cannot honour or a scheme
+/// without a storage, `PathNotAllowed` for an invalid location; errors of `credentials`.
 pub fn open(
     location: &str,
     properties: &BTreeMap<String, String>,

@@ -1,4 +1,4 @@
-//! One bucket, container or host.
+//! Storage of one bucket, container or host.
 
 use std::fmt;
 use std::ops::Range;
@@ -16,18 +16,18 @@ use crate::failure;
 use crate::parts::Parts;
 use crate::runtime::block_on;
 
-/// How many files are fetched at the same time.
+/// The maximum number of files that are fetched concurrently.
 const CONCURRENT_READS: usize = 32;
 
-/// A file up to this length is fetched whole when several ranges of it are asked for: one request costs as much as
-/// some megabytes.
+/// The size up to which a file is fetched completely if several ranges of it are requested: one request costs as much
+/// as several megabytes.
 const WHOLE_FILE_BYTES: u64 = 1 << 20;
 
-/// Storage over one store of the `object_store` crate. Shows neither properties nor credentials.
+/// A storage over one store of the `object_store` crate. Its debug form omits properties and credentials.
 #[derive(Clone)]
 pub struct ObjectStorage {
     store: Arc<dyn ObjectStore>,
-    /// The root of the store: scheme and authority, no path.
+    /// The root of the store: scheme and authority, without a path.
     root: Location,
 }
 
@@ -38,15 +38,15 @@ impl fmt::Debug for ObjectStorage {
 }
 
 impl ObjectStorage {
-    /// Storage for everything in the store of `root`, for example `s3://bucket/`.
+    /// Creates a storage for all locations in the store of `root`, for example `s3://bucket/`.
     ///
     /// # Errors
-    /// As [`Location::parse`].
+    /// See [`Location::parse`].
     pub fn new(store: Arc<dyn ObjectStore>, root: &str) -> Result<Self> {
         Ok(Self { store, root: Location::parse(root)? })
     }
 
-    /// What is directly in a folder; None when there is no such folder.
+    /// Returns the direct contents of a folder; None if the folder does not exist.
     fn listing(&self, folder: &str) -> Result<Option<ListResult>> {
         match self.run(folder, |store, path| async move { store.list_with_delimiter(Some(&path)).await }) {
             Ok(listing) => Ok(Some(listing)),
@@ -58,15 +58,15 @@ impl ObjectStorage {
     fn path(&self, location: &str) -> Result<Path> {
         let parsed = Location::parse(location)?;
         if !parsed.same_store(&self.root) {
-            return Err(Error::internal("a location was sent to another store").with("path", redacted(location)));
+            return Err(Error::internal("a location was sent to the wrong store").with("path", redacted(location)));
         }
         if parsed.key().contains('?') && matches!(parsed.scheme().name(), "http" | "https") {
-            return Err(Error::unsupported("locations with a query cannot be read").with("path", redacted(location)));
+            return Err(Error::unsupported("locations with a query are not supported").with("path", redacted(location)));
         }
         Path::parse(parsed.key()).map_err(|e| failure::map(&e.into(), location))
     }
 
-    /// Runs one operation on the runtime and names its location in errors.
+    /// Runs one operation on the runtime and adds its location to errors.
     fn run<T, F, W>(&self, location: &str, work: W) -> Result<T>
     where
         T: Send + 'static,
@@ -93,7 +93,7 @@ impl Storage for ObjectStorage {
         block_on(fetch(self.store.clone(), path, location.to_string(), limit_bytes))?
     }
 
-    /// One range costs one request; only what did not come whole is looked at again.
+    /// Reads ranges. A single range needs one request; only incomplete results are checked further.
     fn read_ranges(&self, location: &str, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
         if let [only] = ranges
             && only.start < only.end
@@ -103,7 +103,7 @@ impl Storage for ObjectStorage {
             match fetched {
                 Ok(buffer) if buffer.len() as u64 == only.end - only.start => return Ok(vec![buffer]),
                 Err(e) if !matches!(e.kind(), ErrorKind::Storage | ErrorKind::Unsupported) => return Err(e),
-                // A range that runs over the end: its error says how long the file is.
+                // A range that exceeds the end of the file: the error includes the length of the file.
                 _ => {}
             }
         }
@@ -146,7 +146,7 @@ impl Storage for ObjectStorage {
             modified_ms: object.last_modified.timestamp_millis(),
         };
         let objects = listing.map_or_else(Vec::new, |listing| listing.objects);
-        // Some writers mark a folder by an empty object whose key ends with a slash.
+        // Some writers mark a folder with an empty object whose key ends with a slash.
         let is_wanted = |object: &object_store::ObjectMeta| {
             object.location != own && wanted(object.location.filename().unwrap_or_default())
         };
@@ -163,7 +163,8 @@ impl Storage for ObjectStorage {
         self.put_with(location, content, PutMode::Overwrite)
     }
 
-    /// A request whose answer is lost is sent again, and then finds the file of its own first try.
+    /// Writes a file if it does not exist. A request whose response is lost is sent again, and then finds the file
+    /// that the first attempt wrote.
     fn put_if_absent(&self, location: &str, content: Bytes) -> Result<()> {
         let refused = match self.put_with(location, content.clone(), PutMode::Create) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => error,
@@ -174,7 +175,7 @@ impl Storage for ObjectStorage {
             Ok(_) => Err(refused),
             Err(error) if matches!(error.kind(), ErrorKind::LimitExceeded | ErrorKind::MissingFile) => Err(refused),
             Err(error) => {
-                let message = format!("it is not known who created the file: {}", error.message());
+                let message = format!("cannot determine which writer created the file: {}", error.message());
                 Err(Error::new(ErrorKind::Storage, message).with("path", redacted(location)))
             }
         }
@@ -196,8 +197,8 @@ impl Storage for ObjectStorage {
     }
 }
 
-/// A whole file. The length that the store declares is checked first and the bytes that come are counted, so that a
-/// server cannot send more than the limit.
+/// Fetches a whole file. The length that the store declares is checked first and the received bytes are counted, so
+/// that a server cannot exceed the limit.
 async fn fetch(store: Arc<dyn ObjectStore>, path: Path, location: String, limit_bytes: u64) -> Result<Bytes> {
     let answer = store.get(&path).await.map_err(|e| failure::map(&e, &location))?;
     let declared = answer.meta.size;
@@ -217,7 +218,7 @@ async fn fetch(store: Arc<dyn ObjectStore>, path: Path, location: String, limit_
     if content.len() as u64 == declared {
         Ok(content.freeze())
     } else {
-        let message = format!("the store sent {} of {declared} bytes", content.len());
+        let message = format!("the store sent only {} of {declared} bytes", content.len());
         Err(Error::new(ErrorKind::Unavailable, message).with("path", redacted(&location)))
     }
 }

@@ -1,4 +1,4 @@
-//! Files that go to a store in parts, some of them at the same time.
+//! Uploads files to a store in parts, several of them concurrently.
 
 use std::fmt;
 
@@ -11,13 +11,13 @@ use object_store::{MultipartUpload, WriteMultipart};
 use crate::failure;
 use crate::runtime::block_on;
 
-/// How many parts of a file are on their way at the same time: many files may be open.
+/// The maximum number of concurrent uploads of parts of a file: many files may be open.
 const CONCURRENT_PARTS: usize = 2;
 
-/// A file whose parts are on their way.
+/// A file whose parts are being uploaded.
 pub(crate) struct Parts {
     location: String,
-    /// None once it is over.
+    /// The upload; None after it has ended.
     sent: Option<WriteMultipart>,
 }
 
@@ -32,13 +32,13 @@ impl Parts {
         Self { location: location.to_string(), sent: Some(WriteMultipart::new_with_chunk_size(upload, PART_BYTES)) }
     }
 
-    /// Waits until no more than so many parts are on their way, and sends another one.
+    /// Waits until at most `most` parts are being uploaded, and sends another one.
     fn send(&mut self, most: usize, next: Option<Bytes>) -> Result<()> {
         let mut sent = self.take()?;
         let (sent, ready) = block_on(async move {
             let ready = sent.wait_for_capacity(most).await;
             if let (Ok(()), Some(content)) = (&ready, next) {
-                // What is as long as a part is sent as it is.
+                // Content with exactly the length of a part is sent without copying.
                 sent.put(content);
             }
             (sent, ready)
@@ -48,7 +48,7 @@ impl Parts {
     }
 
     fn take(&mut self) -> Result<WriteMultipart> {
-        self.sent.take().ok_or_else(|| Error::internal("a file that has ended has no more parts"))
+        self.sent.take().ok_or_else(|| Error::internal("cannot add parts to a completed file"))
     }
 }
 
@@ -58,7 +58,7 @@ impl Upload for Parts {
     }
 
     fn finish(&mut self) -> Result<()> {
-        // While this fails, the parts can still be given up.
+        // If this fails, the parts can still be discarded.
         self.send(0, None)?;
         let sent = self.take()?;
         block_on(sent.finish())?.map(drop).map_err(|e| failure::map(&e, &self.location))

@@ -1,4 +1,4 @@
-//! One storage for all places that a table names: each location goes to the store of its scheme and bucket.
+//! A storage for all locations that a table references: each location is routed to the store of its scheme and bucket.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -15,16 +15,16 @@ use crate::config;
 use crate::credentials::CredentialSource;
 use crate::object::ObjectStorage;
 
-/// A store, and the process that made it: connections do not survive a fork.
+/// A store and the process that created it: connections do not survive a fork.
 type StoreKey = (u32, String);
 
-/// Locations of one store and their places among all that were asked for.
+/// The locations in one store, with their positions among all requested ones.
 type Batch<'a> = (ObjectStorage, Vec<(usize, &'a str)>);
 
-/// Local files and object stores, each made when first needed. Shows no properties.
+/// A router to local files and object stores, each created on first use. Its debug form omits the properties.
 pub struct Router {
-    /// Its number in this process, above 0. Routers are not compared: others may have other rights, and rights that are
-    /// found in the environment change.
+    /// The number in this process, greater than 0. Routers are never considered equal: another one may have other
+    /// permissions, and permissions from the environment can change.
     number: u64,
     properties: BTreeMap<String, String>,
     credentials: Option<Arc<dyn CredentialSource>>,
@@ -38,14 +38,14 @@ impl fmt::Debug for Router {
 }
 
 impl Router {
-    /// Routes to local files and to stores that `properties` and those of `credentials` configure.
+    /// Creates a router to local files and to the stores that `properties` and those of `credentials` configure.
     pub fn new(properties: BTreeMap<String, String>, credentials: Option<Arc<dyn CredentialSource>>) -> Self {
         static ROUTERS: AtomicU64 = AtomicU64::new(0);
         let number = ROUTERS.fetch_add(1, Ordering::Relaxed) + 1;
         Self { number, properties, credentials, stores: Mutex::default() }
     }
 
-    /// The store of a location that is not local.
+    /// Returns the store of a non-local location.
     pub(crate) fn store_of(&self, location: &Location) -> Result<ObjectStorage> {
         let root = format!("{}://{}/", location.scheme().name(), location.authority());
         let key = (std::process::id(), root);
@@ -92,7 +92,7 @@ impl Storage for Router {
         Some(Version { store: self.number, ..Version::default() })
     }
 
-    /// One batch for each store; what is not in a store, or in one that cannot be used, is read on its own.
+    /// Reads one batch per store; locations outside stores, or in a store that cannot be used, are read separately.
     fn read_all(&self, locations: &[&str], limit_bytes: u64) -> Vec<Result<Bytes>> {
         let mut results: Vec<Option<Result<Bytes>>> = locations.iter().map(|_| None).collect();
         let mut batches: BTreeMap<String, Batch<'_>> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! The one runtime behind every store, made when first needed and again after a fork.
+//! The runtime shared by all stores, created on first use and again after a fork.
 
 use std::future::Future;
 use std::sync::mpsc::sync_channel;
@@ -11,15 +11,14 @@ const WORKER_THREADS: usize = 4;
 
 static RUNTIME: Mutex<Option<(u32, Arc<Runtime>)>> = Mutex::new(None);
 
-/// Runs a future to its end and returns what it yields. May be called from any thread, also from one of another
-/// runtime.
+/// Runs a future to completion and returns its result. May be called from any thread, including one of another runtime.
 ///
 /// # Errors
-/// `Storage` when no thread can be started; `Internal` when the future panics.
+/// `Storage` if no thread can be started; `Internal` if the future panics.
 pub(crate) fn block_on<T: Send + 'static>(future: impl Future<Output = T> + Send + 'static) -> Result<T> {
     let (sender, receiver) = sync_channel(1);
     runtime()?.spawn(async move {
-        // The receiver is gone only when its thread died.
+        // The receiver is missing only if its thread died.
         let _ = sender.send(future.await);
     });
     receiver.recv().map_err(|_| Error::internal("a storage operation panicked"))
@@ -34,9 +33,9 @@ fn runtime() -> Result<Arc<Runtime>> {
         return Ok(runtime.clone());
     }
     let made = Builder::new_multi_thread().worker_threads(WORKER_THREADS).thread_name("frazil-io").enable_all().build();
-    let made = Arc::new(made.map_err(|e| Error::new(ErrorKind::Storage, "no I/O thread could start").caused_by(e))?);
+    let made = Arc::new(made.map_err(|e| Error::new(ErrorKind::Storage, "cannot start an I/O thread").caused_by(e))?);
     if let Some(inherited) = slot.replace((pid, made.clone())) {
-        // Its threads live in the parent process only: dropping it here would wait for them.
+        // Its threads exist only in the parent process: dropping it here would wait for them.
         std::mem::forget(inherited);
     }
     Ok(made)

@@ -1,4 +1,4 @@
-//! Stores in memory and a small server of HTTP and S3.
+//! Tests with in-memory stores and a small HTTP and S3 server.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -20,7 +20,7 @@ fn properties(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
     pairs.iter().map(|(k, v)| ((*k).to_string(), (*v).to_string())).collect()
 }
 
-/// A server of one bucket: GET with ranges, HEAD, PUT with `If-None-Match`, DELETE, and statuses by path.
+/// A server of one bucket: GET with ranges, HEAD, PUT with `If-None-Match`, DELETE, and configurable statuses by path.
 struct Server {
     address: String,
     requests: Arc<Mutex<Vec<String>>>,
@@ -47,7 +47,7 @@ impl Server {
     }
 }
 
-/// Answers one request; `None` when the connection ends.
+/// Responds to one request; `None` if the connection ends.
 fn answer(
     mut stream: &TcpStream,
     files: &Mutex<HashMap<String, Vec<u8>>>,
@@ -84,7 +84,7 @@ fn answer(
         }
         "PUT" => (put(&mut files, path, body), common.into(), vec![]),
         "POST" => {
-            // A batch of deletions, as S3 has it.
+            // An S3 batch deletion.
             let text = String::from_utf8(body).ok()?;
             let key = text.split_once("<Key>")?.1.split_once("</Key>")?.0.to_string();
             files.remove(&format!("{}/{key}", path.trim_end_matches('/')));
@@ -115,7 +115,7 @@ fn answer(
     Some(())
 }
 
-/// Stores a file; the status of the answer.
+/// Stores a file and returns the status of the response.
 fn put(files: &mut HashMap<String, Vec<u8>>, path: String, body: Vec<u8>) -> String {
     let status = if path.contains("/busy/") { "503" } else { "200" };
     files.insert(path, body);
@@ -172,7 +172,10 @@ fn a_store_that_accepts_no_connection_fails_within_seconds() {
         );
         let began = std::time::Instant::now();
         let error = work(&store).unwrap_err();
-        assert_eq!((error.kind(), error.message()), (ErrorKind::Unavailable, &*format!("no connection to {endpoint}")));
+        assert_eq!(
+            (error.kind(), error.message()),
+            (ErrorKind::Unavailable, &*format!("cannot connect to {endpoint}"))
+        );
         assert!(began.elapsed().as_secs() < 8, "{address}: {:?}", began.elapsed());
     };
     std::thread::scope(|scope| {
@@ -232,7 +235,7 @@ fn s3_keeps_the_contract_and_addresses_by_path() {
     assert!(requests.iter().all(|r| r.contains(" /bucket/wh/t/") || r == "POST /bucket?delete"), "{requests:?}");
 }
 
-/// The client asks again after a 503, and is told that the file is there.
+/// The client retries after a 503, and receives the response that the file exists.
 #[test]
 fn a_file_whose_first_answer_was_lost_is_written() {
     let server = Server::start();
@@ -247,7 +250,7 @@ fn a_file_whose_first_answer_was_lost_is_written() {
     }
 }
 
-/// It may be of a first try whose answer was lost.
+/// The file may belong to a first attempt whose response was lost.
 #[test]
 fn a_file_that_exists_and_is_not_readable_may_be_of_this_writer() {
     let server = Server::start();

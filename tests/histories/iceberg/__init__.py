@@ -1,1 +1,1 @@
-"""Random histories of Iceberg tables against a plain model."""
+"""Random histories of Iceberg tables compared with a simple model."""

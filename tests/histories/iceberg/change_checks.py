@@ -1,4 +1,4 @@
-"""What frazil says changed between snapshots is what turns the rows of one into the rows of the other."""
+"""Checks that the changes between snapshots turn the rows of one snapshot into the rows of the other."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ REMOVED = ("DELETE", "UPDATE_BEFORE")
 
 
 def texts_at(state: State, place: int | None, where: Any = None) -> Counter[str]:
-    """Return the rows of a snapshot, as they are read with the columns of the table now."""
+    """Return the rows of a snapshot as they are read with the current columns of the table."""
     rows = [] if place is None else state.snapshots[place].read(state.columns)
     return Counter(text_of(row) for row in rows if where is None or truth(where, row) is True)
 
 
 def removed_and_added(data: pa.Table, state: State) -> tuple[Counter[str], Counter[str]]:
-    """Return the rows that changes take away and those that they bring."""
+    """Return the rows that changes remove and the rows that they add."""
     count = len(state.columns.fields)
     kinds = data.column(count).to_pylist()
     rows = rows_of(data.select(range(count)), state.columns)
@@ -41,7 +41,7 @@ def removed_and_added(data: pa.Table, state: State) -> tuple[Counter[str], Count
 
 
 def check_commit(table: Table, state: State, place: int, snapshot_ids: list[int]) -> None:
-    """Compare the changes of one snapshot, in each way in which they can be read."""
+    """Compare the changes of one snapshot, in every way in which they can be read."""
     if any(name.startswith("_change") for name in state.columns.names):
         return
     parent = state.snapshots[place].parent
@@ -74,7 +74,7 @@ def _check_replay(
 
 
 def _check_all(changes: Changes, state: State, states: tuple[Counter[str], Counter[str]]) -> None:
-    """Replay the changes of all snapshots over the rows of the first one: the rows of the last one are left."""
+    """Replay the changes of all snapshots on the rows of the first one, which must produce those of the last one."""
     removed, added = removed_and_added(changes.to_arrow(), state)
     replayed = Counter(states[0])
     replayed.update(added)
@@ -84,7 +84,7 @@ def _check_all(changes: Changes, state: State, states: tuple[Counter[str], Count
 
 
 def check_range(table: Table, state: State, step: ReadAppends, snapshot_ids: list[int]) -> None:
-    """Compare the net changes between two snapshots of one line, read as a whole and in parts."""
+    """Compare the net changes between two snapshots of one lineage, read completely and in parts."""
     line = state.ancestors(state.place_of("main"))[::-1]
     backwards = step.first is not None and step.first >= step.last
     if not 0 <= step.last < len(line) or backwards or any(name.startswith("_change") for name in state.columns.names):

@@ -1,4 +1,4 @@
-"""What frazil reads of a table is what the model says."""
+"""Checks that the rows that frazil reads from a table match the model."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LINEAGE_VERSION = 3
 
 
 class Mismatch(AssertionError):
-    """What frazil does is not what the model says."""
+    """The result of frazil does not match the model."""
 
 
 def demand(holds: object, message: str) -> None:
@@ -38,7 +38,7 @@ def demand(holds: object, message: str) -> None:
 
 
 def compare(what: str, actual: Iterable[str], expected: Iterable[str]) -> None:
-    """Demand rows, as texts, to be the same, whatever their order."""
+    """Check that rows, as strings, are equal in any order."""
     found, wanted = Counter(actual), Counter(expected)
     if found != wanted:
         lost, more = list((wanted - found).elements()), list((found - wanted).elements())
@@ -46,7 +46,7 @@ def compare(what: str, actual: Iterable[str], expected: Iterable[str]) -> None:
 
 
 def check_scan(what: str, scan: Scan, columns: Struct, expected: list[dict[str, Any]]) -> None:
-    """Demand a scan to give these rows, read as a whole and as tasks."""
+    """Check that a scan returns these rows, both as a whole and as tasks."""
     data = scan.to_arrow()
     wanted = texts_of(expected)
     compare(what, map(text_of, rows_of(checked(what, data, columns), columns)), wanted)
@@ -54,7 +54,7 @@ def check_scan(what: str, scan: Scan, columns: Struct, expected: list[dict[str, 
 
 
 def check_tasks(what: str, scan: Scan, columns: Struct, expected: list[dict[str, Any]]) -> None:
-    """Demand tasks that are shipped, and parts of files, to give these rows."""
+    """Check that serialized tasks and parts of files return these rows."""
     wanted = texts_of(expected)
     tasks = list(scan.plan_files())
     alone: list[dict[str, Any]] = []
@@ -68,14 +68,14 @@ def check_tasks(what: str, scan: Scan, columns: Struct, expected: list[dict[str,
 
 
 def checked(what: str, data: pa.Table, columns: Struct) -> pa.Table:
-    """Return the data, whose schema must be that of the columns."""
+    """Return the data after checking that its schema matches the columns."""
     wanted = arrow_schema(columns)
     demand(data.schema.equals(wanted), f"{what}: the schema is {data.schema}, expected {wanted}")
     return data
 
 
 def check_read(table: Table, state: State, step: Read, snapshot_ids: list[int]) -> None:
-    """Make a read of a handle and compare it."""
+    """Perform a read with a handle and compare the result."""
     chosen = _chosen(table, state, step, snapshot_ids)
     if chosen is None:
         return
@@ -106,7 +106,7 @@ def check_read(table: Table, state: State, step: Read, snapshot_ids: list[int]) 
 def _chosen(
     table: Table, state: State, step: Read, snapshot_ids: list[int]
 ) -> tuple[dict[str, Any], Snapshot | None, Struct] | None:
-    """Return the arguments of a scan, the snapshot that it reads, and the columns; None for what is not there."""
+    """Return the arguments of a scan, the snapshot that it reads, and the columns; None if it does not exist."""
     if step.choice is None:
         return {}, state.head(), state.columns
     kind, value = step.choice
@@ -132,7 +132,7 @@ def _swapped(path: Path) -> Path:
 
 
 def selected_columns(columns: Struct, fields: tuple[Path, ...]) -> Struct:
-    """Return the columns that these paths select, nested ones within their structs, in the order of the table."""
+    """Return the columns selected by these paths, nested ones within their structs, in table order."""
     whole = {path[0] for path in fields if len(path) == 1}
     found: list[Field] = []
     for field in columns.fields:
@@ -155,7 +155,7 @@ def cut(row: dict[str, Any], columns: Struct) -> dict[str, Any]:
 
 
 def check_appends(table: Table, state: State, step: ReadAppends, snapshot_ids: list[int]) -> None:
-    """Make an incremental scan and compare it."""
+    """Perform an incremental scan and compare the result."""
     line = state.ancestors(state.place_of("main"))[::-1]
     if step.last >= len(line) or (step.first is not None and step.first >= step.last):
         return
@@ -190,9 +190,9 @@ def _optional_ids(part: Any) -> set[int]:
 
 
 def _optional_as_in(columns: Struct, fields: list[dict[str, Any]], optional: set[int]) -> Struct:
-    """Return columns as appended rows have them: rows may have NULL from before a column became required.
+    """Return the columns of appended rows, which may have NULL from before a column became required.
 
-    `fields` are those of the table, which has given them other ids.
+    `fields` are those of the table, which has different field ids.
     """
     found = {field["name"]: field for field in fields}
 
@@ -210,9 +210,9 @@ def _optional_as_in(columns: Struct, fields: list[dict[str, Any]], optional: set
 
 
 def check_head(table: Table, state: State, branch: str, used: set[int], first: int) -> Snapshot | None:
-    """Compare the rows of a branch, and return its snapshot with the ids that its rows have.
+    """Compare the rows of a branch, and return its snapshot with the row ids found.
 
-    `first` is the sequence number of the first snapshot of the commit; 0 if it made none.
+    `first` is the sequence number of the first snapshot of the commit; 0 if it created none.
     """
     head = state.head(branch)
     if head is None:
@@ -222,7 +222,7 @@ def check_head(table: Table, state: State, branch: str, used: set[int], first: i
     ref = {} if branch == "main" else {"ref": branch}
     lineage = state.version >= LINEAGE_VERSION and not set(state.columns.names) & set(RESERVED)
     scan = table.scan(selected_fields=("*", *LINEAGE) if lineage else ("*",), **ref)
-    # One file of deletes for a partition stays until all data files that it is about are gone.
+    # A delete file for a whole partition is kept until all data files that it applies to are removed.
     dangling = state.dangling or state.properties.get("write.delete.granularity") == "partition"
     check_summary(table, branch, len(rows), dangling=dangling)
     if not lineage:
@@ -237,7 +237,7 @@ def check_head(table: Table, state: State, branch: str, used: set[int], first: i
     snapshot = next(s for s in table.snapshots() if s.snapshot_id == table.refs()[branch].snapshot_id)
     found = list(zip(texts, ids, sequences, strict=True))
     adopted = adopt(head.rows, list(map(text_of, rows)), found, range(first, snapshot.sequence_number + 1))
-    # A reference to an older snapshot, such as one inside a transaction, shows rows again that later ones have.
+    # A reference to an older snapshot, for example in a transaction, restores rows that later snapshots have too.
     is_old = not first or snapshot.sequence_number < first
     _check_ids(branch, head.rows, adopted, used, may_repeat=state.upgraded or is_old, upgraded=state.upgraded)
     return replace(head, rows=tuple(adopted))
@@ -246,7 +246,7 @@ def check_head(table: Table, state: State, branch: str, used: set[int], first: i
 def adopt(
     rows: tuple[Row, ...], texts: list[str], found: list[tuple[str, int | None, int | None]], sequences: range
 ) -> list[Row]:
-    """Return the rows of the model with the ids that were found; known ids must be those of equal rows."""
+    """Return the rows of the model with the ids found; known ids must be those of equal rows."""
     by_id = {number: (text, last) for text, number, last in found if number is not None}
     result: list[Row] = []
     rest = Counter(found)
@@ -284,7 +284,7 @@ def _check_ids(
 
 
 def check_summary(table: Table, branch: str, count: int, *, dangling: bool) -> None:
-    """Demand the totals of a summary to fit the rows."""
+    """Check that the totals of a summary match the rows."""
     snapshot_id = table.refs()[branch].snapshot_id
     summary = next(s for s in table.snapshots() if s.snapshot_id == snapshot_id).summary
     total = int(summary["total-records"]) - int(summary.get("total-position-deletes", "0"))

@@ -1,4 +1,4 @@
-"""What becomes of schema, partition spec, sort order and properties of the model."""
+"""Evolution of schema, partition spec, sort order and properties in the model."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _schema(state: State, step: EvolveSchema) -> Outcome:
 
 
 def check_heads(state: State) -> None:
-    """Leave out what would make rows of a branch unreadable."""
+    """Reject changes that would make rows of a branch unreadable."""
     for name, ref in state.refs.items():
         if not ref.is_tag:
             try:
@@ -119,7 +119,7 @@ def _changed(state: State, change: SchemaChange) -> tuple[State, bool]:  # noqa:
 
 
 def edited(kind: Type, path: Path, change: Callable[[list[Field], int], list[Field]]) -> Any:
-    """Return a type with the fields around a path changed; elements of lists and values of maps are passed through."""
+    """Return a type with changed fields around a path, which passes through list elements and map values."""
     match kind:
         case List():
             return replace(kind, element=edited(kind.element, path, change))
@@ -226,7 +226,7 @@ def renumbered(kind: Type, ids: Ids) -> Type:
 
 
 def widens(old: Type, new: Type, version: int) -> bool:
-    """Return whether a type can become another one."""
+    """Return whether a type can be widened to another one."""
     match old, new:
         case Simple("int"), Simple("long"):
             return True
@@ -259,7 +259,7 @@ def _widened(state: State, path: Path, kind: Type) -> tuple[State, bool]:
 
 
 def _check_days(state: State, columns: Struct) -> None:  # noqa: C901
-    """Leave out what nanoseconds cannot hold."""
+    """Reject days that nanoseconds cannot represent."""
     limit = NS_DAYS * DAY_US * 1000
 
     def check(value: Any, kind: Type) -> None:

@@ -132,7 +132,7 @@ def _wider(draw: Draw, kind: Type) -> Type | None:
 
 
 def random_reference(draw: Draw) -> Step:  # noqa: PLR0911
-    """Return a step that makes, moves or removes references."""
+    """Return a step that creates, moves or removes references."""
     random, state = draw.random, draw.state
     if not state.snapshots:
         return Load(draw.handle)

@@ -1,4 +1,4 @@
-"""Random histories: each step is made of what a handle sees."""
+"""Generates random histories, in which each step is based on the state that a handle sees."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Draw:
-    """What a step is drawn from: chance, the kind of history, what the handle sees, and the handle."""
+    """The input for a random step: random numbers, the profile of the history, the visible state, and the handle."""
 
     random: Random
     profile: Profile
@@ -54,7 +54,7 @@ class Draw:
 
     @property
     def branch(self) -> str:
-        """A branch, mostly `main`."""
+        """Return a branch, mostly `main`."""
         branches = [name for name, ref in self.state.refs.items() if not ref.is_tag and name != "main"]
         return self.random.choice(branches) if branches and self.random.random() < 0.3 else "main"
 
@@ -63,18 +63,18 @@ class Draw:
 
     @property
     def source(self) -> Source:
-        """How rows are given."""
+        """Return the form in which rows are passed."""
         return Source(self.random.choice(KINDS), self.random.random() < 0.4, self.random.randrange(10**6))
 
     def row(self, columns: Struct) -> dict[str, Any]:
-        """A new row; ids repeat often."""
+        """Return a new row; ids repeat often."""
         found = {f.name: random_field(self.random, f, self.profile.limits) for f in columns.fields}
         if "id" in found and self.random.random() < 0.8:
             found["id"] = self.random.randrange(40)
         return found
 
     def batch(self, most: int = 12) -> Batch:
-        """Rows for all columns, or for those that must be there and some others."""
+        """Return rows for all columns, or for the required ones and some others."""
         columns = self.state.columns
         if self.random.random() < 0.15:
             kept = tuple(f for f in columns.fields if f.required or f.name == "id" or self.random.random() < 0.7)
@@ -91,13 +91,13 @@ def random_step(random: Random, profile: Profile, world: World) -> Step:
     handle = random.choice((0, 0, 0, 1, 2))
     draw = Draw(random, profile, world.seen(handle), handle)
     if draw.state.shape != world.state.shape:
-        # Rows that are written with an old schema go by its field ids, which the model does not follow.
+        # Rows written with an old schema are matched by field id, which the model does not track.
         return random.choice((Load(handle), _read(draw)))
     if not draw.state.snapshots and draw.state is world.state:
         return random.choice((_append, _append, _append, evolving.random_evolution))(draw)
     kind = random.choices([step for step, _ in STEPS], [weight for _, weight in STEPS])[0]
     step = kind(draw)
-    # Evolution on a handle that is behind may decide on the old state, and transactions evolve too.
+    # Evolution on a stale handle may be based on the old state, and transactions can evolve too.
     return Load(handle) if isinstance(step, Evolution | Transaction) and draw.state is not world.state else step
 
 
@@ -130,7 +130,7 @@ def _update(draw: Draw) -> Step:
 def _assignments(
     draw: Draw, targets: list[tuple[tuple[str, ...], Simple]], sides: dict[tuple[str, ...], Struct]
 ) -> tuple[tuple[tuple[str, ...], Expression], ...]:
-    """Values for one or two of the columns; each key of `sides` comes before the columns of its side."""
+    """Return values for one or two of the columns. Expressions qualify columns by the keys of `sides`."""
     chosen = draw.random.sample(targets, min(len(targets), draw.random.choice((1, 1, 2))))
     given = [((*prefix, *path), kind) for prefix, columns in sides.items() for path, kind in leaves(columns)]
     return tuple((path, _expression(draw, kind, [p for p, k in given if k == kind])) for path, kind in chosen)
@@ -156,7 +156,7 @@ def _keys(draw: Draw, columns: Struct) -> tuple[str, ...]:
 
 
 def _held_batch(draw: Draw, branch: str) -> Batch:
-    """Rows of which some are those of the table, or close to them."""
+    """Return rows of which some are rows of the table, or similar to them."""
     batch = draw.batch(8)
     known = draw.state.rows(branch)
     rows = []
@@ -265,7 +265,7 @@ def _transaction(draw: Draw) -> Step:
     steps = tuple(draw.random.choice(kinds)(draw) for _ in range(draw.random.randint(1, 3)))
     meanwhile: tuple[Step, ...] = ()
     if draw.random.random() < 0.3:
-        # As in Java, rows that an upsert or an overwrite finds and leaves as they are may be deleted meanwhile.
+        # As in Java, rows that an upsert or overwrite matches without changing may be deleted concurrently.
         leaves = any(isinstance(step, (Overwrite, Upsert, Merge)) for step in steps)
         meanwhile = (draw.random.choice((_append,) if leaves else (_append, _delete, _update))(draw),)
     return Transaction(draw.handle, steps, meanwhile)

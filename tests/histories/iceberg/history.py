@@ -1,7 +1,7 @@
 """Histories as plain data: a table, and steps that change and read it.
 
-The text of a history (`repr`) is Python that makes it again. Handles are numbers; snapshots are named by their place
-among those that the history made, so that a history of which steps are left out still means something.
+The `repr` of a history is Python code that creates it. Handles are numbers. Snapshots are referenced by their position
+in the history, so that a history without some of its steps is still valid.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class SortKey:
 
 @dataclass(frozen=True)
 class NewTable:
-    """How the table is made."""
+    """The definition of the table."""
 
     columns: Struct
     version: int = 2
@@ -47,14 +47,14 @@ class NewTable:
 
 @dataclass(frozen=True)
 class Batch:
-    """Rows that a step brings, with the columns that they have."""
+    """The rows of a step, with their columns."""
 
     columns: Struct
     rows: tuple[dict[str, Any], ...]
     source: Source = TABLE
 
 
-# Values of columns in updates and merges
+# Column values in updates and merges
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,7 @@ class Merge:
 
 @dataclass(frozen=True)
 class BadRows:
-    """Rows of which one value does not fit its column, as a list of dictionaries."""
+    """Rows with one value that does not fit its column, as a list of dictionaries."""
 
     handle: int
     batch: Batch
@@ -201,7 +201,7 @@ class SetDefault:
 
 @dataclass(frozen=True)
 class MoveColumn:
-    """`place` is first, before or after; `other` the name of a sibling."""
+    """Moves a column: `place` is first, before or after; `other` is the name of a sibling."""
 
     path: Path
     place: str
@@ -286,7 +286,7 @@ class CherryPick:
 
 @dataclass(frozen=True)
 class Elsewhere:
-    """What Iceberg (Java) does in Spark with the rows of an `id` in a range: insert, delete, update or rewrite."""
+    """A change by Iceberg (Java) in Spark to the rows of an `id` range: insert, delete, update or rewrite."""
 
     action: str
     low: int = 0
@@ -296,7 +296,7 @@ class Elsewhere:
 
 @dataclass(frozen=True)
 class Rewrite:
-    """Data files are written again; other writers make `meanwhile` theirs after the plan."""
+    """Data files are rewritten; the steps `meanwhile` are committed by other writers after the plan."""
 
     handle: int
     where: Filter | None = None
@@ -306,12 +306,12 @@ class Rewrite:
     meanwhile: tuple[Step, ...] = ()
 
 
-# Several steps, handles, reads
+# Transactions, handles, reads
 
 
 @dataclass(frozen=True)
 class Transaction:
-    """Steps that are committed as one, after other writers made `meanwhile` theirs."""
+    """Steps that are committed together, after other writers have committed the steps `meanwhile`."""
 
     handle: int
     steps: tuple[Step, ...]
@@ -320,14 +320,14 @@ class Transaction:
 
 @dataclass(frozen=True)
 class Load:
-    """Load the table anew."""
+    """Reload the table."""
 
     handle: int
 
 
 @dataclass(frozen=True)
 class Read:
-    """A scan of a handle; `choice` is None, ("snapshot", n), ("ref", name) or ("as_of", n-th entry of the history)."""
+    """A scan with a handle; `choice` is None, ("snapshot", n), ("ref", name) or ("as_of", n-th history entry)."""
 
     handle: int
     where: Filter | None = None

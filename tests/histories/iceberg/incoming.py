@@ -1,4 +1,4 @@
-"""Rows that come into a table of the model: checked, with defaults for columns that they lack."""
+"""New rows of a table in the model: validated, with defaults for missing columns."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def new_rows(state: State, batch: Batch) -> tuple[Row, ...]:
-    """Return rows that a batch brings."""
+    """Return the rows of a batch."""
     for field in batch.columns.fields:
         if state.columns.find(field.name) is None and batch.rows:
             raise Refused(f"no column {field.name!r}")
@@ -20,7 +20,7 @@ def new_rows(state: State, batch: Batch) -> tuple[Row, ...]:
 
 
 def fitted(row: dict[str, Any], given: Struct, wanted: Struct) -> dict[str, Any]:
-    """Return the columns that a row brings as values of the table."""
+    """Return the columns of an input row as values of the table."""
     found = {}
     for field in given.fields:
         target = wanted.find(field.name)
@@ -54,18 +54,18 @@ def check_type(given: Type, wanted: Type) -> None:
 
 
 def new_row(state: State, values: dict[str, Any]) -> Row:
-    """Return a new row: columns without a value get their defaults."""
+    """Return a new row, in which columns without a value have their defaults."""
     return stored_row(state, {f.name: values.get(f.name, f.default) for f in state.columns.fields})
 
 
 def stored_row(state: State, values: dict[str, Any], old: Row | None = None) -> Row:
-    """Return a row as it is written now; one that is updated keeps its id."""
+    """Return a row as it would be written now; an updated row keeps its id."""
     check_required(values, state.columns)
     return Row(values, state.columns, state.spec_of_new_rows, None if old is None else old.id)
 
 
 def check_required(value: Any, kind: Type) -> None:  # noqa: C901 - one arm for each kind of type
-    """Raise where a required field is NULL."""
+    """Raise if a required field is NULL."""
     if value is None:
         return
     match kind:

@@ -1,4 +1,4 @@
-"""What becomes of rows in upserts and merges of the model, row by row."""
+"""Upserts and merges in the model, row by row."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Values = dict[str, Any]
 
 
 def upsert(state: State, step: Upsert) -> Outcome:
-    """Update the rows that have the keys of the batch and differ, and insert the others."""
+    """Update the rows that match keys of the batch and differ, and insert the remaining rows of the batch."""
     source = _source(state, step.batch, step.keys, whole=True)
     keys = [_key(row, step.keys) for row in source]
     known = [k for k in keys if k is not None]
@@ -44,7 +44,7 @@ def upsert(state: State, step: Upsert) -> Outcome:
 
 
 def _source(state: State, batch: Batch, keys: tuple[str, ...], *, whole: bool) -> list[Values]:
-    """Return the rows of a source, which may have columns that the table lacks unless `whole` rows are taken."""
+    """Return the rows of a source. It may have columns that the table lacks, unless `whole` rows are inserted."""
     for field in batch.columns.fields:
         if state.columns.find(field.name) is None and whole:
             raise Refused(f"no column {field.name!r}")
@@ -60,7 +60,7 @@ def _type(state: State, name: str) -> Any:
 
 
 def _key(row: Values, names: tuple[str, ...], *, null_safe: bool = False) -> tuple[Any, ...] | None:
-    """Return the values that rows match by; None where they match nothing."""
+    """Return the values that a row is matched by, or None if it cannot match."""
     values = [row[name] for name in names]
     if not null_safe and None in values:
         return None
@@ -68,7 +68,7 @@ def _key(row: Values, names: tuple[str, ...], *, null_safe: bool = False) -> tup
 
 
 def merge(state: State, step: Merge) -> Outcome:
-    """Carry out a MERGE as SQL has it."""
+    """Apply a MERGE with SQL semantics."""
     whole = any(clause.action.endswith("_all") for clause in step.clauses)
     source = _source(state, step.batch, step.keys, whole=whole)
     sides = Struct((Field(0, "target", state.columns), Field(0, "source", step.batch.columns)))

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 BUCKETED = ("int", "long", "decimal", "date", "time", *MOMENTS, "string", "uuid", "fixed", "binary")
 TRUNCATED = ("int", "long", "string", "binary")
-"""Decimals too, but the greatest and least ones then need another digit."""
+"""Decimals are excluded because the maximum and minimum would need another digit."""
 
 
 def transforms_of(kind: Simple) -> list[str]:
-    """Return transforms that a type takes."""
+    """Return transforms that a type supports."""
     found = ["identity"]
     if kind.name in BUCKETED:
         found += ["bucket[1]", "bucket[4]", "bucket[16]"]
@@ -39,7 +39,7 @@ def transforms_of(kind: Simple) -> list[str]:
 
 
 def partition_of(row: dict[str, Any], columns: Struct, spec: tuple[Term, ...]) -> tuple[str, ...]:
-    """Return the partition of a row as texts."""
+    """Return the partition of a row as strings."""
     found = []
     for term in spec:
         field = at(columns, term.path)
@@ -51,7 +51,7 @@ def partition_of(row: dict[str, Any], columns: Struct, spec: tuple[Term, ...]) -
 
 
 def transformed(transform: str, kind: Simple, value: Any) -> Any:
-    """Return what a transform makes of a value that is not NULL."""
+    """Return the result of a transform for a value that is not NULL."""
     name, _, argument = transform.rstrip("]").partition("[")
     if name == "identity":
         return "nan" if isinstance(value, float) and math.isnan(value) else value

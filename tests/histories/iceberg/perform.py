@@ -1,4 +1,4 @@
-"""Steps of a history made with frazil."""
+"""Performs the steps of a history with frazil."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 
 
 def create(folder: Path, new: NewTable) -> Table:
-    """Make the table of a history."""
+    """Create the table of a history."""
     plain = all(is_plain(name) for term in new.partition_by for name in term.path)
     table = frazil.create_table(
         folder,
@@ -73,7 +73,7 @@ def create(folder: Path, new: NewTable) -> Table:
 
 
 def perform(table: Table | Transaction, step: Any, snapshot_ids: list[int]) -> WriteResult | None:
-    """Make a step."""
+    """Perform a step."""
     if isinstance(step, (Append, Overwrite, DynamicOverwrite, Upsert, Merge, BadRows)):
         return _with_rows(table, step)
     match step:
@@ -88,7 +88,7 @@ def perform(table: Table | Transaction, step: Any, snapshot_ids: list[int]) -> W
 
 
 def plan_rewrite(table: Table, step: Rewrite) -> RewriteDataFiles:
-    """Plan to write data files again, on the state that is the newest now."""
+    """Plan a rewrite of data files on the latest state."""
     plan = table.rewrite_data_files(
         _filter(step.where),
         rewrite_all=step.rewrite_all,
@@ -101,7 +101,7 @@ def plan_rewrite(table: Table, step: Rewrite) -> RewriteDataFiles:
 
 
 def apply_rewrite(plan: RewriteDataFiles) -> WriteResult:
-    """Write data files again; no row changes."""
+    """Rewrite data files; no rows change."""
     snapshot_ids = plan.apply().snapshot_ids
     return WriteResult(snapshot_ids[0] if snapshot_ids else None, deleted_rows=0)
 
@@ -203,7 +203,7 @@ def _evolve(table: Table | Transaction, step: Any) -> None:
                     _change_schema(update, change)
         case EvolveSpec(_, added, removed):
             update = table.update_spec()
-            # Fields are found by what they are; `remove_field` takes a name or a text.
+            # Fields are identified by their definition; `remove_field` accepts a name or a string.
             for term in removed:
                 update.remove_field(_term_text(term))
             _add_terms(update, added).commit()

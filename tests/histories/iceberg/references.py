@@ -1,4 +1,4 @@
-"""What becomes of branches, tags and the current snapshot of the model."""
+"""Branches, tags and the current snapshot in the model."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from histories.iceberg.state import NotApplicable, Ref, Refused, Row, Snapshot, 
 
 
 def move(state: State, step: Reference) -> Outcome:
-    """Return the outcome of a step that makes, moves or removes references."""
+    """Return the outcome of a step that creates, moves or removes references."""
     outcome = _moved(state, step)
     check_heads(outcome.state)
     return outcome

@@ -1,4 +1,4 @@
-"""What becomes of rows: appends, overwrites, deletes and updates of the model."""
+"""Changes of rows in the model: appends, overwrites, deletes and updates."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The state after a step and the counts that a result has; `may_fail` where a refusal is right too."""
+    """The state after a step and the counts of its result; `may_fail` means that a rejection is valid too."""
 
     state: State
     deleted: int = 0
@@ -86,11 +86,11 @@ def _committed(state: State, branch: str, kept: tuple[Row, ...], added: tuple[Ro
     return state.with_snapshot(branch, snapshot)
 
 
-# Rows that go
+# Deleted rows
 
 
 def holding(state: State, rows: Iterable[dict[str, Any]], where: Filter | None) -> list[bool]:
-    """Return for which rows a filter holds."""
+    """Return the rows for which a filter holds, as booleans."""
     if where is None:
         return [True for _ in rows]
     check_filter(where, state.columns)
@@ -98,7 +98,7 @@ def holding(state: State, rows: Iterable[dict[str, Any]], where: Filter | None) 
 
 
 def check_filter(where: Filter, columns: Struct) -> None:
-    """Raise where a filter does not fit the columns."""
+    """Raise if a filter does not match the columns."""
     for path, kind in typed_paths(where):
         field = at(columns, path)
         if field is None or not isinstance(field.type, Simple) or (kind is not None and field.type != kind):
@@ -125,17 +125,17 @@ def _dynamic(state: State, step: DynamicOverwrite) -> Outcome:
     replaced = {partition(row) for row in added}
     kept = tuple(row for row in stored if partition(row) not in replaced)
     found = _committed(state, step.branch, kept, added)
-    # What is picked of it later replaces partitions again.
+    # If it is cherry-picked later, it replaces partitions again.
     last = replace(found.snapshots[-1], operation="overwrite", replaced=tuple(replaced))
     found = replace(found, snapshots=(*found.snapshots[:-1], last))
     return Outcome(found, deleted=len(stored) - len(kept), inserted=len(added))
 
 
-# Rows that change
+# Updated rows
 
 
 def check_assignments(values: Assignments, columns: Struct, sides: Struct) -> None:
-    """Raise where values do not fit the columns that they are for; `sides` is what expressions look at."""
+    """Raise if values do not match their target columns; `sides` are the columns visible to expressions."""
     for path, expression in values:
         field = at(columns, path)
         given = at(sides, expression.path) if not isinstance(expression, Constant) else None
@@ -145,7 +145,7 @@ def check_assignments(values: Assignments, columns: Struct, sides: Struct) -> No
 
 
 def assigned(row: dict[str, Any], values: Assignments, sides: dict[str, Any], columns: Struct) -> dict[str, Any]:
-    """Return a row with columns set."""
+    """Return a row with assigned columns."""
     for path, expression in values:
         row = _set(row, path, evaluate(expression, sides), columns)
     return row
@@ -219,7 +219,7 @@ def _rewrite(state: State, step: Rewrite) -> Outcome:
     if step.where is not None:
         check_filter(step.where, state.columns)
     stored, now = state.stored(step.branch), len(state.specs) - 1
-    # Which files are worth it is not known, and so not which rows change their spec.
+    # The files worth rewriting are unknown, and so are the rows whose spec changes.
     spec = now if step.rewrite_all and step.where is None and not step.meanwhile else None
     rows = tuple(row if row.spec == now else replace(row, spec=spec) for row in stored)
     snapshot = Snapshot(rows, state.columns, state.place_of(step.branch), "replace")
@@ -229,7 +229,7 @@ def _rewrite(state: State, step: Rewrite) -> Outcome:
 def with_changed(
     state: State, branch: str, kept: tuple[Row, ...], changed: tuple[Row, ...], inserted: tuple[Row, ...]
 ) -> State:
-    """Return the state after a commit in which rows were updated."""
+    """Return the state after a commit that updated rows."""
     operation = "append" if len(state.stored(branch)) == len(kept) else "overwrite"
     snapshot = Snapshot((*kept, *changed, *inserted), state.columns, state.place_of(branch), operation, inserted)
     return state.with_snapshot(branch, snapshot)

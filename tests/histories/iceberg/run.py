@@ -1,4 +1,4 @@
-"""Running a history: each step is made with frazil and with the model, and then both are compared."""
+"""Runs a history: each step is performed with frazil and with the model, and the results are compared."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ if TYPE_CHECKING:
 HANDLES = 3
 
 Engine = Callable[[Path, Elsewhere], None]
-"""Makes a step of another engine on the table in a folder."""
+"""A function that performs a step of another engine on the table in a folder."""
 
 
 @dataclass(eq=False)
 class World:
-    """A table, what the model says it is, and handles of different age."""
+    """A table, its state in the model, and handles of different ages."""
 
     folder: Path
     state: State
@@ -57,7 +57,7 @@ class World:
 
     @classmethod
     def new(cls, folder: Path, table: NewTable, engine: Engine | None = None) -> World:
-        """Make the table and its handles."""
+        """Create the table and its handles."""
         made = create(folder / "t", table)
         state = new_state(table)
         location = made.metadata_location
@@ -68,11 +68,11 @@ class World:
         return frazil.load_table(self.folder / "t", format="iceberg")
 
     def seen(self, handle: int) -> State:
-        """Return the state that a handle is at."""
+        """Return the state of a handle."""
         return self.states[self.handles[handle].metadata_location]
 
     def step(self, step: Step) -> None:
-        """Make one step and compare.
+        """Perform one step and compare the results.
 
         Raises:
             Mismatch: frazil and the model differ.
@@ -95,7 +95,7 @@ class World:
                 self._change(step, lambda: perform(self.handles[step.handle], step, self.snapshot_ids))
 
     def finish(self) -> None:
-        """Compare all changes of the history of `main` with its rows.
+        """Compare all changes in the history of `main` with its rows.
 
         Raises:
             Mismatch: frazil and the model differ.
@@ -104,7 +104,7 @@ class World:
         check_range(self.load(), self.state, ReadAppends(0, None, count - 1, None), self.snapshot_ids)
 
     def _elsewhere(self, step: Elsewhere) -> None:
-        """Let the other engine make its step, unless there is none."""
+        """Perform the step of the other engine, if there is one."""
         if self.engine is None:
             return
         try:
@@ -149,7 +149,7 @@ class World:
         self._took_effect(table, step, outcome, result)
 
     def _refused(self, step: Any, outcome: Outcome | None, error: frazil.FrazilError, *, lenient: bool) -> None:
-        """Look at an error: it may be right, and then nothing has changed."""
+        """Check an error: it may be valid, and then nothing has changed."""
         self.refusals[f"{type(step).__name__}: {type(error).__name__}: {error}"[:200]] += 1
         self._unchanged()
         right = outcome is None or outcome.may_fail or _takes_a_field_name(step, error)
@@ -177,7 +177,7 @@ class World:
         compare("nothing was committed", rows[0], rows[1])
 
     def _adopt(self, table: Table, after: State) -> None:
-        """Go to the state after a commit, and compare the branches that have changed."""
+        """Advance to the state after a commit, and compare the branches that changed."""
         before, after = self.state, replace(after, behind=False)
         if table.metadata_location in self.states:
             self._unchanged()
@@ -214,7 +214,7 @@ class World:
             check_commit(table, after, place, self.snapshot_ids)
 
     def _with_operation(self, snapshot: Any, actual: Any) -> Any:
-        """Take over what the snapshot calls its operation: some changes can be called by several names."""
+        """Adopt the operation of the snapshot: some changes can have several operation names."""
         if actual.operation == "append":
             demand(snapshot.operation == "append", f"rows were removed, and the operation is append: {actual.summary}")
         return replace(snapshot, operation=actual.operation)
@@ -245,7 +245,7 @@ class World:
         after = _by_writer(self.state, seen)
         try:
             for inner, result in made:
-                # A commit that meets rows of another writer may have found some to delete.
+                # A commit that conflicts with another writer's rows may have found some to delete.
                 if not isinstance(inner, RowStep) or result.snapshot_id is not None:
                     after = apply(after, inner).state
         except (NotApplicable, Refused) as error:
@@ -253,7 +253,7 @@ class World:
         self._adopt(table, _without_intermediate(self.state, after))
 
     def _inner(self, changes: Any, step: Any, staged: State | None, made: list[tuple[Any, Any]]) -> State | None:
-        """Make a step of a transaction; the state is not known on a handle that is behind."""
+        """Perform a step of a transaction; the state is unknown on a stale handle."""
         outcome: Outcome | None = None
         if staged is not None:
             try:
@@ -283,18 +283,18 @@ class World:
 
 
 def _by_writer(state: State, seen: State) -> State:
-    """Return a state that is changed by a writer who knows another one."""
+    """Return a state as changed by a writer with a stale state."""
     return replace(state, behind=seen.specs != state.specs)
 
 
 def _without_intermediate(before: State, after: State) -> State:
-    """Return the state after a transaction: its history has no snapshots that others never saw as the current one."""
+    """Return the state after a transaction, without intermediate snapshots that were never visible as current."""
     first, last = len(before.snapshots), len(after.log) - 1
     return replace(after, log=tuple(p for i, p in enumerate(after.log) if p < first or i == last))
 
 
 class _Abort(Exception):
-    """A transaction is given up, rightly unless there is a mismatch."""
+    """A transaction is aborted, correctly unless there is a mismatch."""
 
     def __init__(self, mismatch: str | None) -> None:
         super().__init__(mismatch)
@@ -302,19 +302,19 @@ class _Abort(Exception):
 
 
 def apply(state: State, step: Any) -> Outcome:
-    """Return what the model makes of a step."""
+    """Return the result of a step in the model."""
     if isinstance(step, RowStep):
         return change_rows(state, step)
     return evolve(state, step) if isinstance(step, Evolution) else move(state, step)
 
 
 def _takes_a_field_name(step: Any, error: frazil.FrazilError) -> bool:
-    """Return whether a column was refused because a partition field has its name, as in Java; the model has no names."""
-    return isinstance(step, Evolution) and "has the name of a column" in str(error)
+    """Return whether a column was refused because a partition field has its name, as in Java."""
+    return isinstance(step, Evolution) and "` has the same name as a column" in str(error)
 
 
 def _may_conflict(step: Any, error: frazil.FrazilError) -> bool:
-    """Return whether a handle that is behind may be refused so."""
+    """Return whether this error is valid for a stale handle."""
     errors = frazil.errors
     return isinstance(
         error, (errors.CommitConflictError, errors.InvalidArgumentError, errors.CommitValidationError)
@@ -323,7 +323,7 @@ def _may_conflict(step: Any, error: frazil.FrazilError) -> bool:
 
 @dataclass(frozen=True)
 class Failure:
-    """Which step of a history failed, and how."""
+    """The failed step of a history, and its error."""
 
     place: int
     error: BaseException
@@ -334,7 +334,7 @@ class Failure:
 
 
 def run(history: History, folder: Path | None = None) -> Failure | None:
-    """Run a history in a folder of its own and return what failed."""
+    """Run a history in a separate folder, and return the failure."""
     steps = iter(history.steps)
     return drive(history.table, lambda _: next(steps, None), folder)[1]
 
@@ -345,9 +345,9 @@ def drive(
     folder: Path | None = None,
     seen: Counter[str] | None = None,
 ) -> tuple[tuple[Step, ...], Failure | None]:
-    """Make a table and the steps that `following` names, until there is none; return them and what failed.
+    """Create a table and perform the steps of `following` until there are none; return them and the failure.
 
-    `seen` counts the errors that were right.
+    `seen` counts the valid errors.
     """
     steps: list[Step] = []
     with tempfile.TemporaryDirectory(dir=folder) as temporary:
@@ -360,7 +360,7 @@ def drive(
         except BaseException as error:
             if isinstance(error, (KeyboardInterrupt, SystemExit)):
                 raise
-            # A panic is no Exception.
+            # A panic is not an Exception.
             return tuple(steps), Failure(len(steps) - 1, error)
         if seen is not None:
             seen.update(world.refusals)

@@ -1,4 +1,4 @@
-"""Histories by seed: made, run, and shrunk where they fail.
+"""Creates histories by seed, runs them, and shrinks them if they fail.
 
 `PYTHONPATH=tests python -m histories.iceberg.seeds 0 5000` runs seeds; with a file it runs the history in it.
 """
@@ -26,7 +26,7 @@ STEPS = 10
 
 
 def made(seed: int, folder: Path | None = None, seen: Counter[str] | None = None) -> tuple[History, Failure | None]:
-    """Make the history of a seed while it is run, and return what failed; `seen` counts the errors that were right."""
+    """Create the history of a seed while running it, and return the failure; `seen` counts the valid errors."""
     random = Random(seed)  # noqa: S311 - a test
     table, profile = random_table(random)
     left = iter(range(random.randint(2, STEPS)))
@@ -36,7 +36,7 @@ def made(seed: int, folder: Path | None = None, seen: Counter[str] | None = None
 
 
 def shrunk(history: History, failure: Failure, folder: Path | None = None) -> tuple[History, Failure]:
-    """Return a smaller history that fails in the same way."""
+    """Return a smaller history with the same failure."""
     kind = _kind(failure)
 
     def fails(candidate: History) -> bool:
@@ -56,12 +56,12 @@ def _kind(failure: Failure) -> str:
 
 
 def report(seed: int, history: History, failure: Failure) -> str:
-    """Return what failed, with the history as Python."""
+    """Return a report of the failure, with the history as Python code."""
     return f"seed {seed}, step {failure.place}: {failure.message}\n{history!r}"
 
 
 def failures(seeds: Iterable[int], seen: Counter[str] | None = None) -> Iterable[str]:
-    """Run seeds, and yield what failed as it is shrunk."""
+    """Run seeds, and yield the shrunk failures."""
     for seed in seeds:
         history, failure = made(seed, seen=seen)
         if failure is not None:
@@ -86,7 +86,7 @@ def main(arguments: list[str]) -> int:
 
 
 def parsed(text: str) -> History:
-    """Return the history that a text describes."""
+    """Return the history that a string describes."""
     import math
     from decimal import Decimal
 

@@ -1,4 +1,4 @@
-"""Simpler forms of a history, one change each."""
+"""Simplifies a history by one change at a time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def simpler(history: History) -> Iterator[History]:
-    """Yield simpler forms, the most hopeful ones first."""
+    """Yield simpler forms, the most promising ones first."""
     table = history.table
     for name in range(len(table.properties)):
         yield replace(history, table=replace(table, properties=_without(table.properties, name)))
@@ -80,7 +80,7 @@ def _simpler_filter(where: Filter) -> Iterator[Filter]:
 
 
 def _without_column(history: History, name: str) -> History:
-    """Leave a column out of the table and of all rows; steps that name it are then left out by themselves."""
+    """Remove a column from the table and all rows; steps that reference it are then skipped automatically."""
 
     def cut(columns: Struct) -> Struct:
         return replace(columns, fields=tuple(field for field in columns.fields if field.name != name))

@@ -1,4 +1,4 @@
-"""States of the model: what a table is after each commit, with its rows as dictionaries."""
+"""States of the model: the table after each commit, with its rows as dictionaries."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from histories.types import Struct, project
 
 
 class NotApplicable(Exception):
-    """The step means nothing in this state: it is left out."""
+    """The step does not apply to this state and is skipped."""
 
 
 class Refused(Exception):
-    """The step must raise and change nothing."""
+    """The step must raise an error without any change."""
 
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """A row as it was written, with its partition spec and what v3 knows of it; None is not known."""
+    """A row as written, with its partition spec and v3 metadata; None is unknown."""
 
     values: dict[str, Any]
     columns: Struct
@@ -29,14 +29,14 @@ class Row:
     sequence: int | None = None
 
     def read(self, columns: Struct) -> dict[str, Any]:
-        """Return the row as it is read with these columns."""
+        """Return the row as read with these columns."""
         found: dict[str, Any] = project(self.values, self.columns, columns)
         return found
 
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """A snapshot; `parent` is its place, `is_append` whether incremental scans take its rows, `added` these rows."""
+    """A snapshot; `parent` is its position, and `is_append` whether incremental scans return its rows, `added`."""
 
     rows: tuple[Row, ...]
     columns: Struct
@@ -46,7 +46,7 @@ class Snapshot:
     replaced: tuple[Any, ...] | None = None
 
     def read(self, columns: Struct) -> list[dict[str, Any]]:
-        """Return the rows as they are read with these columns."""
+        """Return the rows as read with these columns."""
         return [row.read(columns) for row in self.rows]
 
 
@@ -58,7 +58,7 @@ class Ref:
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """What a table is: each change makes another one."""
+    """The state of a table; each change creates a new one."""
 
     version: int
     columns: Struct
@@ -71,9 +71,9 @@ class State:
     log: tuple[int, ...] = ()
     upgraded: bool = False
     dangling: bool = False
-    """Whether deletes may be of files that are gone, as Java leaves them in v2."""
+    """Whether deletes may apply to removed files, as Java leaves them in v2."""
     behind: bool = False
-    """Whether the writer knows an older partition spec only: its rows may be of that spec or of the newest one."""
+    """Whether the writer knows only an older partition spec: its rows may be of that spec or of the latest one."""
 
     @property
     def spec(self) -> tuple[Term, ...]:
@@ -84,14 +84,14 @@ class State:
         return None if self.behind else len(self.specs) - 1
 
     def head(self, branch: str = MAIN) -> Snapshot | None:
-        """Return the snapshot of a branch; None for a `main` without one."""
+        """Return the snapshot of a branch, or None for a `main` without one."""
         ref = self.refs.get(branch)
         if (ref is None and branch != MAIN) or (ref is not None and ref.is_tag):
             raise NotApplicable(branch)
         return None if ref is None else self.snapshots[ref.snapshot]
 
     def stored(self, branch: str = MAIN) -> tuple[Row, ...]:
-        """Return the rows of a branch as they were written."""
+        """Return the rows of a branch as written."""
         head = self.head(branch)
         return () if head is None else head.rows
 
@@ -101,7 +101,7 @@ class State:
 
     @cached_property
     def shape(self) -> tuple[Any, ...]:
-        """What rows that are written depend on."""
+        """Return the properties that written rows depend on."""
         return (self.version, self.columns, self.specs, self.order)
 
     def with_snapshot(self, branch: str, snapshot: Snapshot) -> State:
@@ -111,17 +111,17 @@ class State:
         return replace(self, snapshots=snapshots).with_ref(branch, Ref(place))
 
     def with_ref(self, name: str, ref: Ref) -> State:
-        """Return the state with a reference that was made or moved."""
+        """Return the state with a created or moved reference."""
         log = (*self.log, ref.snapshot) if name == MAIN and (not self.log or self.log[-1] != ref.snapshot) else self.log
         return replace(self, refs={**self.refs, name: ref}, log=log)
 
     def place_of(self, branch: str) -> int | None:
-        """Return the place of the snapshot of a branch."""
+        """Return the position of the snapshot of a branch."""
         ref = self.refs.get(branch)
         return None if ref is None else ref.snapshot
 
     def ancestors(self, place: int | None) -> list[int]:
-        """Return a snapshot and its ancestors, the newest first."""
+        """Return a snapshot and its ancestors, newest first."""
         found = []
         while place is not None:
             found.append(place)
@@ -130,7 +130,7 @@ class State:
 
 
 def new_state(table: NewTable) -> State:
-    """Return the state of a table that was just made."""
+    """Return the state of a new table."""
     from histories.types import walk
 
     numbers = [f.id for kind in walk(table.columns) if isinstance(kind, Struct) for f in kind.fields]

@@ -1,4 +1,4 @@
-"""Random tables, and what the steps of their histories are made of."""
+"""Random tables, and the profiles of their histories."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Profile:
-    """What a history is like: which values it has, which formats files may have, and what schemas are made of."""
+    """The profile of a history: its values, the formats of files, and the contents of schemas."""
 
     limits: Limits
     formats: tuple[str, ...]
@@ -40,7 +40,7 @@ class Profile:
 
 
 def random_profile(random: Random, version: int) -> Profile:
-    """Return what a history is like."""
+    """Return a random profile."""
     formats = random.choice((("parquet",), ("parquet",), ("orc",), ("avro",), ("parquet", "orc", "avro")))
     types = V1_TYPES if version < 3 else V1_TYPES + V3_TYPES
     hostile = random.choice((0.0, 0.0, 0.3, 0.8))
@@ -48,7 +48,7 @@ def random_profile(random: Random, version: int) -> Profile:
 
 
 def random_table(random: Random) -> tuple[NewTable, Profile]:
-    """Return a table and what its history is like."""
+    """Return a table and the profile of its history."""
     version = random.choice((1, 2, 2, 3, 3))
     profile = random_profile(random, version)
     columns = random_schema(random, profile.shape)
@@ -62,24 +62,24 @@ def random_table(random: Random) -> tuple[NewTable, Profile]:
 
 NOT_IN_SPARK = ("time", *V3_TYPES)
 JAVA_DAYS = (-100_000, YEAR_9999_DAY)
-"""Before 1696 calendars differ."""
+"""Calendars differ before 1696."""
 
 
 def java_table(random: Random) -> tuple[NewTable, Profile]:
-    """Return a table that Spark reads too, and what its history is like."""
+    """Return a table that Spark can read, and the profile of its history."""
     while True:
         table, profile = random_table(random)
         limits = replace(profile.limits, days=(JAVA_DAYS[0], profile.limits.days[1]))
         types = tuple(name for name in V1_TYPES if name not in NOT_IN_SPARK)
-        # Spark looks names up whatever their case.
+        # Spark looks up names case-insensitively.
         profile = replace(profile, limits=limits, shape=Shape(types, 0.0))
-        # Java refuses to merge on read in v1, where frazil writes files again.
+        # Java rejects merge-on-read in v1, where frazil rewrites files.
         if table.version > 1 and _spark_reads(table):
             return table, profile
 
 
 def spark_takes(step: Step) -> bool:
-    """Return whether Spark reads a table after a step, with all its properties, types and names."""
+    """Return whether Spark can read a table after a step, with all its properties, types and names."""
     match step:
         case EvolveSchema(changes=changes):
             added = [Struct((one.field,)) for one in changes if isinstance(one, AddColumn)]
@@ -96,7 +96,7 @@ def spark_takes(step: Step) -> bool:
 
 
 def _spark_reads(table: NewTable) -> bool:
-    # Java (1.11): a partition by a nested column makes ORC files unreadable.
+    # Java (1.11): ORC files become unreadable if a partition field is a nested column.
     has_nested_terms = any(len(term.path) > 1 for term in table.partition_by)
     return _has_spark_types(table.columns) and _has_spark_properties(table.properties) and not has_nested_terms
 
@@ -108,18 +108,18 @@ def _has_spark_types(columns: Type) -> bool:
     structs = [kind for kind in kinds if isinstance(kind, Struct)]
     if not all(is_plain(one.name) and one.name not in RESERVED for struct in structs for one in struct.fields):
         return False
-    # Spark's Arrow result has NULL for a required field of a struct that is NULL, and pyarrow refuses it.
+    # Spark's Arrow result has NULL for a required field of a NULL struct, which pyarrow rejects.
     return not any(one.required for struct in structs if struct is not columns for one in struct.fields)
 
 
 def _has_spark_properties(properties: Sequence[tuple[str, str]]) -> bool:
-    # Java (1.11) has no codec for brotli, and fails at a page of format v2 without values.
+    # Java (1.11) has no codec for brotli, and fails on a page of format v2 without values.
     return not {("write.parquet.compression-codec", "brotli"), ("write.parquet.page-version", "v2")} & set(properties)
 
 
 def random_term(random: Random, columns: Struct) -> Term | None:
-    """Return a partition field; None where no column can be its source."""
-    # Names with dots are those of nested columns there.
+    """Return a partition field, or None if no column can be its source."""
+    # In Spark, names with dots refer to nested columns.
     paths = [(path, kind) for path, kind in leaves(columns) if all(_can_be_named(name) for name in path)]
     if not paths:
         return None

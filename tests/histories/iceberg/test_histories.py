@@ -1,6 +1,6 @@
-"""Random histories of Iceberg tables against a plain model: rows, counts, summaries, plans and row lineage agree.
+"""Random histories of Iceberg tables: rows, counts, summaries, plans and row lineage match a simple model.
 
-`FRAZIL_ICEBERG_HISTORIES` asks for more of them, `FRAZIL_HISTORY_SEED` begins with another seed.
+`FRAZIL_ICEBERG_HISTORIES` sets the number of histories, `FRAZIL_HISTORY_SEED` the first seed.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def test_a_history_is_the_text_that_makes_it_again() -> None:
 
 
 def test_a_history_that_fails_is_shrunk_to_the_steps_that_matter(monkeypatch: pytest.MonkeyPatch) -> None:
-    # A model that forgets rows: the first append shows it.
+    # A model that loses rows must fail at the first append.
     monkeypatch.setattr("histories.iceberg.row_changes.new_rows", lambda *_: ())
     history = History(7, NewTable(COLUMNS, properties=(("a", "b"),)), (Delete(0), Append(0, ROWS), Append(0, ROWS)))
     failure = run(history)

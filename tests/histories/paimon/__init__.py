@@ -1,1 +1,1 @@
-"""Random histories of Paimon tables, which Java carries out and both read."""
+"""Random histories of Paimon tables, which Java performs, and which both Java and frazil read."""

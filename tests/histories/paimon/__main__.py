@@ -1,7 +1,7 @@
-"""Carry out histories by seed: `python -m histories.paimon 17` replays one, `python -m histories.paimon 0 2000` many.
+"""Run histories by seed: `python -m histories.paimon 17` replays one, `python -m histories.paimon 0 2000` runs many.
 
-With `--twins` each history is also that of a table of which frazil carries out some steps (`twins.py`).
-A failure is printed with its seed and a smaller history, unless `--whole` is asked for.
+With `--twins`, each history is also run on a table of which frazil performs some steps (`twins.py`). A failure is
+printed with its seed and a smaller history, unless `--whole` is set.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from histories.paimon.twins import compare_twins, random_twin, smaller
 
 
 def main() -> int:
-    """Carry out the histories and return whether one failed."""
+    """Run the histories, and return whether one failed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("first", type=int)
     parser.add_argument("end", type=int, nargs="?")
@@ -44,7 +44,7 @@ TWINS = (random_twin, compare_twins, smaller)
 
 
 def carry_out(seed: int, oracle: Oracle, kind: Any, *, whole: bool = False) -> Counter[str]:
-    """Carry out one history, print what differs, and return what was counted."""
+    """Run one history, print the differences, and return the counts."""
     make, compare_all, make_smaller = kind
     history = make(seed)
     try:

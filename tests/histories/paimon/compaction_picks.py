@@ -1,15 +1,15 @@
-"""Write what Paimon (Java) compacts in random buckets: `python -m histories.paimon.compaction_picks FILE`.
+"""Write Paimon's (Java) picks in random buckets: `python -m histories.paimon.compaction_picks FILE`.
 
-`rust/paimon/testdata/compaction_picks.txt` is such a file, of 1,000 picks; the Rust crate must pick alike.
-A line has the options of the table, the state of the writer and the files of the bucket, and what Java picked:
+`rust/paimon/testdata/compaction_picks.txt` is such a file of 1,000 picks; the Rust crate must pick the same files. A
+line has the options of the table, the state of the writer, the files of the bucket, and Java's pick:
 
     options | hour age delays | files > unit | was-full delays
     options | full            | files > unit
 
-* The age is that of the last full compaction in milliseconds, `-` where there was none. Delays are the picks without a
-  result since level 0 was last compacted. `was-full` is 1 where Java takes the pick for a full compaction.
-* A file is `level/bytes/least sequence/greatest sequence/created/name/least key/greatest key`.
-* The unit is its output level, `!` if each file is rewritten by itself, and the numbers of its files; `-` for nothing.
+* The age is that of the last full compaction in milliseconds, or `-` if there was none. Delays are the picks without a
+  result since level 0 was last compacted. `was-full` is 1 if Java treats the pick as a full compaction.
+* A file is `level/bytes/min sequence/max sequence/created/name/min key/max key`.
+* The unit is its output level, `!` if each file is rewritten separately, and the numbers of its files; `-` for none.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ class File:
     keys: tuple[int, int]
 
     def __str__(self) -> str:
-        """Return the file as it is in a line."""
+        """Return the form of the file in a line."""
         numbers = (self.level, self.size, *self.sequences, self.created, self.name, *self.keys)
         return "/".join(str(number) for number in numbers)
 
 
 @dataclass(frozen=True)
 class Case:
-    """What is picked from, and by which options."""
+    """The input of a pick: the files and the options."""
 
     options: dict[str, str]
     full: bool
@@ -58,14 +58,14 @@ class Case:
 
 
 def random_case(rng: random.Random) -> Case:
-    """Return a case; most buckets are such as a table comes to have them."""
+    """Return a random case; most buckets are realistic."""
     options = random_options(rng)
     age = None if rng.random() < 0.3 else rng.choice([10, 50, 70, 600]) * 60_000
     return Case(options, rng.random() < 0.1, rng.randrange(24), age, rng.randrange(4), random_files(rng))
 
 
 def random_options(rng: random.Random) -> dict[str, str]:
-    """Return options; each is left out most of the time."""
+    """Return random options; each is usually unset."""
     choices = {
         "num-sorted-run.compaction-trigger": [1, 2, 3, 4, 8],
         "num-levels": [2, 3, 4, 9],
@@ -93,7 +93,7 @@ def random_options(rng: random.Random) -> dict[str, str]:
 
 
 def random_files(rng: random.Random) -> list[File]:
-    """Return the files of a bucket, in no order."""
+    """Return the files of a bucket in random order."""
     files = []
     size = rng.choice([1000, 1000, 10_000, 1 << 44])
     levels = [0] * rng.randrange(rng.choice([2, 5, 12])) + rng.sample(range(1, 7), rng.randrange(4))
@@ -117,7 +117,7 @@ class Compaction:
     """Java's classes."""
 
     def __init__(self) -> None:
-        """Load them."""
+        """Load the classes."""
         from histories.paimon.java_values import java
 
         self._java = java
@@ -132,7 +132,7 @@ class Compaction:
         self._keys = generator.newRecordComparator(types.getFieldTypes(), [0], True)  # noqa: FBT003 - as Java has it
 
     def pick(self, case: Case) -> str:
-        """Return what Java picks, as it is in a line."""
+        """Return Java's pick in the form of a line."""
         options = self._core_options(self._java("java.util.HashMap")(case.options))
         files = self._java("java.util.ArrayList")([self._meta(file) for file in case.files])
         levels = self._java("paimon.mergetree.Levels")(self._keys, files, options.numLevels())
@@ -187,7 +187,7 @@ class Compaction:
 
 
 def unit_text(unit: Any, names: list[str]) -> str:
-    """Return a unit as it is in a line; the compact manager drops units of no file, or of one that is in place."""
+    """Return a unit in the form of a line; Java drops units without files or with one file in place."""
     if not unit.isPresent():
         return "-"
     unit = unit.get()

@@ -1,4 +1,4 @@
-"""A history is carried out by Java, and its table read by Java and by frazil: every difference is a failure."""
+"""Runs a history in Java, and compares the reads of its table by Java and frazil: every difference is a failure."""
 
 from __future__ import annotations
 
@@ -45,27 +45,27 @@ class Failure:
 
     read: Read
     what: str
-    """Of which kind it is: `rows`, `columns`, `count`, `filter`, or the class of an error."""
+    """The type of difference: `rows`, `columns`, `count`, `filter`, or the class of an error."""
     text: str
 
     def __str__(self) -> str:
-        """Return the difference for a person."""
+        """Return a readable description of the difference."""
         return f"{self.read}: {self.what}\n{self.text}"
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """What came of a history: its outcome, the failures, and how many reads were compared."""
+    """The result of a history: its outcome, the failures, and the number of compared reads."""
 
     outcome: Outcome
     failures: list[Failure]
     reads: int
     unread: int
-    """Reads that Java cannot do."""
+    """The number of reads that Java does not support."""
 
 
 def compare(history: History, oracle: Oracle, reads: Sequence[Read] | None = None) -> Comparison:
-    """Carry out a history and compare what both read of its table: random reads, or those that are asked for."""
+    """Run a history and compare reads of its table: random reads, or the requested ones."""
     outcome = oracle.run(history)
     if not outcome.created:
         return Comparison(outcome, [], 0, 0)
@@ -75,7 +75,7 @@ def compare(history: History, oracle: Oracle, reads: Sequence[Read] | None = Non
 def compare_reads(
     history: History, oracle: Oracle, outcome: Outcome, folder: Path, reads: Sequence[Read] | None = None
 ) -> Comparison:
-    """Compare what both read of a table that Java has open: random reads, or those that are asked for."""
+    """Compare reads of a table that is open in Java: random reads, or the requested ones."""
     rng = Random(history.seed)  # noqa: S311 - not a secret
     reads = random_reads(rng, outcome) if reads is None else reads
     failures = []
@@ -91,7 +91,7 @@ def compare_reads(
 
 
 def java_answers(oracle: Oracle, reads: Sequence[Read]) -> list[Rows | str]:
-    """Return what Java reads; the difference of two states from reads of both (`DIFF_OF_FILES` says why)."""
+    """Return Java's results; differences are computed from reads of both states (see `DIFF_OF_FILES`)."""
     asked = [*reads, *(state for read in reads if _is_diff(read) for state in _states(read))]
     found = oracle.read(asked)
     states = iter(found[len(reads) :])
@@ -115,7 +115,7 @@ def _states(read: Read) -> Iterator[Read]:
 
 
 def _rows_added(diff: Rows | str, earlier: Rows | str, later: Rows | str) -> Rows | str:
-    """Return the rows of the later state that the earlier one does not have."""
+    """Return the rows of the later state that are missing in the earlier one."""
     if isinstance(diff, str) or isinstance(earlier, str) or isinstance(later, str):
         return f"{DIFF_OF_FILES}: a state cannot be read"
     if not diff.columns == earlier.columns == later.columns:
@@ -125,11 +125,11 @@ def _rows_added(diff: Rows | str, earlier: Rows | str, later: Rows | str) -> Row
     return Rows(later.columns, [later.rows[at] for at in added], [later.kinds[at] for at in added])
 
 
-# Which reads
+# Selection of reads
 
 
 def random_reads(rng: Random, outcome: Outcome) -> list[Read]:
-    """Return the reads of a table: the newest states always, others at random."""
+    """Return the reads of a table: always of the latest states, and of random others."""
     newest = [Read(branch=branch) for branch in outcome.snapshots]
     others = [
         Read(branch=branch, options=(("scan.snapshot-id", str(number)),))
@@ -164,7 +164,7 @@ def _changes(rng: Random, branch: str, numbers: list[int]) -> Iterator[Read]:
 
 
 def _tagged(rng: Random, branch: str, tags: dict[str, int]) -> Iterator[Read]:
-    """Yield the difference of two tags, which is read as such whatever the mode."""
+    """Yield the difference of two tags, which is read as a difference in every mode."""
     if len(tags) > 1:
         first, last = sorted(rng.sample(sorted(tags), 2), key=tags.__getitem__)
         mode = rng.choice(MODES)
@@ -172,23 +172,23 @@ def _tagged(rng: Random, branch: str, tags: dict[str, int]) -> Iterator[Read]:
         yield Read("rows", branch, options)
 
 
-# One read
+# A single read
 
 
 class Comparer:
-    """The rows that Java has for a read, and the table as frazil has it."""
+    """The rows that Java returns for a read, and the table in frazil."""
 
     def __init__(self, history: History, read: Read, java: Rows, folder: Path) -> None:
-        """Open nothing yet."""
+        """Initialize without opening the table."""
         self._history = history
         self._read = read
         self._java = java
         self._folder = folder
-        # A column of the table hides the metadata column of the same name.
+        # A table column hides the metadata column of the same name.
         self._kinds = read.kinds and KIND not in dict(java.columns)
 
     def failures(self, rng: Random) -> list[Failure]:
-        """Return all differences; one, where already the rows differ."""
+        """Return all differences, or only one if the rows already differ."""
         try:
             rows = self._scan(self._all()).to_arrow()
         except Exception as error:  # noqa: BLE001 - Java reads it
@@ -272,10 +272,10 @@ def _difference(frazil_lines: list[str], java_lines: list[str]) -> str | None:
 
 
 class Normal:
-    """Rows as sorted text in which the order of maps, and of what hash tables made, does not count."""
+    """Rows as sorted strings, in which the order of maps and of results of hash tables is ignored."""
 
     def __init__(self, history: History, schema: pa.Schema) -> None:
-        """Use the types of a schema."""
+        """Initialize with the types of a schema."""
         options = history.options
         self._types = {field.name: field.type for field in schema}
         self._hashed = {
@@ -285,11 +285,11 @@ class Normal:
         }
 
     def lines(self, rows: list[dict[str, Any]]) -> list[str]:
-        """Return the rows as text."""
+        """Return the rows as strings."""
         return sorted(self._line(row) for row in rows)
 
     def _line(self, row: dict[str, Any]) -> str:
-        # The order of columns was compared already; a projection has its own.
+        # The order of columns was already compared; a projection has its own order.
         return json.dumps({name: self._value(name, value) for name, value in row.items()}, sort_keys=True)
 
     def _value(self, name: str, value: Any) -> Any:
@@ -313,7 +313,7 @@ def _sorted_maps(value: Any, kind: pa.DataType) -> Any:
     return value
 
 
-# Rows for filters, as `histories.filters` has them
+# Rows in the form of `histories.filters`
 
 
 def _integer(kind: pa.DataType) -> Simple:
@@ -344,7 +344,7 @@ def _simple(kind: pa.DataType) -> tuple[Simple, Callable[[Any], Any]] | None:
 
 
 def model_columns(fields: Iterable[pa.Field]) -> Struct:
-    """Return the columns that filters can name: those of simple types, and structs of them."""
+    """Return the columns that filters can reference: columns of simple types, and structs of them."""
     found = []
     for at, field in enumerate(fields):
         simple = _simple(field.type)
@@ -358,7 +358,7 @@ def model_columns(fields: Iterable[pa.Field]) -> Struct:
 
 
 def model_row(row: dict[str, Any], fields: Iterable[pa.Field]) -> dict[str, Any]:
-    """Return a row of canonical values as the values that filters compare."""
+    """Return a row of canonical values in the form that filters compare."""
     plain = (field for field in fields if not holds_variants([field]))
     return {field.name: _model_value(row.get(field.name), field.type) for field in plain}
 

@@ -1,12 +1,12 @@
-"""Write the file indexes that Paimon (Java) makes of random columns: `python -m histories.paimon.file_indexes FILE`.
+"""Write Paimon's (Java) file indexes of random columns: `python -m histories.paimon.file_indexes FILE`.
 
-`rust/paimon/testdata/file_indexes.txt` is such a file; the Rust crate must write the same bytes.
-A line has the kind of the index, the type and the options of the column, its values, and the bytes:
+`rust/paimon/testdata/file_indexes.txt` is such a file; the Rust crate must write the same bytes. A line has the type of
+the index, the type and the options of the column, its values, and the bytes:
 
     kind | type | options | values > bytes
 
-`7*3` is a value of three rows, `n` is NULL. Numbers are as the type counts them (unscaled, days, milliseconds of the
-day, milliseconds to nanoseconds since the epoch), floats are their bits, text and bytes are in hexadecimal after `x`.
+`7*3` is a value of three rows, `n` is NULL. Numbers are in the unit of their type (unscaled, days, milliseconds of the
+day, milliseconds to nanoseconds since the epoch). Floats are their bits; strings and bytes are hexadecimal after `x`.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ Rows = list[tuple[Any, int]]
 
 
 def random_rows(rng: random.Random, values: list[Any]) -> Rows:
-    """Return values with how many rows in turn have them."""
+    """Return values with the number of consecutive rows that have them."""
     shape = rng.randrange(8)
     if shape == 0:
         return [(None, rng.randrange(1, 9))]
@@ -79,7 +79,7 @@ def random_rows(rng: random.Random, values: list[Any]) -> Rows:
 
 
 def java_value(value: Any, kind: str) -> Any:
-    """Return the object that Java has for a value."""
+    """Return the Java object for a value."""
     import jpype
 
     from histories.paimon.java_values import java

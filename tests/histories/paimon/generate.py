@@ -1,4 +1,4 @@
-"""Random histories: `random_history(seed)` is always the same one."""
+"""Generates random histories: `random_history(seed)` is deterministic."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 POOL = 4
-"""Keys and partitions have few values, so that records meet."""
+"""The number of distinct keys and partitions, which is small so that records collide."""
 
 
 def random_history(seed: int) -> History:
@@ -55,7 +55,7 @@ def history_of(rng: Random, plan: Plan, seed: int) -> History:
 
 @dataclass
 class State:
-    """What a table should look like by now; Java may have rejected some of it."""
+    """The expected state of a table; Java may have rejected some changes."""
 
     rng: Random
     plan: Plan
@@ -64,7 +64,7 @@ class State:
     tags: list[str] = field(default_factory=list)
     branches: dict[str, list[Column]] = field(default_factory=dict)
     keys: list[dict[str, Any]] = field(default_factory=list)
-    """Keys of which most records have one."""
+    """The keys of most records."""
     writer: str = ""
     """The only writer of the main branch of a table with keys, if it stays open (`UNDEFINED_BETWEEN_WRITERS`)."""
 
@@ -120,7 +120,7 @@ class State:
         return replace(self._rows(self.branches[name]), branch=name)
 
     def concurrently(self) -> Concurrently:
-        """Return two writes that start from the same state; in tables with keys they have no key in common."""
+        """Return two writes that start from the same state; in tables with keys, their keys do not overlap."""
         writes = [self._rows(self.columns), self._rows(self.columns)]
         if self.plan.keys:
             first = self._key_set(writes[0])
@@ -148,7 +148,7 @@ class State:
         return [key[column.name] if column.name in key else self._value(column, nulls) for column in columns]
 
     def _is_defined(self, column: Column, value: Any) -> bool:
-        """Return whether Java and others agree where a row with the value goes, and which of two rows wins."""
+        """Return whether implementations agree on the bucket of a row with the value, and on which of two rows wins."""
         options = self.plan.options
         if column.name in options.get("bucket-key", "").split(",") and column.type.root == "CHAR":
             return comparable_key(value, "CHAR")
@@ -178,7 +178,7 @@ class State:
         return found
 
     def _partition(self) -> tuple[tuple[str, str], ...]:
-        """Return a partition as text; only those whose text is known."""
+        """Return a partition as strings, if their form is known."""
         found = []
         for name in self.plan.partitions:
             value = self.rng.choice(self._pool(Column(name, self.plan.type_of(name))))
@@ -203,7 +203,7 @@ class State:
         return Truncate((partition,) if partition and self.rng.random() < 0.7 else ())
 
     def tag(self) -> Step:
-        """Return a new tag, or the end of one."""
+        """Return a step that creates or deletes a tag."""
         if self.tags and self.rng.random() < 0.2:
             return DropTag(self.rng.choice(self.tags))
         name = self.rng.choice(("t1", "t2", "2024-01-01", "a b", "é", "T1"))
@@ -218,7 +218,7 @@ class State:
         return Branch(name, tag)
 
     def end_branch(self) -> Step:
-        """Return the end of a branch, which may become the main branch."""
+        """Return a step that deletes a branch, or makes it the main branch."""
         name = self.rng.choice(sorted(self.branches))
         columns = self.branches[name]
         if self.rng.random() < 0.5:
@@ -252,7 +252,7 @@ class State:
 
 @dataclass
 class Evolution:
-    """Changes of a list of columns, which is changed too."""
+    """Changes to a list of columns, which is updated too."""
 
     rng: Random
     plan: Plan
@@ -282,7 +282,7 @@ class Evolution:
         return new_column(self.rng, taken | {name.lower() for name in taken}, avro=self._avro)
 
     def _free(self) -> list[int]:
-        """Return the columns that neither keys nor options name."""
+        """Return the columns that are not referenced by keys or options."""
         bound = {*self.plan.keys, *self.plan.partitions, *self.plan.tied}
         return [at for at, column in enumerate(self.columns) if column.name not in bound]
 
@@ -360,7 +360,7 @@ class Evolution:
         return "updateColumnPosition", (Move("after", (column.name, other)),)
 
     def _nested(self) -> tuple[str, tuple[Any, ...]]:
-        """Change a field of a row, which may be an element of an array or a value of a map."""
+        """Change a field of a row, which may be an array element or a map value."""
         rows = [at for at in self._free() if _row_in(self.columns[at].type)]
         if not rows:
             return self._add()
@@ -401,7 +401,7 @@ def _nested_change(
     kind: Type,
     avro: bool,  # noqa: FBT001
 ) -> tuple[str, tuple[Any, ...], Type]:
-    """Return a change below a path, and the type that comes of it."""
+    """Return a change below a path, and the resulting type."""
     if kind.root in _STEPS:
         change, arguments, inner = _nested_change(rng, (*path, _STEPS[kind.root]), kind.parts[-1], avro)
         return change, arguments, replace(kind, parts=(*kind.parts[:-1], inner))

@@ -1,8 +1,8 @@
 """A history as plain data: a schema, and steps that change the table.
 
-A history says what is asked of Java, not what comes of it: Java may reject a step, which then changes nothing. Values
-are Python's, except dates, times and timestamps, which are ISO text, so that a history can be printed and evaluated
-again. `str(history)` is Python code that imports nothing but this module.
+A history records the requests to Java, not their results: Java may reject a step, which then has no effect. Values are
+Python values, except dates, times and timestamps, which are ISO strings, so that a history can be printed and evaluated
+again. `str(history)` is Python code that imports only this module.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Record: TypeAlias = tuple[Any, ...]
 
 @dataclass(frozen=True)
 class Type:
-    """A type of Paimon: `Type("DECIMAL", (5, 2))`, `Type("ROW", parts=(Type("INT"),), names=("a",))`."""
+    """A Paimon type: `Type("DECIMAL", (5, 2))`, `Type("ROW", parts=(Type("INT"),), names=("a",))`."""
 
     root: str
     numbers: tuple[int, ...] = ()
@@ -30,7 +30,7 @@ class Type:
     names: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """Return the type as in Paimon's SQL, names without quotes."""
+        """Return the type in Paimon's SQL, with unquoted names."""
         inner = [str(part) for part in self.parts]
         if self.root == "ROW":
             inner = [f"{name} {part}" for name, part in zip(self.names, inner, strict=True)]
@@ -53,7 +53,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Create:
-    """The table."""
+    """The creation of the table."""
 
     columns: tuple[Column, ...]
     primary_keys: tuple[str, ...] = ()
@@ -65,24 +65,24 @@ class Create:
 class Write:
     """A commit of rows.
 
-    Columns that are not named are NULL, and so are values of another type; columns that the table does not have are
-    left out: Java may have rejected a change of the schema.
+    Columns without a value are NULL, and so are values of another type; columns that the table does not have are
+    ignored, because Java may have rejected a schema change.
     """
 
     columns: tuple[str, ...]
     rows: tuple[Record, ...]
     writer: str = ""
-    """The writer that is used; it stays open between commits. Without a name it is used once."""
+    """The writer to use, which stays open between commits; without a name it is used once."""
     branch: str = MAIN
     options: Options = ()
-    """Options of the table for this commit, such as `write-only`."""
+    """Table options for this commit, such as `write-only`."""
     overwrite: tuple[tuple[str, str], ...] | None = None
     """The partition that is replaced; () replaces by `dynamic-partition-overwrite`."""
 
 
 @dataclass(frozen=True)
 class Concurrently:
-    """Writes of which each is prepared on the same state; then they are committed in turn."""
+    """Writes that are all prepared on the same state, and then committed in turn."""
 
     writes: tuple[Write, ...]
 
@@ -104,7 +104,7 @@ class DeletePositions:
 
 @dataclass(frozen=True)
 class Move:
-    """Where a column is put: `first`, `last`, or `after` or `before` another one."""
+    """The target position of a column: `first`, `last`, or `after` or `before` another one."""
 
     place: str
     columns: tuple[str, ...]
@@ -112,7 +112,7 @@ class Move:
 
 @dataclass(frozen=True)
 class Alter:
-    """A change of the schema: the method of Java's SchemaChange, and its arguments. A tuple is a nested column."""
+    """A schema change: the method of Java's SchemaChange and its arguments. A tuple is a nested column."""
 
     change: str
     arguments: tuple[Any, ...]
@@ -121,7 +121,7 @@ class Alter:
 
 @dataclass(frozen=True)
 class Tag:
-    """A tag on the snapshot that is `back` before the newest one."""
+    """A tag of the snapshot that is `back` snapshots before the latest one."""
 
     name: str
     back: int = 0
@@ -129,7 +129,7 @@ class Tag:
 
 @dataclass(frozen=True)
 class DropTag:
-    """The end of a tag."""
+    """The deletion of a tag."""
 
     name: str
 
@@ -144,42 +144,42 @@ class Branch:
 
 @dataclass(frozen=True)
 class DropBranch:
-    """The end of a branch."""
+    """The deletion of a branch."""
 
     name: str
 
 
 @dataclass(frozen=True)
 class FastForward:
-    """The main branch takes the state of a branch."""
+    """The main branch is fast-forwarded to a branch."""
 
     branch: str
 
 
 @dataclass(frozen=True)
 class Rollback:
-    """The table goes back by some snapshots, or to a tag."""
+    """The table is rolled back by some snapshots, or to a tag."""
 
     to: int | str
 
 
 @dataclass(frozen=True)
 class Expire:
-    """Only the newest snapshots are kept."""
+    """The expiry of all but the latest snapshots."""
 
     retain: int
 
 
 @dataclass(frozen=True)
 class Truncate:
-    """The rows of some partitions are removed, or all rows."""
+    """The removal of the rows of some partitions, or of all rows."""
 
     partitions: tuple[tuple[tuple[str, str], ...], ...] = ()
 
 
 @dataclass(frozen=True)
 class Ours:
-    """A step that frazil carries out, not Java."""
+    """A step that frazil performs instead of Java."""
 
     step: Write | Compact | Truncate
 
@@ -204,24 +204,24 @@ Step: TypeAlias = (
 
 @dataclass(frozen=True)
 class History:
-    """A table and what happened to it; `seed` says which random choices made it and choose how it is read."""
+    """A table and its steps; `seed` identifies the random choices that generated them and determine the reads."""
 
     seed: int
     create: Create
     steps: tuple[Step, ...] = field(default=())
 
     def __str__(self) -> str:
-        """Return Python code that makes the history."""
+        """Return Python code that creates the history."""
         return code(self)
 
     @property
     def options(self) -> dict[str, str]:
-        """The options of the table when it was created."""
+        """Return the options of the table at its creation."""
         return dict(self.create.options)
 
 
 def code(value: Any, indent: str = "") -> str:
-    """Return Python code that makes a value, without arguments that are the defaults; long code on several lines."""
+    """Return Python code that creates a value, without default arguments; long code is split into lines."""
     if is_dataclass(value):
         given = [(part.name, getattr(value, part.name)) for part in fields(value) if not _is_default(value, part)]
         opened, closed = f"{type(value).__name__}(", ")"

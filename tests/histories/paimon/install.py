@@ -1,7 +1,7 @@
 """Install Paimon (Java) and JPype into a folder: `install.py FOLDER REQUIREMENTS`.
 
-Ivy, which PySpark ships, downloads the jars of Paimon and of the driver of SQLite from the public Java registry; the
-other jars are PySpark's.
+Ivy, which PySpark includes, downloads the jars of Paimon and of the SQLite driver from the public Java registry; the
+other jars are those of PySpark.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ OF_PYSPARK = ("hadoop-client-api", "hadoop-client-runtime", "jcl-over-slf4j", "s
 
 
 def main(folder: Path, requirements: Path) -> None:
-    """Install both; what is there already is kept."""
+    """Install both, unless they are already installed."""
     pip = (sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--upgrade")
     subprocess.run([*pip, "--target", folder / "python", "--requirement", requirements], check=True)
     spark = find_spec("pyspark")

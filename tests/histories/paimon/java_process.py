@@ -1,4 +1,4 @@
-"""The process that has Java: it carries out histories and reads tables for the one that started it."""
+"""The process that runs Java: it performs histories and reads tables for the process that started it."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 TABLE = "t"
 FLAGS = ("-Xmx1g", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Duser.timezone=UTC")
 ROWS = 20_000
-"""A read of more rows than this is not what a history means to make."""
+"""The maximum number of rows of a read in a history."""
 
 
 def serve(pipe: Connection, folder: str) -> None:
-    """Answer until the pipe is closed.
+    """Respond to requests until the pipe is closed.
 
     Requests are `("run", history, place, properties)`, `("adopt", steps, place, properties, name)` and
     `("read", reads)`.
@@ -40,7 +40,7 @@ def serve(pipe: Connection, folder: str) -> None:
         return
     opened: Steps | None = None
     answer: Any
-    # The pipe is closed when nobody waits any more.
+    # The pipe is closed when the other process stops waiting.
     with suppress(EOFError, OSError):
         while True:
             request, *arguments = pipe.recv()
@@ -60,7 +60,7 @@ def serve(pipe: Connection, folder: str) -> None:
 
 
 def start(folder: Path) -> None:
-    """Start the virtual machine with the jars of a folder; JPype may be in the folder too."""
+    """Start the virtual machine with the jars of a folder, which may also contain JPype."""
     sys.path.append(str(folder / "python"))
     import jpype
 
@@ -68,7 +68,7 @@ def start(folder: Path) -> None:
 
 
 def run(history: History, place: str, properties: dict[str, str]) -> tuple[Steps | None, Outcome]:
-    """Carry out a history in an empty folder."""
+    """Perform a history in an empty folder."""
     from histories.paimon.java_steps import Steps, states, tags
     from histories.paimon.reads import Outcome
 
@@ -84,7 +84,7 @@ def run(history: History, place: str, properties: dict[str, str]) -> tuple[Steps
 
 
 def adopt(done: Sequence[Step], place: str, properties: dict[str, str], name: str) -> tuple[Steps, Outcome]:
-    """Carry out steps on a table that is in a warehouse."""
+    """Perform steps on a table in a warehouse."""
     from histories.paimon.java_steps import Steps, states, tags
     from histories.paimon.reads import Outcome
 
@@ -134,7 +134,7 @@ def _answer(steps: Steps | None, read: Read) -> Rows | str:
 
 
 def _each(steps: Steps, builder: Any) -> Iterator[Any]:
-    """Return the rows of a read, each of which is gone when the next one is asked for."""
+    """Return the rows of a read; each one is invalid after the next one is requested."""
     from histories.paimon.java_values import java
 
     source = builder.newRead().withIOManager(steps.spill).createReader(builder.newScan().plan())
@@ -147,7 +147,7 @@ def _each(steps: Steps, builder: Any) -> Iterator[Any]:
 
 
 def _equal(steps: Steps, table: Any, kind: Any, column: str, number: int) -> Any:
-    """Return the predicate that a column has the value that it has in a row."""
+    """Return the predicate that a column has the same value as in a row."""
     from histories.paimon.java_values import java
 
     position = kind.getFieldIndex(column)

@@ -1,4 +1,4 @@
-"""The steps of a history, done by Paimon (Java), in the process that has the virtual machine."""
+"""Performs the steps of a history with Paimon (Java), in the process with the virtual machine."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ KINDS = {"+I": "INSERT", "-U": "UPDATE_BEFORE", "+U": "UPDATE_AFTER", "-D": "DEL
 
 @dataclass
 class Writer:
-    """A writer with its commit, which stay open between commits."""
+    """A writer and its commit, which stay open between commits."""
 
     table: Any
     write: Any
@@ -51,13 +51,13 @@ class Writer:
 
 
 class Steps:
-    """A table in a warehouse of its own, and the writers on it."""
+    """A table in a separate warehouse, and its writers."""
 
     def __init__(self, warehouse: str, scratch: str, properties: Mapping[str, str]) -> None:
-        """Make the warehouse, by a catalog with some more properties, and put what Java spills into `scratch`."""
+        """Create the warehouse with additional catalog properties; Java spills to `scratch`."""
         options = java_options(properties)
         options.set("warehouse", warehouse)
-        # A cached table has the schema from before a fast-forward.
+        # A cached table would have the schema from before a fast-forward.
         options.set("cache-enabled", "false")
         self._catalog = java("paimon.catalog.CatalogFactory").createCatalog(
             java("paimon.catalog.CatalogContext").create(options)
@@ -69,7 +69,7 @@ class Steps:
         self._homes: dict[tuple[Any, ...], tuple[Any, ...]] = {}
 
     def create(self, name: str, asked: Create) -> None:
-        """Make the table."""
+        """Create the table."""
         self._name = name
         self._fields = count()
         schema = java("paimon.schema.Schema").newBuilder()
@@ -82,16 +82,16 @@ class Steps:
         self._catalog.createTable(self._identifier(MAIN), schema.build(), False)
 
     def adopt(self, name: str) -> None:
-        """Take a table that is in the warehouse."""
+        """Open a table in the warehouse."""
         self._name = name
         self._fields = count(int(self.table().schema().highestFieldId()) + 1)
 
     def table(self, branch: str = MAIN) -> Any:
-        """Return the table as it is now."""
+        """Return the table in its current state."""
         return self._catalog.getTable(self._identifier(branch))
 
     def close(self) -> None:
-        """End the writers, the catalog and what was spilled."""
+        """Close the writers and the catalog, and delete spilled data."""
         for key in list(self._writers):
             self._end(key)
         self.spill.close()
@@ -108,7 +108,7 @@ class Steps:
 
     @singledispatchmethod
     def run(self, step: Step) -> None:
-        """Do a step."""
+        """Perform a step."""
         raise TypeError(f"{step} is not a step")
 
     @run.register
@@ -177,7 +177,7 @@ class Steps:
                 writer.write.write(_row(types, record[0], values))
 
     def _write_dynamic(self, writer: Writer, types: Mapping[str, Any], kind: str, values: dict[str, Any]) -> None:
-        """Write a row into the bucket of its key, and move the key where it had another partition."""
+        """Write a row to the bucket of its key, and move the key if it was in another partition."""
         keys = [str(key) for key in writer.table.primaryKeys()]
         partition = [str(key) for key in writer.table.partitionKeys()]
         if not set(partition) <= set(keys):
@@ -289,7 +289,7 @@ class Steps:
         try:
             self.table().createBranch(step.name, step.tag)
         except jpype.JException:
-            # Java copies the snapshot after the tag: where the snapshot has expired, a branch without a schema is left.
+            # Java copies the snapshot after the tag. If the snapshot has expired, a branch without a schema is left.
             table = self.table()
             if not table.schemaManager().copyWithBranch(step.name).latest().isPresent():
                 table.branchManager().dropBranch(step.name)
@@ -334,7 +334,7 @@ def _row(types: Mapping[str, Any], kind: str, values: Mapping[str, Any]) -> Any:
 
 
 def _value(value: Any, kind: Any) -> Any:
-    """Return a value for Java; NULL for one of another type, which a rejected change of the schema leaves behind."""
+    """Return a value for Java, or NULL for a value of another type after a rejected schema change."""
     try:
         return to_java(value, kind)
     except (TypeError, ValueError, AttributeError, OverflowError, jpype.JException):
@@ -342,7 +342,7 @@ def _value(value: Any, kind: Any) -> Any:
 
 
 def _bucket(values: Mapping[str, Any], keys: Iterable[str]) -> int:
-    """Return the bucket of a key: rows are found in it again, whichever commit wrote them."""
+    """Return the bucket of a key, which is the same in all commits."""
     return zlib.crc32(repr([values.get(key) for key in keys]).encode()) % DYNAMIC_BUCKETS
 
 
@@ -392,7 +392,7 @@ def java_map(pairs: Iterable[tuple[str, str]]) -> Any:
 
 
 def states(steps: Steps) -> dict[str, list[tuple[int, str]]]:
-    """Return the snapshots of each branch: id and kind."""
+    """Return the snapshots of each branch: their ids and kinds."""
     table = steps.table()
     names = [MAIN, *sorted(str(name) for name in table.branchManager().branches())]
     found = {}

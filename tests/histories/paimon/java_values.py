@@ -1,4 +1,4 @@
-"""Types and values of Paimon (Java), in the process that has the virtual machine."""
+"""Types and values of Paimon (Java), for the process with the virtual machine."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 _NS_PER_MS = 1_000_000
 _NS_PER_S = 1_000_000_000
 _NINE_DIGITS = 6
-"""Timestamps of more digits than this are written with nine."""
+"""The number of digits above which timestamps are written with nine digits."""
 _EPOCH = dt.date(1970, 1, 1)
 
 
 @cache
 def java(name: str) -> Any:
-    """Return a class of Java by its name; `paimon.` stands for the package of Paimon."""
+    """Return a Java class by name; `paimon.` is short for the package of Paimon."""
     return jpype.JClass(f"org.apache.{name}" if name.startswith("paimon.") else name)
 
 
@@ -31,7 +31,7 @@ def java(name: str) -> Any:
 
 
 def java_type(kind: Type, next_id: Callable[[], int]) -> Any:
-    """Return the type as Java's; `next_id` numbers the fields of rows."""
+    """Return the type in Java; `next_id` numbers the fields of rows."""
     parts = [java_type(part, next_id) for part in kind.parts]
     if kind.root == "ROW":
         field = java("paimon.types.DataField")
@@ -46,10 +46,10 @@ def java_type(kind: Type, next_id: Callable[[], int]) -> Any:
 
 
 def to_java(value: Any, kind: Any) -> Any:
-    """Return a plain value as the object that Java has for it.
+    """Return the Java object for a plain value.
 
     Raises:
-        TypeError: The value is not one of this type.
+        TypeError: The value is not of this type.
     """
     if value is None:
         return None
@@ -142,7 +142,7 @@ _ATOMS: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def reader(kind: Any) -> Callable[[Any, int], Any]:
-    """Return what reads the value at a position of a row or an array."""
+    """Return a function that reads the value at a position of a row or an array."""
     read = _reader(kind)
     return lambda data, position: None if data.isNullAt(position) else read(data, position)
 
@@ -173,7 +173,7 @@ def _reader(kind: Any) -> Callable[[Any, int], Any]:
 
 
 def row_reader(kind: Any) -> Callable[[Any], dict[str, Any]]:
-    """Return what reads a row."""
+    """Return a function that reads a row."""
     columns = [(str(field.name()), reader(field.type())) for field in kind.getFields()]
     return lambda row: {name: read(row, position) for position, (name, read) in enumerate(columns)}
 
@@ -195,7 +195,7 @@ def _moment(value: Any, *, nine: bool) -> str:
     seconds, millis = divmod(int(value.getMillisecond()), 1000)
     rest = millis * _NS_PER_MS + int(value.getNanoOfMillisecond())
     fraction = f".{rest:09d}" if nine or rest % 1000 else f".{rest // 1000:06d}" if rest else ""
-    # Java's own text drops seconds that are zero.
+    # Java's own string omits seconds that are zero.
     days, of_day = divmod(seconds, 86_400)
     clock = f"{of_day // 3600:02d}:{of_day // 60 % 60:02d}:{of_day % 60:02d}"
     return f"{_date(days)}T{clock}{fraction}"
@@ -209,7 +209,7 @@ def _date(days: int) -> str:
 
 
 def _decimal(value: Any) -> str | None:
-    # A double that does not fit the decimal that its column became: Java says that it is not NULL, and returns NULL.
+    # A double that overflowed the decimal type of its changed column: Java reports it as not NULL, but returns NULL.
     return None if value is None else f"d:{value.toBigDecimal().toPlainString()}"
 
 

@@ -1,7 +1,7 @@
-"""What histories leave out, and which differences from Java are expected: each with its reason.
+"""Features that histories omit, and expected differences from Java, each with its reason.
 
-`docs/paimon.md` ("Where Java differs") says the same to users. An entry is as narrow as it can be made: what it covers
-is not tested.
+`docs/paimon.md` ("Where Java differs") documents the same for users. Each entry is as narrow as possible, because
+everything that it covers is not tested.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from histories.paimon.history import History
     from histories.paimon.reads import Read
 
-# Values and tables that are not made
+# Values and tables that are not generated
 
 
 def comparable_key(value: Any, root: str) -> bool:
-    """Return whether Java compares this value of a key, of a type with this root, as others do.
+    """Return whether Java compares this key value, of a type with this root, as other implementations do.
 
-    NaN equals every key, and -0.0 equals 0.0. ORC's calendar does not have the days before 1582-10-15: Java reads
-    timestamps of these days as later ones, so that keys do not ascend in the file. Nor do they where a CHAR ends with
-    blanks, which ORC drops.
+    NaN equals every key, and -0.0 equals 0.0. ORC's calendar lacks the days before 1582-10-15: Java reads timestamps of
+    these days as later ones, so keys in the file are not ascending. The same happens if a CHAR ends with spaces, which
+    ORC drops.
     """
     if root == "CHAR" and isinstance(value, str):
         return not value.endswith(" ")
@@ -35,75 +35,78 @@ def comparable_key(value: Any, root: str) -> bool:
 
 
 def comparable_sequence(value: Any) -> bool:
-    """Return whether sequences with this value in one of their fields have an order.
+    """Return whether sequences with this value in one of their fields can be ordered.
 
-    NaN ties with every number, so that the next field or the order of arrival decides: three sequences may be greater
-    than each other in a circle, and the greatest one depends on which are compared first.
+    NaN ties with every number, so the next field or the order of arrival decides. Three sequences may form a cycle, and
+    then the greatest one depends on which are compared first.
     """
     return not (isinstance(value, float) and math.isnan(value))
 
 
 AVRO_DIGITS = 6
-"""Java's Avro writer rejects timestamps of more digits. It fails on MULTISET with a ClassCastException."""
+"""The maximum number of digits of timestamps in Java's Avro writer, which fails on MULTISET with a ClassCastException.
+"""
 
 
 def writable_in_avro(name: str) -> bool:
-    """Return whether Avro allows the name, which Java writes as it is."""
+    """Return whether Avro allows the name, which Java writes unchanged."""
     return name.isascii() and name.isidentifier()
 
 
 def readable_in_orc(name: str) -> bool:
-    """Return whether Java finds the column in an ORC file: one with a back quote in its name it reads as NULL."""
+    """Return whether Java finds the column columns; it reads columns with a backquote in the name as NULL."""
     return "`" not in name
 
 
 HASHED_FUNCTIONS = frozenset(
     {"collect", "merge_map", "merge_map_with_keytime", "nested_update", "nested_partial_update"}
 )
-"""The elements of the results are in the order of a hash table of Java: they are compared without order."""
+"""Functions whose results are in the order of a Java hash table, and are compared without order."""
 
 UNDEFINED_BETWEEN_WRITERS = (
     "two writers that started from the same state give the same sequence numbers to records of one key; Java's order "
     "of these depends on `sort-engine` and on the other keys"
 )
-"""Why `Concurrently` writes no key twice into a table with keys, and why a writer that stays open is its only one."""
+"""The reason why `Concurrently` writes each key of a table only once, and why an open writer is the only one."""
 
 
 DIFF_OF_FILES = (
     "of tables with keys Java compares only the files that differ between two states: rows may be missed or returned "
     "without a change. The difference is taken of what Java reads of both states, where they have one schema"
 )
-"""Why `diff` of tables with keys is not compared with Java's own. The kinds of its rows are not compared at all: those
-of a state depend on whether its files were merged."""
+"""The reason why `diff` of tables with keys is not compared with Java's.
+
+The kinds of the rows are not compared at all: those of a state depend on whether its files were merged.
+"""
 
 JAVA_FAILS = (
-    # Two commits of one writer compact the same files of a bucket of an append table.
+    # Two commits of one writer compact the same files of a bucket in an append table.
     "File deletion conflicts detected",
-    # A double that does not fit the decimal that its column became is NULL, and is written as if it were not.
+    # A double that overflows the decimal type of its changed column is NULL, but is written as if it were not.
     "Decimal.toUnscaledLong()",
-    # `collect` with `distinct` of rows, of which one is NULL.
+    # `collect` with `distinct` for rows of which one is NULL.
     "InternalRow.getRowKind()",
-    # The bundle does not have the classes of every codec.
+    # The bundle does not include the classes of every codec.
     "NoClassDefFoundError",
-    # A compaction of a table without rows.
+    # A compaction of an empty table.
     "EndOfScanException",
-    # Retracts leave NULL, which Java's files do not hold; its readers return it where files do.
+    # Retracts leave NULL, which Java cannot write to files; its readers return it if it is in files.
     "the aggregate function produced null value when retracting",
-    # The function is asked for a retract although another column removes the whole row; the order of columns decides.
+    # The function receives a retract although another column removes the whole row; the order of columns decides.
     "does not support retraction",
 )
-"""Errors of Java where frazil carries out the step."""
+"""Errors of Java for which frazil performs the step."""
 
 # Differences
 
 
 @dataclass(frozen=True)
 class Known:
-    """A difference from Java that is not a defect of frazil."""
+    """A difference from Java that is not a bug in frazil."""
 
     reason: str
     covers: Callable[[History, Read, str], bool]
-    """Whether it explains a difference, of which the text is given."""
+    """Whether the entry explains a difference with this text."""
 
 
 def _says(*parts: str) -> Callable[[History, Read, str], bool]:

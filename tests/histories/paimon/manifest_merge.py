@@ -1,12 +1,12 @@
-"""Write what Paimon (Java) makes of random lists of manifests: `python -m histories.paimon.manifest_merge FILE`.
+"""Write Paimon's (Java) merges of random manifest lists: `python -m histories.paimon.manifest_merge FILE`.
 
-`rust/paimon/testdata/manifest_merge.txt` is such a file, of 1,000 lists; the Rust crate must merge them alike.
-A line has the options, the manifests before, and those after:
+`rust/paimon/testdata/manifest_merge.txt` is such a file of 1,000 lists; the Rust crate must merge them the same way. A
+line has the options, the manifests before, and those after:
 
     target-size min-count full-size | size:entries ... > number or [entries] ...
 
 `+7b` is the entry that adds file 7 of partition b, `-7b` the one that deletes it; the partition `n` is NULL. After the
-merge a manifest that was kept is its number in the list before, a new one has its entries in brackets.
+merge, a kept manifest is represented by its number in the list before, and a new one by its entries in brackets.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ COUNT = 1000
 PARTITIONS = "abcdn"
 
 Entry = tuple[str, int, str]
-"""`+` or `-`, the number of the file, the partition."""
+"""`+` or `-`, the number of the file, and the partition."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """What is merged, and by which options."""
+    """The input of a merge: the manifests and the options."""
 
     target: int
     least: int
@@ -66,10 +66,10 @@ def random_case(rng: random.Random) -> Case:
 
 
 class Merger:
-    """Java's class on manifests of a table in a folder."""
+    """Java's merge class on manifests of a table in a folder."""
 
     def __init__(self, folder: str) -> None:
-        """Create the table, whose partitions are numbers."""
+        """Create the table, which is partitioned by numbers."""
         from histories.paimon.java_values import java
 
         types = java("paimon.types.DataTypes")
@@ -130,7 +130,7 @@ class Merger:
 
 
 def text(entries: list[Entry]) -> str:
-    """Return entries as they are in a line."""
+    """Return the form of entries in a line."""
     return "".join(f"{sign}{number}{place}" for sign, number, place in entries)
 
 

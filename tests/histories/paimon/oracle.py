@@ -1,4 +1,4 @@
-"""Paimon (Java) in a process of its own, which is started once and carries out many histories."""
+"""Paimon (Java) in a separate process, which is started once and runs many histories."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
     from histories.paimon.reads import Outcome, Read, Rows
 
 FOLDER = Path(os.environ.get("FRAZIL_PAIMON_JAVA", Path(__file__).parents[3] / "target" / "interop" / "paimon"))
-"""Where `make interop` puts the jars (`jars`) and JPype (`python`)."""
+"""The folder where `make interop` installs the jars (`jars`) and JPype (`python`)."""
 START_S = 60
 ANSWER_S = 60
 
 
 class OracleError(Exception):
-    """Java gave no answer, or an error that is not one of Paimon."""
+    """Java did not respond, or failed with an error that is not Paimon's."""
 
 
 def missing() -> str | None:
-    """Return what Java lacks here; None if it can be started."""
+    """Return the missing prerequisites of Java, or None if it can be started."""
     if not list(FOLDER.glob("jars/paimon-bundle-*.jar")):
         return f"no Paimon (Java) in {FOLDER}: run `make interop`"
     if not (FOLDER / "python" / "jpype").is_dir() and importlib.util.find_spec("jpype") is None:
@@ -37,10 +37,10 @@ def missing() -> str | None:
 
 
 class Oracle:
-    """Java, and the folder where it makes tables: one at a time."""
+    """Java, and the folder where it creates tables, one at a time."""
 
     def __init__(self, place: Path, properties: Mapping[str, str] | None = None) -> None:
-        """Start when first asked; `properties` are those of the catalog besides the warehouse."""
+        """Start on first use; `properties` are those of the catalog besides the warehouse."""
         self._place = place
         self._properties = dict(properties or {})
         self._pipe: Any = None
@@ -48,19 +48,19 @@ class Oracle:
 
     @property
     def table(self) -> Path:
-        """The table of the history that was carried out last."""
+        """Return the table of the last history."""
         return self._place / "db.db" / TABLE
 
     def run(self, history: History) -> Outcome:
-        """Carry out a history; the table of the one before is removed."""
+        """Run a history; the table of the previous one is removed."""
         return self._ask("run", history, str(self._place), self._properties)
 
     def adopt(self, steps: Sequence[Step], name: str) -> Outcome:
-        """Carry out steps on a table of another writer, `<place>/db.db/<name>`; reads are of this table then."""
+        """Perform steps on a table of another writer, `<place>/db.db/<name>`, which later reads refer to."""
         return self._ask("adopt", list(steps), str(self._place), self._properties, name)
 
     def read(self, reads: Sequence[Read]) -> list[Rows | str]:
-        """Return the rows of each read in canonical form, or why Java cannot read."""
+        """Return the rows of each read in canonical form, or the reason why Java cannot read."""
         return self._ask("read", list(reads))
 
     def close(self) -> None:

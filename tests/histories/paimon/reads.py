@@ -1,4 +1,4 @@
-"""What is read of a table, as plain data."""
+"""Reads of a table as plain data."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ View: TypeAlias = Literal["rows", "audit_log", "ro"]
 
 @dataclass(frozen=True)
 class Read:
-    """A read of all rows; `kinds` asks for the kind of each.
+    """A read of all rows; `kinds` requests the kind of each.
 
-    `equal_to_row` asks for the rows whose column has the value that it has in a row: files are pruned by that.
+    `equal_to_row` requests the rows whose column has the same value as in a row, so that files are pruned.
     """
 
     view: View = "rows"
@@ -24,7 +24,7 @@ class Read:
     equal_to_row: tuple[str, int] | None = None
 
     def __str__(self) -> str:
-        """Return what is read, in a few words."""
+        """Return a short description of the read."""
         chosen = ", ".join(f"{key}={value}" for key, value in self.options) or "latest"
         place = "" if self.branch == MAIN else f" of branch {self.branch}"
         return f"{self.view}{place} ({chosen})"
@@ -41,7 +41,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a history: why steps were rejected, None for those that were done; snapshots and tags."""
+    """The result of a history: why steps were rejected, or None for the others; snapshots and tags."""
 
     rejected: tuple[str | None, ...]
     snapshots: dict[str, list[tuple[int, str]]]
@@ -49,5 +49,5 @@ class Outcome:
 
     @property
     def created(self) -> bool:
-        """Whether the table was made."""
+        """Return whether the table was created."""
         return bool(self.snapshots)

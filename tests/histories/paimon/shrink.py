@@ -1,4 +1,4 @@
-"""A failing history is made smaller while it still fails in the same way."""
+"""Shrinks a failing history while it still fails in the same way."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
     from histories.paimon.oracle import Oracle
 
     Again: TypeAlias = Callable[[History, Failure], list[Failure]]
-    """Carries out a history and returns the failures in what failed before."""
+    """A function that runs a history, and returns the failures of the step or read that failed before."""
 
 TRIES = 150
-"""Histories that are carried out for one failure, at most."""
+"""The maximum number of histories that are run for one failure."""
 
 
 def shrink(history: History, failure: Failure, oracle: Oracle) -> tuple[History, Failure]:
-    """Return a smaller history with the same kind of failure in the same read, and that failure."""
+    """Return a smaller history with the same type of failure in the same read, and that failure."""
     return shrunk(history, failure, lambda candidate, _: compare(candidate, oracle, [failure.read]).failures)
 
 
 def shrunk(history: History, failure: Failure, again: Again) -> tuple[History, Failure]:
-    """Return a smaller history that still fails in the same way when it is carried out again, and the failure."""
+    """Return a smaller history that still fails in the same way, and the failure."""
     tries = iter(range(TRIES))
     smallest = history, failure
 
@@ -49,7 +49,7 @@ def shrunk(history: History, failure: Failure, again: Again) -> tuple[History, F
 
 
 def simpler(history: History) -> Iterator[History]:
-    """Yield histories with one thing less: an option, a column, rows, the options of a write."""
+    """Yield histories with one item removed: an option, a column, rows, the options of a write."""
     create = history.create
     for option in create.options:
         options = tuple(other for other in create.options if other != option)

@@ -18,17 +18,17 @@ ADDING = ("+I", "+I", "+I", "+U")
 _ENTRY = Type("ROW", parts=(Type("INT"), Type("STRING"), Type("BIGINT")), names=("k", "s", "n"))
 NESTED_UPDATE = Type("ARRAY", parts=(_ENTRY,))
 PAIMON_NAMES = ("_KEY", "KEY_a", "_ROW_KIND", "_KIND", "_VALUE", "_PARTITION", "_BUCKET", "level", "_row_number")
-"""Names that are like those of Paimon's own columns, which Java rejects."""
+"""Names similar to those of Paimon's system columns, which Java rejects."""
 
 RETRACTS = (
     *("sum", "product", "collect", "last_value", "last_non_null_value", "merge_map", "nested_update", "primary-key"),
 )
-"""Functions that know how to take a record back."""
+"""Functions that support retracts."""
 
 
 @dataclass
 class Plan:
-    """A table while it is made, and what may be written to it."""
+    """A table during its creation, and the rows that may be written to it."""
 
     columns: list[Column] = field(default_factory=list)
     keys: list[str] = field(default_factory=list)
@@ -36,18 +36,18 @@ class Plan:
     options: dict[str, str] = field(default_factory=dict)
     kinds: tuple[str, ...] = ("+I",)
     tied: set[str] = field(default_factory=set)
-    """Columns that options name."""
+    """The columns that options reference."""
     ignoring: bool = False
     """Whether a function ignores records that retract."""
 
     def create(self) -> Create:
-        """Return the step that makes the table."""
+        """Return the step that creates the table."""
         options = tuple(sorted(self.options.items()))
         return Create(tuple(self.columns), tuple(self.keys), tuple(self.partitions), options)
 
     @property
     def values(self) -> list[Column]:
-        """The columns that are neither keys nor partitions."""
+        """Return the columns that are neither keys nor partition columns."""
         return [column for column in self.columns if column.name not in {*self.keys, *self.partitions}]
 
     def type_of(self, name: str) -> Type:
@@ -90,10 +90,10 @@ def _name(rng: Random, taken: set[str], avro: bool) -> str:  # noqa: FBT001
 
 
 def new_column(rng: Random, taken: set[str], *, avro: bool) -> str:
-    """Return a name that is not taken, in no case, and that the file formats can write; and take it."""
+    """Reserve and return an unused name, compared case-insensitively, that the file formats can write."""
     while True:
         name = new_name(rng, taken, 0.2, (*RESERVED, *PAIMON_NAMES))
-        # Any table may get files in ORC: the option can be changed.
+        # Any table may get ORC files, because the option can be changed.
         fits = name.strip() and readable_in_orc(name) and (not avro or writable_in_avro(name))
         if fits and name.lower() not in taken:
             taken.update((name, name.lower()))
@@ -101,7 +101,7 @@ def new_column(rng: Random, taken: set[str], *, avro: bool) -> str:
 
 
 def _tame(name: str) -> bool:
-    """Return whether options can name a column: they separate names with commas and dots."""
+    """Return whether options can reference a column: they separate names with commas and dots."""
     return not set(name) & set(",.") and name.strip() == name
 
 
@@ -346,7 +346,7 @@ _ANY = ("last_value", "last_non_null_value", "first_value", "first_non_null_valu
 
 
 def _functions(kind: Type) -> list[str]:
-    """Return the functions that fit a type."""
+    """Return the functions that support a type."""
     found = [*_ANY, "primary-key"]
     if kind.root in NUMBERS:
         found += ["sum", "sum", "product", "max", "min"]
@@ -417,7 +417,7 @@ def _retracts(rng: Random, plan: Plan, removing: str, *, retractable: bool) -> N
 
 def _partial_update(rng: Random, plan: Plan, taken: set[str]) -> None:
     for column in list(plan.columns):
-        # A record that updates some columns leaves the others NULL.
+        # A record that updates some columns leaves the remaining ones NULL.
         if column.name not in plan.keys and not column.type.nullable and rng.random() < 0.9:
             plan.columns[plan.columns.index(column)] = replace(column, type=replace(column.type, nullable=True))
     if rng.random() < 0.2:
@@ -441,7 +441,7 @@ def _partial_update(rng: Random, plan: Plan, taken: set[str]) -> None:
 
 
 def _group(rng: Random, plan: Plan) -> list[str]:
-    """Make a sequence group of free columns; return the columns of its order."""
+    """Create a sequence group of free columns; return its sequence fields."""
     free = [column for column in plan.values if _tame(column.name) and column.name not in plan.tied]
     orders = [column for column in free if column.type.root in (*NUMBERS, *TEXTS, "DATE", "TIMESTAMP", LTZ)]
     if not orders or len(free) < 2:

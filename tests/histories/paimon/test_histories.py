@@ -1,7 +1,7 @@
-"""Tables that Paimon (Java) wrote by random histories, read by both, and twins of which frazil writes one.
+"""Tests of tables that Paimon (Java) wrote by random histories, and of twins of which frazil writes one.
 
-`FRAZIL_PAIMON_HISTORIES` says how many; `PYTHONPATH=tests python -m histories.paimon SEED` replays one, and
-`python -m histories.paimon --twins SEED` a pair of twins.
+`FRAZIL_PAIMON_HISTORIES` sets the number of histories; `PYTHONPATH=tests python -m histories.paimon SEED` replays one,
+and `python -m histories.paimon --twins SEED` a pair of twins.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Twins: a table that Java writes, and one with the same history of which frazil carries out some steps.
+"""Twins: a table that Java writes, and one with the same history of which frazil performs some steps.
 
-After each step both must have the same rows, snapshots and files, as Java reads them.
-`python -m histories.paimon --twins 17` replays one, `python -m histories.paimon --twins 0 2000` many.
+After each step, both must have the same rows, snapshots and files, as read by Java.
+`python -m histories.paimon --twins 17` replays one, `python -m histories.paimon --twins 0 2000` runs many.
 """
 
 from __future__ import annotations
@@ -38,24 +38,24 @@ if TYPE_CHECKING:
 
 TWIN = "u"
 WRITE_ONLY = 0.5
-"""How many of the tables are not compacted by who writes them."""
+"""The fraction of tables that are not compacted by their writers."""
 OURS = 0.65
-"""How many of the steps that frazil knows are its own."""
+"""The fraction of the supported steps that frazil performs."""
 FINDS = 12
-"""Rows that Java must find by the value of a column."""
+"""The number of rows that Java must find by the value of a column."""
 
 NOT_WRITTEN = (
     *("changelog-producer.row-deduplicate", "deletion-vectors.enabled", "force-lookup"),
     *("deletion-vectors.bitmap64", "full-compaction.delta-commits", "manifest.format", "row-tracking.enabled"),
 )
-"""Options that frazil refuses to write with, or that mean nothing without them."""
+"""Options that frazil cannot write with, or that have no meaning without these."""
 
 
-# Which tables and steps
+# Selection of tables and steps
 
 
 def random_twin(seed: int) -> History:
-    """Return the history of a seed; it is always the same one."""
+    """Return the history of a seed, which is deterministic."""
     rng = Random(f"twin {seed}")  # noqa: S311 - not a secret
     plan = random_table(rng)
     while not _is_written(plan):
@@ -66,7 +66,7 @@ def random_twin(seed: int) -> History:
 
 
 def _is_written(plan: Plan) -> bool:
-    """Return whether frazil writes tables of this kind. A column `_ROW_KIND` would leave no name for the kinds."""
+    """Return whether frazil can write such tables. A column `_ROW_KIND` would leave no name for the row kinds."""
     if plan.keys and not set(plan.partitions) <= set(plan.keys):
         return False
     is_ambiguous = plan.keys and any(column.name == KIND for column in plan.columns)
@@ -74,14 +74,14 @@ def _is_written(plan: Plan) -> bool:
 
 
 def _make_writable(rng: Random, plan: Plan) -> None:
-    """Leave out what frazil does not write."""
+    """Remove features that frazil cannot write."""
     if plan.options.get("changelog-producer") != "input":
         plan.options.pop("changelog-producer", None)
     for name in NOT_WRITTEN:
         plan.options.pop(name, None)
     if rng.random() < WRITE_ONLY:
         plan.options["write-only"] = "true"
-    # Java's write buffer sorts by sequence fields as if they ascended (docs/paimon.md, "Where Java differs").
+    # Java's write buffer always sorts sequence fields in ascending order (docs/paimon.md, "Where Java differs").
     plan.options.pop("sequence.field.sort-order", None)
     if plan.keys and int(plan.options.get("bucket", "-1")) < 1:
         plan.options["bucket"] = rng.choice(("1", "2", "3"))
@@ -95,32 +95,32 @@ def _by_somebody(rng: Random, step: Step) -> Step:
     return Ours(step) if known and rng.random() < OURS else step  # type: ignore[arg-type]
 
 
-# Carrying out
+# Execution
 
 
 class NotMeant(Exception):
-    """A row does not fit the table, because a step before has been left out."""
+    """A row does not match the table, because an earlier step was skipped."""
 
 
 class Twins:
-    """A table of Java and its twin, while they get the same steps."""
+    """A table of Java and its twin, which receive the same steps."""
 
     def __init__(self, history: History, oracle: Oracle) -> None:
-        """Make nothing yet."""
+        """Initialize without creating the tables."""
         self._history = history
         self._oracle = oracle
         self._folder: Path = oracle.table.parent / TWIN
         self.outcome = Outcome((), {}, {})
-        """Of the twin; nothing if frazil does not write the table."""
+        """The outcome of the twin; empty if frazil cannot write the table."""
         self.steps = 0
-        """Steps that frazil carried out."""
+        """The number of steps that frazil performed."""
 
     def failures(self) -> Iterator[Failure]:
-        """Carry out the history and yield what differs; nothing is done after the first difference between the two."""
+        """Run the history and yield the differences; nothing is done after the first difference between the two."""
         created = self._oracle.run(replace(self._history, steps=()))
         refused = self._created()
         if refused and refused.startswith("UnsupportedError"):
-            # Java refuses columns that a format does not hold when they are written.
+            # Java rejects columns that a format does not support only when they are written.
             return
         if not created.created or refused:
             yield from self._differ("create", refused, created.rejected[0])
@@ -143,9 +143,9 @@ class Twins:
         yield from self._lost()
 
     def _created(self) -> str | None:
-        """Make the twin, and return why it was refused."""
+        """Create the twin, or return why it was rejected."""
         create = self._history.create
-        # The folder of the last history is gone only if Java made a table since.
+        # The folder of the last history is removed only if Java has created a table since.
         shutil.rmtree(self._folder, ignore_errors=True)
         catalog = frazil.load_catalog("lake", type="paimon", warehouse=str(self._folder.parent.parent))
         columns = [(column.name, _sql(column.type)) for column in create.columns]
@@ -192,9 +192,9 @@ class Twins:
         return found_differ or self._changelog_differs(what, plain, twin.snapshots)
 
     def _compacts_by_length(self, step: Any) -> bool:
-        """Return whether the lengths of files decide what is merged: they are not the same.
+        """Return whether the lengths of files, which differ, decide what is merged.
 
-        Of append tables with fixed buckets Java never compacts fewer than three files, frazil does when it is asked to.
+        In append tables with fixed buckets, Java never compacts fewer than three files; frazil does if requested.
         """
         options = dict(self._history.create.options)
         is_append = not self._history.create.primary_keys
@@ -203,7 +203,7 @@ class Twins:
         return isinstance(step, Write | Concurrently) and "write-only" not in options
 
     def _changelog_differs(self, what: str, step: Any, snapshots: Any) -> Failure | None:
-        """Compare the changelog of the newest snapshot."""
+        """Compare the changelog of the latest snapshot."""
         of_branch = snapshots.get(getattr(step, "branch", MAIN), ())
         if dict(self._history.create.options).get("changelog-producer") != "input" or not of_branch:
             return None
@@ -221,7 +221,7 @@ class Twins:
             yield Failure(Read(), "refusal", f"{what}\ntwin {refused}\njava {expected}")
 
     def _own(self, step: Any) -> str | None:
-        """Carry out a step of the twin by frazil, and return why it was refused."""
+        """Perform a step of the twin with frazil, or return why it was rejected."""
         table: Any = frazil.load_table(self._folder, format="paimon")
         try:
             carry_out(table.with_branch(getattr(step, "branch", MAIN)), step)
@@ -243,7 +243,7 @@ class Twins:
         return Failure(Read(), "rows of twins", f"{what}\n{text}")
 
     def _files_differ(self, what: str) -> Failure | None:
-        """Compare all that manifests say of files but names, sizes and times."""
+        """Compare the manifest entries of files except names, sizes and times."""
         ours, theirs = (_files(folder, self._history) for folder in (self._folder, self._oracle.table))
         if ours == theirs:
             return None
@@ -255,7 +255,7 @@ class Twins:
     def _lost(self) -> Iterator[Failure]:
         """Yield rows that Java does not find by the value of a column, but finds in its own table.
 
-        Statistics or indexes hide them.
+        Incorrect statistics or indexes hide them.
         """
         everything = self._oracle.read([Read()])[0]
         if isinstance(everything, str):
@@ -269,7 +269,7 @@ class Twins:
         yield from (Failure(Read(), "lost", f"{name!r}: {row}") for name, row in lost if (name, row) not in hidden)
 
     def _not_found(self, wanted: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
-        """Return the columns and rows that Java does not find in the table that it has open."""
+        """Return the columns and rows that Java does not find in the open table."""
         everything = self._oracle.read([Read()])[0]
         rows = [] if isinstance(everything, str) else everything.rows
         there = [(name, row) for name, row in wanted if row in rows]
@@ -292,12 +292,12 @@ _SAME = (
     *("partition", "bucket", "file_format", "schema_id", "level", "record_count", "min_key", "max_key"),
     *("min_sequence_number", "max_sequence_number", "deleteRowCount", "file_source", "write_cols"),
 )
-"""Not the statistics of values: frazil has some that Java lacks, and no bounds where values are NaN."""
+"""The compared entries. Statistics of values are excluded: frazil has more of them, but no bounds for NaN."""
 
 
 def _files(folder: Path, history: History) -> list[str]:
     table: Any = frazil.load_table(folder, format="paimon")
-    # Java leaves out numbers when it writes to many buckets at once; without keys only their order counts.
+    # Java skips numbers when it writes to many buckets at once; without keys, only their order matters.
     fields = [name for name in _SAME if history.create.primary_keys or not name.endswith("_sequence_number")]
     found = []
     for branch in (MAIN, *table.branches()):
@@ -307,10 +307,10 @@ def _files(folder: Path, history: History) -> list[str]:
 
 
 def carry_out(table: Table, step: Any) -> None:
-    """Do a step with frazil."""
+    """Perform a step with frazil."""
     match step:
         case Compact(full=full):
-            # The driver of Java has no full compaction of tables without buckets.
+            # Java's API has no full compaction of tables without buckets.
             has_buckets = int(table.options.get("bucket", "-1")) > 0
             table.compact(full=full and has_buckets)
         case Truncate(partitions=()):
@@ -331,7 +331,7 @@ def carry_out(table: Table, step: Any) -> None:
 
 
 def _sql(kind: Any) -> str:
-    """Return a type as SQL, names in back quotes."""
+    """Return a type as SQL, with names in backquotes."""
     inner = [_sql(part) for part in kind.parts]
     if kind.root != "ROW":
         return str(kind) if not inner else f"{kind.root}<{', '.join(inner)}>{'' if kind.nullable else ' NOT NULL'}"
@@ -340,7 +340,7 @@ def _sql(kind: Any) -> str:
 
 
 def rows_of(table: Table, step: Write) -> pa.Table:
-    """Return the rows of a write as Arrow; columns that the table does not have are left out."""
+    """Return the rows of a write as Arrow; columns that the table does not have are omitted."""
     schema = table.scan().schema()
     if KIND in schema.names:
         raise NotMeant
@@ -358,7 +358,7 @@ def rows_of(table: Table, step: Write) -> pa.Table:
 
 
 def _plain(value: Any, kind: pa.DataType) -> Any:
-    """Return a value of a history as Python's for Arrow."""
+    """Return a value of a history as a Python value for Arrow."""
     if value is None:
         return None
     if pa.types.is_map(kind):
@@ -386,18 +386,18 @@ _ATOMS: tuple[tuple[Callable[[pa.DataType], bool], Callable[[Any, Any], Any]], .
 )
 
 
-# Histories that fail
+# Failing histories
 
 
 def compare_twins(history: History, oracle: Oracle) -> Comparison:
-    """Carry out a history and return what differs."""
+    """Run a history and return the differences."""
     twins = Twins(history, oracle)
     failures = list(twins.failures())
     return Comparison(twins.outcome, failures, twins.steps, 0)
 
 
 def smaller(history: History, failure: Failure, oracle: Oracle) -> tuple[History, Failure]:
-    """Return a smaller history that fails in the same way, and its failure."""
+    """Return a smaller history that fails in the same way, and the failure."""
 
     def again(candidate: History, last: Failure) -> list[Failure]:
         return [found for found in compare_twins(candidate, oracle).failures if _kind(found) == _kind(last)]
@@ -406,6 +406,6 @@ def smaller(history: History, failure: Failure, oracle: Oracle) -> tuple[History
 
 
 def _kind(failure: Failure) -> str:
-    """Return what a failure says but for values, so that another error is another failure."""
+    """Return the message of a failure without values, which identifies the type of failure."""
     errors = re.findall(r"\b[A-Z]\w+(?:Error|Exception)\b", failure.text)
     return f"{failure.what} {errors}"

@@ -1,4 +1,4 @@
-"""Random types of Paimon, and random values of them."""
+"""Random Paimon types, and random values of them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ATOMS = (
     LTZ,
 )
 KEYS = tuple(atom for atom in ATOMS if atom not in ("FLOAT", "DOUBLE"))
-"""Types of keys: see `known` for the two that are left out."""
+"""Types of keys; see `known` for the two excluded ones."""
 PARTITIONS = (
     "BOOLEAN",
     "TINYINT",
@@ -38,14 +38,14 @@ PARTITIONS = (
 
 _FIELDS = ("x", "y", "z", "a b", "key", "value", "é", "X1", "element", "_pos")
 _NANOSECONDS = 6
-"""Timestamps of more digits than this must fit nanoseconds in 64 bits, as Arrow has them."""
+"""The number of digits above which timestamps must fit 64 bits of nanoseconds, as in Arrow."""
 
 
 # Types
 
 
 def atom(rng: Random, choice: tuple[str, ...] = ATOMS, *, nullable: bool = True, avro: bool = False) -> Type:
-    """Return a type without parts."""
+    """Return a type without nested types."""
     root = rng.choice(choice)
     numbers: tuple[int, ...] = ()
     if root == "DECIMAL":
@@ -62,7 +62,7 @@ def atom(rng: Random, choice: tuple[str, ...] = ATOMS, *, nullable: bool = True,
 
 
 def random_type(rng: Random, depth: int = 2, *, avro: bool = False) -> Type:
-    """Return a type; `depth` is how many levels of parts it may have."""
+    """Return a random type with at most `depth` levels of nested types."""
     if depth == 0 or rng.random() < 0.7:
         return atom(rng, nullable=rng.random() < 0.92, avro=avro)
     root = rng.choice(("ARRAY", "ROW", "ROW", "MAP", *([] if avro else ["MULTISET"])))
@@ -82,7 +82,7 @@ def random_type(rng: Random, depth: int = 2, *, avro: bool = False) -> Type:
 
 
 def random_value(rng: Random, kind: Type, nulls: float = 0.2) -> Any:
-    """Return a value of a type, often one at a border; NULL with a probability, where the type allows it."""
+    """Return a value of a type, often a boundary value; NULL with a probability, if the type allows it."""
     if kind.nullable and rng.random() < nulls:
         return None
     if kind.root == "ARRAY":
@@ -99,7 +99,7 @@ def random_value(rng: Random, kind: Type, nulls: float = 0.2) -> Any:
 
 
 _VARIANTS = ("null", "true", "1", "-1.5", "1e300", '"a"', '""', "[]", "{}", '[1,null,"x"]', '{"b":{"a":[1]},"a":null}')
-"""As JSON."""
+"""Variants as JSON."""
 _CHOICES: dict[str, tuple[Any, ...]] = {"VARIANT": _VARIANTS, "BOOLEAN": (True, False)}
 
 
@@ -161,7 +161,7 @@ def _moment(rng: Random, kind: Type) -> str:
     digits = kind.numbers[0] if kind.numbers else 0
     days = ("1970-01-01", "1969-12-31", "2024-02-29", "1900-01-01", "1678-01-01", "2262-04-10")
     if kind.root == "DATE" or (kind.root != "TIME" and digits <= _NANOSECONDS):
-        # ORC's calendar moves the first days of year 1 to a year that Python does not have.
+        # ORC's calendar shifts the first days of year 1 to a year that Python does not support.
         first = "0001-01-01" if kind.root == "DATE" else "0002-01-01"
         days = (*_DAYS, first, "9999-12-31", f"{rng.randint(2, 9999):04d}-0{rng.randint(1, 9)}-1{rng.randint(0, 9)}")
     day, clock = rng.choice(days), rng.choice(_CLOCKS)

@@ -1,4 +1,4 @@
-//! Iceberg's bucket transform of Arrow arrays.
+//! Kernels of Iceberg's bucket transform on Arrow arrays.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ pub(super) fn integers(rows: usize) -> Work {
     bucket(Arc::new(values), PrimitiveType::Long)
 }
 
-/// Texts of 16 bytes.
+/// Creates a kernel for strings of 16 bytes.
 pub(super) fn texts(rows: usize) -> Work {
     let mut random = Random::new(2);
     let values = StringArray::from_iter_values((0..rows).map(|_| format!("{:016x}", random.number())));

@@ -1,4 +1,4 @@
-//! Deletes of Iceberg, from what is read to masks of rows.
+//! Kernels of Iceberg deletes, from decoded input to masks of rows.
 
 use std::sync::Arc;
 
@@ -15,7 +15,8 @@ use super::Work;
 const PATHS: usize = 10;
 const ROWS_PER_KEY: usize = 20;
 
-/// The blob of a deletion vector, a tenth of the rows, to the mask of the rows that are left.
+/// Creates a kernel that converts the blob of a deletion vector with a tenth of the rows to the mask of the remaining
+/// rows.
 pub(super) fn vector(rows: usize) -> Work {
     let mut random = Random::new(5);
     let mut deleted = Positions::new();
@@ -26,7 +27,8 @@ pub(super) fn vector(rows: usize) -> Work {
     Box::new(move || vector::decode(&blob, Some(count)).unwrap().kept(0, rows).len())
 }
 
-/// Rows of a position delete file that names ten data files, sorted as the specification asks for, to masks.
+/// Creates a kernel that converts a position delete file to masks. It is sorted as the specification requires, and
+/// references ten data files.
 pub(super) fn positions(rows: usize) -> Work {
     let each = rows / PATHS;
     let path = |number: usize| format!("s3://bucket/warehouse/db/table/data/00000-{number:07}-0c0ffee.parquet");
@@ -53,7 +55,7 @@ pub(super) fn equality_integers(rows: usize) -> Work {
     equality(DataType::Int64, Arc::new(keys), Arc::new(Int64Array::from(values)))
 }
 
-/// Texts of 16 bytes.
+/// Creates a kernel for strings of 16 bytes.
 pub(super) fn equality_texts(rows: usize) -> Work {
     let mut random = Random::new(8);
     let values: Vec<String> = (0..rows).map(|_| format!("{:016x}", random.number())).collect();
@@ -61,7 +63,7 @@ pub(super) fn equality_texts(rows: usize) -> Work {
     equality(DataType::Utf8, Arc::new(keys), Arc::new(StringArray::from(values)))
 }
 
-/// The keys as a table, and every row looked up.
+/// Creates a kernel that builds a hash table of the keys and looks up every row.
 fn equality(kind: DataType, keys: ArrayRef, rows: ArrayRef) -> Work {
     let (keys, rows) = ([keys], [rows]);
     Box::new(move || {

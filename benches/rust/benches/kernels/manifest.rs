@@ -1,6 +1,6 @@
-//! Decoding of manifests, and planning from one: cold, as nothing of files in memory is kept.
+//! Kernels that decode a manifest and plan from it. They are cold: no files are cached in memory.
 
-#[allow(dead_code, reason = "the tests of the crate use all of it")]
+#[allow(dead_code, reason = "the crate's tests use all of it")]
 #[path = "../../../../rust/iceberg/tests/support/mod.rs"]
 mod support;
 
@@ -20,7 +20,7 @@ use super::Work;
 const COLUMNS: i32 = 20;
 const MANIFEST: &str = "m0.avro";
 
-/// Every field of every entry, as Arrow.
+/// Creates a kernel that decodes every field of every entry to Arrow.
 pub(super) fn all_columns(entries: usize) -> Work {
     let bytes = manifest(entries);
     Box::new(move || {
@@ -29,7 +29,7 @@ pub(super) fn all_columns(entries: usize) -> Work {
     })
 }
 
-/// Path, rows and the bounds of one column.
+/// Creates a kernel that decodes the path, the row count and the bounds of one column.
 pub(super) fn projected(entries: usize) -> Work {
     const STATUS: i32 = 0;
     const DATA_FILE: i32 = 2;
@@ -52,12 +52,12 @@ pub(super) fn projected(entries: usize) -> Work {
     Box::new(move || AvroFile::open(bytes.clone()).unwrap().read(&projection, &Context::default()).unwrap().num_rows())
 }
 
-/// A task for every file.
+/// Creates a kernel that plans a task for every file.
 pub(super) fn plan_all(entries: usize) -> Work {
     plan(entries, "", entries)
 }
 
-/// No task, as the bounds of all of the files say so.
+/// Creates a kernel that plans no tasks, because the bounds exclude all files.
 pub(super) fn plan_by_bounds(entries: usize) -> Work {
     plan(entries, "c4 = -1", 0)
 }
@@ -77,7 +77,7 @@ fn manifest(entries: usize) -> Bytes {
     fixture(entries).storage.read(&at(MANIFEST), u64::MAX).unwrap()
 }
 
-/// A table of one manifest, whose entries have bounds of twenty columns.
+/// Creates a table of one manifest, whose entries have bounds of twenty columns.
 fn fixture(entries: usize) -> Fixture {
     let mut random = Random::new(4);
     let columns: Vec<_> = (1..=COLUMNS)

@@ -1,4 +1,4 @@
-//! Merging of sorted runs of a Paimon table.
+//! Kernels that merge sorted runs of a Paimon table.
 
 use std::sync::Arc;
 
@@ -16,7 +16,8 @@ use super::Work;
 const RUNS: usize = 5;
 const BATCH_ROWS: usize = 8192;
 
-/// Five runs, each with a half of all keys, so that most of the keys are in several; the last record of a key wins.
+/// Creates a kernel that merges five runs. Each has half of all keys, so most keys are in several runs; the last record
+/// of a key wins.
 pub(super) fn deduplicate(rows: usize) -> Work {
     let spec = spec();
     let schema = schema();
@@ -38,7 +39,7 @@ pub(super) fn deduplicate(rows: usize) -> Work {
     })
 }
 
-/// The file of a run.
+/// Returns the file of a run.
 fn source(run: usize) -> Source {
     Source { level: 0, age: u32::try_from(run).unwrap() }
 }

@@ -1,22 +1,23 @@
-//! The kernels alone, through the public interface of the crates: what is timed, and what the regression guard counts.
+//! Kernels in isolation, through the public interface of the crates: the benchmarks time them, and the guards count
+//! them.
 
 mod bucket;
 mod deletes;
 mod manifest;
 mod merge;
 
-/// Work that is done again and again on the same input. It gives a number that depends on all of the output.
+/// Work that is repeated on the same input. It returns a number that depends on the complete output.
 pub(crate) type Work = Box<dyn FnMut() -> usize>;
 
-/// A kernel and how large its input is, in rows, entries or positions.
-#[allow(dead_code, reason = "what times takes one size, what counts the other")]
+/// A kernel and the size of its input, in rows, entries or positions.
+#[allow(dead_code, reason = "timed benchmarks use one size, the guards the other")]
 pub(crate) struct Kernel {
     pub(crate) name: &'static str,
-    /// When it is timed.
+    /// The size for timing.
     pub(crate) size: usize,
-    /// When it is counted, in a build without optimisation too.
+    /// The size for counting, also in builds without optimization.
     pub(crate) small: usize,
-    /// Makes the input of a size.
+    /// Creates the input of a size.
     pub(crate) make: fn(usize) -> Work,
 }
 

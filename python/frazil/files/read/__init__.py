@@ -1,1 +1,1 @@
-"""Data files are read: Parquet and ORC by pyarrow, Avro by the native decoder."""
+"""Readers of data files: Parquet and ORC through pyarrow, Avro through the native decoder."""

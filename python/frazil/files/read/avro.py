@@ -35,5 +35,5 @@ class AvroFile:
         return native_batches(self._reader, wanted, batch_rows)
 
     def statistics(self, leaves: list[int]) -> list[Statistics]:
-        """Raise an error: statistics of this format are not read."""
+        """Raise an error: statistics are not read from this format."""
         raise NotImplementedError

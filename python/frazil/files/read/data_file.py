@@ -1,6 +1,6 @@
-"""What the readers of all file formats have in common.
+"""The common interface of the readers of all file formats.
 
-All of them return a schema, and batches of the wanted columns with the position of their first row in the file.
+Each reader returns a schema, and batches of the wanted columns with the position of their first row in the file.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 __all__ = ["BATCH_ROWS", "DataFile", "Statistics", "Wanted"]
 
 BATCH_ROWS = 131_072
-"""Rows of a batch; decoding costs little more per row above this, and memory grows."""
+"""The number of rows in a batch; larger batches hardly speed up decoding and need more memory."""
 
 Wanted = tuple[list[int], list[int]]
-"""Leaf columns in depth-first order, and the top-level columns that hold them."""
+"""The leaf columns in depth-first order, and the top-level columns that contain them."""
 
 Statistics = tuple[int, int, list[tuple[int, str, bytes | None, bytes | None, int | None]]]
-"""A row group: rows, offset of its first page, statistics of leaves."""
+"""A row group: the number of rows, the offset of its first page, and the statistics of leaves."""
 
 
 class DataFile(Protocol):
-    """A file that holds rows."""
+    """A file that contains rows."""
 
     schema: pa.Schema
     row_groups: bool
@@ -33,7 +33,7 @@ class DataFile(Protocol):
     def batches(
         self, wanted: Wanted, selected: Sequence[bool] | None, batch_rows: int = BATCH_ROWS
     ) -> Iterator[tuple[int, pa.RecordBatch | None, int]]:
-        """Give the position of the first row, the wanted columns (None when there is none), and the number of rows."""
+        """Yield the position of the first row, the wanted columns (None if there are none) and the number of rows."""
 
     def statistics(self, leaves: list[int]) -> list[Statistics]:
-        """Describe the row groups; only where `row_groups` is true."""
+        """Return the row groups; only available if `row_groups` is true."""

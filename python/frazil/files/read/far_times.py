@@ -1,4 +1,4 @@
-"""INT96 timestamps of Parquet that do not fit 64 bits of nanoseconds, where pyarrow lets them wrap around."""
+"""Parquet INT96 timestamps that do not fit into 64 bits of nanoseconds, for which pyarrow overflows."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 __all__ = ["with_far_times"]
 
 INT96_NANOSECONDS_US = range(-(2**63) // 1000, 2**64 // 1000 + 1)
-"""Microseconds, as pyarrow reads them, of the INT96 that it reads right as nanoseconds.
+"""The range of microsecond values, as read by pyarrow, whose INT96 timestamps it reads correctly as nanoseconds.
 
-Paimon's Java writer stores a time before 1970 as a day and a negative time of day, which pyarrow takes for one without
-sign: as microseconds it is 2^64 nanoseconds late, as nanoseconds it wraps around to what was meant.
+Paimon's Java writer stores a time before 1970 as a day and a negative time of day, which pyarrow reads as
+unsigned: as microseconds the result is 2^64 nanoseconds late, as nanoseconds it overflows to the intended value.
 """
 
 
@@ -28,17 +28,17 @@ def with_far_times(
     read_exactly: Callable[[str, int], pa.Array],
     path: str,
 ) -> Iterator[pa.RecordBatch]:
-    """Read columns exactly where microseconds lie beyond nanoseconds.
+    """Read columns exactly if their microseconds exceed the range of nanoseconds.
 
     Args:
-        batches: Batches whose timestamps are nanoseconds.
-        wide: The columns of INT96 alone, as microseconds.
-        places: The positions of these columns in `batches`, with their leaves in the file.
-        read_exactly: Reads all values of a column, by its name and its leaf.
-        path: The file, for errors.
+        batches: Batches with timestamps in nanoseconds.
+        wide: Only the INT96 columns, in microseconds.
+        places: The positions of these columns in `batches`, with their leaf columns in the file.
+        read_exactly: A function that reads all values of a column, given its name and its leaf column.
+        path: The path of the file, for errors.
 
     Raises:
-        UnsupportedError: A timestamp inside another column does not fit nanoseconds.
+        UnsupportedError: A nested timestamp does not fit into nanoseconds.
     """
     exact: dict[int, pa.Array] = {}
     position = 0
@@ -48,8 +48,8 @@ def with_far_times(
             name = batch.schema.field(place).name
             if not pa.types.is_timestamp(array.type):
                 if any(_is_far(times) for times in _timestamps(array)):
-                    message = f"the column {name!r} has INT96 timestamps inside that nanoseconds cannot hold"
-                    hint = "they reach from 1677 to 2262: leave the column out of the scan"
+                    message = f"the column {name!r} contains nested INT96 timestamps that do not fit into nanoseconds"
+                    hint = "nanoseconds range from 1677 to 2262: omit the column from the scan"
                     raise UnsupportedError(message, context={"file": path, "column": name}, hint=hint)
             elif place not in exact and not _is_near(array, batch.schema.field(place).type):
                 exact[place] = read_exactly(name, leaf)
@@ -75,14 +75,14 @@ def _is_far(times: pa.Array) -> bool:
 
 
 def _timestamps(array: pa.Array) -> Iterator[pa.Array]:
-    """Give the timestamps in an array, at any depth."""
+    """Yield the timestamps in an array, at any depth."""
     if pa.types.is_timestamp(array.type):
         yield array
     elif isinstance(array, pa.StructArray):
         for part in array.flatten():
             yield from _timestamps(part)
     elif isinstance(array, pa.MapArray):
-        # A ListArray too, which cannot be flattened.
+        # Also a ListArray, which cannot be flattened.
         yield from _timestamps(array.keys)
         yield from _timestamps(array.items)
     elif isinstance(array, pa.ListArray):
@@ -92,7 +92,7 @@ def _timestamps(array: pa.Array) -> Iterator[pa.Array]:
 def _aligned(
     lefts: Iterator[pa.RecordBatch], rights: Iterator[pa.RecordBatch]
 ) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
-    """Give the same rows of both, which may be cut into batches differently."""
+    """Yield the same rows from both inputs, whose batches may be cut differently."""
     left = right = None
     while True:
         left = left or next(lefts, None)
@@ -100,7 +100,7 @@ def _aligned(
         if left is None and right is None:
             return
         if left is None or right is None:
-            message = "columns of different lengths"
+            message = "the columns have different lengths"
             raise ValueError(message)
         rows = min(left.num_rows, right.num_rows)
         yield left.slice(0, rows), right.slice(0, rows)

@@ -1,4 +1,4 @@
-"""Opening files that hold rows."""
+"""Opens files that contain rows."""
 
 from __future__ import annotations
 
@@ -32,14 +32,15 @@ def open_data_file(
     int96_unit: Literal["us", "ns"],
     dictionaries: bool = False,
 ) -> Iterator[DataFile]:
-    """Open a file at a recorded location; every failure of a reader becomes an error that names the file.
+    """Open a file at a recorded location; errors of the readers are converted to errors that include the file path.
 
-    Top-level columns of Parquet that are named in `dictionaries` come as such: for text that is repeated.
+    The top-level Parquet columns in `dictionaries` are returned as dictionaries, which suits repeated strings.
 
-    INT96 timestamps of Parquet become `int96_unit`: microseconds hold the far years, nanoseconds every digit; what does
-    not fit nanoseconds is refused. Inside other columns what pyarrow gives does not tell 2262 to 2554 from the times
-    before 1970 that Java writes: it is taken for the latter.
-    With `dictionaries` texts and bytes that a Parquet file has as dictionaries may come as such.
+    Parquet INT96 timestamps are read in `int96_unit`: microseconds cover distant years, nanoseconds keep every digit
+    and raise an error on overflow. In nested columns pyarrow's values for 2262 to 2554 cannot be distinguished from the
+    times
+    before 1970 that Java writes; they are read as the latter. With `dictionaries`, strings and bytes that are
+    dictionary-encoded in a Parquet file may be returned as dictionaries.
     """
     with _named(path), contextlib.ExitStack() as stack:
         if file_format == "PARQUET":
@@ -55,7 +56,7 @@ def open_data_file(
 
 @contextlib.contextmanager
 def open_stream(files: _native.Files, path: str, compression: str | None) -> Iterator[pa.NativeFile]:
-    """Open a file at a recorded location as a stream of bytes, decompressed; errors as of `open_data_file`."""
+    """Open a file at a recorded location as a decompressed byte stream; errors are those of `open_data_file`."""
     with _named(path), contextlib.ExitStack() as stack:
         stream = stack.enter_context(source(files, path))
         if compression is not None:
@@ -65,17 +66,17 @@ def open_stream(files: _native.Files, path: str, compression: str | None) -> Ite
 
 @contextlib.contextmanager
 def _named(path: str) -> Iterator[None]:
-    """Turn what pyarrow raises into errors that name the file."""
+    """Convert pyarrow exceptions to errors that include the file path."""
     context = {"file": path}
     try:
         yield
     except FileNotFoundError as error:
         if isinstance(error, MissingFileError):
             raise
-        message = f"a file that the table needs is missing (file: {path})"
+        message = f"a file that the table references is missing (file: {path})"
         raise MissingFileError(message, context=context) from error
     except pa.ArrowMemoryError as error:
-        message = f"a data file asks for more memory than there is: {error} (file: {path})"
+        message = f"a data file requires more memory than is available: {error} (file: {path})"
         raise LimitExceededError(message, context=context) from error
     except (pa.ArrowException, OSError, ValueError, struct.error) as error:
         if hasattr(error, "kind"):

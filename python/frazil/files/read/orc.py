@@ -1,4 +1,4 @@
-"""ORC data files, decoded by pyarrow, or by the native reader if pyarrow misreads or refuses their timestamps."""
+"""ORC data files, decoded by pyarrow, or by the native reader if pyarrow misreads or rejects their timestamps."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["OrcFile", "zone_may_matter"]
 
 _RANGE_CHECKED = 25
-"""The first version of pyarrow that does not let timestamps outside 1677-2262 wrap around."""
+"""The first pyarrow version in which timestamps outside 1677-2262 do not overflow."""
 _NS_PER_MS = 1_000_000
 _FARTHEST_ZONE_NS = 24 * 3_600 * 1_000_000_000
 
@@ -47,7 +47,7 @@ class OrcFile:
             yield 0, None, self._file.nrows
             return
         has_timestamps = any(_has_timestamps(self.schema.field(column).type) for column in wanted[1])
-        # The native reader takes files of all writers but the C++ library.
+        # The native reader supports files from every ORC writer except the C++ library.
         if has_timestamps and self._file.writer != "ORC_CPP" and not has_pyarrow(_RANGE_CHECKED):
             yield from self._native(wanted, 0, batch_rows)
             return
@@ -56,7 +56,8 @@ class OrcFile:
             try:
                 batch = self._file.read_stripe(stripe, wanted[1])
             except pa.ArrowInvalid:
-                # Timestamps that do not fit 64 bits of nanoseconds. What is damaged raises other errors.
+                # pyarrow raises this error for timestamps that do not fit into 64 bits of nanoseconds. Damaged files
+                # raise other errors.
                 if not has_timestamps:
                     raise
                 yield from self._native(wanted, position, batch_rows)
@@ -78,22 +79,22 @@ class OrcFile:
                 yield position + skipped, batch.slice(skipped), rows - skipped
 
     def statistics(self, leaves: list[int]) -> list[Statistics]:
-        """Raise an error: statistics of this format are not read."""
+        """Raise an error: statistics are not read from this format."""
         raise NotImplementedError
 
 
 def _has_timestamps(data_type: pa.DataType) -> bool:
-    """Whether values of the type hold timestamps, at any depth."""
+    """Return whether values of the type contain timestamps, at any depth."""
     if pa.types.is_timestamp(data_type):
         return True
     return any(_has_timestamps(data_type.field(index).type) for index in range(data_type.num_fields))
 
 
 def zone_may_matter(column: pa.Array) -> bool:
-    """Whether pyarrow may have read a timestamp a second off, as it does where a writer's zone moves it over the epoch.
+    """Return whether pyarrow may have read a timestamp off by a second because of the writer's time zone.
 
-    Java writes seconds rounded towards zero in UTC, and readers correct those before the epoch that have milliseconds;
-    pyarrow looks at the wall clock to tell which they are.
+    Java writes seconds rounded towards zero in UTC, and readers correct values before the epoch that have milliseconds.
+    pyarrow uses the wall clock to decide which values to correct.
     """
     import pyarrow.compute as pc
 

@@ -25,12 +25,17 @@ __all__ = ["ParquetFile", "leaf_count"]
 
 _FEW_ROWS = 4_096
 BUFFER_BYTES = 131_072
-"""What is read at once of a column of a local Parquet file. Without it a column of a row group would be held whole:
-memory costs more than calls of the system. A remote file is asked for whole columns: each request has its delay."""
+"""The number of bytes read in one call from a column of a local Parquet file.
+
+Without it a whole column of a row group is held, and memory costs more than system calls. Whole columns of remote files
+are requested, because each request adds latency.
+"""
 
 AHEAD_BYTES = 64 << 20
-"""How much of a remote Parquet file is asked for at once, as it is stored: columns of as many row groups. All of it is
-held until the last of them was read."""
+"""The maximum stored bytes of a remote Parquet file requested in one call: columns of as many row groups as fit.
+
+All of them are held until the last one has been read.
+"""
 
 
 class ParquetFile:
@@ -49,11 +54,11 @@ class ParquetFile:
         self.schema = self._file.schema_arrow
 
     def _open_any(self, int96_unit: str) -> pq.ParquetFile:
-        """Open the file even if its groups have logical types that pyarrow refuses."""
+        """Open the file even if its groups have logical types that pyarrow rejects."""
         try:
             return self._open(int96_unit)
         except OSError as error:
-            # pyarrow has no exception of its own for these types: the footer tells whether it has any.
+            # pyarrow has no specific exception for these types, so the footer is checked for them.
             metadata = None if isinstance(error, FrazilError) else metadata_without_group_types(self._source)
             if metadata is None:
                 raise
@@ -66,7 +71,7 @@ class ParquetFile:
             self._source,
             metadata=metadata,
             buffer_size=BUFFER_BYTES if self._is_local else 0,
-            # What is fetched ahead is held until the last row group that was asked for was read.
+            # Prefetched data is held until the last requested row group has been read.
             pre_buffer=not self._is_local,
             coerce_int96_timestamp_unit=int96_unit,
             read_dictionary=dictionaries,
@@ -91,7 +96,7 @@ class ParquetFile:
                     position += batch.num_rows
 
     def _right_batches(self, groups: list[int], leaves: list[int], batch_rows: int) -> Iterator[pa.RecordBatch]:
-        """Give batches whose timestamps are right: pyarrow lets nanoseconds that do not fit 64 bits wrap around."""
+        """Yield batches with correct timestamps: pyarrow lets nanoseconds that do not fit into 64 bits overflow."""
         batches = _read(self._encoded(groups, leaves, batch_rows), groups, leaves, batch_rows)
         types = self._file.schema
         int96 = [leaf for leaf in leaves if types.column(leaf).physical_type == "INT96"]
@@ -109,7 +114,7 @@ class ParquetFile:
         return with_far_times(batches, wide, places, read_exactly, self._path)
 
     def _encoded(self, groups: list[int], leaves: list[int], batch_rows: int) -> pq.ParquetFile:
-        """Give the file so that it gives dictionaries where it has them: decoding texts costs most."""
+        """Open the file so that dictionary-encoded columns stay dictionaries, because decoding strings costs most."""
         if not self._dictionaries:
             return self._file
         metadata, types = self._file.metadata, self._file.schema
@@ -119,20 +124,20 @@ class ParquetFile:
         return self._open(self._int96_unit, metadata, texts) if texts else self._file
 
     def statistics(self, leaves: list[int]) -> list[Statistics]:
-        """Return the statistics of these leaves in each row group."""
+        """Return the statistics of the given leaf columns in each row group."""
         metadata = self._file.metadata
         return [_row_group(metadata.row_group(group), leaves) for group in range(metadata.num_row_groups)]
 
 
 def leaf_count(arrow: pa.DataType) -> int:
-    """Give how many leaf columns a Parquet file has for a column of a type."""
+    """Return the number of Parquet leaf columns for a column of an Arrow type."""
     if isinstance(arrow, pa.BaseExtensionType):
         arrow = arrow.storage_type
     return sum(leaf_count(arrow.field(index).type) for index in range(arrow.num_fields)) or 1
 
 
 def _read(file: pq.ParquetFile, groups: list[int], leaves: list[int], batch_rows: int) -> Iterator[pa.RecordBatch]:
-    """Read columns by index: names may hold dots, and may not be unique."""
+    """Read columns by index, because names may contain dots and may not be unique."""
     batches: Iterator[pa.RecordBatch] = file.reader.iter_batches(
         batch_rows, row_groups=groups, column_indices=leaves, use_threads=False
     )
@@ -140,15 +145,15 @@ def _read(file: pq.ParquetFile, groups: list[int], leaves: list[int], batch_rows
 
 
 def _is_text(column: pq.ColumnSchema) -> bool:
-    """Whether a leaf holds texts or bytes, one a row."""
+    """Return whether a leaf column contains strings or bytes, one per row."""
     return bool(column.max_repetition_level == 0 and column.physical_type == "BYTE_ARRAY")
 
 
 def _has_dictionary(chunk: pq.ColumnChunkMetaData, batch_rows: int) -> bool:
-    """Whether the values of a column chunk, or nearly all of them, are numbers of dictionary entries.
+    """Return whether all or nearly all values of a column chunk are dictionary indices.
 
-    A plain value takes four bytes for its length alone. Each batch comes with the whole dictionary, which is to be
-    small beside it, and below some thousand rows opening the file again costs more than it saves.
+    A plain value needs four bytes for its length alone. Each batch includes the whole dictionary, which should be small
+    in comparison. Below some thousand rows, opening the file again costs more than it saves.
     """
     plain_bytes = 4 * chunk.num_values
     if not chunk.has_dictionary_page or chunk.num_values < _FEW_ROWS or chunk.total_uncompressed_size > plain_bytes:
@@ -158,7 +163,7 @@ def _has_dictionary(chunk: pq.ColumnChunkMetaData, batch_rows: int) -> bool:
 
 
 def _together(metadata: pq.FileMetaData, groups: list[int], leaves: list[int]) -> Iterator[list[int]]:
-    """Give the row groups in parts of about `AHEAD_BYTES` of these columns."""
+    """Yield the row groups in parts of about `AHEAD_BYTES` of the given columns."""
     together: list[int] = []
     held = 0
     for group in groups:
@@ -174,7 +179,7 @@ def _together(metadata: pq.FileMetaData, groups: list[int], leaves: list[int]) -
 
 
 def _runs(counts: list[int], selected: Sequence[bool] | None) -> Iterator[tuple[int, list[int]]]:
-    """Give the runs of selected row groups, each with the position of its first row."""
+    """Yield the runs of selected row groups, each with the position of its first row."""
     position, start = 0, 0
     run: list[int] = []
     for group, count in enumerate(counts):
@@ -212,7 +217,7 @@ _RAW = {"BOOLEAN": "<?", "INT32": "<i", "INT64": "<q", "FLOAT": "<f", "DOUBLE": 
 
 
 def _raw(value: object, physical_type: str) -> bytes | None:
-    """Give the bytes that Parquet stores for a statistic."""
+    """Return the bytes that Parquet stores for a statistic."""
     if isinstance(value, bytes):
         return value
     if isinstance(value, str):

@@ -1,7 +1,7 @@
-"""Parquet files whose groups have logical types that only single values can have.
+"""Parquet files whose groups have logical types that only primitive fields can have.
 
-pyarrow refuses such a file ("Logical type Null cannot be applied to group node"); other readers ignore the annotation,
-which says nothing about how values are stored. Here it is taken out of the footer, which pyarrow is then given:
+pyarrow rejects such a file ("Logical type Null cannot be applied to group node"); other readers ignore the annotation,
+which does not affect how values are stored. This module removes it from the footer that is passed to pyarrow:
 
     FileMetaData  = 1: version | 2: list<SchemaElement> | ...
     SchemaElement = ... | 5: num_children | 6: converted_type | ... | 10: logicalType
@@ -27,14 +27,14 @@ _GROUP_CONVERTED = (1, 2, 3)
 """MAP, MAP_KEY_VALUE and LIST."""
 
 _GROUP_LOGICAL = (1, 2, 16)
-"""MAP, LIST and VARIANT, as fields of the union."""
+"""MAP, LIST and VARIANT, as field ids of the union."""
 
 
 def metadata_without_group_types(source: pa.NativeFile) -> pq.FileMetaData | None:
-    """Read the footer of a file without logical types that groups cannot have.
+    """Read the footer of a file without the logical types that groups cannot have.
 
     Returns:
-        None if the footer has no such types, or is damaged.
+        None if the footer does not contain such types, or is damaged.
     """
     import pyarrow.parquet as pq
 
@@ -69,7 +69,7 @@ def _without_group_types(footer: bytes) -> bytes:
 
 
 def _element(cursor: CompactCursor, footer: bytes) -> bytes:
-    """Return the next element of the schema as it should be."""
+    """Return the next schema element, without invalid annotations."""
     start = cursor.position
     fields: list[tuple[int, int, bytes]] = []
     children, unfit = 0, set()
@@ -91,7 +91,7 @@ def _element(cursor: CompactCursor, footer: bytes) -> bytes:
     out, last = bytearray(), 0
     for kind, field, value in fields:
         if field not in unfit:
-            # The numbers of these fields are below 16, so that the distance fits the byte.
+            # The ids of these fields are below 16, so the difference always fits into the byte.
             out.append((field - last) << 4 | kind)
             out += value
             last = field

@@ -1,4 +1,4 @@
-"""Files at recorded locations, as pyarrow reads them."""
+"""Files at recorded locations, as Python file objects for pyarrow."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 __all__ = ["RemoteFile", "source"]
 
 WHOLE_FILE_BYTES = 2 << 20
-"""A remote file up to this length is one request: its parts would cost one each."""
+"""The maximum length of a remote file that is read with one request instead of one request per part."""
 
 
 class RemoteFile:
-    """A file of the native storage as a Python file object. A small one is fetched whole when it is first read."""
+    """A file of the native storage as a Python file object. A small file is fetched completely on the first read."""
 
     def __init__(self, files: _native.Files, path: str) -> None:
         self._files, self._path = files, path
@@ -26,7 +26,7 @@ class RemoteFile:
         self.closed = False
 
     def read(self, size: int = -1) -> bytes:
-        """Read at most so many bytes, or all that follow."""
+        """Read at most `size` bytes, or all remaining bytes."""
         end = self._size if size < 0 else min(self._size, self._at + size)
         if end <= self._at:
             return b""
@@ -45,7 +45,7 @@ class RemoteFile:
         return self._at
 
     def tell(self) -> int:
-        """Return the position."""
+        """Return the current position."""
         return self._at
 
     def size(self) -> int:
@@ -53,24 +53,24 @@ class RemoteFile:
         return self._size
 
     def readable(self) -> bool:
-        """Return that it can be read."""
+        """Return True: the file is readable."""
         return True
 
     def seekable(self) -> bool:
-        """Return that the position can change."""
+        """Return True: the file is seekable."""
         return True
 
     def writable(self) -> bool:
-        """Return that it cannot be written."""
+        """Return False: the file is not writable."""
         return False
 
     def close(self) -> None:
-        """Close it; nothing is held open."""
+        """Close the file; no resources are held."""
         self.closed = True
 
 
 def source(files: _native.Files, path: str) -> pa.NativeFile:
-    """Open a file at a recorded location; pyarrow reads a local one itself."""
+    """Open a file at a recorded location; pyarrow opens local files itself."""
     location = files.openable(path)
     if location.startswith("/"):
         return pa.OSFile(location)

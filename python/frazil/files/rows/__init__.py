@@ -1,1 +1,1 @@
-"""Rows as users have them, as Arrow batches."""
+"""Conversion of user-provided rows to Arrow batches."""

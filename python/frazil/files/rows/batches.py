@@ -1,4 +1,4 @@
-"""Rows as users have them: batch by batch, whatever library they come from."""
+"""Conversion of user-provided rows to Arrow batches, from any supported library."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ _VIEWS_VERSION = 24
 
 
 def batches(data: Any, schema: pa.Schema, type_names: TypeNames, *, source: bool = False) -> Iterator[pa.RecordBatch]:
-    """Read anything that speaks Arrow, a list of dictionaries, or an iterator of these, batch by batch.
+    """Read any Arrow-compatible data, a list of dictionaries, or an iterator of these, batch by batch.
 
     Args:
         data: The rows.
-        schema: The columns of the table, whose types Python values take.
-        type_names: What messages call types.
-        source: Whether the rows are those of a merge: dictionaries may have columns that the table does not have.
+        schema: The columns of the table, which determine the types of Python values.
+        type_names: The names of types in messages.
+        source: Whether the rows are the source of a merge, whose dictionaries may have columns that the table lacks.
 
     Raises:
-        InvalidArgumentError: Data of another kind, or a value that does not fit its column.
+        InvalidArgumentError: The data is of an unsupported type, or a value does not fit its column.
     """
     for batch in _batches(data, schema, 0, type_names, source=source):
         yield _without_pandas_index(batch, schema)
@@ -65,35 +65,35 @@ def _batches(
 
 
 def _not_rows(data: Any, first_row: int) -> InvalidArgumentError:
-    """Return the error for data of another kind."""
+    """Return the error for data of an unsupported type."""
     if isinstance(data, list):
         position, row = next((i, row) for i, row in enumerate(data) if not isinstance(row, dict))
         message = f"row {first_row + position} is a {type(row).__name__}, expected a dictionary"
-        hint = "name the columns: [dict(zip(names, row)) for row in rows]" if isinstance(row, (tuple, list)) else None
+        hint = "add column names: [dict(zip(names, row)) for row in rows]" if isinstance(row, (tuple, list)) else None
         return InvalidArgumentError(message, hint=hint)
     message = f"rows must be Arrow, pandas, Polars, DuckDB or a list of dictionaries, not {type(data).__name__}"
     hint = None
     if isinstance(data, dict):
-        hint = "one row goes into a list: [row]; columns go into a table: pyarrow.table(columns)"
+        hint = "pass a single row as a list, [row], and columns as a table, pyarrow.table(columns)"
     elif type(data).__name__ == "LazyFrame":
         hint = "call .collect() to get a DataFrame"
     return InvalidArgumentError(message, hint=hint)
 
 
 def _without_pandas_index(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """Drop the levels of an index without a name, which pandas exports as columns after a filter or a concatenation."""
+    """Drop unnamed index levels, which pandas exports as columns after a filter or a concatenation."""
     levels = [name for name in unnamed_levels(batch.schema) if name in batch.schema.names and name not in schema.names]
     return batch.drop_columns(levels) if levels else batch
 
 
 def unnamed_levels(schema: pa.Schema) -> list[str]:
-    """Return the columns of an index without a name that pandas exports."""
+    """Return the columns of the unnamed index levels that pandas exports."""
     if b"pandas" not in (schema.metadata or {}):
         return []
     try:
         index = schema.pandas_metadata["index_columns"]
     except (ValueError, KeyError, TypeError):
-        # Anybody can write metadata of this name.
+        # The metadata may come from a source other than pandas.
         return []
     return [name for name in index if isinstance(name, str) and _UNNAMED_LEVEL.fullmatch(name)]
 
@@ -104,19 +104,19 @@ def _stream(data: Any) -> Iterator[pa.RecordBatch]:
     if isinstance(data, pa.Table):
         reader = map(_exportable, data.to_reader())
     elif not isinstance(data, pa.RecordBatchReader):
-        # One of pyarrow is read as it is: what its source raises stays what it is.
+        # A pyarrow reader is used directly, so that the exceptions of its source are not converted.
         reader = _read(data, lambda: pa.RecordBatchReader.from_stream(data))
     count = 0
     while (batch := _read(data, lambda: next(reader, None))) is not None:
         count += 1
         yield batch
     if not count:
-        # Its columns are checked all the same.
+        # The columns of an empty input are checked, too.
         yield no_rows(reader.schema if isinstance(reader, pa.RecordBatchReader) else data.schema)
 
 
 def _exportable(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Turn views into strings where pyarrow is older than 24, which crashes when it exports some of them."""
+    """Convert view types to strings for pyarrow before 24, which crashes when it exports some of them."""
     if has_pyarrow(_VIEWS_VERSION):
         return batch
     for i, (name, column) in enumerate(zip(batch.schema.names, batch.columns, strict=True)):
@@ -126,21 +126,21 @@ def _exportable(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def size_bytes(rows: pa.RecordBatch | pa.Table) -> int:
-    """Return about how much memory rows take."""
+    """Return the approximate memory size of rows."""
     try:
         return int(rows.nbytes)
     except pa.ArrowTypeError:
-        # Before pyarrow 24 no bytes are counted for views.
+        # pyarrow before 24 does not count the bytes of views.
         return int(rows.get_total_buffer_size())
 
 
 def no_rows(schema: pa.Schema) -> pa.RecordBatch:
-    """Return a batch without rows, whatever the types are."""
+    """Return a batch without rows, for any types."""
     return pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in schema], schema=schema)
 
 
 def _read(data: Any, read: Callable[[], Any]) -> Any:
-    """Turn what a library says of values that it cannot convert into errors that name the column."""
+    """Convert a library's conversion errors to errors that identify the column."""
     try:
         return read()
     except (FrazilError, MemoryError):
@@ -157,11 +157,11 @@ def _read(data: Any, read: Callable[[], Any]) -> Any:
 
 
 def _check_objects(data: Any) -> None:
-    """Reject Python objects in Polars, which exports addresses of memory for them."""
+    """Reject Python objects in Polars, which exports memory addresses for them."""
     polars = sys.modules.get("polars")
     if polars is None or not isinstance(data, polars.DataFrame):
         return
     for name, data_type in data.schema.items():
         if data_type == polars.Object:
-            message = f"the column `{name}` of the DataFrame has the type Object, which has no Arrow type"
-            raise InvalidArgumentError(message, context={"column": name}, hint="cast the column to a type of Polars")
+            message = f"column `{name}` of the DataFrame has the type Object, which has no Arrow equivalent"
+            raise InvalidArgumentError(message, context={"column": name}, hint="cast the column to another Polars type")

@@ -1,25 +1,25 @@
-"""Python values to Arrow, for rows that are dictionaries: each value must be one of the column's type.
+"""Conversion of Python values in dictionaries to Arrow; each value must match the type of its column.
 
-Python's numbers have no width, so they take that of the column if it holds them exactly (a float may be rounded to the
-nearest value of a float column). Otherwise the rules are those of Arrow input: nothing is narrowed, and values of
-another kind are rejected.
+Python numbers have no width. They take the width of the column if it can represent them exactly; a float may be rounded
+to the nearest value of a float column. Otherwise the rules for Arrow input apply: nothing is narrowed, and values of
+other types are rejected.
 
 | Column | Python |
 |---|---|
 | boolean | bool |
 | integer | int |
-| float | float; int if it is exact |
+| float | float; int if exactly representable |
 | decimal | Decimal, int, if no digit is lost |
 | date, time | date, time without a time zone |
 | timestamp | datetime, with a time zone if the column has one; numpy.datetime64, pandas.Timestamp if no digit is lost |
 | string | str |
 | binary | bytes, bytearray, memoryview |
 | uuid | UUID, 16 bytes |
-| struct | a dictionary; fields that no dictionary of the column has get their defaults |
+| struct | a dictionary; fields that are missing from all dictionaries of the column get their defaults |
 | list | list, tuple, one-dimensional numpy.ndarray |
 | map | a dictionary, or a list of pairs |
 
-NULL is None, pandas.NA, pandas.NaT or NaT of numpy. NumPy's scalars and pyarrow's are the values that they hold.
+NULL is None, pandas.NA, pandas.NaT or NumPy's NaT. NumPy and pyarrow scalars are converted to their values.
 """
 
 from __future__ import annotations
@@ -42,17 +42,17 @@ from frazil.errors import InvalidArgumentError
 __all__ = ["TypeName", "TypeNames", "batch_of"]
 
 TypeName = Callable[[pa.DataType], str]
-"""What messages call the type of a column: each table format has its own names."""
+"""A function that returns the name of a column type in messages, which depends on the table format."""
 
 
 @dataclass(frozen=True, slots=True)
 class TypeNames:
-    """What messages call the types of a table."""
+    """The names of a table's types in messages."""
 
     of_arrow: TypeName
-    """Returns the name of an Arrow type."""
+    """The function that returns the name of an Arrow type."""
     by_path: Mapping[str, str] = field(default_factory=dict)
-    """Names of the types of columns, and of values inside them such as `s.x`, that Arrow types do not tell apart."""
+    """The type names of columns, and of nested values such as `s.x`, whose Arrow types are ambiguous."""
 
 
 _Convert = Callable[[Any], Any]
@@ -68,25 +68,25 @@ _LONG_LIMIT = 1 << 63
 
 
 class _UnfitError(Exception):
-    """A value that is not one of its column; the reason, if the value does not show it."""
+    """A value does not fit its column; carries the reason if the value alone does not show it."""
 
 
 class _Place:
-    """What messages call a column and its type, and the number of the row that each of its values is in."""
+    """The name and type of a column in messages, and the row number of each of its values."""
 
     def __init__(self, path: str, row_of: Callable[[int], int], names: TypeNames) -> None:
         self.path, self.row_of, self._names = path, row_of, names
 
     def type_text(self, data_type: pa.DataType) -> str:
-        """What messages call the type of the values."""
+        """Return the name of the values' type in messages."""
         return self._names.by_path.get(self.path) or self._names.of_arrow(data_type)
 
     def at(self, name: str) -> _Place:
-        """A field of the same rows."""
+        """Return the place of a field in the same rows."""
         return _Place(f"{self.path}.{name}", self.row_of, self._names)
 
     def inside(self, name: str, parents: list[int]) -> _Place:
-        """Values of which each belongs to one of the values here."""
+        """Return the place of nested values, each of which belongs to one of the values here."""
         return _Place(f"{self.path}.{name}", lambda position: self.row_of(parents[position]), self._names)
 
     def reject(self, position: int, value: Any, type_text: str, reason: str = "") -> NoReturn:
@@ -107,29 +107,29 @@ def rejected(path: str, row: int, value: Any, type_text: str, reason: str = "") 
 def batch_of(
     rows: list[dict[str, Any]], schema: pa.Schema, first_row: int, type_names: TypeNames, *, infer: bool
 ) -> pa.RecordBatch:
-    """Return the rows as a batch of the columns that they have.
+    """Return the rows as a batch with all columns that occur in them.
 
     Args:
-        rows: A dictionary for each row; a name that it does not have is NULL.
+        rows: One dictionary per row; a missing key is NULL.
         schema: The columns of the table.
-        first_row: The number of the first row in messages.
-        type_names: What messages call types.
-        infer: Whether columns that the table does not have get the type of their values. Otherwise they have no values,
-            and whoever takes the batch rejects them.
+        first_row: The number of the first row, for messages.
+        type_names: The names of types in messages.
+        infer: Whether columns that the table lacks get an inferred type. Otherwise they have no values, and the
+            consumer of the batch rejects them.
 
     Raises:
-        InvalidArgumentError: A value that its column does not take; the message names the path and the row.
+        InvalidArgumentError: A value does not fit its column; the message contains the path and the row.
     """
     names = list({name: None for row in rows for name in row})
     wrong = next((name for name in names if not isinstance(name, str)), None)
     if wrong is not None:
-        message = f"the name of a column is a text, not {wrong!r}"
+        message = f"a column name must be a string, not {wrong!r}"
         raise InvalidArgumentError(message)
     if not names:
         return pa.RecordBatch.from_struct_array(pa.array([{}] * len(rows), pa.struct([])))
     unknown = [name for name in names if name not in schema.names]
     if unknown and not infer:
-        # Columns that the table does not have are rejected first, as those of an Arrow table are.
+        # Columns that the table lacks are rejected first, as for an Arrow table.
         return pa.RecordBatch.from_arrays([pa.nulls(0)] * len(unknown), names=unknown)
     columns = []
     for name in names:
@@ -140,12 +140,12 @@ def batch_of(
 
 
 def _inferred(values: list[Any], place: _Place) -> pa.Array:
-    """Return values of a column that the table does not have, which expressions may still read."""
+    """Return the values of a column that the table lacks, which expressions may still use."""
     values = [_plain(value) for value in values]
     try:
         return pa.array(values)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-        message = f"the values of `{place.path}` have no common type: {error}"
+        message = f"the values of `{place.path}` do not have a common type: {error}"
         raise InvalidArgumentError(message, context={"column": place.path}) from error
 
 
@@ -162,7 +162,7 @@ def _column(values: list[Any], data_type: pa.DataType, place: _Place) -> pa.Arra
         try:
             return pa.array(values, data_type)
         except (pa.ArrowException, TypeError, ValueError, OverflowError):
-            # One by one they say which it is.
+            # Converting the values one by one below finds the invalid one.
             pass
     convert, converted = _converter(data_type), []
     for position, value in enumerate(values):
@@ -189,14 +189,14 @@ def _structs(values: list[Any], data_type: pa.StructType, place: _Place) -> pa.A
     for position, value in enumerate(values):
         plain = _plain(value)
         if plain is not None and not isinstance(plain, Mapping):
-            place.reject(position, value, "a struct", "which is a dictionary")
+            place.reject(position, value, "a struct", "expected a dictionary")
         rows.append(plain)
     known = {field.name: field for field in data_type}
     used: dict[str, None] = {}
     for position, row in enumerate(rows):
         for name in row or ():
             if name not in known:
-                place.reject(position, row, "the struct", f"which has no field {name!r}")
+                place.reject(position, row, "the struct", f"unknown field {name!r}")
             used[name] = None
     if not used:
         return pa.array([None if row is None else {} for row in rows], pa.struct([]))
@@ -229,21 +229,21 @@ def _maps(values: list[Any], data_type: pa.MapType, place: _Place) -> pa.Array:
             plain = list(plain.items())
         is_map = isinstance(plain, list | tuple) and all(isinstance(e, list | tuple) and len(e) == 2 for e in plain)  # noqa: PLR2004
         if plain is not None and not is_map:
-            place.reject(position, value, "a map", "which is a dictionary or a list of pairs")
+            place.reject(position, value, "a map", "expected a dictionary or a list of pairs")
         maps.append(plain)
     parents, offsets = _flat(maps)
     pairs = [pair for part in maps if part is not None for pair in part]
     keys, inside = [key for key, _ in pairs], place.inside("key", parents)
     for position, key in enumerate(keys):
         if _plain(key) is None:
-            inside.reject(position, key, inside.type_text(data_type.key_type), "and keys of maps are never NULL")
+            inside.reject(position, key, inside.type_text(data_type.key_type), "map keys cannot be NULL")
     key_array = _column(keys, data_type.key_type, inside)
     items = _column([item for _, item in pairs], data_type.item_type, place.inside("value", parents))
     return pa.MapArray.from_arrays(offsets, key_array, items, mask=_mask(maps))
 
 
 def _flat(parts: list[Any]) -> tuple[list[int], pa.Array]:
-    """Return the number of the part that each element is in, and where parts begin."""
+    """Return the part number of each element, and the offsets of the parts."""
     lengths = [0 if part is None else len(part) for part in parts]
     parents = [number for number, length in enumerate(lengths) for _ in range(length)]
     return parents, pa.array([0, *accumulate(lengths)], pa.int32())
@@ -255,10 +255,10 @@ def _mask(values: list[Any]) -> pa.Array | None:
 
 
 def _plain(value: Any) -> Any:
-    """Return what a scalar of pyarrow or NumPy holds; None for every form of NULL."""
+    """Return the value of a pyarrow or NumPy scalar; None for every form of NULL."""
     if isinstance(value, pa.Scalar):
         with contextlib.suppress(ValueError, OverflowError):
-            # What Python has no value for stays a scalar, which no column takes.
+            # A value that Python cannot represent stays a scalar, which every column rejects.
             value = value.as_py()
     kind = type(value)
     if value is None or (kind.__name__ in _PANDAS_NULLS and kind.__module__.startswith("pandas.")):
@@ -272,7 +272,7 @@ def _plain(value: Any) -> Any:
 
 
 def _numpy() -> Any:
-    """Return NumPy if anybody has imported it: only then there are values of it."""
+    """Return NumPy if it has been imported: otherwise no NumPy values can occur."""
     return sys.modules.get("numpy")
 
 
@@ -282,12 +282,12 @@ def _is_vector(value: Any) -> bool:
 
 
 def _ready(data_type: pa.DataType) -> set[type]:
-    """Return the Python types of which pyarrow takes every value as it is, or raises."""
+    """Return the Python types whose values pyarrow always converts correctly or rejects."""
     return _READY.get(data_type.id, set()) if not isinstance(data_type, pa.UuidType) else {UUID}
 
 
 def _converter(data_type: pa.DataType) -> _Convert:
-    """Return what makes a plain value one that pyarrow takes for the type; it raises `_UnfitError`."""
+    """Return a function that converts plain values for pyarrow and raises `_UnfitError` for unsuitable ones."""
     types = pa.types
     if isinstance(data_type, pa.UuidType):
         return _uuid
@@ -303,7 +303,7 @@ def _converter(data_type: pa.DataType) -> _Convert:
 
 
 def _nothing(_: Any) -> NoReturn:
-    message = "and the column holds nothing but NULL"
+    message = "the column accepts only NULL"
     raise _UnfitError(message)
 
 
@@ -332,7 +332,7 @@ def _double(value: Any) -> float:
         message = "out of range"
         raise _UnfitError(message) from error
     if isinstance(value, int) and int(number) != value:
-        message = "which it does not hold exactly"
+        message = "which cannot be represented exactly"
         raise _UnfitError(message)
     return number
 
@@ -345,7 +345,7 @@ def _float(value: Any) -> float:
         message = "out of range"
         raise _UnfitError(message) from error
     if (isinstance(value, int) and rounded != number) or (rounded == 0 and number != 0):
-        message = "which it does not hold exactly"
+        message = "which cannot be represented exactly"
         raise _UnfitError(message)
     return number
 
@@ -367,7 +367,7 @@ def _decimal(value: Any, data_type: pa.DataType) -> Decimal:
         message = "out of range"
         raise _UnfitError(message)
     if shift < 0 and text[shift:].strip("0"):
-        message = "which has more digits after the point"
+        message = "which has more fractional digits"
         raise _UnfitError(message)
     kept = text[:shift] if shift < 0 else text + "0" * shift
     return Decimal((sign, tuple(map(int, kept)), -data_type.scale))
@@ -381,7 +381,7 @@ def _date(value: Any) -> int:
     if not isinstance(value, dt.date):
         raise _UnfitError
     if isinstance(value, dt.datetime):
-        message = "which has a time"
+        message = "which has a time of day"
         raise _UnfitError(message)
     return value.toordinal() - _EPOCH_DAY
 
@@ -430,7 +430,7 @@ def _nanos(value: dt.datetime, *, with_zone: bool) -> int:
         raise _UnfitError("which has a time zone" if has_zone else "which has no time zone")
     extra = getattr(value, "nanosecond", 0)
     if hasattr(value, "to_pydatetime"):
-        # The arithmetic of pandas overflows where that of Python does not.
+        # pandas arithmetic overflows where Python's does not.
         value = value.to_pydatetime(warn=False)
     since = value - _UTC if has_zone else value.replace(tzinfo=None) - _NO_ZONE
     return since // _MICROSECOND * 1_000 + int(extra)
@@ -457,7 +457,7 @@ def _binary(value: Any) -> bytes:
 def _fixed(value: Any, width: int) -> bytes:
     content = _binary(value)
     if len(content) != width:
-        message = f"of {len(content)} bytes"
+        message = f"which has {len(content)} bytes"
         raise _UnfitError(message)
     return content
 
@@ -475,7 +475,7 @@ _READY: dict[int, set[type]] = {
     pa.string().id: {str},
     pa.binary().id: {bytes, bytearray},
 }
-"""Types of Python, and of Arrow by id."""
+"""The Python and Arrow types for each Arrow type id."""
 
 _CONVERTERS: dict[int, _Convert] = {
     pa.bool_().id: _boolean,

@@ -1,1 +1,1 @@
-"""Data files are written: Parquet and ORC by pyarrow, Avro by a native encoder."""
+"""Writers of data files: Parquet and ORC through pyarrow, Avro through a native encoder."""

@@ -1,4 +1,4 @@
-"""Avro data files, encoded by the native writer of a table format."""
+"""Avro data files, encoded by the native writer of the table format."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ _LEVELS = {"deflate", "zstandard"}
 
 
 class AvroFormat:
-    """How Avro files are written."""
+    """The Avro format of the files in one write."""
 
     name = "AVRO"
     extension = "avro"
     group_bytes = 4 << 20
 
     def __init__(self, options: WriterOptions) -> None:
-        """Check that there is an encoder for the columns of the table."""
+        """Check that the columns of the table can be encoded."""
         if options.avro_encoder is None:
-            message = "a write of Avro files has no encoder"
+            message = "an Avro write has no encoder"
             raise InternalError(message)
         self._encoder = options.avro_encoder
         self._codec = options.codec
         self._level = options.level if options.codec in _LEVELS else None
-        # What cannot be written is refused before there is a file.
+        # Unsupported columns are rejected before a file is created.
         self._new_writer()
 
     def open(self, sink: Any, first: pa.Table) -> _AvroWriter:
-        """Begin a file."""
+        """Start a file."""
         del first
         return _AvroWriter(sink, self._new_writer())
 

@@ -1,4 +1,4 @@
-"""The columns of a data file that hold values, as tables and as Parquet name them."""
+"""The leaf columns of a data file, with their names in tables and in Parquet."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ FIELD_ID = b"PARQUET:field_id"
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """One column of values. A variant has two: they share its id and its name."""
+    """A leaf column. A variant has two leaf columns with the same id and name."""
 
     field_id: int
     name: str
-    """With the names of the fields around it: `a.b`, `list.element`, `map.value`."""
+    """The name, including the names of the enclosing fields: `a.b`, `list.element`, `map.value`."""
     path: str
-    """As Parquet has it: `list.list.element`, `map.key_value.value`."""
+    """The path in Parquet: `list.list.element`, `map.key_value.value`."""
     type: pa.DataType
 
 
 def leaves(schema: pa.Schema) -> list[Leaf]:
-    """Give the leaves of a schema whose fields carry their ids, in the order in which Parquet stores them."""
+    """Return the leaf columns of a schema with field ids, in the order in which Parquet stores them."""
     return [leaf for field in schema for leaf in _leaves(field, field.name, field.name)]
 
 
 def stored_schema(schema: pa.Schema) -> pa.Schema:
-    """Return the columns that a Parquet file stores: none that holds nothing but NULL, unless there is no other."""
+    """Return the columns that a Parquet file stores, without null-type columns unless there are no others."""
     kept = [field for field in schema if not pa.types.is_null(field.type)]
     return pa.schema(kept) if kept else schema
 
 
 def is_variant(field: pa.Field) -> bool:
-    """Tell whether the struct is a variant."""
+    """Return whether the struct is a variant."""
     return (field.metadata or {}).get(b"ARROW:extension:name") == b"arrow.parquet.variant"
 
 

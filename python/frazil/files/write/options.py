@@ -1,4 +1,4 @@
-"""What a table format decides about its data files, and what the writers of all file formats have in common."""
+"""The writer options set by table formats, and the interfaces that the writers of all file formats share."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ __all__ = [
 ]
 
 WrittenColumns = tuple[dict[int, int], list[int] | None]
-"""The bytes of each column by field id, as far as they are known, and where the file can be split."""
+"""The known sizes in bytes of columns by field id, and the offsets at which the file can be split."""
 
 
 class Splitter(Protocol):
-    """Splits rows by partition, and takes what is known of each file. Each table format has its own."""
+    """Splits rows by partition and receives the statistics of each file. Each table format implements it."""
 
     def schema(self) -> pa.Schema:
-        """Return the columns of the files; each field and each value inside it has its id as `leaves.FIELD_ID`."""
+        """Return the columns of the files; every field, including nested ones, has its id as `leaves.FIELD_ID`."""
 
     def split(self, batch: pa.RecordBatch) -> list[tuple[int, pa.RecordBatch]]:
-        """Take rows; return those that can be written now, with the numbers of their partitions."""
+        """Accept rows; return the rows that can be written now, with the numbers of their partitions."""
 
     def next_sorted(self, most_rows: int) -> list[tuple[int, pa.RecordBatch]] | None:
-        """Return the next of the rows that waited until all were there, one partition after the other."""
+        """Return the next sorted rows, one partition at a time, once all rows have arrived."""
 
     def new_location(self, partition: int, count: int, extension: str) -> str:
-        """Return where the file of a partition is written; `count` is its number among the files of the partition."""
+        """Return the location for a new file of a partition; `count` is its number among the partition's files."""
 
     def close(
         self,
@@ -51,35 +51,35 @@ class Splitter(Protocol):
         column_sizes: dict[int, int],
         split_offsets: Sequence[int] | None,
     ) -> None:
-        """Take what is known of a file that is complete."""
+        """Accept the statistics of a complete file."""
 
     def written(self) -> tuple[int, int, int]:
-        """Return the numbers of files, rows and bytes that are written so far."""
+        """Return the number of files, rows and bytes written so far."""
 
 
 class AvroEncoder(Protocol):
-    """Encodes the rows of one Avro file."""
+    """An encoder for one Avro file."""
 
     def write(self, batch: pa.RecordBatch) -> bytes:
-        """Take rows; return the bytes that are complete."""
+        """Encode rows and return the completed bytes."""
 
     def finish(self) -> bytes:
-        """Return the rest of the bytes."""
+        """Return the remaining bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class BloomFilter:
-    """A Bloom filter of the values of a column."""
+    """The settings of a column's Bloom filter."""
 
     fpp: float
-    """The share of false positives."""
+    """The false positive probability."""
     ndv: int | None = None
-    """The number of distinct values in a row group; None for the number of its rows."""
+    """The number of distinct values in a row group; None for the number of rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class SortedColumn:
-    """A column that the rows of each file are sorted by."""
+    """A sort column of the rows in each file."""
 
     field_id: int
     descending: bool
@@ -88,69 +88,69 @@ class SortedColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriterOptions:
-    """How the data files of one write are written. A table format makes it from its properties, which it checks."""
+    """The options for writing data files. A table format creates them from its properties, which it validates."""
 
     format: Literal["parquet", "orc", "avro"]
     target_file_bytes: int
-    """A file that reaches this length is ended, and the next one begins."""
+    """The file length at which a new file begins."""
     codec: str
-    """As the encoder of the format names it."""
+    """The codec, as named by the encoder of the format."""
     level: int | None = None
-    """The level of the codec; codecs without levels ignore it."""
+    """The compression level; codecs without levels ignore it."""
     row_group_bytes: int = 128 << 20
-    """Bytes of rows in a row group of Parquet or a stripe of ORC."""
+    """The bytes of rows in a Parquet row group or ORC stripe."""
     bloom_filters: Mapping[str, BloomFilter] = field(default_factory=dict)
-    """By path of the leaf in Parquet files (pyarrow 24 or later), by name of the top-level column in ORC files."""
+    """Bloom filters, keyed by leaf path in Parquet files (pyarrow 24 or later) and by top-level column in ORC files."""
 
     bloom_max_bytes: int = 1 << 20
-    """Parquet: the most bytes of a Bloom filter."""
+    """Parquet: the maximum bytes of a Bloom filter."""
     page_bytes: int = 1 << 20
     page_rows: int = 20_000
-    """Parquet: the most rows of a page, if pyarrow is 24 or later."""
+    """Parquet: the maximum rows of a page, for pyarrow 24 or later."""
     page_version: str = "1.0"
     """Parquet: `1.0` or `2.0`."""
     dictionary_bytes: int = 2 << 20
-    """Parquet: a longer dictionary of a column chunk is given up."""
+    """Parquet: the maximum bytes of a column chunk's dictionary; above it the dictionary is abandoned."""
     fixed_dictionaries: bool = True
     """Parquet: whether columns of fixed-length byte arrays, such as long decimals, may have dictionaries."""
     int96_nanoseconds: bool = False
-    """Parquet: whether timestamps in nanoseconds are stored as INT96; other timestamps never are."""
+    """Parquet: whether nanosecond timestamps are stored as INT96; other timestamps never are."""
     without_statistics: frozenset[str] = frozenset()
-    """Parquet: paths of the leaves that get no statistics."""
+    """Parquet: the paths of leaf columns without statistics."""
     sorted_by: tuple[SortedColumn, ...] = ()
     """Parquet: the sort order that row groups declare."""
 
     type_name: TypeName = str
-    """ORC: returns what errors call a type."""
+    """ORC: a function that returns the name of a type in errors."""
     parquet_hint: str = "write Parquet files"
-    """ORC: how to have Parquet files instead, for errors about values that ORC files cannot hold."""
+    """ORC: the hint for switching to Parquet, in errors about values that ORC files cannot store."""
     compression_strategy: str = "speed"
     """ORC: `speed` or `compression`."""
     orc_attributes: Callable[[pa.Field], Mapping[str, str]] | None = None
-    """ORC: returns the attributes of the type of a field, such as its id."""
+    """ORC: a function that returns the attributes of a field's type, such as its id."""
 
     avro_encoder: Callable[[str, int | None], AvroEncoder] | None = None
-    """Avro: begins a file of the codec and level."""
+    """Avro: a function that creates an encoder for a codec and level."""
 
 
 class FormatWriter(Protocol):
     """A file that is being written."""
 
     def write(self, rows: pa.Table) -> None:
-        """Write rows, as a row group where the format has them."""
+        """Write rows, as one row group if the format has row groups."""
 
     def close(self) -> WrittenColumns:
-        """End the file."""
+        """Finish the file."""
 
 
 class FileFormat(Protocol):
-    """How the files of one write are written."""
+    """The format of the files in one write."""
 
     name: str
-    """As manifests have it."""
+    """The name of the format in manifests."""
     extension: str
     group_bytes: int
-    """So many bytes of rows are worth to be written at once."""
+    """The bytes of rows that are efficient to write in one call."""
 
     def open(self, sink: Any, first: pa.Table) -> FormatWriter:
-        """Begin a file; `first` are rows that will be in it."""
+        """Start a file; `first` holds rows that will be written to it."""

@@ -23,20 +23,20 @@ _PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 _FARTHEST_NS = (1 << 63) - 1
 
 _DICTIONARY_SHARE = 0.8
-"""Text is a dictionary where so many of the values are distinct at most, as in Java."""
+"""The maximum share of distinct strings for which a dictionary is used, as in Java."""
 
 
 class OrcFormat:
-    """How ORC files are written."""
+    """The ORC format of the files in one write."""
 
     name = "ORC"
     extension = "orc"
 
     def __init__(self, schema: pa.Schema, options: WriterOptions) -> None:
-        """Check that ORC has the types of the columns."""
+        """Check that ORC supports the types of the columns."""
         fields = [_orc_field(field, options) for field in schema if not pa.types.is_null(field.type)]
         self._schema, self._hint = pa.schema(fields), options.parquet_hint
-        # How long a file is shows when a stripe ends.
+        # The length of the file is only known at the end of a stripe.
         self.group_bytes = min(options.row_group_bytes, max(options.target_file_bytes // 16, 1 << 16))
         self._options: dict[str, Any] = {
             "compression": options.codec,
@@ -45,12 +45,12 @@ class OrcFormat:
             "dictionary_key_size_threshold": _DICTIONARY_SHARE,
         }
         if options.bloom_filters:
-            # ORC has one share for all columns.
+            # ORC supports only one false positive probability for all columns.
             self._options["bloom_filter_fpp"] = min(found.fpp for found in options.bloom_filters.values())
             self._options["bloom_filter_columns"] = _positions(schema, options.bloom_filters)
 
     def open(self, sink: Any, first: pa.Table) -> _OrcWriter:
-        """Begin a file."""
+        """Start a file."""
         del first
         return _OrcWriter(self._schema, orc.ORCWriter(sink, **self._options), self._hint)
 
@@ -63,7 +63,7 @@ class _OrcWriter:
         columns = [
             _without_hidden(as_stored(without_offsets(rows.column(field.name)), field.type)) for field in self._schema
         ]
-        # pyarrow cannot flatten lists of extension types, which stored values do not have.
+        # pyarrow cannot flatten lists of extension types, so the stored types are used.
         for column, field in zip(columns, self._schema, strict=True):
             for chunk in column.chunks:
                 _check_timestamps(chunk, field.name, self._hint)
@@ -75,7 +75,7 @@ class _OrcWriter:
 
 
 def _positions(schema: pa.Schema, names: Collection[str]) -> list[int]:
-    """Find the numbers of columns among the types of a file; the root is 0."""
+    """Return the numbers of columns among the types of a file; the root is 0."""
     positions, position = [], 1
     for field in schema:
         if field.name in names:
@@ -85,7 +85,7 @@ def _positions(schema: pa.Schema, names: Collection[str]) -> list[int]:
 
 
 def _count(data_type: pa.DataType) -> int:
-    """How many types of a file a type takes."""
+    """Return the number of file types that a type occupies."""
     if pa.types.is_null(data_type):
         return 0
     if pa.types.is_map(data_type):
@@ -98,11 +98,11 @@ def _count(data_type: pa.DataType) -> int:
 
 
 def _orc_field(field: pa.Field, options: WriterOptions) -> pa.Field:
-    """Return a field of the type that ORC stores, with the attributes that say what it is."""
+    """Return a field with the type that ORC stores and the attributes that describe it."""
     data_type = field.type
     if is_variant(field) or pa.types.is_null(data_type):
         name = "variant" if is_variant(field) else options.type_name(data_type)
-        message = f"columns of type {name} are not written into ORC files"
+        message = f"columns of type {name} cannot be written to ORC files"
         raise UnsupportedError(message, context={"column": field.name}, hint=options.parquet_hint)
     attributes = dict(options.orc_attributes(field)) if options.orc_attributes else {}
     if isinstance(data_type, pa.UuidType) or pa.types.is_fixed_size_binary(data_type):
@@ -121,10 +121,10 @@ def _orc_field(field: pa.Field, options: WriterOptions) -> pa.Field:
 
 
 def _check_timestamps(values: Any, name: str, hint: str) -> None:
-    """Refuse moments that other readers would take for others.
+    """Reject timestamps that other readers would misread.
 
-    pyarrow stores fractions of a second before 1970 as negative numbers, of which Java's reader makes another second;
-    years that nanoseconds do not reach cannot be read from its files by pyarrow.
+    pyarrow stores fractions of a second before 1970 as negative numbers, which Java's reader turns into another second.
+    pyarrow cannot read years outside the range of nanoseconds from its own files.
     """
     data_type = values.type
     if pa.types.is_struct(data_type):
@@ -145,27 +145,27 @@ def _check_timestamps(values: Any, name: str, hint: str) -> None:
         before = ticks.filter(pc.less(ticks, 0))
         fraction = pc.any(_fractions(before, second)).as_py()
         if fraction or greatest.as_py() > farthest or least.as_py() < -farthest:
-            what = "have no fraction of a second before 1970" if fraction else "hold 1677 to 2262 only"
+            what = "cannot have fractions of a second before 1970" if fraction else "hold 1677 to 2262 only"
             bad = (
                 _fractions(before, second)
                 if fraction
                 else pc.or_(pc.greater(ticks, farthest), pc.less(ticks, -farthest))
             )
             value = (before if fraction else ticks).filter(bad)[0].cast(data_type).cast(pa.string())
-            message = f"the column `{name}` holds the moment {value}, but the timestamps of ORC files {what}"
+            message = f"column `{name}` contains {value}, but timestamps in ORC files {what}"
             raise UnsupportedError(message, context={"column": name}, hint=hint)
 
 
 def _fractions(ticks: Any, second: int) -> Any:
-    """Return which ticks are not whole seconds."""
+    """Return a mask of the ticks that are not whole seconds."""
     return pc.not_equal(pc.multiply(pc.divide(ticks, second), second), ticks)
 
 
 def _without_hidden(values: Any) -> Any:
-    """Return the values with NULL in the fields of every struct that is NULL.
+    """Return the values with all fields of NULL structs set to NULL.
 
-    pyarrow's ORC writer looks at the NULLs around a value only down to the first struct that is never NULL.
-    Below it, the values that a NULL struct hides are written, and those after them move to other rows.
+    pyarrow's ORC writer considers the NULLs around a value only down to the first struct that is never NULL. Below it,
+    values hidden by a NULL struct are written, and the values after them are shifted to other rows.
     """
     if isinstance(values, pa.ChunkedArray):
         return pa.chunked_array([_without_hidden(chunk) for chunk in values.chunks], values.type)

@@ -22,26 +22,28 @@ __all__ = ["BLOOM_VERSION", "ParquetFormat"]
 
 _LEVELS = {"gzip", "brotli", "zstd"}
 _MOST_INTEGER_DIGITS = 18
-"""Decimals of more digits are not stored as integers."""
+"""The maximum number of digits of decimals that are stored as integers."""
 _SAMPLE_VALUES = 16_384
 _FEW_VALUES = 1_024
 _DISTINCT_SHARE = 0.95
-"""Where more of a sample is distinct, a row group has so many distinct values that its dictionary would be given up
-halfway, or be as long as the column. Building it is then a third of the time that encoding takes."""
+"""The share of distinct values in a sample above which no dictionary is built.
+
+It would be abandoned halfway or be as long as the column, and building it would take a third of the encoding time.
+"""
 
 
 BLOOM_VERSION = 24
-"""The first version of pyarrow that writes Bloom filters and limits the rows of a page."""
+"""The first pyarrow version that writes Bloom filters and limits the rows of a page."""
 
 
 class ParquetFormat:
-    """How Parquet files are written."""
+    """The Parquet format of the files in one write."""
 
     name = "PARQUET"
     extension = "parquet"
 
     def __init__(self, schema: pa.Schema, options: WriterOptions) -> None:
-        """Arrange the columns and the arguments of pyarrow."""
+        """Prepare the columns and the pyarrow arguments."""
         columns = stored_schema(schema)
         has_int96 = options.int96_nanoseconds and any(
             leaf.type == pa.timestamp("ns", leaf.type.tz)
@@ -69,7 +71,7 @@ class ParquetFormat:
             self._options["max_rows_per_page"] = options.page_rows
 
     def open(self, sink: Any, first: pa.Table) -> _ParquetWriter:
-        """Begin a file."""
+        """Start a file."""
         if self._dictionaries is None:
             self._dictionaries = self._with_dictionary(first)
         options = dict(self._options)
@@ -92,8 +94,8 @@ class ParquetFormat:
         return _ParquetWriter(writer, self._schema, self._leaves, metadata, end)
 
     def _bloom_size(self, rows: int, bloom: BloomFilter) -> dict[str, float]:
-        """Size a filter for as many values as there are rows, within the most bytes that the table allows."""
-        # Bytes are a power of two, and eight bits of each block are set by a value.
+        """Return the size of a filter for one value per row, within the maximum that the table allows."""
+        # The size in bytes is a power of two, and a value sets eight bits in its block.
         most_bits = 8 << (self._bloom_bytes.bit_length() - 1)
         most_values = int(-most_bits * math.log(1 - bloom.fpp ** (1 / 8)) / 8)
         return {"ndv": max(1, min(bloom.ndv or rows, most_values)), "fpp": bloom.fpp}
@@ -102,7 +104,7 @@ class ParquetFormat:
         return [leaf.path for leaf in self._leaves if leaf.path not in without] if without else True
 
     def _sorting_columns(self, sorted_by: tuple[SortedColumn, ...]) -> list[pq.SortingColumn] | None:
-        """Return the columns that rows are sorted by, until the first whose order of NaN Parquet does not have."""
+        """Return the sort columns up to the first whose NaN order Parquet does not support."""
         positions = {leaf.field_id: i for i, leaf in enumerate(self._leaves)}
         columns = []
         for column in sorted_by:
@@ -113,7 +115,7 @@ class ParquetFormat:
         return columns or None
 
     def _with_dictionary(self, first: pa.Table) -> list[str]:
-        """Choose the columns for which a dictionary is worth its time."""
+        """Return the columns for which a dictionary saves time."""
         columns = {name: first.column(name) for name in self._schema.names}
         fixed = self._fixed_dictionaries
         leaves = [leaf for leaf in self._leaves if fixed or not _is_fixed(leaf.type)]
@@ -158,19 +160,19 @@ class _ParquetWriter:
 
 
 def _without_timestamp(data_type: pa.DataType) -> pa.DataType:
-    """Return an integer for timestamps that are not stored as INT96."""
+    """Return an integer type for timestamps that are not stored as INT96."""
     return pa.int64() if pa.types.is_timestamp(data_type) and data_type.unit != "ns" else data_type
 
 
 def _is_fixed(data_type: pa.DataType) -> bool:
-    """Return whether values are stored as byte arrays of a fixed length."""
+    """Return whether values are stored as fixed-length byte arrays."""
     if pa.types.is_decimal(data_type):
         return bool(data_type.precision > _MOST_INTEGER_DIGITS)
     return bool(pa.types.is_fixed_size_binary(data_type))
 
 
 def _is_distinct(column: pa.ChunkedArray | None) -> bool:
-    """Tell, by a sample from all over a column, whether nearly every value is another one."""
+    """Return whether almost all values of a column are distinct, based on a sample across the column."""
     if column is None or pa.types.is_nested(column.type) or len(column) < _FEW_VALUES:
         return False
     each = max(1, _SAMPLE_VALUES // column.num_chunks)

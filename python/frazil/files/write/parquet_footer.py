@@ -1,13 +1,14 @@
-"""Annotates the schema in the footer of a Parquet file with types that pyarrow's writer does not write there.
+"""Adds schema annotations to the footer of a Parquet file for types that pyarrow's writer omits.
 
-A file ends with `FileMetaData` in Thrift's compact protocol, its length as four bytes, and `PAR1`:
+A file ends with `FileMetaData` in Thrift's compact protocol, its length in four bytes, and `PAR1`:
 
     FileMetaData  = 1: version | 2: list<SchemaElement> | ...
     SchemaElement = 1: type | ... | 9: field_id | 10: logicalType
     LogicalType   = 16: VariantType (1: specification_version, i8)
                   | 8: TimestampType (1: isAdjustedToUTC, bool | 2: unit, a union of 1: MILLIS | 2: MICROS)
 
-pyarrow writes all timestamps of a file as INT96, or none. Where some are, it writes the others as integers.
+pyarrow writes either all or no timestamps of a file as INT96. If some must be INT96, the others are written as
+integers.
 """
 
 from __future__ import annotations
@@ -28,37 +29,37 @@ __all__ = ["AnnotatingSink", "schema_annotations"]
 _TAIL_BYTES = 8
 
 _VARIANT = bytes([0x1C, 0x0C, 0x20, 0x13, 0x01, 0x00, 0x00])
-"""The field 10 behind a field 9: a union whose field 16 is a struct with the version 1."""
+"""The field 10 after a field 9: a union whose field 16 is a struct with the version 1."""
 
 _FIELD_ID, _SCHEMA = 9, 2
 
 
 def schema_annotations(schema: pa.Schema, stored: pa.Schema) -> dict[int, bytes]:
-    """Find the annotations by element of the file's schema; the root is element 0.
+    """Return the annotations by schema element; the root is element 0.
 
     Args:
         schema: The columns.
-        stored: The same columns as pyarrow writes them, with integers for some timestamps.
+        stored: The same columns as pyarrow writes them, with integers in place of some timestamps.
     """
     elements = [found for pair in zip(schema, stored, strict=True) for found in _elements(*pair)]
     return {position: found for position, found in enumerate(elements, start=1) if found is not None}
 
 
 class AnnotatingSink:
-    """What pyarrow writes a file to: passes it on, but for its end, which is held to be changed."""
+    """A sink for pyarrow that passes bytes on, except the end of the file, which it holds back to modify it."""
 
     def __init__(self, sink: Any, found: dict[int, bytes]) -> None:
-        """For the annotations that `schema_annotations` finds."""
+        """Create a sink for the annotations that `schema_annotations` returns."""
         self._sink, self._annotations = sink, found
         self._held: bytearray | None = None
         self.closed = False
 
     def hold(self) -> None:
-        """Hold what comes from now on: the end of the file, from before its footer."""
+        """Hold back all bytes from now on: the end of the file, including the footer."""
         self._held = bytearray()
 
     def finish(self) -> None:
-        """Pass on what is held, with the annotations in the footer."""
+        """Pass on the held bytes, with the annotations added to the footer."""
         held = bytes(self._held or b"")
         length = int.from_bytes(held[-_TAIL_BYTES:-4], "little")
         start = len(held) - _TAIL_BYTES - length
@@ -69,37 +70,37 @@ class AnnotatingSink:
         self._sink.write(_annotated(held[start:], self._annotations))
 
     def write(self, data: Any) -> int:
-        """Take bytes."""
+        """Accept bytes."""
         if self._held is None:
             return int(self._sink.write(data))
         self._held += data
         return len(data)
 
     def tell(self) -> int:
-        """Give how many bytes came."""
+        """Return the number of bytes received."""
         return int(self._sink.tell()) + len(self._held or b"")
 
     def writable(self) -> bool:
-        """Tell that it is written."""
+        """Return True: the sink is writable."""
         return True
 
     def readable(self) -> bool:
-        """Tell that it is not read."""
+        """Return False: the sink is not readable."""
         return False
 
     def seekable(self) -> bool:
-        """Tell that bytes come one behind the other."""
+        """Return False: the sink is not seekable."""
         return False
 
     def flush(self) -> None:
-        """Do nothing: the sink is its owner's."""
+        """Do nothing: the owner manages the sink."""
 
     def close(self) -> None:
-        """Do nothing: the sink is its owner's."""
+        """Do nothing: the owner manages the sink."""
 
 
 def _annotated(footer: bytes, found: dict[int, bytes]) -> bytes:
-    """Return the footer, length and magic included, with these annotations of its schema."""
+    """Return the footer, including its length and magic, with the schema annotations added."""
     cursor = CompactCursor(footer)
     for kind, field in cursor.fields():
         if field == _SCHEMA:
@@ -114,7 +115,7 @@ def _annotated(footer: bytes, found: dict[int, bytes]) -> bytes:
             last = field
         if element in found:
             if last != _FIELD_ID:
-                message = f"the element {element} of a schema ends with its field {last}"
+                message = f"schema element {element} ends with the unexpected field {last}"
                 raise InternalError(message)
             end = cursor.position - 1
             out += [footer[copied:end], found[element]]
@@ -141,7 +142,7 @@ def _elements(field: pa.Field, stored: pa.Field) -> Iterator[bytes | None]:
 
 
 def _timestamp(data_type: pa.DataType) -> bytes:
-    """Return the annotation of a timestamp that pyarrow writes as an integer."""
+    """Return the annotation for a timestamp that pyarrow writes as an integer."""
     is_adjusted = 0x11 if data_type.tz is not None else 0x12
     unit = {"ms": 0x1C, "us": 0x2C}[data_type.unit]
     return bytes([0x1C, 0x8C, is_adjusted, 0x1C, unit, 0x00, 0x00, 0x00, 0x00])

@@ -1,4 +1,4 @@
-"""Where the bytes of new files go."""
+"""Sinks for the bytes of new files."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _BUFFER_BYTES = 1 << 20
 
 
 class Sink:
-    """Where the bytes of a new file go: into it on this machine, part by part to an object store."""
+    """A sink for the bytes of a new file, either a local file or a multipart upload to an object store."""
 
     def __init__(self, files: _native.Files, path: str) -> None:
-        """Make the file, with the folders around it; in an object store there is none before its end."""
+        """Create the file and its folders; in an object store, the file appears only when it is finished."""
         self._path = path
         location = files.writable(path)
         self._parts: _Parts | None = None
@@ -36,18 +36,18 @@ class Sink:
                 self.stream = pa.BufferedOutputStream(pa.PythonFile(self._parts, mode="w"), _BUFFER_BYTES)
 
     def tell(self) -> int:
-        """Give how many bytes came."""
+        """Return the number of bytes received."""
         return int(self.stream.tell())
 
     def end(self) -> None:
-        """End the file."""
+        """Finish the file."""
         with named(self._path):
             self.stream.close()
             if self._parts is not None:
                 self._parts.end()
 
     def discard(self) -> None:
-        """Give up the file, of which there may be a part."""
+        """Discard the file, which may have been partly written."""
         with contextlib.suppress(OSError):
             self.stream.close()
         if self._parts is not None:
@@ -55,7 +55,7 @@ class Sink:
 
 
 class _Parts:
-    """A file of an object store, as pyarrow takes files: it is sent in parts, or at once if it has but one."""
+    """A pyarrow sink for an object store file, which is sent in parts, or in one request if it is small."""
 
     def __init__(self, files: _native.Files, path: str) -> None:
         self._files, self._path = files, path
@@ -78,7 +78,7 @@ class _Parts:
         return self._position
 
     def flush(self) -> None:
-        """Nothing is sent before there is a part of it."""
+        """Do nothing: bytes are sent only when a part is complete."""
 
     def close(self) -> None:
         self.closed = True
@@ -93,7 +93,7 @@ class _Parts:
         self._waiting = []
 
     def discard(self) -> None:
-        """Give up what was sent; what cannot be given up is seen by nobody."""
+        """Abort the upload; parts that cannot be removed are not visible to readers."""
         if self._upload is not None:
             with contextlib.suppress(FrazilError):
                 self._upload.abort()
@@ -113,7 +113,7 @@ class _Parts:
 
 @contextlib.contextmanager
 def named(path: str) -> Iterator[None]:
-    """Turn what pyarrow raises into errors that name the file."""
+    """Convert pyarrow exceptions to errors that include the file path."""
     try:
         yield
     except FrazilError:

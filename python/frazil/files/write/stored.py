@@ -1,4 +1,4 @@
-"""Values in the types that files store them as, which may differ from those of the table."""
+"""Conversion of values to the types that files store, which may differ from the types of the table."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["as_stored", "with_types", "without_offsets"]
 
 
 def with_types(field: pa.Field, change: Callable[[pa.DataType], pa.DataType]) -> pa.Field:
-    """Return a field with other types of the values in it, at any depth; names and metadata stay."""
+    """Return a field with its value types changed at any depth; names and metadata are kept."""
     data_type = field.type
     if pa.types.is_struct(data_type):
         return field.with_type(pa.struct([with_types(part, change) for part in data_type]))
@@ -26,7 +26,7 @@ def with_types(field: pa.Field, change: Callable[[pa.DataType], pa.DataType]) ->
 
 
 def as_stored(values: Any, data_type: pa.DataType) -> Any:
-    """Return values in another type of the same shape; if it differs, arrays have no offsets."""
+    """Return values converted to another type of the same shape; if the type differs, arrays have no offsets."""
     if isinstance(values, pa.ChunkedArray):
         return pa.chunked_array([as_stored(chunk, data_type) for chunk in values.chunks], data_type)
     if isinstance(values, pa.ExtensionArray):
@@ -46,14 +46,14 @@ def as_stored(values: Any, data_type: pa.DataType) -> Any:
 
 
 def _fields(values: pa.StructArray) -> list[pa.Array]:
-    """Return the fields with the values that are hidden by a NULL around them: they may not be NULL themselves."""
+    """Return the fields, including values under a NULL struct, because the values themselves may not be NULL."""
     return [values.field(index) for index in range(values.type.num_fields)]
 
 
 def without_offsets(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return a column of which no array, at whatever depth, begins after the start of its buffers.
+    """Return a column whose arrays have no offset at any depth.
 
-    pyarrow's ORC writer takes values of other rows for those in a struct that has an offset, or whose fields have one.
+    If a struct or one of its fields has an offset, pyarrow's ORC writer writes the values of other rows.
     """
     if not pa.types.is_nested(column.type):
         return column

@@ -1,4 +1,4 @@
-"""Writing data files: rows go to the files of their partitions, and to the next file when one is long enough."""
+"""Writes data files: rows go to the files of their partitions, and a new file begins when one is long enough."""
 
 from __future__ import annotations
 
@@ -25,32 +25,32 @@ __all__ = ["DataFileWriter", "write_memory"]
 _Rows = TypeVar("_Rows", bound="Splitter")
 
 GROUP_ROWS = 1 << 20
-"""A row group has at most so many rows, however short they are."""
+"""The maximum number of rows in a row group, however short they are."""
 
 BATCH_ROWS = 131_072
-"""Rows that are put into their partitions at once."""
+"""The number of rows that are partitioned in one call."""
 
 _MOST_BUFFERED_BYTES = 256 << 20
 _SHARE_OF_MEMORY = 4
 _STEPS = 32
-"""A file is about so many steps long: its length is looked at after each of them."""
+"""The approximate number of steps in a file; the file length is checked after each step."""
 
 
 def write_memory() -> int:
-    """Give how many bytes of rows a write holds before it sorts, and again before it encodes."""
+    """Return the bytes of rows that a write holds before sorting, and again before encoding."""
     return min(_MOST_BUFFERED_BYTES, max(1, config.memory_limit // _SHARE_OF_MEMORY))
 
 
 class DataFileWriter(Generic[_Rows]):
-    """Writes rows into data files and tells `rows` of each.
+    """Writes rows into data files and reports each file to `rows`.
 
-    Files of the first partitions that rows fall into are written at once. What goes to further ones, and every row of
-    a table with a sort order, waits until all rows are there, in temporary files if need be, and is then written one
-    partition behind the other. Either way memory is bounded, however many partitions there are.
+    Files of the first partitions that occur are written immediately. Rows of further partitions, and all rows of a
+    table with a sort order, are collected first, spilling to temporary files if needed. They are then written one
+    partition at a time. In both cases memory is bounded, regardless of the number of partitions.
 
-    `beside` writes other files of rows that are known only while the sorted rows are written, such as a changelog.
-    `progress` is called with the rows, bytes and files that are written so far, after every row group and file.
-    `stop` is checked before every step of rows.
+    `beside` writes other files whose rows are known only while the sorted rows are written, such as a changelog.
+    `progress` is called after every row group and file with the rows, bytes and files written so far. `stop` is checked
+    before each step.
     """
 
     def __init__(
@@ -63,11 +63,11 @@ class DataFileWriter(Generic[_Rows]):
         progress: Progress | None = None,
         stop: Stop | None = None,
     ) -> None:
-        """Begin a write; there is no file before there are rows of it."""
+        """Start a write; a file is created only when it has rows."""
         self._files, self._progress, self._stop = files, progress, stop
         self._beside = beside
         self.rows = rows
-        """What is known of the files, for a commit."""
+        """The statistics of the files, for a commit."""
         self._format = _file_format(rows.schema(), options)
         self._target_bytes = options.target_file_bytes
         self._memory_bytes = write_memory()
@@ -77,11 +77,11 @@ class DataFileWriter(Generic[_Rows]):
         self._paths: list[str] = []
         self._written_rows = 0
         self._bytes_per_row = 1.0
-        # How many files the rows of the last step went to.
+        # The number of files that the rows of the last step were written to.
         self._spread = 1
 
     def write(self, data: Iterable[pa.RecordBatch]) -> None:
-        """Write the rows of batches of any schema that fits the table."""
+        """Write the rows of batches whose schema fits the table."""
         for batch in data:
             if batch.num_rows:
                 self._bytes_per_row = max(1.0, size_bytes(batch) / batch.num_rows)
@@ -96,7 +96,7 @@ class DataFileWriter(Generic[_Rows]):
                     break
 
     def close(self) -> None:
-        """Write what waits, and end all files."""
+        """Write the remaining rows and finish all files."""
         self._close_others(None)
         self._put_sorted()
         self._close_others(None)
@@ -104,7 +104,7 @@ class DataFileWriter(Generic[_Rows]):
             self._beside.close()
 
     def abort(self) -> None:
-        """Delete what was written; what cannot be deleted is an orphan and no second failure."""
+        """Delete the written files; a file that cannot be deleted is left as an orphan file, without an error."""
         if self._beside is not None:
             self._beside.abort()
         for file in self._open.values():
@@ -116,8 +116,8 @@ class DataFileWriter(Generic[_Rows]):
                 self._files.delete(path)
 
     def _step_rows(self, files: int = 1) -> int:
-        """Return the number of rows per step while this many files are open."""
-        # All of them may go to one file after all, which then is half too long at most.
+        """Return the number of rows per step while the given number of files are open."""
+        # All rows may go to one file, which then is at most half too long.
         target_bytes = (self._ratio.plain(self._target_bytes) or self._target_bytes) * min(files, _STEPS // 2)
         step_bytes = min(target_bytes / _STEPS, self._memory_bytes / _STEPS, self._format.group_bytes / 8)
         return max(1, min(BATCH_ROWS, int(step_bytes / self._bytes_per_row)))
@@ -192,7 +192,7 @@ def _file_format(schema: pa.Schema, options: WriterOptions) -> FileFormat:
 
 
 class _Ratio:
-    """How long rows are once they are encoded, learnt from those that are."""
+    """The ratio of encoded to plain size, measured on the rows encoded so far."""
 
     def __init__(self) -> None:
         self._encoded = self._plain = 0
@@ -201,7 +201,7 @@ class _Ratio:
         self._encoded, self._plain = self._encoded + encoded, self._plain + plain
 
     def of(self, plain: int) -> float | None:
-        """Give how long so many bytes of rows will be; None where nothing is known."""
+        """Return the estimated encoded size of plain rows; None without measurements."""
         return plain * self._encoded / self._plain if self._encoded and self._plain else None
 
     def plain(self, encoded: int) -> float | None:
@@ -210,14 +210,14 @@ class _Ratio:
 
 
 class _File:
-    """A data file, from its first row to its end. It is made when its first rows are encoded."""
+    """A data file that is being written. It is created when its first rows are encoded."""
 
     def __init__(self, files: _native.Files, path: str, data_format: FileFormat, ratio: _Ratio) -> None:
         self.path, self.buffered_bytes = path, 0
         self._files, self._format, self._ratio = files, data_format, ratio
         self._buffer: list[pa.RecordBatch] = []
         self._buffered_rows = 0
-        # Rows that the writer of the format has and the file has not.
+        # The bytes of rows that the format's writer holds and has not yet written to the file.
         self._pending_bytes = 0
         self._sink: Sink | None = None
         self._writer: FormatWriter | None = None
@@ -228,21 +228,21 @@ class _File:
         self.buffered_bytes += rows.nbytes
 
     def encoded_bytes(self) -> int:
-        """Give how many bytes of it are encoded."""
+        """Return the number of encoded bytes."""
         return 0 if self._sink is None else self._sink.tell()
 
     def is_long(self, target_bytes: int) -> bool:
-        """Tell whether the file would have its length if it ended now."""
+        """Return whether the file would reach its target length if it ended now."""
         rest = self._ratio.of(self.buffered_bytes + self._pending_bytes)
         return rest is not None and self.encoded_bytes() + rest >= target_bytes
 
     def is_full(self, target_bytes: int) -> bool:
-        """Tell whether a row group waits."""
+        """Return whether a full row group is pending."""
         group_bytes = min(self._format.group_bytes, target_bytes)
         return self.buffered_bytes >= group_bytes or self._buffered_rows >= GROUP_ROWS
 
     def flush(self) -> int:
-        """Write what waits as a row group; give how many rows it has."""
+        """Write the pending rows as a row group and return their number."""
         if not self._buffer:
             return 0
         rows = pa.Table.from_batches(self._buffer)
@@ -259,7 +259,7 @@ class _File:
         return int(rows.num_rows)
 
     def close(self) -> tuple[int, dict[int, int], list[int] | None]:
-        """End the file; give its length, the bytes of its columns, and where its row groups begin."""
+        """Finish the file; return its length, the bytes of its columns and the offsets of its row groups."""
         with named(self.path):
             column_sizes, split_offsets = self._writer.close() if self._writer else ({}, None)
             size = self.encoded_bytes()
@@ -268,7 +268,7 @@ class _File:
         return size, column_sizes, split_offsets
 
     def discard(self) -> None:
-        """Give up the file."""
+        """Discard the file."""
         if self._writer is not None:
             with contextlib.suppress(Exception):
                 self._writer.close()
@@ -276,7 +276,7 @@ class _File:
             self._sink.discard()
 
     def _opened(self, first: pa.Table) -> FormatWriter:
-        """Give the writer; it is made for the first rows."""
+        """Return the writer, which is created for the first rows."""
         if self._writer is None:
             self._sink = Sink(self._files, self.path)
             self._writer = self._format.open(self._sink.stream, first)

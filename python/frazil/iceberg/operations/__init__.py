@@ -1,4 +1,4 @@
-"""What can be done to an Iceberg table: each operation is a value that says what to do, and plans how.
+"""The operations on an Iceberg table: each is a value that defines a change and plans it.
 
 | module | operations |
 |---|---|

@@ -1,4 +1,4 @@
-"""Changes that write no data."""
+"""Changes that do not write data."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Evolve"]
 
 
 class _Known:
-    """The state that the user of a handle decided on; None for a transaction, which nobody else changes."""
+    """The state on which a handle's user based the change; None for a transaction, which only its user changes."""
 
     def __init__(self, native: _native.Table | None) -> None:
         self.native = native
@@ -31,15 +31,15 @@ class _Known:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evolve:
-    """Change the schema, the partition spec, the sort order, properties or references."""
+    """A change to the schema, the partition spec, the sort order, properties or references."""
 
     replans: ClassVar[bool] = False
-    """What conflicts with the state that the user knows does so in each attempt."""
+    """A conflict with the state that the user knows occurs in every attempt."""
     change: str
-    """The change in JSON."""
+    """The change as JSON."""
 
     def prepare(self, table: States[TableState], rows: Any = None) -> _Known:  # noqa: ARG002 - as of `Operation`
-        """Note the state that the user knows, and load the newest one."""
+        """Record the state that the user knows, and load the latest one."""
         known = table.state()
         table.newest()
         return _Known(None if known.is_staged else known.native)

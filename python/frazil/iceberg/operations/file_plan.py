@@ -1,4 +1,4 @@
-"""Data files of a branch, read as operations do that write their rows again."""
+"""The data files of a branch, for operations that rewrite their rows."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ __all__ = ["FilePlan", "positions"]
 
 _POSITION = "_pos"
 _LINEAGE = ("_row_id", "_last_updated_sequence_number")
-"""Metadata columns that rows of v3 keep when they move to another file."""
+"""The metadata columns that v3 rows keep when they are moved to another file."""
 
 
 class FilePlan:
-    """The data files of a branch that may have rows for which a filter is true."""
+    """The data files of a branch that may contain rows matching a filter."""
 
     def __init__(self, state: TableState, branch: str, row_filter: Filter, tasks: bytes | None = None) -> None:
-        """Plan the files, or take `tasks`, some of those that another process planned.
+        """Plan the files, or use `tasks`, a part of the tasks that another process planned.
 
         Raises:
-            NoSuchSnapshotError: The branch does not exist; the message names the branches of the table.
+            NoSuchSnapshotError: The branch does not exist; the message lists the branches of the table.
         """
         self.state = state
         self._filter = row_filter
         head = state.metadata.refs.get(branch)
-        # A scan of a branch that does not exist raises an error that names the branches.
+        # A scan of a branch that does not exist raises an error that lists the branches.
         self._branch = None if head is None and branch == "main" else branch
         self.snapshot_id = None if head is None else head.snapshot_id
-        """The snapshot of the branch that is read; None if it has none."""
+        """The snapshot of the branch that is read; None if the branch is empty."""
         self.lineage = state.lineage()
         self.found = self.scan(row_filter.text, [])
-        # A worker that gets a group of tasks has one core.
+        # A worker process that gets a group of tasks has one core.
         self.workers = config.max_workers if tasks is None else 1
         self.tasks: _native.Plan | _native.Tasks = (
             self.found.plan(self.workers) if tasks is None else _native.Tasks(tasks, state.files)
@@ -51,9 +51,9 @@ class FilePlan:
     def open(
         self, place: int, scan: _native.Scan, *, find: bool = False
     ) -> tuple[_native.TaskReader, Iterator[pa.RecordBatch]]:
-        """Read the data file at a place of the plan with the columns and the filter of `scan`.
+        """Read the data file at a position of the plan, with the columns and the filter of `scan`.
 
-        With `find`, the columns of the filter say first which row groups have rows that match; see `rows_of`.
+        With `find`, the filter columns are read first to find the row groups with matching rows; see `rows_of`.
         """
         task = self.tasks.task_for(place, scan)
         reader = with_deletes(task)
@@ -61,7 +61,7 @@ class FilePlan:
         return reader, rows_of(task, reader, finder)
 
     def scan(self, row_filter: str, columns: list[str], *, with_lineage: bool = False) -> _native.Scan:
-        """Bind a scan of the branch, with positions in the last column, in v3 after the ids `with_lineage`."""
+        """Bind a scan of the branch, with positions in the last column, preceded in v3 by the ids if `with_lineage`."""
         kept = _LINEAGE if with_lineage and self.lineage else ()
         return self.state.bind(
             row_filter,
@@ -72,11 +72,11 @@ class FilePlan:
         )
 
     def moving(self, row_filter: str = "") -> _native.Scan:
-        """Scan what rows keep when they move to another file: all columns, and in v3 their ids."""
+        """Scan everything that rows keep when they are moved to another file: all columns, and in v3 their ids."""
         return self.scan(row_filter, ["*"], with_lineage=True)
 
     def moved(self, places: Sequence[int], workers: int) -> Iterator[pa.RecordBatch]:
-        """Stream all rows of data files, in the order of their places in the plan, as they are written again."""
+        """Stream all rows of data files in plan order, in the form in which they are rewritten."""
         scan = self.moving()
 
         def read(place: int) -> Iterator[pa.RecordBatch]:
@@ -85,13 +85,13 @@ class FilePlan:
         return read_parts(places, read, workers=workers)
 
     def staying(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return rows of a scan by `moving` as they are written to another file: with their ids, unchanged."""
+        """Return unchanged rows of a `moving` scan in the form in which they are rewritten, including their ids."""
         return self.with_lineage(self.columns(batch), batch.columns[-1 - len(self.lineage) : -1])
 
     def changed(self, batch: pa.RecordBatch, touched: pa.Array, changed: pa.RecordBatch) -> pa.RecordBatch:
-        """Return changed rows with their ids; `changed` are the last of the rows of `batch` numbered in `touched`.
+        """Return changed rows with their ids; `changed` corresponds to the last row numbers in `touched`.
 
-        The number of the commit is not known yet.
+        The sequence number of the commit is not yet known.
         """
         if not self.lineage:
             return changed
@@ -100,11 +100,11 @@ class FilePlan:
         return self.with_lineage(changed, [ids, pa.nulls(changed.num_rows, pa.int64())])
 
     def columns(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Select the columns of the table; metadata columns come after them, and names do not tell them apart."""
+        """Select the table's columns by position, because metadata columns after them may have the same names."""
         return batch.select(range(batch.num_columns - 1 - len(self.lineage)))
 
     def with_lineage(self, rows: pa.RecordBatch, kept: list[pa.Array]) -> pa.RecordBatch:
-        """Append what rows keep when they move to another file."""
+        """Append the columns that rows keep when they are moved to another file."""
         if not self.lineage:
             return rows
         schema = rows.schema
@@ -114,5 +114,5 @@ class FilePlan:
 
 
 def positions(batch: pa.RecordBatch) -> pa.Array:
-    """Return the positions of rows in their file: the last column of every scan here."""
+    """Return the positions of rows in their file, which are the last column of every scan here."""
     return batch.columns[-1]

@@ -1,4 +1,4 @@
-"""Rows of a source that are merged into a table."""
+"""Merging of source rows into a table."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ __all__ = ["Merge", "Merging", "Upsert"]
 
 
 class Merging(RowChange):
-    """The work of a MERGE."""
+    """The execution of a MERGE."""
 
     def __init__(self, plan: RowChangePlan, options: SnapshotOptions, merger: _native.Merger) -> None:
-        """Take the plan, and the rows of the source in a hash table."""
+        """Keep the plan and the source rows in a hash table."""
         super().__init__(plan, options)
         self._merger = merger
         self._deleted = self._updated = self._inserted = 0
@@ -43,13 +43,13 @@ class Merging(RowChange):
         for batch in source.batches:
             merger.source(batch)
         merger.seal()
-        # If rows change that match nothing, all rows are read.
+        # If unmatched rows change, all rows must be read.
         row_filter = None if merger.changes_unmatched() else merger.filter()
         plan = RowChangePlan(state, "merge", options.branch, Filter(text=row_filter or ""), tasks)
         return cls(plan, options, merger)
 
     def rows(self) -> Iterator[pa.RecordBatch]:
-        """Delete rows, and stream those of new files: changed ones, and those that share a file with them."""
+        """Delete rows, and stream the rows of new files: changed rows, and unchanged rows of the same files."""
         columns = self._merger.target_columns()
         if self.plan.merge_on_read:
             yield from self._rewriter.changed(self._count, columns)
@@ -58,7 +58,7 @@ class Merging(RowChange):
             yield from self._rewriter.rewritten(self._probe)
 
     def inserts(self) -> Iterator[pa.RecordBatch]:
-        """Stream the rows of the source that match nothing."""
+        """Stream the unmatched source rows."""
         for batch in self._merger.inserts():
             self._inserted += batch.num_rows
             yield batch
@@ -68,15 +68,15 @@ class Merging(RowChange):
         return self._deleted, self._updated
 
     def inserted(self) -> int:
-        """Return the number of rows that are inserted."""
+        """Return the number of inserted rows."""
         return self._inserted
 
     def matched(self) -> bytes:
-        """Return which rows of the source matched so far, a bit for each."""
+        """Return the source rows matched so far, one bit per row."""
         return bytes(self._merger.matched())
 
     def take_matched(self, bits: bytes) -> None:
-        """Add what a worker returned as `matched`."""
+        """Add the `matched` bits of a worker."""
         self._merger.merge_matched(bits)
 
     def _probe(self, rows: pa.RecordBatch) -> Choice:
@@ -93,7 +93,7 @@ class Merging(RowChange):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Merge:
-    """Update, delete and insert rows by clauses, as SQL's MERGE."""
+    """Updates, deletes and inserts rows by clauses, as SQL's MERGE."""
 
     replans: ClassVar[bool] = True
     options: SnapshotOptions
@@ -112,12 +112,12 @@ class Merge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Upsert:
-    """Update rows that have the keys of a source and differ from it, and insert the rows with other keys."""
+    """Updates rows whose key occurs in a source with different values, and inserts rows with new keys."""
 
     replans: ClassVar[bool] = True
     options: SnapshotOptions
     keys: Sequence[str] | None
-    """Columns; None for the identifier fields of the table."""
+    """The key columns; None for the identifier fields of the table."""
     update: bool = True
     insert: bool = True
 
@@ -141,6 +141,6 @@ class Upsert:
     def _keys(self, state: TableState) -> Sequence[str]:
         keys = state.metadata.schema().identifier_field_names() if self.keys is None else self.keys
         if not keys:
-            message = "the table has no identifier fields, so join_cols must name the columns that rows are found by"
+            message = "the table has no identifier fields, so join_cols must specify the key columns"
             raise InvalidArgumentError(message)
         return keys

@@ -1,4 +1,4 @@
-"""Compaction: the rows of data files are written into files of the target size."""
+"""Compaction: rewrites data files into files of the target size."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ __all__ = ["GroupPlan", "Rewrite", "RewriteRules", "Rewriting"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RewriteRules:
-    """Which data files are rewritten. The native module reads the fields."""
+    """The rules that select the data files to rewrite. The native module reads the fields."""
 
     target_file_bytes: int
     min_file_bytes: int
@@ -61,17 +61,17 @@ class GroupPlan(FilePlan):
     def planned(self) -> _native.Plan:
         """The plan of all files."""
         if isinstance(self.tasks, _native.Tasks):
-            message = "file groups need a plan of this process"
+            message = "file groups can only be planned by this process"
             raise InternalError(message)
         return self.tasks
 
     @property
     def is_complete(self) -> bool:
-        """Whether the plan is of all data files of the branch."""
+        """Whether the plan covers all data files of the branch."""
         return not self._filter.text
 
     def at(self, state: TableState) -> FilePlan:
-        """Plan the same files in another state."""
+        """Plan the same files for another state."""
         return FilePlan(state, self.branch, self._filter)
 
     @property
@@ -83,7 +83,7 @@ class GroupPlan(FilePlan):
 
 
 class Rewriting:
-    """File groups of a plan, each written once.
+    """The file groups of a plan, each of which is written once.
 
     New files get the sequence number of the snapshot that was read, so that concurrent equality deletes also apply to
     them. Equality deletes are scoped to a partition of their own spec. If files move to another spec, new files get the
@@ -93,7 +93,7 @@ class Rewriting:
     def __init__(
         self, plan: GroupPlan, groups: Sequence[_native.FileGroup], removed_before: Iterable[int] = ()
     ) -> None:
-        """Take the groups; earlier commits removed the files at the places `removed_before`. Nothing is read yet."""
+        """Keep the groups and the file positions removed by earlier commits (`removed_before`); read nothing yet."""
         self._plan = plan
         self._removed_before = set(removed_before)
         self.groups = list(groups)
@@ -105,11 +105,11 @@ class Rewriting:
         self._validated_on = plan.snapshot_id
 
     def write(self, newest: Callable[[], TableState]) -> Self:
-        """Write all groups, several at once. If one fails, the others stop and all new files are deleted.
+        """Write all groups, several concurrently. If one fails, the others stop and all new files are deleted.
 
-        A group whose files are missing is skipped if concurrent commits removed them from the newest state.
+        A group with missing files is skipped if concurrent commits removed these files from the latest state.
         """
-        # A write buffers rows before it sorts, and again before it encodes.
+        # A write buffers rows before sorting, and again before encoding.
         fitting = config.memory_limit // (2 * write_memory())
         at_once = max(1, min(config.max_workers, fitting, len(self.groups)))
         readers = max(1, config.max_workers // at_once)
@@ -152,13 +152,13 @@ class Rewriting:
             return error
 
     def _check_removed(self, newest: TableState, missing: Sequence[MissingFileError | None]) -> None:
-        """Raise the error of a group whose files are missing although the newest state still has them."""
+        """Raise the error of a group whose missing files are still part of the latest state."""
         for stays, error in zip(self._unchanged(newest), missing, strict=True):
             if stays and error is not None:
                 raise error
 
     def _unchanged(self, state: TableState) -> list[bool]:
-        """Return which groups have the same files and deletes in another state."""
+        """Return for each group whether its files and deletes are the same in another state."""
         if state.metadata.refs.get(self._plan.branch) is None:
             return [False] * len(self.groups)
         newer = self._plan.at(state)
@@ -189,7 +189,7 @@ class Rewriting:
             written.abort()
 
     def request(self, options: SnapshotOptions) -> SnapshotRequest:
-        """Return the snapshot that replaces the files by the new ones."""
+        """Return the snapshot request that replaces the old files with the new ones."""
         delta = _native.RowDelta(self._plan.planned)
         for group in self.groups:
             for place in group.places:
@@ -215,7 +215,7 @@ class Rewriting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rewrite:
-    """Replace data files by others with the same rows."""
+    """Replaces data files with other files that contain the same rows."""
 
     replans: ClassVar[bool] = True
     options: SnapshotOptions
@@ -226,7 +226,7 @@ class Rewrite:
         return rows.write(table.newest)
 
     def plan(self, state: TableState, ready: Rewriting, tasks: bytes | None = None) -> Done[SnapshotRequest]:  # noqa: ARG002
-        """Return the snapshot."""
+        """Return the snapshot request."""
         return Done(ready.request(self.options))
 
 

@@ -1,4 +1,4 @@
-"""Rows that are deleted and updated."""
+"""Deletes and updates of rows."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ __all__ = ["Delete", "Deletion", "RowChange", "Update", "WorkerResult"]
 
 
 class Writer(Protocol):
-    """Writes files for one change, which are deleted if the change fails."""
+    """Writes the files of one change, which are deleted if the change fails."""
 
     def write(self, state: TableState, data: Iterator[pa.RecordBatch]) -> _native.RowWriter:
         """Write changed and new rows into data files."""
 
     def own(self, written: Written) -> None:
-        """Delete files that others wrote if the change fails."""
+        """Take ownership of files written elsewhere, to delete them if the change fails."""
 
 
 class WorkerResult(NamedTuple):
-    """What a worker did with a group of tasks, besides the files that its commit message names."""
+    """The result of a worker for a group of tasks, in addition to the files in its commit message."""
 
     group: TaskGroup
     deleted: int
@@ -48,10 +48,10 @@ class WorkerResult(NamedTuple):
 
 
 class RowChange(ABC):
-    """A change of the rows of a plan: of all its files, or of those that a worker was given."""
+    """A row change for a plan: for all its files, or for those assigned to a worker."""
 
     def __init__(self, plan: RowChangePlan, options: SnapshotOptions, added: WrittenRows | None = None) -> None:
-        """Take the plan; `added` are rows that come besides."""
+        """Keep the plan; `added` holds additional new rows."""
         self.plan = plan
         self._options = options
         self._added = added
@@ -66,19 +66,19 @@ class RowChange(ABC):
         """Return the number of rows that `rows` deleted and updated."""
 
     def inserts(self) -> Iterator[pa.RecordBatch]:
-        """Stream rows that are inserted, after all others were read."""
+        """Stream the inserted rows; to be called after all other rows have been read."""
         return iter(())
 
     def inserted(self) -> int:
-        """Return the number of rows that are inserted."""
+        """Return the number of inserted rows."""
         return 0 if self._added is None else self._added.count
 
     def matched(self) -> bytes:
-        """Return which rows of a source matched, a bit for each."""
+        """Return the matched source rows, one bit per row."""
         return b""
 
     def take_matched(self, bits: bytes) -> None:  # noqa: B027 - only a merge has a source
-        """Add what a worker returned as `matched`."""
+        """Add the `matched` bits of a worker."""
 
     def execute(self, writer: Writer) -> SnapshotRequest:
         """Change the rows in this process."""
@@ -92,7 +92,7 @@ class RowChange(ABC):
     def take(
         self, writer: Writer, messages: _native.CommitMessages, results: Sequence[WorkerResult]
     ) -> SnapshotRequest:
-        """Take what workers did with the groups; each message is that of the result at its place."""
+        """Combine the results of workers for the groups; messages and results are in the same order."""
         for place, result in enumerate(results):
             self.plan.delta.take(messages, place, result.group.places)
             self.take_matched(messages.matched(place))
@@ -103,12 +103,12 @@ class RowChange(ABC):
         return self._request(writer, [messages, files], deleted, updated)
 
     def _request(self, writer: Writer, files: list[NewFiles], deleted: int, updated: int) -> SnapshotRequest:
-        """Write the deletes of files that stay, and return the snapshot."""
+        """Write the deletes of retained files, and return the snapshot request."""
         plan = self.plan
         if plan.merge_on_read:
             plan.delta.remove_emptied()
             paths: list[str] = []
-            # Owned before it is written: what fails halfway leaves something.
+            # Owned before it is written, because a failed write may leave a partial file.
             writer.own(Paths(plan.state.files, paths))
             plan.write_deletes(paths)
         return SnapshotRequest(
@@ -121,10 +121,10 @@ class RowChange(ABC):
 
 
 class Deletion(RowChange):
-    """The work of a DELETE."""
+    """The execution of a DELETE."""
 
     def rows(self) -> Iterator[pa.RecordBatch]:
-        """Delete the rows that match; where files are written again, stream the other rows of these files."""
+        """Delete the matching rows; if files are rewritten, stream their other rows."""
         self.plan.find()
         self.plan.delta.remove_emptied()
         if not self.plan.merge_on_read:
@@ -140,15 +140,15 @@ class Deletion(RowChange):
 
 
 class Updating(RowChange):
-    """The work of an UPDATE."""
+    """The execution of an UPDATE."""
 
     def __init__(self, plan: RowChangePlan, options: SnapshotOptions, updater: _native.Updater) -> None:
-        """Take the plan, and what computes new values."""
+        """Keep the plan and the updater, which computes the new values."""
         super().__init__(plan, options)
         self._updater = updater
 
     def rows(self) -> Iterator[pa.RecordBatch]:
-        """Stream the updated rows; where files are written again, with the other rows of these files."""
+        """Stream the updated rows; if files are rewritten, together with their other rows."""
         if self.plan.merge_on_read:
             return self._rewriter.changed(self._update, matching=True)
         self.plan.find(whole=False)
@@ -164,15 +164,15 @@ class Updating(RowChange):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delete:
-    """Delete the rows that match a filter."""
+    """Deletes the rows that match a filter."""
 
     replans: ClassVar[bool] = True
     options: SnapshotOptions
     filter: Filter | None
-    """None for all rows: all files are removed without a look at them."""
+    """The filter; None for all rows, in which case all files are removed without being read."""
 
     def prepare(self, table: States[TableState], rows: None) -> Nothing:  # noqa: ARG002 - as of `Operation`
-        """Load the newest state."""
+        """Load the latest state."""
         table.newest()
         return NOTHING
 
@@ -191,7 +191,7 @@ class Delete:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Update:
-    """Set columns of the rows that match a filter."""
+    """Sets columns of the rows that match a filter."""
 
     replans: ClassVar[bool] = True
     options: SnapshotOptions
@@ -200,7 +200,7 @@ class Update:
     now_us: int = field(default_factory=statement_time_us)
 
     def prepare(self, table: States[TableState], rows: None) -> Nothing:  # noqa: ARG002 - as of `Operation`
-        """Load the newest state."""
+        """Load the latest state."""
         table.newest()
         return NOTHING
 

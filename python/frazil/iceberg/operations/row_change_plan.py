@@ -1,4 +1,4 @@
-"""The data files whose rows a change is about, and which of these rows it deletes."""
+"""The data files that a row change affects, and the rows that it deletes from them."""
 
 from __future__ import annotations
 
@@ -32,31 +32,31 @@ _MODES = ("copy-on-write", "merge-on-read")
 
 
 class Choice(NamedTuple):
-    """What becomes of the rows of a batch."""
+    """The changes to the rows of a batch."""
 
     touched: pa.Array
-    """The numbers of the rows that change: first those that are deleted, then those that are updated."""
+    """The numbers of the changed rows: first the deleted rows, then the updated rows."""
     changed: pa.RecordBatch
     """The new values of the updated rows."""
     is_read: bool = False
-    """Whether the outcome depends on rows that do not change: a concurrent delete of them conflicts."""
+    """Whether the result depends on unchanged rows, so that a concurrent delete of them conflicts."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskGroup:
-    """Tasks for one worker: their places in the plan, and their wire form."""
+    """The tasks for one worker: their positions in the plan, and their serialized form."""
 
     places: Sequence[int]
     content: bytes
 
 
 class RowChangePlan(FilePlan):
-    """The data files of a branch whose rows may change, and what is known of their deleted rows."""
+    """The data files of a branch whose rows may change, and their deleted rows."""
 
     def __init__(
         self, state: TableState, kind: Kind, branch: str, row_filter: Filter, tasks: bytes | None = None
     ) -> None:
-        """Plan the files whose rows may match, or take `tasks`, some of those that another process planned."""
+        """Plan the files whose rows may match, or use `tasks`, a part of the tasks that another process planned."""
         self.merge_on_read = _is_merge_on_read(state, kind)
         super().__init__(state, branch, row_filter, tasks)
         self.validation = Validation(
@@ -70,20 +70,20 @@ class RowChangePlan(FilePlan):
         self.matched_rows = 0
 
     def groups(self, places: Sequence[int], target_bytes: int, open_cost_bytes: int) -> list[TaskGroup]:
-        """Pack the tasks at these places into groups of about `target_bytes`; files are not split."""
+        """Pack the tasks at the given positions into groups of about `target_bytes`; files are not split."""
         if isinstance(self.tasks, _native.Tasks):
-            message = "tasks of another process are not planned again"
+            message = "tasks from another process cannot be planned again"
             raise InternalError(message)
         return [TaskGroup(*group) for group in self.tasks.whole_groups(places, target_bytes, open_cost_bytes)]
 
     def find(self, *, whole: bool = True) -> None:
-        """Delete the rows that match; if `whole`, files are removed unread if all rows match by their partition."""
+        """Delete matching rows; if `whole`, files whose partition shows that all rows match are removed unread."""
         places = self.pending() if whole else range(len(self.tasks))
         for _ in read_parts(places, self._find_in, workers=self.workers):
             pass
 
     def pending(self) -> list[int]:
-        """Remove the files of which all rows match by their partition, and return the places of the others."""
+        """Remove the files whose partition shows that all rows match; return the positions of the other files."""
         return [place for place in range(len(self.tasks)) if not self._removed_whole(place)]
 
     def _removed_whole(self, place: int) -> bool:
@@ -103,32 +103,32 @@ class RowChangePlan(FilePlan):
         yield from ()
 
     def is_long(self, place: int) -> bool:
-        """Return whether reading the columns of the filter first may spare reading a part of a data file."""
+        """Return whether reading the filter columns first may avoid reading parts of a data file."""
         task = self.tasks.task(place)
         is_long = task.file_format == "PARQUET" and task.record_count > BATCH_ROWS
         return is_long and bool(self._filter.text) and not self.tasks.is_whole(place)
 
     def delete(self, place: int, deleted: pa.Array, reader: _native.TaskReader) -> None:
-        """Delete the rows of a data file at these positions."""
+        """Delete the rows of a data file at the given positions."""
         self.delta.delete_rows(place, deleted, reader)
         with self._lock:
             self.matched_rows += len(deleted)
 
     def apply(self, place: int, choice: Choice, batch: pa.RecordBatch, reader: _native.TaskReader) -> None:
-        """Delete the rows of a batch that change, and note whether others were read."""
+        """Delete the changed rows of a batch, and record whether other rows were read."""
         self.delete(place, positions(batch).take(choice.touched), reader)
         if choice.is_read:
             self.delta.read_file(place)
 
     def matching(self, columns: list[str] | None) -> _native.Scan:
-        """Scan the rows that match: these columns, or all."""
-        # A name with a dot would be taken for a field of a struct, one with quotes for the name inside of them.
+        """Scan the matching rows with the given columns, or with all columns."""
+        # A name with a dot would be parsed as a struct field, and a name with quotes as a quoted name.
         if columns is None or any("." in name or '"' in name for name in columns):
             return self.moving(self._filter.text)
         return self.scan(self._filter.text, columns, with_lineage=True)
 
     def write_deletes(self, paths: list[str]) -> None:
-        """Write the deletes of the files that stay, and add each new path to `paths` before it is written."""
+        """Write the deletes of the retained files, adding each new path to `paths` before the file is written."""
         native = self.state.native
         if native.format_version > 2:  # noqa: PLR2004
             written = self.delta.write_vectors(native, native.files)
@@ -136,25 +136,25 @@ class RowChangePlan(FilePlan):
             return
         granularity = self.state.properties.get("write.delete.granularity", "file").lower()
         if granularity not in ("file", "partition"):
-            message = f"write.delete.granularity is file or partition, not {granularity!r}"
+            message = f"write.delete.granularity must be file or partition, not {granularity!r}"
             raise InvalidArgumentError(message)
         write_position_deletes(native, self.delta, paths, by_file=granularity == "file")
 
 
 class RowRewriter:
-    """Reads the rows of a plan, deletes those that change, and streams what they become for new files."""
+    """Reads the rows of a plan, deletes the changed ones, and streams their new values for new files."""
 
     def __init__(self, plan: RowChangePlan) -> None:
-        """Take the plan."""
+        """Keep the plan."""
         self._plan = plan
 
     def changed(
         self, choose: Choose, columns: list[str] | None = None, *, matching: bool = False
     ) -> Iterator[pa.RecordBatch]:
-        """Delete the rows that `choose` names, and stream what they become: merge on read.
+        """Delete the rows that `choose` selects, and stream their new values (merge-on-read).
 
-        `choose` gets `columns`, or all. If all `matching` rows change, row groups of long files are read only if the
-        columns of the filter say that they have some.
+        `choose` receives `columns`, or all columns. If all `matching` rows change, row groups of long files are read
+        only if their filter columns contain matches.
         """
         plan = self._plan
         scan = plan.matching(columns)
@@ -170,7 +170,7 @@ class RowRewriter:
         return read_parts(range(len(plan.tasks)), change, workers=plan.workers)
 
     def choose(self, choose: Choose, columns: list[str] | None = None) -> None:
-        """Delete the rows that `choose` names by `columns`, or all; `rewritten` writes what they become."""
+        """Delete the rows that `choose` selects based on `columns`, or all; `rewritten` streams the new values."""
         plan = self._plan
         scan = plan.matching(columns)
 
@@ -184,7 +184,7 @@ class RowRewriter:
             pass
 
     def rewritten(self, choose: Choose | None = None) -> Iterator[pa.RecordBatch]:
-        """Remove the files that lost rows; stream the rows that stay, and what `choose` makes of the others."""
+        """Remove the files that lost rows; stream their remaining rows, and the new values of the others."""
         plan = self._plan
         rewritten = plan.delta.staying()
         for place in rewritten:
@@ -204,11 +204,11 @@ class RowRewriter:
 
 
 def _is_merge_on_read(state: TableState, kind: Kind) -> bool:
-    """Return whether a change writes deletes instead of files (`write.<kind>.mode`)."""
+    """Return whether a change writes delete files instead of rewriting files (`write.<kind>.mode`)."""
     key = f"write.{kind}.mode"
     mode = state.properties.get(key, _MODES[0]).lower()
     if mode not in _MODES:
-        message = f"{key} is {' or '.join(_MODES)}, not {mode!r}"
+        message = f"{key} must be {' or '.join(_MODES)}, not {mode!r}"
         raise InvalidArgumentError(message, context={"property": key})
-    # v1 has no deletes.
+    # v1 tables do not support delete files.
     return mode == _MODES[1] and state.native.format_version > 1

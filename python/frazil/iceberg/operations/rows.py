@@ -1,4 +1,4 @@
-"""Rows that a user gives to an operation: written into new files, or held in memory."""
+"""Rows given to an operation by a user: written into new files, or held in memory."""
 
 from __future__ import annotations
 
@@ -22,31 +22,31 @@ __all__ = ["NOTHING", "ArrowInput", "RowInput", "Source", "SourceInput", "Writte
 
 
 class Written(Protocol):
-    """Files that a change wrote."""
+    """The files written by a change."""
 
     def abort(self) -> None:
-        """Delete them. A file that cannot be deleted is an orphan, and not an error."""
+        """Delete the files. A file that cannot be deleted is left as an orphan file, without an error."""
 
 
 class RowInput(Protocol):
-    """Rows that become data files."""
+    """Rows to be written into data files."""
 
     def write(self, state: TableState) -> WrittenRows:
         """Write the rows into new data files."""
 
 
 class SourceInput(Protocol):
-    """Rows that are compared with those of a table."""
+    """Rows to be compared with those of a table."""
 
     def hold(self, state: TableState, *, exact: bool) -> Source:
         """Read all rows into memory; see `Source`."""
 
 
 class Nothing:
-    """What operations without rows have prepared."""
+    """The prepared input of operations without rows."""
 
     def fit(self, state: TableState) -> Self:  # noqa: ARG002 - as of `Ready`
-        """Return this: it fits every state."""
+        """Return self, because there is nothing to fit."""
         return self
 
     def abort(self) -> None:
@@ -57,14 +57,14 @@ NOTHING = Nothing()
 
 
 class WrittenRows:
-    """Rows in new data files of one partition spec, which no snapshot has yet."""
+    """Rows in new data files of one partition spec, which no snapshot references yet."""
 
     def __init__(self, files: NewFiles, written: Written, state: TableState, source: ArrowInput | None = None) -> None:
-        """Take files that were written for `state`; with `source`, they can be written again."""
+        """Keep files that were written for `state`; if `source` is given, they can be written again."""
         self.files = files
         self.spec_id = state.metadata.default_spec_id
         self.scan = source.scan if source is not None else None
-        """The scan of a table that gave the rows, if one did."""
+        """The table scan that the rows come from, if any."""
         self._written, self._source = written, source
 
     @property
@@ -73,11 +73,11 @@ class WrittenRows:
         return self.files.written()[1]
 
     def write(self, state: TableState) -> WrittenRows:  # noqa: ARG002 - as of `RowInput`
-        """Return this: it is written already."""
+        """Return self, because the rows are already written."""
         return self
 
     def fit(self, state: TableState) -> WrittenRows:
-        """Return the rows as `state` takes them; see `Ready.fit`."""
+        """Return the rows in the form that `state` requires; see `Ready.fit`."""
         try:
             self.files.check(state.native)
         except CommitConflictError:
@@ -93,21 +93,21 @@ class WrittenRows:
 
 
 class ArrowInput:
-    """Rows of anything that gives Arrow, record batches, or dictionaries."""
+    """Rows from any Arrow-compatible object, record batches or dictionaries."""
 
     def __init__(self, data: Any) -> None:
-        """Take what a user gives; nothing is read yet."""
+        """Keep the user's data without reading it."""
         self._data = data
         self._held: list[pa.RecordBatch] | None = None
 
     @property
     def is_repeatable(self) -> bool:
-        """Whether the rows can be read twice, which a stream does not allow."""
+        """Whether the rows can be read twice, which is not possible for a stream."""
         return hasattr(self._data, "__len__")
 
     @property
     def scan(self) -> Scan | None:
-        """The scan of a table that the rows are read by, if there is one."""
+        """The table scan that the rows are read from, if any."""
         return self._data if isinstance(self._data, Scan) else None
 
     def write(self, state: TableState) -> WrittenRows:
@@ -116,12 +116,12 @@ class ArrowInput:
         return WrittenRows(written.rows, written, state, self)
 
     def read(self, state: TableState) -> list[pa.RecordBatch]:
-        """Read all rows into memory, once; values without an Arrow type become those of `state`."""
+        """Read all rows into memory once; values without an Arrow type get the column types of `state`."""
         if self._held is None:
             schema = state.arrow_schema()
             parts = list(batches(self._data, schema, TypeNames(type_name), source=True))
             filled = [part for part in parts if part.num_rows]
-            # Parts without rows may lack the columns of the others: an empty list has no columns.
+            # Parts without rows may lack columns that other parts have: an empty list has no columns.
             self._held = filled or [part for part in parts if part.num_columns][:1] or [no_rows(schema)]
         return self._held
 
@@ -131,13 +131,14 @@ class ArrowInput:
 
 
 class Source(Nothing):
-    """The rows of a merge in memory, in the types of the table's columns with their names, as `append` converts them.
+    """The source rows of a merge in memory, with the names and types of the table's columns, as `append` converts them.
 
-    A column that `append` would reject keeps its type, because expressions may read it. If `exact`, it is an error.
+    A column that `append` would reject keeps its type, because expressions may use it. If `exact` is set, it is an
+    error.
     """
 
     def __init__(self, state: TableState, rows: list[pa.RecordBatch], *, exact: bool = False) -> None:
-        """Convert rows to the types of `state`."""
+        """Convert rows to the column types of `state`."""
         self.batches = _native.source_batches(state.native, rows, exact=exact)
 
     @property

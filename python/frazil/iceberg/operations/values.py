@@ -1,4 +1,4 @@
-"""The values that operations consist of, and what a commit takes. The native module reads them by their fields."""
+"""The values that make up operations and the input of commits. The native module reads their fields."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from frazil._write_result import RowCounts
 
     NewFiles: TypeAlias = _native.RowWriter | _native.CommitMessages
-    """New data files: written by this process, or by others."""
+    """New data files, written by this process or by other processes."""
 
 __all__ = ["Evolution", "Filter", "Replace", "SnapshotOptions", "SnapshotRequest", "Validation", "statement_time_us"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filter:
-    """Which rows: those for which SQL text is true; empty for all rows."""
+    """A row filter as an SQL expression; empty for all rows."""
 
     text: str = ""
     case_sensitive: bool = True
@@ -29,70 +29,70 @@ class Filter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SnapshotOptions:
-    """The branch that gets a snapshot, and entries for its summary."""
+    """The branch of a new snapshot, and entries for its summary."""
 
     branch: str = "main"
     properties: Mapping[str, str] = field(default_factory=dict)
 
 
 class Replace(StrEnum):
-    """Which data files a snapshot removes besides those that lose rows."""
+    """The data files that a snapshot removes in addition to those that lose rows."""
 
     NONE = "none"
     ALL = "all"
     PARTITIONS = "partitions"
-    """Those in the partitions of the added files."""
+    """The files in the partitions of the added files."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Validation:
-    """What concurrent commits may not have changed."""
+    """The conditions that concurrent commits must not violate."""
 
     planned_on: int | None
-    """The snapshot of the branch that was read; None if it had none."""
+    """The snapshot of the branch that was read; None if the branch was empty."""
     isolation: str
     """`serializable` or `snapshot`, from `write.*.isolation-level`."""
     filter: Filter
-    """The rows that were read."""
+    """The filter for the rows that were read."""
     refuses_new_deletes: bool
-    """Whether deletes that were added since conflict, even those of data files that stay."""
+    """Whether deletes added since then conflict, even for retained data files."""
     passes_over_equality_deletes: bool = False
-    """Whether equality deletes that were added since do not conflict: they also apply to the new files."""
+    """Whether equality deletes added since then do not conflict, because they also apply to the new files."""
     refuses_removals: bool = False
-    """Whether every concurrent removal of rows conflicts: rows that were read are written again."""
+    """Whether every concurrent removal of rows conflicts, because the rows that were read are rewritten."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SnapshotRequest:
-    """A snapshot to be made."""
+    """A request for a new snapshot."""
 
     options: SnapshotOptions
     files: Sequence[NewFiles]
     counts: RowCounts
     delta: _native.RowDelta | None = None
-    """Deleted rows, and data files that are removed."""
+    """The deleted rows and the removed data files."""
     replace: Replace = Replace.NONE
     validation: Validation | None = None
     fast: bool = False
-    """Whether small manifests stay as they are."""
+    """Whether small manifests are left unmerged."""
     operation: str | None = None
-    """What the snapshot calls itself; None for what its files tell."""
+    """The operation recorded in the snapshot; None to derive it from the files."""
     data_sequence_number: int | None = None
-    """The sequence number of the new data files; None for that of the snapshot."""
+    """The sequence number of the new data files; None for the sequence number of the snapshot."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evolution:
-    """A change of schema, partition spec, sort order, properties or references."""
+    """A change to the schema, partition spec, sort order, properties or references."""
 
     json: str
     known: _native.Table | None
-    """The state that the user decided on, if it is not the one that is changed."""
+    """The state on which the user based the change, if it is not the one that is changed."""
 
 
 def statement_time_us() -> int:
-    """Return the time of a statement that begins now, in microseconds since the epoch.
+    """Return the time of a statement that starts now, in microseconds since the epoch.
 
-    `current_timestamp` is this in all rows, whichever process computes them.
+    `current_timestamp` has this value in all rows, whichever process computes them.
     """
     return time.time_ns() // 1000

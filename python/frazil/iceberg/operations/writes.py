@@ -1,4 +1,4 @@
-"""Rows that are added, and rows that they replace."""
+"""Appends and overwrites of rows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["Append", "Overwrite", "OverwritePartitions"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Append:
-    """Add rows."""
+    """Adds rows."""
 
     replans: ClassVar[bool] = True
     options: SnapshotOptions
@@ -28,7 +28,8 @@ class Append:
 
     def prepare(self, table: States[TableState], rows: RowInput) -> WrittenRows:
         """Write the rows into new files."""
-        # An append to `main` needs no look at the newest state: its commit finds out. Another branch may be newer.
+        # An append to `main` does not need the latest state, because its commit detects changes. Another branch may be
+        # newer.
         return rows.write(table.state() if self.options.branch == "main" else table.newest())
 
     def plan(self, state: TableState, ready: WrittenRows, tasks: bytes | None = None) -> Work[Any, SnapshotRequest]:  # noqa: ARG002
@@ -39,21 +40,21 @@ class Append:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overwrite:
-    """Replace the rows that match a filter, or all rows, by others."""
+    """Replaces the rows that match a filter, or all rows, with other rows."""
 
     replans: ClassVar[bool] = True
     options: SnapshotOptions
     filter: Filter | None = None
-    """None for all rows: all files are removed without a look at them."""
+    """The filter; None for all rows, in which case all files are removed without being read."""
     read: ReadSnapshot | None = None
-    """The snapshot that the rows were made of; changes since then are conflicts."""
+    """The snapshot that the rows were read from; later changes are conflicts."""
 
     def prepare(self, table: States[TableState], rows: RowInput) -> WrittenRows:
         """Write the rows into new files."""
         return rows.write(table.newest())
 
     def plan(self, state: TableState, ready: WrittenRows, tasks: bytes | None = None) -> Work[Any, SnapshotRequest]:
-        """Plan a snapshot with the new files, and without the rows that match."""
+        """Plan a snapshot with the new files and without the matching rows."""
         since = _validation(state, ready, self)
         if self.filter is not None:
             from frazil.iceberg.operations.row_change import Deletion
@@ -75,22 +76,22 @@ class Overwrite:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OverwritePartitions:
-    """Replace all rows of the partitions that the new rows are in."""
+    """Replaces all rows of the partitions that contain new rows."""
 
     replans: ClassVar[bool] = True
     options: SnapshotOptions
     read: ReadSnapshot | None = None
-    """The snapshot that the rows were made of; changes since then are conflicts."""
+    """The snapshot that the rows were read from; later changes are conflicts."""
 
     def prepare(self, table: States[TableState], rows: RowInput) -> WrittenRows:
         """Write the rows into new files."""
         return rows.write(table.newest())
 
     def plan(self, state: TableState, ready: WrittenRows, tasks: bytes | None = None) -> Work[Any, SnapshotRequest]:  # noqa: ARG002
-        """Plan a snapshot with the new files, and without others in their partitions."""
+        """Plan a snapshot with the new files and without the other files in their partitions."""
         if ready.spec_id != state.metadata.default_spec_id:
             message = "the partition spec changed after the rows were written"
-            raise CommitConflictError(message, hint="load the table again and repeat the overwrite")
+            raise CommitConflictError(message, hint="reload the table and repeat the overwrite")
         properties = {**self.options.properties, "replace-partitions": "true"}
         request = SnapshotRequest(
             options=replace(self.options, properties=properties),
@@ -103,9 +104,9 @@ class OverwritePartitions:
 
 
 def _validation(state: TableState, rows: WrittenRows, operation: Overwrite | OverwritePartitions) -> Validation | None:
-    """Return what a commit is validated against if its rows were read from the same branch; None for other rows.
+    """Return the validation of a commit whose rows were read from the same branch; None for other rows.
 
-    If the user chose an earlier snapshot, newer rows are meant to be replaced, and nothing is validated.
+    If the user selected an earlier snapshot, the newer rows are replaced intentionally, and nothing is validated.
     """
     if operation.read is not None:
         planned_on = operation.read.snapshot_id

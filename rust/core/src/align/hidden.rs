@@ -1,4 +1,5 @@
-//! Values inside a NULL: a required field of a struct has none there, which Parquet's writer takes for a missing one.
+//! Fills values inside a NULL: a required field of a NULL struct has no value, which Parquet's writer rejects as
+//! missing.
 
 use crate::array_data::with_parts;
 use crate::error::Result;
@@ -6,10 +7,10 @@ use arrow_array::{ArrayRef, RecordBatch, make_array};
 use arrow_data::ArrayData;
 use arrow_schema::DataType;
 
-/// Return the same rows, with a value that is not NULL in required fields where the struct around them is NULL.
+/// Returns the same rows, with non-NULL values in required fields whose parent struct is NULL.
 ///
 /// # Errors
-/// `Internal` for arrays that contradict themselves.
+/// `Internal` for inconsistent arrays.
 pub fn filled(rows: RecordBatch) -> Result<RecordBatch> {
     if !rows.columns().iter().any(|column| is_open(&column.to_data(), false)) {
         return Ok(rows);
@@ -19,7 +20,7 @@ pub fn filled(rows: RecordBatch) -> Result<RecordBatch> {
     Ok(RecordBatch::try_new(rows.schema(), columns)?)
 }
 
-/// Which parts of a value must be there.
+/// Returns which parts of a value are required.
 fn required(data_type: &DataType) -> Vec<bool> {
     match data_type {
         DataType::Struct(fields) => fields.iter().map(|field| !field.is_nullable()).collect(),
@@ -28,7 +29,7 @@ fn required(data_type: &DataType) -> Vec<bool> {
     }
 }
 
-/// Whether a required part is NULL somewhere; what is around it was checked to be NULL as well.
+/// Returns whether a required part is NULL anywhere; its parent was checked to be NULL there as well.
 fn is_open(data: &ArrayData, is_required: bool) -> bool {
     let parts = data.child_data().iter().zip(required(data.data_type()));
     (is_required && data.null_count() > 0) || parts.into_iter().any(|(part, is_required)| is_open(part, is_required))

@@ -1,4 +1,4 @@
-//! Keys of maps: a map has each key once.
+//! Checks the keys of maps, which must be unique in each map.
 
 use std::collections::HashSet;
 
@@ -8,10 +8,10 @@ use arrow_array::{Array, ArrayRef};
 use arrow_buffer::OffsetBuffer;
 use arrow_row::{RowConverter, SortField};
 
-/// Return the place of the first map that has a key twice; `offsets` say which keys are those of each map.
+/// Returns the position of the first map with a duplicate key; `offsets` delimit the keys of each map.
 ///
 /// # Errors
-/// `Unsupported` for keys of types that have no order.
+/// `Unsupported` for key types without an order.
 pub(super) fn first_repeated(keys: &ArrayRef, offsets: &OffsetBuffer<i32>) -> Result<Option<usize>> {
     if offsets.lengths().all(|length| length < 2) {
         return Ok(None);
@@ -22,7 +22,7 @@ pub(super) fn first_repeated(keys: &ArrayRef, offsets: &OffsetBuffer<i32>) -> Re
     let mut seen = HashSet::new();
     for (map, length) in offsets.lengths().enumerate() {
         seen.clear();
-        // All keys of the map are taken, so that the next one begins where it ends.
+        // All keys of the map are consumed, so that the next map begins at the right position.
         let repeated = rows.by_ref().take(length).filter(|key| !seen.insert(*key)).count();
         if repeated > 0 {
             return Ok(Some(map));

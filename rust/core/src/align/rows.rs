@@ -1,6 +1,7 @@
-//! Batches of any schema as rows of a table: columns by name, in the types and the order of the table.
+//! Converts batches of any schema to rows of a table: matches columns by name, and converts them to the types and the
+//! order of the table.
 //!
-//! Structs, lists and maps are taken part by part.
+//! Structs, lists and maps are converted part by part.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -17,61 +18,61 @@ use super::{Loss, RowNumbers, cast_exactly, is_list, lost_digits, places, unpack
 use crate::error::{Error, Result};
 use crate::nested::{Repeated, child};
 
-/// What the values of a column may not exceed, apart from what their Arrow type holds.
+/// A limit on the values of a column, in addition to that of their Arrow type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limit {
-    /// Nothing.
+    /// No limit.
     None,
-    /// So many characters of a text.
+    /// The maximum number of characters of a string.
     Characters(u32),
-    /// So many bytes.
+    /// The maximum number of bytes.
     Bytes(u32),
-    /// Times must be multiples of this number of units of their Arrow type.
+    /// The number of units of the Arrow type of which times must be a multiple.
     Ticks(i64),
 }
 
-/// What a target is made of.
+/// The structure of a target.
 #[derive(Debug, Clone)]
 pub enum Shape {
-    /// Values without parts, or that are taken as they are.
+    /// A value without parts, or one that is converted as a whole.
     Leaf(Limit),
-    /// A variant: a struct that is taken whole.
+    /// A variant: a struct that is kept as a whole.
     Variant,
-    /// The fields of a struct.
+    /// A struct with these fields.
     Struct(Vec<Target>),
-    /// The elements of a list.
+    /// A list with these elements.
     List(Box<Target>),
-    /// The keys and the values of a map.
+    /// A map with these keys and values.
     Map(Box<[Target; 2]>),
 }
 
 /// A column of a table, or a value inside one.
 #[derive(Debug, Clone)]
 pub struct Target {
-    /// The Arrow field that rows get.
+    /// The Arrow field of the rows.
     pub field: FieldRef,
-    /// What errors call the type.
+    /// The name of the type in errors.
     pub type_name: String,
-    /// The parts.
+    /// The structure of its values.
     pub shape: Shape,
-    /// The value where rows do not have the column, an array of length 1; None for NULL.
+    /// The value if rows do not have the column, as an array of length 1; None for NULL.
     pub default: Option<ArrayRef>,
 }
 
-/// What differs between table formats.
+/// The rules that differ between table formats.
 #[derive(Debug, Clone, Copy)]
 pub struct Rules {
-    /// What errors say of a column that cannot be NULL: `required` or `NOT NULL`.
+    /// The term in errors for a column that cannot be NULL: `required` or `NOT NULL`.
     pub not_null: &'static str,
-    /// What errors call the type of an input column.
+    /// The function that returns the name of an input column's type in errors.
     pub type_name: fn(&DataType) -> String,
-    /// What to do about a time with more digits than the column.
+    /// The hint for a time with more digits than the column.
     pub digits_hint: &'static str,
-    /// Whether a map with a key twice is rejected.
+    /// Whether a map with a duplicate key is rejected.
     pub unique_keys: bool,
 }
 
-/// Turns batches into rows of a table.
+/// A converter of batches to rows of a table.
 #[derive(Debug)]
 pub struct Aligner {
     targets: Vec<Target>,
@@ -80,7 +81,7 @@ pub struct Aligner {
     rows: usize,
 }
 
-/// Where values are, for errors.
+/// The location of values, for errors.
 struct Place<'a> {
     rules: &'a Rules,
     name: &'a str,
@@ -88,23 +89,23 @@ struct Place<'a> {
 }
 
 impl Aligner {
-    /// Return one for the columns of a table.
+    /// Creates a converter for the columns of a table.
     pub fn new(targets: Vec<Target>, rules: Rules) -> Self {
         let fields: Fields = targets.iter().map(|target| target.field.clone()).collect();
         Self { arrow: Arc::new(Schema::new(fields)), targets, rules, rows: 0 }
     }
 
-    /// The Arrow schema of the rows.
+    /// Returns the Arrow schema of the rows.
     pub fn arrow(&self) -> &SchemaRef {
         &self.arrow
     }
 
-    /// Return the batch as rows of the table. Columns that are missing are NULL, or have the default of the column.
+    /// Returns the batch as rows of the table. Missing columns are NULL or have the default of the column.
     ///
     /// # Errors
-    /// `InvalidArgument` naming the column: one that is there twice, whose type does not widen to that of the table, and
-    /// the row where a column that cannot be NULL is NULL or a value does not fit. What `unknown` returns for a column
-    /// that the table does not have.
+    /// `InvalidArgument` with the column, if it is duplicated or its type cannot be widened to that of the table; also
+    /// with the row, if a column that cannot be NULL is NULL or a value does not fit. The error of `unknown` for a
+    /// column that the table does not have.
     pub fn align(&mut self, batch: &RecordBatch, unknown: impl Fn(&str) -> Error) -> Result<RecordBatch> {
         let names = batch.schema_ref().fields();
         let places = found(names, &self.targets, "", unknown)?;
@@ -117,15 +118,16 @@ impl Aligner {
     }
 }
 
-/// Return the values of one column in the type of a target; the first row has this number. They may be NULL.
+/// Returns the values of one column in the type of a target; `first_row` is the number of the first row. They may be
+/// NULL.
 ///
 /// # Errors
-/// As [`Aligner::align`].
+/// See [`Aligner::align`].
 pub fn align_column(target: &Target, rules: &Rules, values: &ArrayRef, first_row: usize) -> Result<ArrayRef> {
     Place { rules, name: target.field.name(), rows: &RowNumbers::From(first_row) }.converted(target, values)
 }
 
-/// Where each of the columns of `names` is, which all are of `targets`.
+/// Returns the position of each column of `names`, all of which must be in `targets`.
 fn found<'a>(
     names: &'a Fields,
     targets: &[Target],
@@ -141,7 +143,7 @@ impl Place<'_> {
         Place { rules: self.rules, name, rows }
     }
 
-    /// The columns of `targets`; `parents` are the rows at which they are inside a NULL.
+    /// Returns the columns of `targets`; `parents` marks the rows in which a parent is NULL.
     fn columns(
         &self,
         targets: &[Target],
@@ -165,7 +167,7 @@ impl Place<'_> {
         targets.iter().map(column).collect()
     }
 
-    /// Refuses NULL in a column that cannot be NULL where nothing around it is NULL.
+    /// Rejects NULL in a column that cannot be NULL, except where a parent is NULL.
     fn check_not_null(&self, target: &Target, values: &ArrayRef, parents: Option<&NullBuffer>) -> Result<()> {
         if target.field.is_nullable() || values.logical_null_count() == 0 {
             return Ok(());
@@ -176,7 +178,7 @@ impl Place<'_> {
         let row = (0..values.len()).find(|&row| is_null(row) && !inside(row));
         row.map_or(Ok(()), |row| {
             let (name, not_null) = (self.name, self.rules.not_null);
-            let message = format!("the column `{name}` is {not_null}, and NULL in row {}", self.rows.number(row));
+            let message = format!("the column `{name}` is {not_null}, but NULL in row {}", self.rows.number(row));
             Err(Error::invalid(message).with("column", name))
         })
     }
@@ -218,18 +220,18 @@ impl Place<'_> {
         }
     }
 
-    /// Refuses a map that has a key twice.
+    /// Rejects a map with a duplicate key.
     fn check_keys(&self, keys: &ArrayRef, offsets: &OffsetBuffer<i32>) -> Result<()> {
         if !self.rules.unique_keys {
             return Ok(());
         }
         first_repeated(keys, offsets)?.map_or(Ok(()), |map| {
-            let message = format!("the map `{}` in row {} has a key twice", self.name, self.rows.number(map));
-            Err(Error::invalid(message).with("column", self.name).hint("keep one entry of each key"))
+            let message = format!("the map `{}` in row {} has a duplicate key", self.name, self.rows.number(map));
+            Err(Error::invalid(message).with("column", self.name).hint("keep only one entry for each key"))
         })
     }
 
-    /// The elements of lists, or the keys or the values of maps.
+    /// Returns the elements of lists, or the keys or values of maps.
     fn part(&self, target: &Target, values: &ArrayRef, rows: &RowNumbers<'_>) -> Result<ArrayRef> {
         let name = format!("{}.{}", self.name, target.field.name());
         let place = self.at(&name, rows);
@@ -248,12 +250,12 @@ impl Place<'_> {
         let nulls = parent.nulls();
         let columns = self.columns(fields, &values, nulls, parent.len())?;
         let DataType::Struct(fields) = target.field.data_type() else {
-            return Err(Error::internal("a struct of another type"));
+            return Err(Error::internal("a struct target does not have a struct type"));
         };
         Ok(Arc::new(StructArray::try_new_with_length(fields.clone(), columns, nulls.cloned(), parent.len())?))
     }
 
-    /// A conversion that does not change a value.
+    /// Returns the converted values, if no value changes.
     fn cast(&self, target: &Target, limit: Limit, values: &ArrayRef) -> Result<ArrayRef> {
         let unfit = |row: usize, loss: Loss| {
             let (name, to) = (self.name, &target.type_name);
@@ -274,19 +276,20 @@ impl Place<'_> {
     #[cold]
     fn unfit(&self, target: &Target, values: &ArrayRef) -> Error {
         let (name, found) = (self.name, (self.rules.type_name)(values.data_type()));
-        let message = format!("the column `{name}` has the type {found}, which does not widen to {}", target.type_name);
+        let message =
+            format!("the column `{name}` has the type {found}, which cannot be widened to {}", target.type_name);
         Error::invalid(message).with("column", name).hint("cast it, or change the column of the table first")
     }
 }
 
-/// The first value that exceeds a limit.
+/// Returns the first value that exceeds a limit.
 fn first_beyond(values: &ArrayRef, limit: Limit) -> Option<(usize, Loss)> {
     let is_longer = |length: usize, limit: u32| u32::try_from(length).map_or(true, |length| length > limit);
     match limit {
         Limit::None => None,
         Limit::Characters(limit) => {
             let texts = values.as_string_opt::<i32>()?;
-            // A text has at most as many characters as bytes.
+            // A string never has more characters than bytes.
             let too_long = |text: &str| is_longer(text.len(), limit) && is_longer(text.chars().count(), limit);
             texts.iter().position(|text| text.is_some_and(too_long)).map(|row| (row, Loss::Value))
         }

@@ -1,4 +1,4 @@
-//! Reads block after block into record batches.
+//! Reads a file block by block into record batches.
 //!
 //! ```text
 //! count: long | size_bytes: long | size_bytes of compressed rows | sync: 16 bytes      repeated to the end of the file
@@ -19,16 +19,16 @@ use crate::bytes::Cursor;
 use crate::context::{Context, Lease};
 use crate::error::{Error, Result};
 
-/// A batch ends once so many bytes of blocks went into it.
+/// The number of block bytes after which a batch ends.
 pub const BATCH_BYTES: usize = 64 << 20;
 
-/// How many rows are decoded between two looks at the budget.
+/// The number of rows that are decoded between two checks of the budget.
 const ROWS_PER_CHECK: u64 = 1024;
 
-/// Room is made for no more rows than this before they are there.
+/// The maximum number of rows for which memory is reserved in advance.
 const MAX_RESERVED_ROWS: usize = 16 << 10;
 
-/// The rows of a file, batch by batch. Holds one decompressed block and one batch.
+/// An iterator over the rows of a file in batches. Holds one decompressed block and one batch.
 #[derive(Debug)]
 pub struct Batches {
     file: AvroFile,
@@ -39,20 +39,20 @@ pub struct Batches {
     row_width_bytes: usize,
     limits: Limits,
     inflater: Inflater,
-    /// Where the next block starts in the file.
+    /// The offset of the next block in the file.
     next_block: usize,
-    /// The block being read: where it starts in the file, where the next row starts in it, how many are left.
+    /// The current block: its offset in the file, the offset of the next row in it, and the number of rows left.
     block: usize,
     block_at: usize,
     block_rows: u64,
     zero_width_left: u64,
-    /// For the memory of `rows`.
+    /// The leases on the memory of `rows`.
     leases: Vec<Lease>,
     leased_bytes: usize,
     done: bool,
 }
 
-/// When a batch is full.
+/// The limits at which a batch is full.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
     pub(super) rows: usize,
@@ -82,12 +82,12 @@ impl Batches {
         })
     }
 
-    /// The schema of every batch.
+    /// Returns the schema of every batch.
     pub fn schema(&self) -> SchemaRef {
         self.schema.clone()
     }
 
-    /// The next batch; `None` when no row is left.
+    /// Returns the next batch; `None` if no rows are left.
     pub(super) fn advance(&mut self) -> Result<Option<RecordBatch>> {
         let mut bytes = 0;
         while self.rows.len() < self.limits.rows && bytes < self.limits.bytes {
@@ -102,7 +102,7 @@ impl Batches {
         if self.rows.len() == 0 { Ok(None) } else { self.finish().map(Some) }
     }
 
-    /// The rows decoded so far, of which there may be none.
+    /// Returns the rows decoded so far, possibly none.
     pub(super) fn finish(&mut self) -> Result<RecordBatch> {
         let len = self.rows.len();
         let (columns, nulls) = self.rows.finish_columns()?;
@@ -126,13 +126,15 @@ impl Batches {
         }
         self.block = self.next_block;
         let count = cursor.zigzag()?;
-        let Ok(count) = u64::try_from(count) else { return Err(cursor.error(format_args!("a block of {count} rows"))) };
+        let Ok(count) = u64::try_from(count) else {
+            return Err(cursor.error(format_args!("a block has {count} rows")));
+        };
         let size = cursor.zigzag()?;
         let compressed = bytes.slice_ref(cursor.take_declared(size)?);
         let at = cursor.position();
         if cursor.array::<SYNC_BYTES>()? != self.file.sync {
             return Err(
-                Error::corrupt("the sync marker after a block differs from that of the file").with("offset", at)
+                Error::corrupt("the sync marker after a block differs from that in the file header").with("offset", at)
             );
         }
         self.next_block = cursor.position();
@@ -141,18 +143,20 @@ impl Batches {
         Ok(true)
     }
 
-    /// Checks the declared number of rows against the bytes.
+    /// Checks the declared number of rows against the number of bytes.
     fn start_block(&mut self, count: u64) -> Result<()> {
         let mut wire = Wire::new(self.inflater.block(), self.zero_width_left);
         if count.checked_mul(self.row_width_bytes as u64).is_none_or(|least| least > wire.remaining() as u64) {
-            return Err(wire.error(format_args!("{count} rows declared, {} bytes there", wire.remaining())));
+            return Err(
+                wire.error(format_args!("a block declares {count} rows, but only {} bytes are left", wire.remaining()))
+            );
         }
         if self.row_width_bytes == 0 {
             wire.zero_width(count)?;
             self.zero_width_left = wire.zero_width_left();
         }
         if self.rows.len() == 0 && self.limits.rows == usize::MAX {
-            // So many rows as fill this block, for the rest of the file.
+            // Without a row limit, the batch holds the rest of the file. Its row count is extrapolated from this block.
             let bytes = (self.next_block - self.block).max(1);
             let blocks = (self.file.bytes.len() - self.block).div_ceil(bytes);
             let rows = usize::try_from(count).unwrap_or(usize::MAX).saturating_mul(blocks);
@@ -185,7 +189,7 @@ impl Batches {
         if self.block_rows == 0 { ended(&wire) } else { Ok(()) }
     }
 
-    /// Debits the budget for what the columns have grown to.
+    /// Updates the leases to the current size of the columns.
     fn lease_columns(&mut self) -> Result<()> {
         let bytes = self.rows.bytes();
         if bytes > self.leased_bytes {
@@ -209,7 +213,7 @@ impl Iterator for Batches {
     }
 }
 
-/// Checks that a block is at its end.
+/// Checks that the end of a block is reached.
 fn ended(wire: &Wire<'_>) -> Result<()> {
     if wire.is_empty() {
         Ok(())

@@ -1,4 +1,4 @@
-//! Decompression of blocks (Avro specification, "Required Codecs" and "Optional Codecs") under a cap.
+//! Decompresses blocks with a size limit (Avro specification, "Required Codecs" and "Optional Codecs").
 //!
 //! ```text
 //! null       the bytes
@@ -17,13 +17,13 @@ use zstd::zstd_safe::DCtx;
 use crate::context::{Budget, Lease};
 use crate::error::{Error, ErrorKind, Result};
 
-/// The most bytes that one block may hold once decompressed. Writers flush blocks at 16 KiB to a few MiB.
+/// The maximum size of a decompressed block. Writers flush blocks at 16 KiB to a few MiB.
 pub const MAX_BLOCK_BYTES: usize = 128 << 20;
 
 /// The compression of a file's blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Codec {
-    /// None.
+    /// No compression.
     Null,
     /// Raw DEFLATE.
     Deflate,
@@ -38,20 +38,20 @@ pub enum Codec {
 }
 
 impl Codec {
-    /// The codec that `avro.codec` names.
+    /// Parses the value of `avro.codec`.
     ///
     /// # Errors
-    /// `Unsupported` for unknown names.
+    /// `Unsupported` for unknown codecs.
     pub fn parse(name: &[u8]) -> Result<Self> {
         let known = [Self::Null, Self::Deflate, Self::Snappy, Self::Zstandard, Self::Bzip2, Self::Xz];
         known.into_iter().find(|codec| codec.name().as_bytes() == name).ok_or_else(|| {
             let shown = String::from_utf8_lossy(name.get(..64).unwrap_or(name)).into_owned();
-            Error::unsupported(format!("Avro codec {shown:?}"))
+            Error::unsupported(format!("the Avro codec {shown:?} is not supported"))
                 .hint("rewrite the file with one of null, deflate, snappy, zstandard, bzip2, xz")
         })
     }
 
-    /// Its name in `avro.codec`.
+    /// Returns the name in `avro.codec`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Null => "null",
@@ -64,24 +64,24 @@ impl Codec {
     }
 }
 
-/// A thread keeps no larger Zstandard context than this.
+/// The maximum size of the Zstandard context that a thread keeps.
 const MAX_KEPT_CONTEXT_BYTES: usize = 4 << 20;
 
 thread_local! {
     static ZSTD: Cell<Option<DCtx<'static>>> = const { Cell::new(None) };
 }
 
-/// Decompresses one block after the other into the same buffer.
+/// A decompressor that reuses one buffer for all blocks.
 pub(super) struct Inflater {
     codec: Codec,
-    /// The block as the file has it.
+    /// The compressed block.
     compressed: Bytes,
-    /// How many bytes of `buffer` it fills.
+    /// The number of bytes of `buffer` in use.
     length: usize,
     limit_bytes: usize,
     budget: Budget,
     buffer: Vec<u8>,
-    /// For the length of `buffer`.
+    /// The leases on the memory of `buffer`.
     leases: Vec<Lease>,
     deflate: Option<libdeflater::Decompressor>,
 }
@@ -110,10 +110,11 @@ impl Inflater {
         }
     }
 
-    /// Decompresses a block; it stays until the next one.
+    /// Decompresses a block, which is kept until the next one.
     ///
     /// # Errors
-    /// `CorruptData` where it does not decompress or its checksum differs; `LimitExceeded` above the cap or the budget.
+    /// `CorruptData` if decompression fails or the checksum differs; `LimitExceeded` above the size limit or the
+    /// budget.
     pub(super) fn load(&mut self, compressed: Bytes) -> Result<()> {
         self.length = 0;
         self.length = match self.codec {
@@ -133,7 +134,7 @@ impl Inflater {
         Ok(())
     }
 
-    /// What the block holds.
+    /// Returns the contents of the block.
     pub(super) fn block(&self) -> &[u8] {
         match self.codec {
             Codec::Null => &self.compressed,
@@ -141,7 +142,8 @@ impl Inflater {
         }
     }
 
-    /// Raw DEFLATE does not say how much it holds: guess, and try again with more room.
+    /// Decompresses raw DEFLATE, which does not record its decompressed size: the size is guessed, and the buffer grows
+    /// on failure.
     fn deflate(&mut self, compressed: &[u8]) -> Result<usize> {
         let guess = compressed.len().saturating_mul(8).clamp(1 << 16, self.limit_bytes.max(1 << 16));
         self.room(guess.min(self.limit_bytes))?;
@@ -162,12 +164,15 @@ impl Inflater {
 
     fn snappy(&mut self, block: &[u8]) -> Result<usize> {
         let Some((compressed, checksum)) = block.split_last_chunk::<4>() else {
-            return Err(Error::corrupt("a Snappy block without a checksum"));
+            return Err(Error::corrupt("a Snappy block has no checksum"));
         };
         let length = snap::raw::decompress_len(compressed).map_err(undecodable)?;
-        // Three bytes of Snappy make 64 bytes at most.
+        // Three bytes of Snappy decompress to at most 64 bytes.
         if length > compressed.len().saturating_mul(64) {
-            return Err(Error::corrupt(format!("{length} bytes declared by {} of Snappy", compressed.len())));
+            return Err(Error::corrupt(format!(
+                "a Snappy block declares {length} bytes, but has only {} compressed bytes",
+                compressed.len()
+            )));
         }
         if length > self.limit_bytes {
             return Err(self.too_large());
@@ -179,32 +184,34 @@ impl Inflater {
         if found == expected {
             Ok(length)
         } else {
-            Err(Error::corrupt(format!("the block's checksum is {found:08x}, {expected:08x} is recorded")))
+            Err(Error::corrupt(format!("the checksum of the block is {found:08x}, but {expected:08x} is recorded")))
         }
     }
 
-    /// A context takes longer to make than a small block to decompress, so that each thread keeps one.
+    /// Decompresses Zstandard. Creating a context takes longer than decompressing a small block, so each thread keeps
+    /// one.
     fn zstandard(&mut self, compressed: &[u8]) -> Result<usize> {
         let kept = ZSTD.with(Cell::take);
         let made = kept.or_else(DCtx::try_create);
         let mut context =
-            made.ok_or_else(|| Error::new(ErrorKind::LimitExceeded, "no memory for a Zstandard context"))?;
+            made.ok_or_else(|| Error::new(ErrorKind::LimitExceeded, "not enough memory for a Zstandard context"))?;
         let length = self.stream(zstd::Decoder::with_context(compressed, &mut context));
-        // One that stopped inside a frame would go on there; one that has grown to the window of a large file is too much.
+        // A context that stopped inside a frame would continue there; one that has grown to the window of a large file
+        // is too big to keep.
         if length.is_ok() && context.sizeof() <= MAX_KEPT_CONTEXT_BYTES {
             ZSTD.set(Some(context));
         }
         length
     }
 
-    /// A decoder that says when it is at its end.
+    /// Decompresses with a decoder that detects its end.
     fn stream(&mut self, mut decoder: impl io::Read) -> Result<usize> {
         let mut length = 0;
         loop {
             let wanted = self.buffer.len().saturating_mul(2).clamp(1 << 16, self.limit_bytes.max(1 << 16));
             if length == self.buffer.len() {
                 if length >= self.limit_bytes {
-                    // Full: fine only when nothing is left.
+                    // The buffer is full: valid only if no data is left.
                     return if some(&mut decoder, &mut [0])? == 0 { Ok(length) } else { Err(self.too_large()) };
                 }
                 self.room(wanted.min(self.limit_bytes))?;
@@ -216,12 +223,12 @@ impl Inflater {
         }
     }
 
-    /// Grows the buffer to `bytes`, which the budget must hold.
+    /// Grows the buffer to `bytes`, within the budget.
     fn room(&mut self, bytes: usize) -> Result<()> {
         if let Some(more) = bytes.checked_sub(self.buffer.len()).filter(|&more| more > 0) {
             self.leases.push(self.budget.lease(more as u64)?);
             if self.buffer.is_empty() {
-                // Fresh zeroed memory costs nothing until it is written.
+                // Newly allocated zeroed memory costs nothing until it is written.
                 self.buffer = vec![0; bytes];
             } else {
                 self.buffer.resize(bytes, 0);
@@ -232,11 +239,11 @@ impl Inflater {
 
     #[cold]
     fn too_large(&self) -> Error {
-        Error::new(ErrorKind::LimitExceeded, format!("an Avro block holds more than {} bytes", self.limit_bytes))
+        Error::new(ErrorKind::LimitExceeded, format!("an Avro block exceeds {} bytes", self.limit_bytes))
     }
 }
 
-/// Some of what is left; 0 at the end only.
+/// Reads part of the remaining data; returns 0 only at the end.
 fn some(decoder: &mut impl io::Read, buffer: &mut [u8]) -> Result<usize> {
     loop {
         #[expect(clippy::disallowed_methods, reason = "the caller loops until the end")]
@@ -249,7 +256,7 @@ fn some(decoder: &mut impl io::Read, buffer: &mut [u8]) -> Result<usize> {
 
 #[cold]
 fn undecodable(cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
-    Error::corrupt("an Avro block does not decompress").caused_by(cause)
+    Error::corrupt("an Avro block cannot be decompressed").caused_by(cause)
 }
 
 #[cfg(test)]
@@ -258,7 +265,7 @@ mod tests {
 
     use super::*;
 
-    /// `bytes` as a block of each codec.
+    /// Returns `bytes` as a block of the given codec.
     fn compressed(codec: Codec, bytes: &[u8]) -> Vec<u8> {
         let mut out = Vec::new();
         match codec {
@@ -310,7 +317,7 @@ mod tests {
         let limit = 100_000;
         for (name, codec) in ALL {
             let mut inflater = Inflater::with_limit(codec, Budget::default(), limit);
-            // xz counts its dictionary too, which is of 1 MiB here.
+            // xz also counts its dictionary, which is 1 MiB here.
             if codec != Codec::Xz {
                 inflater.load(compressed(codec, &vec![7; limit]).into()).unwrap();
                 assert_eq!(inflater.block().len(), limit);
@@ -343,7 +350,7 @@ mod tests {
             for cut in [0, 1, 3, whole.len() / 2, whole.len() - 1] {
                 let mut inflater = Inflater::new(codec, Budget::default());
                 let result = inflater.load(Bytes::copy_from_slice(&whole[..cut]));
-                // A stream of nothing is an empty block to some.
+                // Some codecs treat an empty stream as an empty block.
                 let empty = cut == 0 && result.is_ok() && inflater.block().is_empty();
                 let error = result.err();
                 assert!(empty || error.is_some_and(|e| e.kind() == ErrorKind::CorruptData), "{name} cut at {cut}");
@@ -357,7 +364,7 @@ mod tests {
         *block.last_mut().unwrap() ^= 1;
         let error = Inflater::new(Codec::Snappy, Budget::default()).load(block.into()).unwrap_err();
         assert!(error.to_string().contains("checksum"), "{error}");
-        // 2^31 bytes declared by a block of three.
+        // A block of three bytes that declares 2^31 bytes.
         let bomb = [0xff, 0xff, 0xff, 0xff, 0x07, 0, 0, 0, 0, 0, 0];
         let error = Inflater::new(Codec::Snappy, Budget::default()).load(bomb.to_vec().into()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::CorruptData);

@@ -1,4 +1,4 @@
-//! Turns (writer's schema, projection) into the nodes that decode it.
+//! Compiles the writer's schema and a projection to the nodes that decode the data.
 
 use std::sync::Arc;
 
@@ -15,16 +15,16 @@ use super::schema::{Record, Schema, Shape};
 use super::skip::Skip;
 use crate::error::{Error, Result};
 
-/// The node of the rows.
+/// Returns the node of the rows.
 ///
 /// # Errors
-/// `CorruptData` for a required field that the writer does not have and for types that cannot become the wanted ones;
-/// `Unsupported` for unions of several types, where one is wanted.
+/// `CorruptData` for a required field that the writer does not have, and for types that cannot be converted to the
+/// requested ones; `Unsupported` for requested unions of several types.
 pub(super) fn rows(schema: &Schema, projection: &Projection) -> Result<(Option<Branches>, Struct)> {
     Ok((branches(schema), record(root(schema)?, &projection.fields)?))
 }
 
-/// The node for values of `schema`, wanted as `kind`.
+/// Returns the node for values of `schema`, requested as `kind`.
 fn node(schema: &Schema, kind: &Kind) -> Result<Node> {
     let value = non_null(schema)?;
     let body = match kind {
@@ -90,7 +90,7 @@ fn set<T>(slots: &mut [Option<T>], at: usize, value: T) {
     }
 }
 
-/// The output field of a column: with the writer's metadata if wanted as the writer has it.
+/// Returns the output field of a column, with the writer's metadata if the writer's type is requested.
 fn field(column: &Column, written: Option<&super::schema::Field>, data_type: DataType) -> Result<Field> {
     let nullable = !column.required;
     match (&column.kind, written) {
@@ -106,7 +106,7 @@ fn field(column: &Column, written: Option<&super::schema::Field>, data_type: Dat
     }
 }
 
-/// The type of a column that the writer does not have.
+/// Returns the type of a column that the writer does not have.
 fn missing_type(kind: &Kind) -> DataType {
     match kind {
         Kind::Leaf(data_type) => data_type.clone(),
@@ -129,7 +129,7 @@ fn lookup(schema: &Schema, keys: &[i32], wanted: &DataType) -> Result<Lookup> {
     let (key, value, entry) = match &schema.shape {
         Shape::Map(values) => (MapKey::Text, values.as_ref(), EntryShape::map(values)),
         Shape::Array(items) => {
-            // Some writers make the entries and even the keys optional.
+            // Some writers make the entries, and even the keys, optional.
             let (item, null_item) = optional(items);
             let Shape::Record(record) = &item.shape else { return Err(mismatch(schema, "a map")) };
             let [key, value] = record.fields.as_slice() else { return Err(mismatch(schema, "a map")) };
@@ -150,7 +150,7 @@ fn lookup(schema: &Schema, keys: &[i32], wanted: &DataType) -> Result<Lookup> {
     Lookup::new(key, keys, lookup_fields(keys, wanted), values, Skip::new(value), entry)
 }
 
-/// The schema of values that are there, and the branch of the null if values may be missing.
+/// Returns the schema of non-null values, and the branch of null if values may be null.
 fn optional(schema: &Schema) -> (&Schema, Option<i64>) {
     match &schema.shape {
         Shape::Union(branches) => match branches.as_ref() {
@@ -162,7 +162,7 @@ fn optional(schema: &Schema) -> (&Schema, Option<i64>) {
     }
 }
 
-/// The body for values of `schema`, which is no union, in their natural type.
+/// Returns the body for values of `schema`, which is not a union, in their natural type.
 fn natural_body(schema: &Schema, data_type: &DataType) -> Result<Body> {
     match (&schema.shape, data_type) {
         (Shape::Record(record), DataType::Struct(fields)) => {
@@ -197,8 +197,12 @@ fn natural_map(schema: &Schema, entries: &FieldRef) -> Result<Body> {
         },
         _ => return Err(mismatch(schema, "a map")),
     };
-    let DataType::Struct(fields) = entries.data_type() else { return Err(Error::internal("a map of no entries")) };
-    let [key_field, value_field] = fields.as_ref() else { return Err(Error::internal("map entries of no pairs")) };
+    let DataType::Struct(fields) = entries.data_type() else {
+        return Err(Error::internal("a map has no entries field"));
+    };
+    let [key_field, value_field] = fields.as_ref() else {
+        return Err(Error::internal("map entries do not have two fields"));
+    };
     Ok(Body::Map(Box::new(Pairs {
         entries: entries.clone(),
         fields: fields.clone(),
@@ -224,7 +228,7 @@ fn branches(schema: &Schema) -> Option<Branches> {
 }
 
 fn non_null(schema: &Schema) -> Result<&Schema> {
-    schema.non_null().ok_or_else(|| Error::unsupported("an Avro union of several types"))
+    schema.non_null().ok_or_else(|| Error::unsupported("an Avro union of several types is not supported"))
 }
 
 #[cold]
@@ -246,5 +250,5 @@ fn mismatch(schema: &Schema, wanted: &str) -> Error {
         Shape::Union(_) => "union",
     };
     let logical = schema.logical.map(|logical| format!(" ({logical:?})")).unwrap_or_default();
-    Error::corrupt(format!("Avro {found}{logical} cannot become {wanted}"))
+    Error::corrupt(format!("the Avro type {found}{logical} cannot be converted to {wanted}"))
 }

@@ -1,5 +1,5 @@
-//! Arrow columns as rows of a writer's schema: what decoding by [`super::Projection::natural`] gives, turned back, and
-//! values of [`super::Kind::Encoded`] as they are.
+//! Encodes Arrow columns as rows of a writer's schema: the inverse of decoding by [`super::Projection::natural`].
+//! Values of [`super::Kind::Encoded`] are copied.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -19,18 +19,18 @@ use crate::error::{Error, Result};
 use crate::hash::twos_complement_len;
 use crate::hex;
 
-/// The rows of a batch, ready to be encoded one by one.
+/// The rows of a batch, prepared to be encoded one by one.
 #[derive(Debug)]
 pub(super) struct Rows {
     fields: Vec<Node>,
     len: usize,
 }
 
-/// A column with how its values are written.
+/// A column and the encoding of its values.
 #[derive(Debug)]
 enum Node {
     Null,
-    /// As it goes out.
+    /// Values that are already encoded.
     Encoded(LargeBinaryArray),
     Boolean(BooleanArray),
     Int(PrimitiveArray<Int32Type>),
@@ -40,22 +40,22 @@ enum Node {
     Bytes(BinaryArray),
     String(StringArray),
     Fixed(FixedSizeBinaryArray),
-    /// With its length.
+    /// Fixed-size values with a length prefix.
     SizedFixed(FixedSizeBinaryArray),
-    /// A decimal in as few bytes as it takes.
+    /// A decimal in the minimum number of bytes.
     Decimal(Decimal128Array),
-    /// A decimal in so many bytes.
+    /// A decimal in a fixed number of bytes.
     FixedDecimal(Decimal128Array, usize),
-    /// Sixteen bytes as text.
+    /// A UUID of sixteen bytes, written as a string.
     UuidText(FixedSizeBinaryArray),
     Enum(StringArray, std::sync::Arc<[String]>),
     Record(Vec<Node>),
     List(OffsetBuffer<i32>, Box<Node>),
-    /// A column that must not be NULL where it is written, and is somewhere.
+    /// A column that contains NULL, but must not be NULL in a row that is written.
     Required(NullBuffer, Box<Node>),
     /// The only branch of a union.
     Branch(i64, Box<Node>),
-    /// The index of each branch, which rows are null, and the other branch.
+    /// A union with null: the index of each branch, the null rows, and the other branch.
     Optional {
         null: i64,
         value: i64,
@@ -65,10 +65,10 @@ enum Node {
 }
 
 impl Rows {
-    /// The columns of `batch` as the fields of `record`, by position.
+    /// Prepares the columns of `batch` as the fields of `record`, by position.
     ///
     /// # Errors
-    /// `Internal` where a column has another type than the schema says.
+    /// `Internal` if a column's type does not match the schema.
     pub(super) fn try_new(record: &Record, batch: &RecordBatch) -> Result<Self> {
         Ok(Self { fields: fields(record, batch.columns())?, len: batch.num_rows() })
     }
@@ -77,10 +77,10 @@ impl Rows {
         self.len
     }
 
-    /// Writes a row behind `out`.
+    /// Appends a row to `out`.
     ///
     /// # Errors
-    /// `Internal` for NULL where the schema allows none.
+    /// `Internal` for NULL if the schema does not allow it.
     pub(super) fn encode(&self, row: usize, out: &mut Vec<u8>) -> Result<()> {
         self.fields.iter().try_for_each(|field| field.encode(row, out))
     }
@@ -88,7 +88,11 @@ impl Rows {
 
 fn fields(record: &Record, columns: &[ArrayRef]) -> Result<Vec<Node>> {
     if record.fields.len() != columns.len() {
-        let message = format!("{} columns for a record of {} fields", columns.len(), record.fields.len());
+        let message = format!(
+            "expected one column per record field, got {} columns for {} fields",
+            columns.len(),
+            record.fields.len()
+        );
         return Err(Error::internal(message).with("record", &record.name));
     }
     let field = |(field, column): (&super::Field, _)| {
@@ -103,7 +107,7 @@ impl Node {
             return Self::optional(schema, branches, array);
         }
         let node = Self::typed(schema, array)?;
-        // Under a NULL of something around it there may be any value, so rows are looked at when they are written.
+        // Values under a NULL parent are arbitrary, so rows are checked only when they are written.
         match array.logical_nulls().filter(|nulls| schema.shape != Shape::Null && nulls.null_count() > 0) {
             Some(nulls) => Ok(Self::Required(nulls, Box::new(node))),
             None => Ok(node),
@@ -112,11 +116,12 @@ impl Node {
 
     fn typed(schema: &Schema, array: &ArrayRef) -> Result<Self> {
         Self::value(schema, array)
-            .ok_or_else(|| Error::internal(format!("{} is not what the Avro schema has", array.data_type())))?
+            .ok_or_else(|| Error::internal(format!("the type {} does not match the Avro schema", array.data_type())))?
     }
 
     fn optional(schema: &Schema, branches: &[Schema], array: &ArrayRef) -> Result<Self> {
-        let inner = schema.non_null().ok_or_else(|| Error::unsupported("writing a union of several types"))?;
+        let inner =
+            schema.non_null().ok_or_else(|| Error::unsupported("writing a union of several types is not supported"))?;
         let index = |of: &dyn Fn(&Schema) -> bool| branches.iter().position(of).and_then(|i| i64::try_from(i).ok());
         let null = index(&|branch| branch.shape == Shape::Null);
         let value = index(&|branch| branch.shape != Shape::Null);
@@ -134,7 +139,7 @@ impl Node {
         }
     }
 
-    /// None where the types do not fit.
+    /// Returns the node of a value; None if the types do not match.
     fn value(schema: &Schema, array: &ArrayRef) -> Option<Result<Self>> {
         Some(Ok(match (&schema.shape, array.data_type()) {
             (_, DataType::LargeBinary) => Self::Encoded(array.as_binary_opt()?.clone()),
@@ -210,12 +215,12 @@ impl Node {
                 let symbol = array.value(row);
                 let index = symbols.iter().position(|known| known == symbol);
                 let index = index.and_then(|index| i64::try_from(index).ok());
-                long_to(index.ok_or_else(|| Error::internal(format!("no symbol {symbol:?}")))?, out);
+                long_to(index.ok_or_else(|| Error::internal(format!("the enum has no symbol {symbol:?}")))?, out);
             }
             Self::Record(fields) => fields.iter().try_for_each(|field| field.encode(row, out))?,
             Self::List(offsets, items) => list_to(offsets, items, row, out)?,
             Self::Required(nulls, _) if nulls.is_null(row) => {
-                return Err(Error::internal("NULL in a column that allows none"));
+                return Err(Error::internal("a required column contains NULL"));
             }
             Self::Required(_, inner) => inner.encode(row, out)?,
             Self::Branch(index, inner) => {
@@ -235,11 +240,11 @@ impl Node {
     }
 }
 
-/// One block of all items, and the end.
+/// Writes one block of all items, and the end marker.
 fn list_to(offsets: &OffsetBuffer<i32>, items: &Node, row: usize, out: &mut Vec<u8>) -> Result<()> {
     let (start, end) = match offsets.get(row..row.saturating_add(2)) {
         Some(&[start, end]) => (start.as_usize(), end.as_usize()),
-        _ => return Err(Error::internal("a row beyond its column")),
+        _ => return Err(Error::internal("a row is beyond the end of its column")),
     };
     if start < end {
         long_to(i64::try_from(end - start).unwrap_or(i64::MAX), out);
@@ -249,7 +254,7 @@ fn list_to(offsets: &OffsetBuffer<i32>, items: &Node, row: usize, out: &mut Vec<
     Ok(())
 }
 
-/// `int` and `long`: zigzag, seven bits a byte, the low ones first.
+/// Writes an `int` or `long`: zigzag, seven bits per byte, lowest bits first.
 #[inline]
 pub(super) fn long_to(value: i64, out: &mut Vec<u8>) {
     let mut rest = ((value << 1) ^ (value >> 63)).cast_unsigned();
@@ -260,7 +265,7 @@ pub(super) fn long_to(value: i64, out: &mut Vec<u8>) {
     out.push(rest.to_le_bytes()[0]);
 }
 
-/// `bytes` and `string`: the length and the bytes.
+/// Writes `bytes` or a `string`: the length, then the bytes.
 #[inline]
 pub(super) fn sized_to(bytes: &[u8], out: &mut Vec<u8>) {
     long_to(i64::try_from(bytes.len()).unwrap_or(i64::MAX), out);
@@ -269,7 +274,7 @@ pub(super) fn sized_to(bytes: &[u8], out: &mut Vec<u8>) {
 
 fn fixed_decimal_to(value: i128, size: usize, out: &mut Vec<u8>) -> Result<()> {
     if size < twos_complement_len(value) {
-        return Err(Error::internal(format!("a decimal does not fit {size} bytes")));
+        return Err(Error::internal(format!("a decimal does not fit in {size} bytes")));
     }
     let sign = if value < 0 { 0xff } else { 0 };
     out.extend(std::iter::repeat_n(sign, size.saturating_sub(16)));
@@ -277,7 +282,7 @@ fn fixed_decimal_to(value: i128, size: usize, out: &mut Vec<u8>) -> Result<()> {
     Ok(())
 }
 
-/// The 32-bit numbers under a type, or of a narrower one.
+/// Returns the underlying 32-bit integers of a type, widened if necessary.
 fn int(array: &ArrayRef) -> Option<PrimitiveArray<Int32Type>> {
     match array.data_type() {
         DataType::Int8 => Some(array.as_primitive_opt::<Int8Type>()?.unary(i32::from)),
@@ -289,7 +294,7 @@ fn int(array: &ArrayRef) -> Option<PrimitiveArray<Int32Type>> {
     }
 }
 
-/// The 64-bit numbers under a type.
+/// Returns the underlying 64-bit integers of a type.
 fn long(array: &ArrayRef) -> Option<PrimitiveArray<Int64Type>> {
     match array.data_type() {
         DataType::Int64 => array.as_primitive_opt::<Int64Type>().cloned(),

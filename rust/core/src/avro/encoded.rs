@@ -1,4 +1,4 @@
-//! Values that are copied as they lie on the wire, from one file into another that has the very same type for them.
+//! Copies encoded values from one file to another that has exactly the same type for them.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::skip::Skip;
 use super::wire::Wire;
 use crate::error::{Error, Result};
 
-/// A column of such values, growing.
+/// A builder of a column of encoded values.
 #[derive(Debug)]
 pub(super) struct Encoded {
     skip: Skip,
@@ -23,7 +23,7 @@ pub(super) struct Encoded {
 impl Encoded {
     pub(super) const DATA_TYPE: DataType = DataType::LargeBinary;
 
-    /// For values of `schema`, which is no union.
+    /// Creates a builder for values of `schema`, which is not a union.
     pub(super) fn new(schema: &Schema) -> Self {
         Self { skip: Skip::new(schema), values: Vec::new(), offsets: vec![0], nulls: NullBufferBuilder::new(0) }
     }
@@ -42,7 +42,7 @@ impl Encoded {
     }
 
     fn end_value(&mut self) -> Result<()> {
-        let end = i64::try_from(self.values.len()).map_err(|_| Error::internal("a column above 63 bits"))?;
+        let end = i64::try_from(self.values.len()).map_err(|_| Error::internal("a column exceeds 63 bits"))?;
         self.offsets.push(end);
         Ok(())
     }

@@ -19,7 +19,7 @@ use super::schema::{Logical, Schema, Shape};
 use super::wire::Wire;
 use crate::error::{Error, ErrorKind, Result};
 
-/// A column of single values, growing.
+/// A builder of a column of single values.
 #[derive(Debug)]
 pub(super) struct Leaf {
     values: Values,
@@ -27,18 +27,18 @@ pub(super) struct Leaf {
     data_type: DataType,
 }
 
-/// The buffers, one variant per way of decoding.
+/// The buffers, with one variant per decoding method.
 #[derive(Debug)]
 enum Values {
-    /// Nothing but nulls.
+    /// Only nulls.
     Null,
     Boolean(BooleanBufferBuilder),
     Int8(Vec<i8>),
     Int16(Vec<i16>),
     Int32(Vec<i32>),
-    /// `long` as it is.
+    /// From `long`, unchanged.
     Int64(Vec<i64>),
-    /// `int` (`narrow`) or `long`, times `factor`.
+    /// From `int` (`narrow`) or `long`, multiplied by `factor`.
     Scaled {
         values: Vec<i64>,
         factor: i64,
@@ -46,15 +46,15 @@ enum Values {
     },
     Float32(Vec<f32>),
     Float64(Vec<f64>),
-    /// `float`.
+    /// From `float`.
     Widened(Vec<f64>),
-    /// `bytes` or `string`.
+    /// From `bytes` or `string`.
     Sized(Strings),
-    /// `fixed` of this many bytes.
+    /// From `fixed` of this many bytes.
     Unsized(Strings, usize),
-    /// `enum`.
+    /// From `enum`.
     Symbol(Strings, Arc<[String]>),
-    /// Values of `width` bytes.
+    /// Values with a fixed `width` in bytes.
     Fixed {
         values: Vec<u8>,
         width: usize,
@@ -64,7 +64,7 @@ enum Values {
     Decimal(Vec<i128>, Option<usize>),
 }
 
-/// What values of one width are decoded from.
+/// The encoding of values of a fixed width.
 #[derive(Debug, Clone, Copy)]
 enum FixedSource {
     Fixed,
@@ -73,7 +73,7 @@ enum FixedSource {
 }
 
 impl Leaf {
-    /// A column of `data_type` out of non-null values of `schema`; `None` when the one cannot become the other.
+    /// Creates a builder of `data_type` from non-null values of `schema`; `None` if the types cannot be converted.
     pub(super) fn new(schema: &Schema, data_type: &DataType) -> Option<Self> {
         Some(Self {
             values: values(schema, data_type)?,
@@ -107,7 +107,7 @@ impl Leaf {
                 let value = if *narrow { i64::from(wire.int()?) } else { wire.long()? };
                 match value.checked_mul(*factor) {
                     Some(value) => values.push(value),
-                    None => return Err(wire.error(format_args!("{value} times {factor} is above 64 bits"))),
+                    None => return Err(wire.error(format_args!("{value} times {factor} does not fit 64 bits"))),
                 }
             }
             Values::Float32(values) => values.push(wire.float()?),
@@ -128,7 +128,7 @@ impl Leaf {
                 match unscaled(bytes) {
                     Some(value) => values.push(value),
                     None => {
-                        return Err(wire.error(format_args!("a decimal of {} bytes is above 128 bits", bytes.len())));
+                        return Err(wire.error(format_args!("a decimal of {} bytes exceeds 128 bits", bytes.len())));
                     }
                 }
             }
@@ -159,7 +159,7 @@ impl Leaf {
         Ok(())
     }
 
-    /// Makes room for so many more values.
+    /// Reserves capacity for `rows` more values.
     pub(super) fn reserve(&mut self, rows: usize) {
         match &mut self.values {
             Values::Null | Values::Fixed { .. } => {}
@@ -177,7 +177,7 @@ impl Leaf {
         }
     }
 
-    /// About how much memory the column takes.
+    /// Returns the approximate memory size of the column in bytes.
     pub(super) fn bytes(&self) -> usize {
         let values = match &self.values {
             Values::Null => 0,
@@ -197,7 +197,7 @@ impl Leaf {
         values + self.nulls.allocated_size()
     }
 
-    /// The array of what was decoded; the column is empty afterwards.
+    /// Returns the array of the decoded values; the column is empty afterwards.
     pub(super) fn finish(&mut self) -> Result<ArrayRef> {
         let len = self.nulls.len();
         let nulls = self.nulls.finish();
@@ -216,7 +216,7 @@ impl Leaf {
                 strings.finish(nulls, &self.data_type)?
             }
             Values::Fixed { values, width, .. } => {
-                let width = i32::try_from(*width).map_err(|_| Error::internal("a fixed width above 31 bits"))?;
+                let width = i32::try_from(*width).map_err(|_| Error::internal("a fixed width exceeds 31 bits"))?;
                 let values = Buffer::from(grown(values));
                 Arc::new(FixedSizeBinaryArray::try_new_with_len(width, values, nulls, len)?)
             }
@@ -233,7 +233,7 @@ impl Leaf {
     }
 }
 
-/// The way to decode `schema` into `target`.
+/// Returns the buffers for decoding `schema` to `target`.
 fn values(schema: &Schema, target: &DataType) -> Option<Values> {
     use DataType as T;
     Some(match (&schema.shape, target) {
@@ -278,7 +278,7 @@ fn values(schema: &Schema, target: &DataType) -> Option<Values> {
     })
 }
 
-/// The unit of a time of day; `wanted` where the writer does not say that it is one.
+/// Returns the unit of a time of day, or `wanted` if the writer does not declare it as one.
 fn time_unit(schema: &Schema, wanted: TimeUnit) -> Option<TimeUnit> {
     match schema.logical {
         None => Some(wanted),
@@ -287,7 +287,7 @@ fn time_unit(schema: &Schema, wanted: TimeUnit) -> Option<TimeUnit> {
     }
 }
 
-/// The unit of a timestamp; `wanted` where the writer does not say that it is one.
+/// Returns the unit of a timestamp, or `wanted` if the writer does not declare it as one.
 fn timestamp_unit(schema: &Schema, wanted: TimeUnit) -> Option<TimeUnit> {
     match schema.logical {
         None => Some(wanted),
@@ -296,7 +296,7 @@ fn timestamp_unit(schema: &Schema, wanted: TimeUnit) -> Option<TimeUnit> {
     }
 }
 
-/// Integers in `from` as integers in `to`, which must not be coarser.
+/// Converts integers from the unit `from` to the unit `to`, which must not be coarser.
 fn scaled(schema: &Schema, from: TimeUnit, to: TimeUnit) -> Option<Values> {
     let per_second = |unit| match unit {
         TimeUnit::Second => 1,
@@ -312,7 +312,7 @@ fn scaled(schema: &Schema, from: TimeUnit, to: TimeUnit) -> Option<Values> {
     }
 }
 
-/// An integer that fits `T`.
+/// Reads an integer that fits `T`.
 fn narrowed<T: TryFrom<i64>>(wire: &mut Wire<'_>) -> Result<T> {
     let value = wire.long()?;
     T::try_from(value).map_err(|_| wire.error(format_args!("{value} does not fit {}", std::any::type_name::<T>())))
@@ -326,19 +326,19 @@ fn fixed(values: &mut Vec<u8>, width: usize, source: FixedSource, wire: &mut Wir
         FixedSource::Bytes => {
             let bytes = wire.sized()?;
             if bytes.len() != width {
-                return Err(wire.error(format_args!("{} bytes where {width} are wanted", bytes.len())));
+                return Err(wire.error(format_args!("got {} bytes, expected {width}", bytes.len())));
             }
             values.extend_from_slice(bytes);
         }
         FixedSource::UuidText => match uuid(wire.sized()?) {
             Some(bytes) => values.extend_from_slice(&bytes),
-            None => return Err(wire.error(format_args!("a text that is no UUID"))),
+            None => return Err(wire.error(format_args!("a string is not a UUID"))),
         },
     }
     Ok(())
 }
 
-/// A UUID as 32 hexadecimal digits, with dashes or without.
+/// Parses a UUID of 32 hexadecimal digits, with or without dashes.
 fn uuid(text: &[u8]) -> Option<[u8; 16]> {
     if !matches!(text.len(), 32 | 36) {
         return None;
@@ -355,7 +355,7 @@ fn uuid(text: &[u8]) -> Option<[u8; 16]> {
     (digits == 32).then(|| value.to_be_bytes())
 }
 
-/// A big-endian two's complement integer; `None` for no bytes and for what needs more than 128 bits.
+/// Returns a big-endian two's complement integer; `None` if it is empty or exceeds 128 bits.
 fn unscaled(bytes: &[u8]) -> Option<i128> {
     let fill = if bytes.first()? & 0x80 == 0 { 0 } else { 0xff };
     let (extension, low) = bytes.split_at(bytes.len().saturating_sub(16));
@@ -368,7 +368,7 @@ fn unscaled(bytes: &[u8]) -> Option<i128> {
     fits.then_some(value)
 }
 
-/// What a column has grown to, without most of the room that it had to grow further.
+/// Returns the values of a column, without most of its spare capacity.
 fn grown<T>(values: &mut Vec<T>) -> Vec<T> {
     let mut values = std::mem::take(values);
     if values.capacity() - values.len() > values.len() / 16 {
@@ -383,7 +383,7 @@ fn primitive<T: ArrowPrimitiveType>(
     data_type: &DataType,
 ) -> Result<ArrayRef> {
     let array = PrimitiveArray::<T>::try_new(ScalarBuffer::from(grown(values)), nulls)?;
-    // Timestamps get their zone here; every other type is its own.
+    // Timestamps get their zone here; all other types are already correct.
     Ok(if array.data_type() == data_type { Arc::new(array) } else { Arc::new(array.with_data_type(data_type.clone())) })
 }
 
@@ -411,7 +411,7 @@ fn int64_array(values: &mut Vec<i64>, nulls: Option<NullBuffer>, data_type: &Dat
     }
 }
 
-/// Values of any length, end to end.
+/// A builder of values of any length, stored end to end.
 #[derive(Debug)]
 struct Strings {
     offsets: Vec<i32>,
@@ -439,21 +439,21 @@ impl Strings {
         match data_type {
             DataType::Utf8 => match StringArray::try_new(offsets, values, nulls) {
                 Ok(array) => Ok(Arc::new(array)),
-                Err(error) => Err(Error::corrupt("text that is not UTF-8").caused_by(error)),
+                Err(error) => Err(Error::corrupt("a string is not valid UTF-8").caused_by(error)),
             },
             _ => Ok(Arc::new(BinaryArray::try_new(offsets, values, nulls)?)),
         }
     }
 }
 
-/// The end of a value of `width` bytes after `len`.
+/// Returns the end of a value of `width` bytes after `len`.
 fn checked_end(len: usize, width: usize) -> Result<usize> {
     len.checked_add(width).filter(|&end| i32::try_from(end).is_ok()).ok_or_else(too_long)
 }
 
 #[cold]
 pub(super) fn too_long() -> Error {
-    Error::new(ErrorKind::LimitExceeded, "a column of more than 2 GiB in one batch").hint("read fewer rows at a time")
+    Error::new(ErrorKind::LimitExceeded, "a column exceeds 2 GiB in one batch").hint("read fewer rows per batch")
 }
 
 #[cfg(test)]

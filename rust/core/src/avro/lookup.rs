@@ -1,4 +1,5 @@
-//! A few keys out of maps of hundreds: statistics by column id. Entries of other keys are passed over uncopied.
+//! Looks up a few keys in maps with hundreds of entries, such as statistics by column id. Entries with other keys are
+//! skipped without copying.
 
 use std::sync::Arc;
 
@@ -13,42 +14,42 @@ use super::template::Template;
 use super::wire::Wire;
 use crate::error::{Error, Result};
 
-/// Wanted keys that span no more than this are found through a table, others by bisection.
+/// The maximum span of requested keys that are looked up in a table; other keys are found by binary search.
 const MAX_TABLE: usize = 1 << 16;
 
-/// A struct with one child per wanted key, growing.
+/// A builder of a struct with one child per requested key.
 #[derive(Debug)]
 pub(super) struct Lookup {
     pub(super) fields: Fields,
     key: MapKey,
     wanted: Wanted,
-    /// One column per wanted key.
+    /// One column per requested key.
     values: Vec<Node>,
-    /// For each of them, the row that filled it last, counted from 1.
+    /// The row that last filled each of these columns, counted from 1.
     filled: Vec<u64>,
     row: u64,
     unwanted: Skip,
-    /// Passes over an entry; `None` where entries or keys may be missing.
+    /// The steps that skip an entry; `None` if entries or keys may be null.
     pair: Option<Skip>,
     route: Route,
-    /// For maps from numbers to bytes.
+    /// The template for maps from integers to bytes.
     template: Option<Template>,
     entry: EntryShape,
     nulls: NullBufferBuilder,
 }
 
-/// Where the wanted keys stood in the last map that had them all. Writers keep to the order of the columns, so that the
-/// next map most often has them there too.
+/// The positions of the requested keys in the last map that contained all of them. Writers keep the order of columns,
+/// so the next map usually has the keys at the same positions.
 #[derive(Debug, Default)]
 struct Route {
-    /// How many entries the map had; 0 for no route.
+    /// The number of entries in the map; 0 if there is no route.
     entries: u64,
     stops: Vec<Stop>,
-    /// How many entries follow the last stop.
+    /// The number of entries after the last stop.
     rest: u64,
 }
 
-/// A wanted key, so many entries after the last one, and the place of its value.
+/// A requested key, with its distance in entries from the previous one and the position of its value.
 #[derive(Debug)]
 struct Stop {
     gap: u64,
@@ -56,38 +57,38 @@ struct Stop {
     place: usize,
 }
 
-/// How keys stand in the map.
+/// The encoding of keys in the map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum MapKey {
-    /// As `int` or `long`.
+    /// An `int` or `long`.
     Number,
-    /// As decimal text.
+    /// A decimal string.
     Text,
 }
 
-/// How entries stand in the map.
+/// The encoding of entries in the map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct EntryShape {
-    /// The branch that means a missing entry, if entries may be missing.
+    /// The branch of a null entry, if entries may be null.
     pub(super) null_item: Option<i64>,
-    /// The branch that means a missing key, if keys may be missing.
+    /// The branch of a null key, if keys may be null.
     pub(super) null_key: Option<i64>,
-    /// The fewest bytes that an entry takes.
+    /// The minimum number of bytes in an entry.
     pub(super) min_width_bytes: usize,
 }
 
 impl EntryShape {
-    /// Entries of an Avro map: a key of at least its length, and a value.
+    /// Returns the shape of entries of an Avro map: a key with its length, and a value.
     pub(super) fn map(values: &Schema) -> Self {
         Self { null_item: None, null_key: None, min_width_bytes: values.min_width_bytes().saturating_add(1) }
     }
 }
 
 impl Lookup {
-    /// One child of `fields` and one column of `values` for each of `keys`; `unwanted` passes over a value.
+    /// Creates one child of `fields` and one column of `values` for each of `keys`; `unwanted` skips a value.
     ///
     /// # Errors
-    /// `InvalidArgument` when a key is wanted twice.
+    /// `InvalidArgument` for a duplicate key.
     pub(super) fn new(
         key: MapKey,
         keys: &[i32],
@@ -137,7 +138,7 @@ impl Lookup {
         Ok(())
     }
 
-    /// Reads the first block of a map by the template; `false` where it does not fit.
+    /// Reads the first block of a map by the template; returns `false` if it does not match.
     #[inline]
     fn fill(&mut self, entries: u64, wire: &mut Wire<'_>) -> Result<bool> {
         let Some(template) = &mut self.template else { return Ok(false) };
@@ -157,8 +158,8 @@ impl Lookup {
         Ok(true)
     }
 
-    /// Reads the first block of a map by the route; `false`, at the start of the block, where it leads astray. What was
-    /// read until then is of the right keys and stays.
+    /// Reads the first block of a map by the route; returns `false`, at the start of the block, if the keys differ.
+    /// Values that were read before belong to the right keys and are kept.
     #[inline]
     fn follow(&mut self, entries: u64, wire: &mut Wire<'_>) -> Result<bool> {
         let Some(pair) = self.pair.as_ref().filter(|_| self.route.entries == entries) else { return Ok(false) };
@@ -182,7 +183,7 @@ impl Lookup {
         Ok(true)
     }
 
-    /// Looks at every key of a block. After a route that led astray in the first one, values may be there already.
+    /// Checks every key of a block. Values may already exist if the route failed in the first block.
     fn search(&mut self, entries: u64, first: bool, wire: &mut Wire<'_>) -> Result<()> {
         let strayed = first && self.filled.contains(&self.row);
         self.route.entries = 0;
@@ -202,7 +203,7 @@ impl Lookup {
             match slot {
                 None => self.unwanted.run(wire)?,
                 Some((_, filled)) if *filled == self.row && !strayed => {
-                    return Err(wire.error(format_args!("a map with one key twice")));
+                    return Err(wire.error(format_args!("a map has a duplicate key")));
                 }
                 Some((value, filled)) => {
                     if *filled == self.row {
@@ -253,12 +254,12 @@ impl Lookup {
     }
 }
 
-/// The wanted keys, for finding the place of one.
+/// An index of the requested keys that maps each to its position.
 #[derive(Debug, Clone, PartialEq)]
 enum Wanted {
-    /// The places of `first`, `first + 1`, ...
+    /// The positions of `first`, `first + 1`, ...
     Table { first: i64, places: Vec<Option<u32>> },
-    /// Keys and their places, by key.
+    /// The keys and their positions, sorted by key.
     Sorted(Vec<(i64, usize)>),
 }
 
@@ -267,7 +268,7 @@ impl Wanted {
         let mut sorted: Vec<(i64, usize)> = keys.iter().map(|&key| i64::from(key)).zip(0..).collect();
         sorted.sort_unstable();
         if sorted.windows(2).any(|pair| matches!(pair, [(a, _), (b, _)] if a == b)) {
-            return Err(Error::invalid("a map key is wanted twice"));
+            return Err(Error::invalid("a map key is requested twice"));
         }
         let (Some(&(first, _)), Some(&(last, _))) = (sorted.first(), sorted.last()) else {
             return Ok(Self::Sorted(sorted));
@@ -300,18 +301,19 @@ impl Wanted {
     }
 }
 
-/// A number in its decimal text.
+/// Parses an integer from its decimal string.
 fn decimal(text: &[u8]) -> Option<i64> {
     std::str::from_utf8(text).ok()?.parse().ok()
 }
 
-/// Reads the branch of a union of two, if there is one; `null` is the branch of null.
+/// Reads the branch of a union of two types, if there is one, and returns whether it is null; `null` is the branch of
+/// null.
 #[inline]
 fn is_null(wire: &mut Wire<'_>, null: Option<i64>) -> Result<bool> {
     let Some(null) = null else { return Ok(false) };
     match wire.long()? {
         branch @ 0..=1 => Ok(branch == null),
-        other => Err(wire.error(format_args!("branch {other} of a union of two"))),
+        other => Err(wire.error(format_args!("a union of two types has no branch {other}"))),
     }
 }
 

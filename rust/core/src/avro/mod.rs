@@ -1,16 +1,16 @@
-//! Avro object container files (specification 1.12, "Object Container Files") straight into Arrow columns.
+//! Reads Avro object container files (specification 1.12, "Object Container Files") directly into Arrow columns.
 //!
 //! ```text
 //! file   = magic "Obj" 0x01 | metadata: map of bytes | sync: 16 bytes | block*
 //! block  = count: long | size_bytes: long | rows, compressed | sync: 16 bytes
 //! ```
 //!
-//! A file is opened once and read with a [`Projection`]: which fields of the writer's records are wanted, found by id
-//! or by name, and as which Arrow types. The pair of schema and projection is compiled to nodes that decode each row
-//! into column buffers; no value of a row exists on its own, and what nobody wants is passed over undecoded.
+//! A file is opened once and read with a [`Projection`], which selects fields of the writer's records by id or by name,
+//! and their Arrow types. The schema and the projection are compiled to nodes that decode each row into column buffers.
+//! Rows are never materialised, and fields that are not selected are skipped without decoding.
 //!
-//! Nothing that a file declares is believed: counts are held against the bytes that are there, blocks are capped at
-//! [`MAX_BLOCK_BYTES`], schemas at [`MAX_DEPTH`] and [`MAX_NODES`], and a file must end where a block ends.
+//! Sizes that a file declares are not trusted: counts are checked against the available bytes, blocks are limited to
+//! [`MAX_BLOCK_BYTES`], schemas to [`MAX_DEPTH`] and [`MAX_NODES`], and a file must end at the end of a block.
 
 mod batches;
 mod codec;
@@ -54,10 +54,10 @@ use wire::Wire;
 const MAGIC: &[u8; 4] = b"Obj\x01";
 const SYNC_BYTES: usize = 16;
 
-/// A thread keeps no longer schema than this.
+/// The maximum length of the schema that a thread keeps.
 const MAX_KEPT_SCHEMA_BYTES: usize = 64 << 10;
 
-/// A file whose header is read and whose blocks are not. Cheap to clone.
+/// A file whose header has been read, but not its blocks. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct AvroFile {
     bytes: Bytes,
@@ -65,16 +65,16 @@ pub struct AvroFile {
     codec: Codec,
     sync: [u8; SYNC_BYTES],
     metadata: Arc<[(String, Range<usize>)]>,
-    /// Where the first block starts.
+    /// The offset of the first block.
     blocks: usize,
 }
 
 impl AvroFile {
-    /// Reads the header of a whole file.
+    /// Reads the header of a complete file.
     ///
     /// # Errors
-    /// `CorruptData` when it is no Avro file, cut in the header or its schema is none; `Unsupported` for unknown
-    /// codecs; `LimitExceeded` for schemas above the limits.
+    /// `CorruptData` if it is not an Avro file, is truncated in the header, or has an invalid schema; `Unsupported` for
+    /// unknown codecs; `LimitExceeded` for schemas above the limits.
     pub fn open(bytes: impl Into<Bytes>) -> Result<Self> {
         let bytes = bytes.into();
         if !bytes.starts_with(MAGIC) {
@@ -93,53 +93,53 @@ impl AvroFile {
             found.and_then(|(_, range)| bytes.get(range.clone()))
         };
         let codec = Codec::parse(find("avro.codec").unwrap_or(b"null"))?;
-        let schema = find("avro.schema").ok_or_else(|| Error::corrupt("an Avro file without a schema"))?;
+        let schema = find("avro.schema").ok_or_else(|| Error::corrupt("the Avro file has no schema"))?;
         let schema = parsed(schema)?;
         Ok(Self { schema, codec, sync, metadata: metadata.into(), blocks, bytes })
     }
 
-    /// The writer's schema.
+    /// Returns the writer's schema.
     pub fn schema(&self) -> &Schema {
         &self.schema
     }
 
-    /// The file, read as rows of another schema than it states.
+    /// Returns the file with a different writer's schema than the one that it records.
     #[must_use]
     pub fn with_schema(self, schema: Schema) -> Self {
         Self { schema: Arc::new(schema), ..self }
     }
 
-    /// The compression of the blocks.
+    /// Returns the compression codec of the blocks.
     pub fn codec(&self) -> Codec {
         self.codec
     }
 
-    /// A value of the file's metadata; the last one where a key stands twice.
+    /// Returns a value of the file's metadata; the last one if a key is duplicated.
     pub fn metadata(&self, key: &str) -> Option<&[u8]> {
         let found = self.metadata.iter().rev().find(|(name, _)| name == key);
         found.and_then(|(_, range)| self.bytes.get(range.clone()))
     }
 
-    /// Whether no block follows the header.
+    /// Returns whether the file has no blocks.
     pub fn is_empty(&self) -> bool {
         self.blocks == self.bytes.len()
     }
 
-    /// The Arrow schema of the file as its writer has it: that of [`Projection::natural`].
+    /// Returns the Arrow schema with the writer's types: that of [`Projection::natural`].
     ///
     /// # Errors
-    /// `CorruptData` when the rows are no records; `Unsupported` for types that Arrow cannot hold or that are unions of
+    /// `CorruptData` if the rows are not records; `Unsupported` for types that Arrow does not have, and for unions of
     /// several types.
     pub fn arrow_schema(&self) -> Result<arrow_schema::Schema> {
         natural::fields(projection::root(&self.schema)?).map(arrow_schema::Schema::new)
     }
 
-    /// All rows in one batch.
+    /// Reads all rows into one batch.
     ///
     /// # Errors
-    /// `CorruptData` for damage, for required fields that are missing or null and for types that cannot become the
-    /// wanted ones; `Unsupported` for wanted unions of several types; `LimitExceeded` above the context's budget, the
-    /// cap of a block or 2 GiB in one column; `Cancelled`.
+    /// `CorruptData` for damage, for required fields that are missing or null, and for types that cannot be converted
+    /// to the requested ones; `Unsupported` for requested unions of several types; `LimitExceeded` above the context's
+    /// budget, the block size limit or 2 GiB in one column; `Cancelled`.
     pub fn read(&self, projection: &Projection, context: &Context) -> Result<RecordBatch> {
         let limits = Limits { rows: usize::MAX, bytes: usize::MAX };
         let mut batches = Batches::new(self.clone(), projection, limits, context)?;
@@ -149,18 +149,18 @@ impl AvroFile {
         }
     }
 
-    /// All rows in batches of at most `batch_rows` rows (at least one) and about [`BATCH_BYTES`]. Ends after the first
-    /// error; a file without rows gives no batch.
+    /// Reads all rows in batches of at most `batch_rows` rows (at least one) and about [`BATCH_BYTES`]. The iterator
+    /// ends after the first error; a file without rows returns no batches.
     ///
     /// # Errors
-    /// As [`AvroFile::read`]; those that come with the blocks are items of the iterator.
+    /// See [`AvroFile::read`]; errors in blocks are items of the iterator.
     pub fn batches(&self, projection: &Projection, batch_rows: usize, context: &Context) -> Result<Batches> {
         let limits = Limits { rows: batch_rows.max(1), bytes: BATCH_BYTES };
         Batches::new(self.clone(), projection, limits, context)
     }
 }
 
-/// A schema; files of one kind that are read one after the other have the same, so that each thread keeps the last.
+/// Parses a schema. Files that are read in sequence often have the same schema, so each thread keeps the last one.
 fn parsed(text: &[u8]) -> Result<Arc<Schema>> {
     type Kept = Option<(Box<[u8]>, Arc<Schema>)>;
     thread_local! {
@@ -178,15 +178,15 @@ fn parsed(text: &[u8]) -> Result<Arc<Schema>> {
     })
 }
 
-/// The keys of the metadata, and where their values stand in the file.
+/// Returns the keys of the metadata, and the positions of their values in the file.
 fn header_map(wire: &mut Wire<'_>) -> Result<Vec<(String, Range<usize>)>> {
     let mut entries = Vec::new();
-    // A key and a value have a length each.
+    // A key and a value each have a length.
     while let Some(items) = wire.items(2)? {
         let start = wire.position();
         for _ in 0..items.count {
             let key = std::str::from_utf8(wire.sized()?);
-            let key = key.map_err(|_| wire.error(format_args!("a metadata key that is not UTF-8")))?.to_owned();
+            let key = key.map_err(|_| wire.error(format_args!("a metadata key is not valid UTF-8")))?.to_owned();
             let length = wire.sized()?.len();
             let end = wire.position();
             entries.push((key, end - length..end));

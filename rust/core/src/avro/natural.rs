@@ -1,4 +1,4 @@
-//! The Arrow type that holds what a writer's type holds.
+//! Maps a writer's type to the corresponding Arrow type.
 //!
 //! | Avro | Arrow |
 //! |---|---|
@@ -10,12 +10,12 @@
 //! | map, array with logical type map | Map of `key` and `value` |
 //! | union of null and T | nullable T; unions of several types are unsupported |
 //! | date, time-millis, time-micros | Date32, Time32(ms), Time64(us) |
-//! | timestamp-x, local-timestamp-x | Timestamp(x), with zone UTC where it names an instant |
+//! | timestamp-x, local-timestamp-x | Timestamp(x), with zone UTC if it is an instant |
 //! | decimal(p, s) | Decimal128(p, s) |
 //! | uuid | FixedSizeBinary(16), extension arrow.uuid |
 //! | duration | FixedSizeBinary(12) |
 //!
-//! Field ids stand in the field metadata under [`FIELD_ID_KEY`], of list elements and map parts too.
+//! Field ids are stored in the field metadata under [`FIELD_ID_KEY`], including those of list elements and map parts.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -25,23 +25,25 @@ use arrow_schema::{DECIMAL128_MAX_PRECISION, DataType, Field, FieldRef, Fields, 
 use super::schema::{Logical, Record, Schema, Shape};
 use crate::error::{Error, ErrorKind, Result};
 
-/// The key of field ids in the metadata of Arrow fields; the value is decimal text.
+/// The key of field ids in the metadata of Arrow fields; the value is a decimal string.
 pub const FIELD_ID_KEY: &str = "PARQUET:field_id";
 
-/// The longest `fixed` that is decoded: nulls in a column of such values take as much as values do.
+/// The maximum length of a `fixed` value: nulls in a column of such values need as much memory as values.
 pub const MAX_FIXED_BYTES: usize = 16 << 20;
 
 const EXTENSION_KEY: &str = "ARROW:extension:name";
 const UUID_EXTENSION: &str = "arrow.uuid";
 
-/// The field for values of `schema`.
+/// Returns the field for values of `schema`.
 ///
 /// # Errors
 /// `Unsupported` for unions of several types and decimals of more than 38 digits; `LimitExceeded` for a `fixed` above
 /// [`MAX_FIXED_BYTES`].
 pub(super) fn field(name: &str, id: Option<i32>, schema: &Schema) -> Result<Field> {
     let value = schema.non_null().ok_or_else(|| {
-        Error::unsupported("an Avro union of several types").with("field", name).hint("read the other columns only")
+        Error::unsupported("an Avro union of several types is not supported")
+            .with("field", name)
+            .hint("read only the other columns")
     })?;
     let mut metadata = HashMap::new();
     if let Some(id) = id {
@@ -54,12 +56,12 @@ pub(super) fn field(name: &str, id: Option<i32>, schema: &Schema) -> Result<Fiel
     Ok(Field::new(name, data_type, schema.is_nullable()).with_metadata(metadata))
 }
 
-/// The fields for the fields of a record.
+/// Returns the Arrow fields for the fields of a record.
 pub(super) fn fields(record: &Record) -> Result<Fields> {
     record.fields.iter().map(|f| field(&f.name, f.id, &f.schema)).collect()
 }
 
-/// The type for non-null values of `schema`, which is no union.
+/// Returns the type for non-null values of `schema`, which is not a union.
 pub(super) fn data_type(schema: &Schema) -> Result<DataType> {
     if let Some(logical) = schema.logical.and_then(|logical| scalar(logical).transpose()) {
         return logical;
@@ -83,20 +85,20 @@ pub(super) fn data_type(schema: &Schema) -> Result<DataType> {
             let key = field("key", schema.ids.key, &Schema::plain(Shape::String))?;
             map(&Fields::from(vec![key, field("value", schema.ids.value, values)?]))?
         }
-        Shape::Union(_) => return Err(Error::internal("a union where its value is meant")),
+        Shape::Union(_) => return Err(Error::internal("a union was not resolved to its value type")),
     })
 }
 
-/// A map of these two fields, which are named as Arrow names them. Keys are not NULL in Arrow, whatever the schema says.
+/// Returns a map of these two fields, with Arrow's names. Keys are not nullable in Arrow, whatever the schema declares.
 fn map(parts: &Fields) -> Result<DataType> {
-    let [key, value] = parts.as_ref() else { return Err(Error::corrupt("a map entry of other than two fields")) };
+    let [key, value] = parts.as_ref() else { return Err(Error::corrupt("a map entry does not have two fields")) };
     let key = key.as_ref().clone().with_name("key").with_nullable(false);
     let value = value.as_ref().clone().with_name("value");
     let entries = Field::new("entries", DataType::Struct(Fields::from(vec![key, value])), false);
     Ok(DataType::Map(Arc::new(entries), false))
 }
 
-/// The same type with decimals of 38 digits and the bytes of texts.
+/// Returns the same type with decimals of 38 digits and strings as binary.
 pub(super) fn wide(data_type: DataType) -> DataType {
     let field = |field: &FieldRef| {
         let data_type = wide(field.data_type().clone());
@@ -115,13 +117,15 @@ pub(super) fn wide(data_type: DataType) -> DataType {
 fn fixed(size: usize) -> Result<DataType> {
     match i32::try_from(size) {
         Ok(width) if size <= MAX_FIXED_BYTES => Ok(DataType::FixedSizeBinary(width)),
-        _ => {
-            Err(Error::new(ErrorKind::LimitExceeded, format!("Avro fixed of {size} bytes, {MAX_FIXED_BYTES} allowed")))
-        }
+        _ => Err(Error::new(
+            ErrorKind::LimitExceeded,
+            format!("an Avro fixed of {size} bytes exceeds the limit of {MAX_FIXED_BYTES}"),
+        )),
     }
 }
 
-/// The type of a logical type that is one value; `None` for maps and variants, which are as their shapes say.
+/// Returns the type of a logical type that is a single value; `None` for maps and variants, whose types follow from
+/// their shapes.
 fn scalar(logical: Logical) -> Result<Option<DataType>> {
     Ok(Some(match logical {
         Logical::Date => DataType::Date32,
@@ -132,7 +136,11 @@ fn scalar(logical: Logical) -> Result<Option<DataType>> {
             (Ok(precision), Ok(scale)) if precision <= DECIMAL128_MAX_PRECISION => {
                 DataType::Decimal128(precision, scale)
             }
-            _ => return Err(Error::unsupported(format!("decimals of {precision} digits, 38 are supported"))),
+            _ => {
+                return Err(Error::unsupported(format!(
+                    "decimals of {precision} digits are not supported, at most 38 are"
+                )));
+            }
         },
         Logical::Uuid => DataType::FixedSizeBinary(16),
         Logical::Duration => DataType::FixedSizeBinary(12),

@@ -1,7 +1,7 @@
-//! Columns of every kind while they grow: one [`Node`] per wanted value of the writer's schema.
+//! Columns of every type under construction: one [`Node`] per requested value of the writer's schema.
 //!
-//! Decoding walks the nodes in the order of the wire, once per row, and appends straight to Arrow buffers. A record is
-//! a list of steps, each of which passes over what nobody wants or reads one column.
+//! Decoding visits the nodes in wire order, once per row, and appends directly to Arrow buffers. A record is a list of
+//! steps, each of which skips unselected fields or reads one column.
 
 use std::sync::Arc;
 
@@ -16,22 +16,22 @@ use super::skip::Skip;
 use super::wire::Wire;
 use crate::error::{Error, Result};
 
-/// A column, and the union that its values stand in.
+/// A column, and the union that contains its values.
 #[derive(Debug)]
 pub(super) struct Node {
-    /// The branches of null and of the value; `None` where the writer's type is no union.
+    /// The branches of null and of the value; `None` if the writer's type is not a union.
     pub(super) branches: Option<Branches>,
     pub(super) body: Body,
 }
 
-/// Which branch of a union is null and which the value; at least one is there.
+/// The null branch and the value branch of a union; at least one exists.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Branches {
     pub(super) null: Option<i64>,
     pub(super) value: Option<i64>,
 }
 
-/// A column by the kind of its values.
+/// A column by the type of its values.
 #[derive(Debug)]
 pub(super) enum Body {
     Leaf(Leaf),
@@ -76,12 +76,12 @@ impl Node {
         each_body!(&mut self.body, inner => inner.push_null())
     }
 
-    /// How many values there are.
+    /// Returns the number of values.
     pub(super) fn len(&self) -> usize {
         each_body!(&self.body, inner => inner.len())
     }
 
-    /// Makes room for so many more values.
+    /// Reserves capacity for `rows` more values.
     pub(super) fn reserve(&mut self, rows: usize) {
         match &mut self.body {
             Body::Leaf(leaf) => leaf.reserve(rows),
@@ -93,12 +93,12 @@ impl Node {
         }
     }
 
-    /// About how much memory the column takes.
+    /// Returns the approximate memory size of the column in bytes.
     pub(super) fn bytes(&self) -> usize {
         each_body!(&self.body, inner => inner.bytes())
     }
 
-    /// The array of what was decoded; the column is empty afterwards.
+    /// Returns the array of the decoded values; the column is empty afterwards.
     pub(super) fn finish(&mut self) -> Result<ArrayRef> {
         each_body!(&mut self.body, inner => inner.finish())
     }
@@ -115,24 +115,24 @@ impl Node {
     }
 }
 
-/// A record: some fields read, the others passed over.
+/// A record, of which some fields are read and the rest are skipped.
 #[derive(Debug)]
 pub(super) struct Struct {
-    /// In the order of the wire.
+    /// The steps, in wire order.
     pub(super) steps: Vec<Step>,
-    /// For every field of the output, the step that reads it; `None` for fields that the writer does not have.
+    /// The step that reads each output field; `None` for fields that the writer does not have.
     pub(super) outputs: Vec<Option<usize>>,
-    /// Fields that are not nullable are required.
+    /// The output fields; those that are not nullable are required.
     pub(super) fields: Fields,
     pub(super) nulls: NullBufferBuilder,
 }
 
-/// What is done with one field, or with neighbours that nobody wants.
+/// A step that handles one field, or several adjacent unselected fields.
 #[derive(Debug)]
 pub(super) enum Step {
     Skip(Skip),
     Read(Node),
-    /// Reads a field that the next step reads too.
+    /// Reads a field that the next step reads again.
     Peek(Node),
 }
 
@@ -196,10 +196,10 @@ impl Struct {
         Ok(Arc::new(StructArray::try_new_with_length(self.fields.clone(), columns, nulls, len)?))
     }
 
-    /// The columns and which rows are null.
+    /// Returns the columns and a mask of the null rows.
     ///
     /// # Errors
-    /// `CorruptData` naming a required field that is null in a row that is not.
+    /// `CorruptData` with a required field that is null in a row that is not null.
     pub(super) fn finish_columns(&mut self) -> Result<(Vec<ArrayRef>, Option<NullBuffer>)> {
         let len = self.len();
         let nulls = self.nulls.finish();
@@ -211,7 +211,7 @@ impl Struct {
                 Some(node) => node.finish().map_err(|e| e.with("field", field.name()))?,
                 None => new_null_array(field.data_type(), len),
             };
-            // Rows that are null are null in every column.
+            // Null rows are null in every column.
             if !field.is_nullable() && column.logical_null_count() > null_rows {
                 return Err(Error::corrupt("a required field is null").with("field", field.name()));
             }
@@ -246,7 +246,7 @@ impl List {
         self.slots.push(self.items.len())
     }
 
-    #[expect(clippy::unnecessary_wraps, reason = "as every body has it")]
+    #[expect(clippy::unnecessary_wraps, reason = "same signature for every body")]
     fn push_null(&mut self) -> Result<()> {
         self.slots.push_null();
         Ok(())
@@ -295,7 +295,7 @@ impl Pairs {
         self.slots.push(self.key.len())
     }
 
-    #[expect(clippy::unnecessary_wraps, reason = "as every body has it")]
+    #[expect(clippy::unnecessary_wraps, reason = "same signature for every body")]
     fn push_null(&mut self) -> Result<()> {
         self.slots.push_null();
         Ok(())
@@ -317,7 +317,7 @@ impl Pairs {
     }
 }
 
-/// Where the items of each list or map end.
+/// The end offsets of the items of each list or map.
 #[derive(Debug)]
 pub(super) struct Slots {
     offsets: Vec<i32>,

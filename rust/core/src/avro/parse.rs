@@ -1,8 +1,8 @@
 //! Parses the JSON of a schema (Avro specification, "Schema Declaration" and "Names").
 //!
-//! Lenient where readers must be: a type may be defined twice under one name (the later definition counts from there
-//! on), attributes of the wrong JSON type and unknown ones are ignored. Strict where meaning would be lost: unknown
-//! types, cycles, two fields of one name, negative sizes.
+//! The parser is lenient where necessary: a type may be defined twice under one name (the later definition applies from
+//! there on), and attributes that are unknown or have the wrong JSON type are ignored. It is strict where meaning would
+//! be lost: unknown types, cycles, two fields with the same name, and negative sizes are errors.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -19,8 +19,8 @@ impl Schema {
     /// Parses the JSON text of a schema.
     ///
     /// # Errors
-    /// `CorruptData` for anything that is no Avro schema, cyclic types and JSON nested deeper than 128; `LimitExceeded`
-    /// above [`MAX_DEPTH`] or [`MAX_NODES`].
+    /// `CorruptData` for an invalid Avro schema, cyclic types and JSON that is nested more than 128 levels deep;
+    /// `LimitExceeded` above [`MAX_DEPTH`] or [`MAX_NODES`].
     pub fn parse(json: &[u8]) -> Result<Self> {
         let value: Value =
             serde_json::from_slice(json).map_err(|e| Error::corrupt("the Avro schema is not JSON").caused_by(e))?;
@@ -28,7 +28,7 @@ impl Schema {
     }
 }
 
-/// The named types seen so far, by full name; `None` while the definition is being read.
+/// The named types so far, by full name; `None` while a definition is being parsed.
 #[derive(Default)]
 struct Names(HashMap<String, Option<Schema>>);
 
@@ -38,12 +38,12 @@ impl Names {
             Value::String(name) => self.named(name, namespace)?,
             Value::Array(branches) => self.union(branches, namespace)?,
             Value::Object(object) => self.object(object, namespace)?,
-            _ => return Err(Error::corrupt("an Avro type is neither a name, a list nor an object")),
+            _ => return Err(Error::corrupt("an Avro type is not a name, a list or an object")),
         };
         limited(schema)
     }
 
-    /// A primitive type, or a named one that is defined already.
+    /// Returns a primitive type, or a named type that is already defined.
     fn named(&self, name: &str, namespace: &str) -> Result<Schema> {
         if let Some(shape) = primitive(name) {
             return Ok(Schema::plain(shape));
@@ -58,10 +58,10 @@ impl Names {
     fn union(&mut self, branches: &[Value], namespace: &str) -> Result<Schema> {
         let branches = branches.iter().map(|json| self.schema(json, namespace)).collect::<Result<Vec<_>>>()?;
         if branches.iter().any(|branch| matches!(branch.shape, Shape::Union(_))) {
-            return Err(Error::corrupt("an Avro union directly in a union"));
+            return Err(Error::corrupt("an Avro union contains another union directly"));
         }
         if branches.iter().filter(|branch| branch.shape == Shape::Null).count() > 1 {
-            return Err(Error::corrupt("an Avro union with null twice"));
+            return Err(Error::corrupt("an Avro union contains null twice"));
         }
         Ok(Schema::plain(Shape::Union(branches.into())))
     }
@@ -76,31 +76,35 @@ impl Names {
                 name => self.named(name, namespace)?,
             },
             Some(nested) => self.schema(nested, namespace)?,
-            None => return Err(Error::corrupt("an Avro type without \"type\"")),
+            None => return Err(Error::corrupt("an Avro type has no \"type\"")),
         };
         annotate(&mut schema, object);
         Ok(schema)
     }
 
     fn part(&mut self, object: &Object, key: &str, namespace: &str) -> Result<Schema> {
-        let json = object.get(key).ok_or_else(|| Error::corrupt(format!("an Avro type without \"{key}\"")))?;
+        let json = object.get(key).ok_or_else(|| Error::corrupt(format!("an Avro type has no \"{key}\"")))?;
         self.schema(json, namespace)
     }
 
     fn record(&mut self, object: &Object, namespace: &str) -> Result<Schema> {
         let (name, namespace) = declared_name(object, namespace)?;
         let Some(Value::Array(items)) = object.get("fields") else {
-            return Err(Error::corrupt(format!("Avro record {} without fields", shown(&name))));
+            return Err(Error::corrupt(format!("the Avro record {} has no fields", shown(&name))));
         };
         self.0.insert(name.clone(), None);
         let fields = items.iter().map(|item| self.field(item, &namespace)).collect::<Result<Vec<_>>>()?;
         let mut seen = HashSet::new();
         if let Some(twice) = fields.iter().find(|field| !seen.insert(field.name.as_str())) {
-            return Err(Error::corrupt(format!("Avro record {} has two fields {}", shown(&name), shown(&twice.name))));
+            return Err(Error::corrupt(format!(
+                "the Avro record {} has two fields named {}",
+                shown(&name),
+                shown(&twice.name)
+            )));
         }
         let mut schema = Schema::plain(Shape::Record(Arc::new(Record::new(name.clone(), fields))));
         annotate(&mut schema, object);
-        // Checked before the name can be used, so that what many fields name is small itself.
+        // Checked before the name can be referenced, so that a type that many fields reference is small.
         let schema = limited(schema)?;
         self.0.insert(name, Some(schema.clone()));
         Ok(schema)
@@ -108,7 +112,7 @@ impl Names {
 
     fn field(&mut self, json: &Value, namespace: &str) -> Result<Field> {
         let (Some(name), Some(kind)) = (json.get("name").and_then(Value::as_str), json.get("type")) else {
-            return Err(Error::corrupt("an Avro field without \"name\" or \"type\""));
+            return Err(Error::corrupt("an Avro field has no \"name\" or \"type\""));
         };
         let schema = self.schema(kind, namespace).map_err(|e| e.with("field", shown(name)))?;
         let aliases = json.get("aliases").and_then(Value::as_array).into_iter().flatten();
@@ -120,13 +124,13 @@ impl Names {
         let (name, _) = declared_name(object, namespace)?;
         let shape = if kind == "fixed" {
             let size = object.get("size").and_then(Value::as_u64).and_then(|size| usize::try_from(size).ok());
-            Shape::Fixed(size.ok_or_else(|| Error::corrupt(format!("Avro fixed {} without a size", shown(&name))))?)
+            Shape::Fixed(size.ok_or_else(|| Error::corrupt(format!("the Avro fixed {} has no size", shown(&name))))?)
         } else {
             let symbols = object.get("symbols").and_then(Value::as_array);
             let symbols = symbols.and_then(|list| list.iter().map(|s| s.as_str().map(str::to_owned)).collect());
             let symbols: Option<Vec<String>> = symbols;
             let symbols =
-                symbols.ok_or_else(|| Error::corrupt(format!("Avro enum {} without symbols", shown(&name))))?;
+                symbols.ok_or_else(|| Error::corrupt(format!("the Avro enum {} has no symbols", shown(&name))))?;
             Shape::Enum(symbols.into())
         };
         let mut schema = Schema::plain(shape);
@@ -139,10 +143,13 @@ impl Names {
 fn limited(schema: Schema) -> Result<Schema> {
     let (depth, nodes) = (schema.depth(), schema.nodes());
     if depth > MAX_DEPTH {
-        return Err(Error::new(ErrorKind::LimitExceeded, format!("Avro types nested deeper than {MAX_DEPTH}")));
+        return Err(Error::new(
+            ErrorKind::LimitExceeded,
+            format!("Avro types are nested more than {MAX_DEPTH} levels deep"),
+        ));
     }
     if nodes > MAX_NODES {
-        return Err(Error::new(ErrorKind::LimitExceeded, format!("an Avro schema of more than {MAX_NODES} types")));
+        return Err(Error::new(ErrorKind::LimitExceeded, format!("an Avro schema has more than {MAX_NODES} types")));
     }
     Ok(schema)
 }
@@ -161,10 +168,10 @@ fn primitive(name: &str) -> Option<Shape> {
     })
 }
 
-/// The full name of a definition, and the namespace of the names inside it.
+/// Returns the full name of a definition, and the namespace of the names inside it.
 fn declared_name(object: &Object, enclosing: &str) -> Result<(String, String)> {
     let name = object.get("name").and_then(Value::as_str);
-    let name = name.ok_or_else(|| Error::corrupt("a named Avro type without \"name\""))?;
+    let name = name.ok_or_else(|| Error::corrupt("a named Avro type has no \"name\""))?;
     let namespace = object.get("namespace").and_then(Value::as_str).unwrap_or(enclosing);
     let full = full_name(name, namespace);
     let inner = full.rsplit_once('.').map_or("", |(namespace, _)| namespace).to_owned();
@@ -175,7 +182,7 @@ fn full_name(name: &str, namespace: &str) -> String {
     if namespace.is_empty() || name.contains('.') { name.to_owned() } else { format!("{namespace}.{name}") }
 }
 
-/// Sets the attributes of `object`; what it does not say stays.
+/// Sets the attributes from `object`; missing ones stay unchanged.
 fn annotate(schema: &mut Schema, object: &Object) {
     if let Some(logical) = logical(&schema.shape, object) {
         schema.logical = Some(logical);
@@ -192,7 +199,7 @@ fn id(json: Option<&Value>) -> Option<i32> {
     json.and_then(Value::as_i64).and_then(|id| i32::try_from(id).ok())
 }
 
-/// The logical type, if it is known and stands on a shape that it fits.
+/// Returns the logical type, if it is known and fits the shape.
 fn logical(shape: &Shape, object: &Object) -> Option<Logical> {
     let timestamp = |unit, local: bool| {
         let utc = !local && object.get("adjust-to-utc").and_then(Value::as_bool).unwrap_or(true);
@@ -227,7 +234,7 @@ fn decimal(object: &Object) -> Option<Logical> {
     (scale <= precision).then_some(Logical::Decimal { precision, scale })
 }
 
-/// A name as an error shows it: names are as long as a file pleases.
+/// Returns a name for use in errors, truncated because a file may contain names of any length.
 fn shown(name: &str) -> String {
     let short: String = name.chars().take(80).collect();
     format!("{short:?}")

@@ -1,102 +1,104 @@
-//! What a reader wants out of a file: columns, found in the writer's records by id or by name, as Arrow types.
+//! The columns that a reader selects from a file, found in the writer's records by id or by name, and their Arrow
+//! types.
 
 use arrow_schema::DataType;
 
 use super::schema::{Record, Schema};
 use crate::error::{Error, Result};
 
-/// How a wanted field is found in the writer's record.
+/// The key by which a field is found in the writer's record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Key {
-    /// By its `field-id`.
+    /// The `field-id`.
     Id(i32),
-    /// By its name, or else by an alias that the writer gave it.
+    /// The name, or an alias in the writer's schema.
     Name(String),
 }
 
-/// The columns wanted of a record, in the order of the output.
+/// The selected columns of a record, in output order.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Projection {
-    /// May be empty: rows are counted then.
+    /// The columns; if empty, rows are only counted.
     pub fields: Vec<Column>,
 }
 
-/// One wanted column.
+/// A selected column.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Column {
-    /// Tried in this order; the first that the writer's record has is taken.
+    /// The keys, tried in order; the first that the writer's record has is used.
     pub keys: Vec<Key>,
     /// The name in the output.
     pub name: String,
-    /// Whether a missing field or a null in it is corruption. The output field is nullable unless required.
+    /// Whether a missing field or a null in it is an error. The output field is nullable unless required.
     pub required: bool,
-    /// The wanted type.
+    /// The requested type.
     pub kind: Kind,
 }
 
-/// The wanted type of a column or of a list's elements.
+/// The requested type of a column or of a list's elements.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Kind {
-    /// A value of this Arrow type, converted while decoding. Conversions that lose nothing are done: int to long, long
-    /// to int where every value fits, float to double, milliseconds to micro- and nanoseconds, bytes to and from text
-    /// (checked), fixed to bytes, enum to text, text to UUID; the time zone of a timestamp is taken as wanted.
+    /// A value of this Arrow type, converted during decoding. Lossless conversions are supported: int to long, long to
+    /// int if every value fits, float to double, milliseconds to micro- and nanoseconds; bytes to and from string
+    /// (checked), fixed to bytes, enum to string, string to UUID. The time zone of a timestamp is set as requested.
     Leaf(DataType),
-    /// A record by its own keys. One behind a nullable union gives a nullable struct.
+    /// A record, with columns found by their keys. A nullable union of a record becomes a nullable struct.
     Struct(Vec<Column>),
-    /// An array; the elements' field is `element`, nullable.
+    /// An array; the field of its elements is `element` and nullable.
     List(Box<Kind>),
-    /// Some keys of a map with int keys (an array of key-value records, or an Avro map with decimal text as keys): a
-    /// struct with one nullable child per key, in this order, named by the key's decimal text. Other keys are passed
-    /// over; a key twice in one map is corruption, where it is noticed.
+    /// Selected keys of a map with int keys (an array of key-value records, or an Avro map with decimal strings as
+    /// keys): a struct with one nullable child per key, in this order, named by the key as a decimal string. Other keys
+    /// are skipped; a duplicate key in a map is an error if it is detected.
     Lookup {
-        /// The wanted keys, distinct.
+        /// The requested keys, which must be distinct.
         keys: Vec<i32>,
-        /// The wanted type of the values.
+        /// The requested type of the values.
         value: DataType,
     },
-    /// The bytes of each value on the wire, as `LargeBinary`, for a [`super::Writer`] whose field holds the very same type.
+    /// The encoded bytes of each value, as `LargeBinary`, for a [`super::Writer`] whose field has exactly the same
+    /// type.
     Encoded,
-    /// As the writer has it, with ids in the field metadata; see [`super::natural`].
+    /// The writer's type, with ids in the field metadata; see [`super::natural`].
     Natural,
-    /// As [`Kind::Natural`], but decimals have 38 digits and texts are bytes: whether values keep to the precision and
-    /// are UTF-8 is not checked.
+    /// The same as [`Kind::Natural`], but decimals have 38 digits and strings are binary: values are not checked for
+    /// precision or UTF-8.
     NaturalWide,
 }
 
 impl Projection {
-    /// These columns.
+    /// Creates a projection of these columns.
     pub fn new(fields: impl IntoIterator<Item = Column>) -> Self {
         Self { fields: fields.into_iter().collect() }
     }
 
-    /// Everything as the writer has it.
+    /// Creates a projection of all columns with the writer's types.
     ///
     /// # Errors
-    /// `CorruptData` when the schema is no record.
+    /// `CorruptData` if the schema is not a record.
     pub fn natural(schema: &Schema) -> Result<Self> {
         let columns: Vec<usize> = (0..root(schema)?.fields.len()).collect();
         Self::natural_columns(schema, &columns)
     }
 
-    /// As [`Projection::natural_columns`], with [`Kind::NaturalWide`].
+    /// Creates the projection of [`Projection::natural_columns`], with [`Kind::NaturalWide`].
     ///
     /// # Errors
-    /// As [`Projection::natural_columns`].
+    /// See [`Projection::natural_columns`].
     pub fn wide_columns(schema: &Schema, columns: &[usize]) -> Result<Self> {
         let mut wide = Self::natural_columns(schema, columns)?;
         wide.fields.iter_mut().for_each(|column| column.kind = Kind::NaturalWide);
         Ok(wide)
     }
 
-    /// The fields of the top-level record at these indexes as the writer has them.
+    /// Creates a projection of the top-level fields at these indexes, with the writer's types.
     ///
     /// # Errors
-    /// `CorruptData` when the schema is no record, `InvalidArgument` for an index that it does not have.
+    /// `CorruptData` if the schema is not a record, `InvalidArgument` for an index that it does not have.
     pub fn natural_columns(schema: &Schema, columns: &[usize]) -> Result<Self> {
         let record = root(schema)?;
         let column = |&index: &usize| {
             let field = record.fields.get(index);
-            let field = field.ok_or_else(|| Error::invalid(format!("there is no column {index}")))?;
+            let field = field.ok_or_else(|| Error::invalid(format!("column {index} does not exist")))?;
             let column = Column::new(Key::Name(field.name.clone()), field.name.clone(), Kind::Natural);
             Ok(Column { required: !field.schema.is_nullable(), ..column })
         };
@@ -105,26 +107,26 @@ impl Projection {
 }
 
 impl Column {
-    /// An optional column.
+    /// Creates an optional column.
     pub fn new(key: Key, name: impl Into<String>, kind: Kind) -> Self {
         Self { keys: vec![key], name: name.into(), required: false, kind }
     }
 
-    /// Another key, tried after those before.
+    /// Adds another key, which is tried after the existing ones.
     #[must_use]
     pub fn or(mut self, key: Key) -> Self {
         self.keys.push(key);
         self
     }
 
-    /// The same column, whose absence is corruption.
+    /// Makes the column required: it is an error if it is missing.
     #[must_use]
     pub fn required(mut self) -> Self {
         self.required = true;
         self
     }
 
-    /// The index of the field that the first fitting key finds.
+    /// Returns the index of the field that the first matching key finds.
     pub(super) fn find(&self, record: &Record) -> Result<Option<usize>> {
         for key in &self.keys {
             let found = match key {
@@ -132,7 +134,7 @@ impl Column {
                     let mut found = (0..).zip(&record.fields).filter(|(_, f)| f.id == Some(*id)).map(|(i, _)| i);
                     let first = found.next();
                     if found.next().is_some() {
-                        return Err(Error::corrupt(format!("two fields with id {id}")).with("field", &self.name));
+                        return Err(Error::corrupt(format!("two fields have the id {id}")).with("field", &self.name));
                     }
                     first
                 }
@@ -149,7 +151,7 @@ impl Column {
     }
 }
 
-/// The record whose values are the rows.
+/// Returns the record type of the rows.
 pub(super) fn root(schema: &Schema) -> Result<&Record> {
-    schema.as_record().ok_or_else(|| Error::corrupt("the rows of the Avro file are no records"))
+    schema.as_record().ok_or_else(|| Error::corrupt("the rows of the Avro file are not records"))
 }

@@ -1,31 +1,32 @@
-//! The writer's schema (Avro specification, "Schema Declaration") as a tree, with the attributes that tables use.
+//! The writer's schema (Avro specification, "Schema Declaration") as a tree, with the attributes that table formats
+//! use.
 //!
-//! Named types are shared (`Arc`), so a type that many fields name costs its definition once; [`super::parse`] refuses
-//! cycles, depth above [`MAX_DEPTH`] and trees whose expansion has more than [`MAX_NODES`] nodes. Everything that walks
-//! a schema may therefore recurse.
+//! Named types are shared (`Arc`), so a type that many fields reference is stored only once. [`super::parse`] rejects
+//! cycles, depth above [`MAX_DEPTH`] and trees whose expansion has more than [`MAX_NODES`] nodes. Code that walks a
+//! schema may therefore recurse.
 
 use std::sync::Arc;
 
 use arrow_schema::TimeUnit;
 
-/// How deep types may nest, named types resolved.
+/// The maximum nesting depth of types, with named types resolved.
 pub const MAX_DEPTH: usize = 64;
 
-/// How many nodes a schema may have once every name is replaced by what it names.
+/// The maximum number of nodes in a schema, with every name replaced by its definition.
 pub const MAX_NODES: usize = 100_000;
 
 /// One type of the writer's schema.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Schema {
-    /// What is on the wire.
+    /// The encoding on the wire.
     pub shape: Shape,
-    /// What it means, where the logical type is known and fits the shape; others are ignored, as Avro demands.
+    /// The logical type, if it is known and fits the shape; other logical types are ignored, as Avro requires.
     pub logical: Option<Logical>,
-    /// The ids of the parts, where the writer gave any.
+    /// The ids of the parts, if the writer assigned any.
     pub ids: PartIds,
 }
 
-/// What is on the wire.
+/// The encoding on the wire.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Shape {
     /// No bytes.
@@ -46,7 +47,8 @@ pub enum Shape {
     String,
     /// This many bytes.
     Fixed(usize),
-    /// A length, which is this one, and the bytes: how some writers write `fixed`, see [`Schema::with_sized_fixed`].
+    /// A length, which must equal this one, and the bytes: some writers write `fixed` this way, see
+    /// [`Schema::with_sized_fixed`].
     SizedFixed(usize),
     /// An index into these symbols.
     Enum(Arc<[String]>),
@@ -60,7 +62,7 @@ pub enum Shape {
     Union(Arc<[Schema]>),
 }
 
-/// A known logical type on a shape that it fits.
+/// A known logical type with a shape that it fits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Logical {
     /// Days since 1970-01-01, on `int`.
@@ -71,14 +73,14 @@ pub enum Logical {
     Timestamp {
         /// The unit of the stored integer.
         unit: TimeUnit,
-        /// Whether it names an instant: `adjust-to-utc`, or without it whether the type is not a `local-` one.
+        /// Whether it is an instant: `adjust-to-utc`, or, if that is missing, whether the type is not a `local-` one.
         utc: bool,
     },
     /// A big-endian two's complement integer with `scale` digits after the point, on `bytes` or `fixed`.
     Decimal {
-        /// Digits in all, at least 1.
+        /// The total number of digits, at least 1.
         precision: u32,
-        /// Digits after the point, at most `precision`.
+        /// The number of digits after the point, at most `precision`.
         scale: u32,
     },
     /// On `fixed` of 16 bytes, or on `string` as hexadecimal digits.
@@ -91,7 +93,7 @@ pub enum Logical {
     Variant,
 }
 
-/// Ids that a writer gives to the parts of an array or a map.
+/// The ids that a writer assigned to the parts of an array or a map.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PartIds {
     /// `element-id` of an array.
@@ -107,7 +109,7 @@ pub struct PartIds {
 pub struct Record {
     /// The full name.
     pub name: String,
-    /// In the order of the wire. Names are distinct.
+    /// The fields in wire order. Names are distinct.
     pub fields: Vec<Field>,
     min_width_bytes: usize,
     nodes: usize,
@@ -119,7 +121,7 @@ pub struct Record {
 pub struct Field {
     /// The name.
     pub name: String,
-    /// Other names that it answers to.
+    /// The aliases.
     pub aliases: Vec<String>,
     /// `field-id`.
     pub id: Option<i32>,
@@ -128,13 +130,13 @@ pub struct Field {
 }
 
 impl Schema {
-    /// A type of this shape without attributes.
+    /// Returns a type of this shape without attributes.
     pub(super) fn plain(shape: Shape) -> Self {
         Self { shape, logical: None, ids: PartIds::default() }
     }
 
-    /// What a union of null and one other type holds besides null, or the type itself where it is no union. `None` for
-    /// unions of several types; a union of nothing but null gives that null.
+    /// Returns the other type of a union of null and one type, or the type itself if it is not a union. `None` for
+    /// unions of several types; a union of only null returns that null.
     pub fn non_null(&self) -> Option<&Self> {
         let Shape::Union(branches) = &self.shape else { return Some(self) };
         let mut others = branches.iter().filter(|branch| branch.shape != Shape::Null);
@@ -145,7 +147,7 @@ impl Schema {
         }
     }
 
-    /// Whether values may be null.
+    /// Returns whether values may be null.
     pub fn is_nullable(&self) -> bool {
         match &self.shape {
             Shape::Null => true,
@@ -154,8 +156,8 @@ impl Schema {
         }
     }
 
-    /// The same schema, in which every `fixed` without a logical type that is a field of the record in the field of this
-    /// id has a length before its bytes. None if there is no such `fixed`.
+    /// Returns the schema with a length prefix on every `fixed` without a logical type that is a field of the record in
+    /// the field with this id. None if there is no such `fixed`.
     pub fn with_sized_fixed(&self, id: i32) -> Option<Self> {
         self.map_record(&|field| {
             if field.id == Some(id) {
@@ -165,7 +167,7 @@ impl Schema {
         })
     }
 
-    /// The schema with other types for fields of its record; None if `change` changes none.
+    /// Returns the schema with other types for fields of its record; None if `change` changes none.
     fn map_record(&self, change: &dyn Fn(&Field) -> Option<Self>) -> Option<Self> {
         let changed = match &self.shape {
             Shape::Record(record) => {
@@ -195,7 +197,7 @@ impl Schema {
         Some(Self { shape: changed, ..self.clone() })
     }
 
-    /// The record that this is, behind a nullable union or not.
+    /// Returns the record type, whether or not it is in a nullable union.
     pub fn as_record(&self) -> Option<&Record> {
         match &self.non_null()?.shape {
             Shape::Record(record) => Some(record),
@@ -203,7 +205,7 @@ impl Schema {
         }
     }
 
-    /// The least bytes that a value takes. Zero means that every value takes none.
+    /// Returns the minimum number of bytes of a value. Zero means that every value is empty.
     pub fn min_width_bytes(&self) -> usize {
         match &self.shape {
             Shape::Null => 0,
@@ -218,7 +220,7 @@ impl Schema {
         }
     }
 
-    /// How many nodes the tree has with every name replaced by what it names.
+    /// Returns the number of nodes in the tree, with every name replaced by its definition.
     pub(super) fn nodes(&self) -> usize {
         let below = match &self.shape {
             Shape::Record(record) => record.nodes,
@@ -229,7 +231,7 @@ impl Schema {
         below.saturating_add(1)
     }
 
-    /// The length of the longest path to a leaf.
+    /// Returns the length of the longest path to a leaf.
     pub(super) fn depth(&self) -> usize {
         let below = match &self.shape {
             Shape::Record(record) => record.depth,
@@ -241,7 +243,7 @@ impl Schema {
     }
 }
 
-/// A union with some branches changed; None if none is.
+/// Returns a union with some branches changed; None if none is.
 fn union_of(branches: &[Schema], change: impl Fn(&Schema) -> Option<Schema>) -> Option<Shape> {
     let changed: Vec<Option<Schema>> = branches.iter().map(change).collect();
     if changed.iter().all(Option::is_none) {
@@ -252,7 +254,7 @@ fn union_of(branches: &[Schema], change: impl Fn(&Schema) -> Option<Schema>) -> 
 }
 
 impl Record {
-    /// A record of these fields, whose names are distinct.
+    /// Creates a record of these fields, whose names must be distinct.
     pub(super) fn new(name: String, fields: Vec<Field>) -> Self {
         let sum = |of: fn(&Schema) -> usize| fields.iter().fold(0, |sum: usize, f| sum.saturating_add(of(&f.schema)));
         let (min_width_bytes, nodes) = (sum(Schema::min_width_bytes), sum(Schema::nodes));

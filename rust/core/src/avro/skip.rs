@@ -1,29 +1,29 @@
-//! Passes values that nobody asked for. Neighbours merge: a record of three longs and a double is one run of varints
-//! and one jump, and an array of such records is one longer run.
+//! Skips unselected values. Adjacent values are merged: a record of three longs and a double is one run of varints and
+//! one jump, and an array of such records is one longer run.
 
 use super::schema::{Schema, Shape};
 use super::wire::Wire;
 use crate::error::Result;
 
-/// How to pass one value.
+/// The way to skip one value.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Skip {
-    /// So many bytes.
+    /// A number of bytes.
     Bytes(usize),
-    /// So many varints.
+    /// A number of varints.
     Varints(u64),
-    /// So many lengths, each with its bytes.
+    /// A number of lengths, each followed by its bytes.
     Sized(u64),
-    /// The branch that the union names.
+    /// The selected branch of a union.
     Union(Box<[Skip]>),
     /// Blocks of items.
     Items { item: Box<Skip>, min_width_bytes: usize },
-    /// One after the other.
+    /// A sequence of values.
     All(Vec<Skip>),
 }
 
 impl Skip {
-    /// For a value of `schema`.
+    /// Creates the skip of a value of `schema`.
     pub(super) fn new(schema: &Schema) -> Self {
         match &schema.shape {
             Shape::Null => Self::Bytes(0),
@@ -45,7 +45,7 @@ impl Skip {
         }
     }
 
-    /// For values one after the other.
+    /// Creates the skip of a sequence of values.
     pub(super) fn all(parts: impl IntoIterator<Item = Self>) -> Self {
         let mut merged: Vec<Self> = Vec::new();
         for part in parts {
@@ -61,7 +61,7 @@ impl Skip {
         }
     }
 
-    /// Passes one value.
+    /// Skips one value.
     #[inline]
     pub(super) fn run(&self, wire: &mut Wire<'_>) -> Result<()> {
         match self {
@@ -96,7 +96,7 @@ impl Skip {
         }
     }
 
-    /// Passes `count` values, of which the caller knows that the bytes suffice for as many of the least width.
+    /// Skips `count` values. The caller has checked that the bytes suffice for as many values of the minimum width.
     pub(super) fn repeat(&self, count: u64, wire: &mut Wire<'_>) -> Result<()> {
         match self {
             Self::Bytes(width) => {
@@ -105,17 +105,17 @@ impl Skip {
             }
             Self::Varints(n) => wire.skip_varints(count.saturating_mul(*n)),
             Self::Sized(n) => wire.skip_sized(count.saturating_mul(*n)),
-            // Maps from ids to bytes, which statistics are made of.
+            // Maps from ids to bytes, which hold statistics.
             Self::All(parts) if matches!(parts.as_slice(), [Self::Varints(1), Self::Sized(1)]) => {
                 wire.skip_keyed(count)
             }
-            // Every other kind takes at least a byte, so a lying count runs into the end.
+            // Every other value has at least one byte, so a false count reaches the end of the block.
             _ => (0..count).try_for_each(|_| self.run(wire)),
         }
     }
 }
 
-/// Appends `part`, into the last one where both are of one kind.
+/// Appends `part`, or merges it with the last one if both are of the same type.
 fn push(parts: &mut Vec<Skip>, part: Skip) {
     match (parts.last_mut(), part) {
         (_, Skip::Bytes(0)) => {}
@@ -174,7 +174,7 @@ mod tests {
     #[test]
     fn a_sized_block_is_jumped_over() {
         let array = skip(r#"{"type":"array","items":["null","string"]}"#);
-        // Two items in three bytes that are no items at all, then the end.
+        // Two items in three bytes that are not valid items, then the end.
         let mut wire = Wire::new(&[3, 6, 0xff, 0xff, 0xff, 0], 0);
         array.run(&mut wire).unwrap();
         assert!(wire.is_empty());

@@ -1,35 +1,36 @@
-//! Maps from ids to bytes that look like the one before them: the same keys in the same order, with values of the same
-//! lengths, as bounds of columns most often are. Whether that is so is one comparison for each entry, none of which
-//! waits for another; to walk the entries is to wait for each length.
+//! Decodes maps from ids to bytes that have the same layout as the previous one: the same keys in the same order, with
+//! values of the same lengths, as is common for column bounds. The layout is checked by one independent comparison per
+//! entry, whereas walking the entries has to wait for each length.
 
 use super::wire::Wire;
 use crate::error::Result;
 
-/// A writer whose maps fit no template is not asked for ever.
+/// The number of failed attempts after which a writer's maps are no longer expected to match a template.
 const MAX_LEARNED_IN_VAIN: u32 = 16;
 
-/// Where the entries of one block stood, and what their keys and lengths were.
+/// The entry offsets of one block, with their keys and lengths.
 #[derive(Debug, Default)]
 pub(super) struct Template {
-    /// How many entries; 0 for no template.
+    /// The number of entries; 0 if there is no template.
     entries: u64,
     len: usize,
-    /// Where each entry begins, and its key and length, of one byte each.
+    /// The offset of each entry, with its key and length, of one byte each.
     heads: Vec<(usize, [u8; 2])>,
-    /// Where the wanted values begin, and their places.
+    /// The offsets of the requested values, with their positions in the output.
     stops: Vec<(usize, usize)>,
     learned_in_vain: u32,
 }
 
 impl Template {
-    /// The wanted values of a block of so many entries at the start of `wire`: where they begin and their places.
+    /// Returns the offsets and output positions of the requested values in a block of `entries` entries at the start of
+    /// `wire`.
     #[inline]
     pub(super) fn stops(&self, entries: u64, wire: &Wire<'_>) -> Option<&[(usize, usize)]> {
         if self.entries != entries {
             return None;
         }
         let bytes = wire.ahead(self.len)?;
-        // By induction: an entry that begins where one of the template does, and is as long, ends where that one does.
+        // By induction: an entry with the same offset and length as in the template also ends at the same offset.
         let mut fits = true;
         for (offset, head) in &self.heads {
             fits &= bytes.get(*offset..).and_then(|rest| rest.first_chunk()) == Some(head);
@@ -37,18 +38,19 @@ impl Template {
         fits.then_some(&self.stops)
     }
 
-    /// How many bytes a block that fits takes.
+    /// Returns the number of bytes of a matching block.
     pub(super) fn len(&self) -> usize {
         self.len
     }
 
-    /// Takes the next block, which fits, as a success.
+    /// Records that the next block matches.
     #[inline]
     pub(super) fn fitted(&mut self) {
         self.learned_in_vain = 0;
     }
 
-    /// Learns from a block of so many entries, at the start of `wire`; `place` gives the place of a wanted key.
+    /// Learns the layout of a block of `entries` entries at the start of `wire`; `place` returns the output position of
+    /// a requested key.
     pub(super) fn learn(
         &mut self,
         entries: u64,
@@ -72,7 +74,7 @@ impl Template {
             self.heads.push((offset, [key, length]));
             let place = place(wire.long()?);
             if let Some(place) = place {
-                // A key that is twice in a map is for others to refuse.
+                // Duplicate keys are rejected by the general decoder.
                 if self.stops.iter().any(|(_, known)| *known == place) {
                     return Ok(());
                 }

@@ -1,38 +1,38 @@
-//! Avro's primitive encodings (specification, "Binary Encoding"): a checked cursor made for the hot loops of decoding.
+//! Avro's primitive encodings (specification, "Binary Encoding"): a checked cursor for the hot loops of decoding.
 //!
-//! It keeps what is left rather than a position, so that each read is one comparison; otherwise it promises what
-//! [`crate::bytes::Cursor`] promises.
+//! It stores the remaining bytes instead of a position, so that each read is one comparison. Otherwise it has the same
+//! guarantees as [`crate::bytes::Cursor`].
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// How many values without bytes one file may hold: rows or items of a type of no width can be declared at no cost.
+/// The maximum number of empty values in a file: rows or items of a zero-width type can be declared at no cost.
 pub(super) const MAX_ZERO_WIDTH: u64 = 1_000_000;
 
-/// A decompressed block being read.
+/// A cursor in a decompressed block.
 #[derive(Debug, Clone)]
 pub(super) struct Wire<'a> {
     rest: &'a [u8],
     /// The length of the block.
     len: usize,
-    /// What is left of [`MAX_ZERO_WIDTH`].
+    /// The remaining part of [`MAX_ZERO_WIDTH`].
     zero_width_left: u64,
 }
 
-/// A place in a block.
+/// A position in a block.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Mark<'a>(&'a [u8]);
 
 /// The header of one block of an array or a map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Items {
-    /// How many items follow.
+    /// The number of items that follow.
     pub(super) count: u64,
-    /// How many bytes they take, where the writer says so.
+    /// The size of the items in bytes, if the writer recorded it.
     pub(super) size_bytes: Option<i64>,
 }
 
 impl<'a> Wire<'a> {
-    /// At the start of a block.
+    /// Creates a cursor at the start of a block.
     pub(super) fn new(block: &'a [u8], zero_width_left: u64) -> Self {
         Self { rest: block, len: block.len(), zero_width_left }
     }
@@ -55,7 +55,7 @@ impl<'a> Wire<'a> {
         self.rest.len()
     }
 
-    /// `n` bytes as they are.
+    /// Returns the next `n` bytes.
     #[inline]
     pub(super) fn take(&mut self, n: usize) -> Result<&'a [u8]> {
         let Some((taken, rest)) = self.rest.split_at_checked(n) else { return Err(self.too_short(n)) };
@@ -63,7 +63,7 @@ impl<'a> Wire<'a> {
         Ok(taken)
     }
 
-    /// As many bytes as a file declares.
+    /// Returns the next `n` bytes, where `n` is a length declared in the file.
     #[inline]
     pub(super) fn take_declared(&mut self, n: i64) -> Result<&'a [u8]> {
         let Ok(n) = usize::try_from(n) else { return Err(self.error(format_args!("negative length {n}"))) };
@@ -77,17 +77,17 @@ impl<'a> Wire<'a> {
         Ok(*taken)
     }
 
-    /// `boolean`.
+    /// Reads a `boolean`.
     #[inline]
     pub(super) fn boolean(&mut self) -> Result<bool> {
         match self.array()? {
             [0] => Ok(false),
             [1] => Ok(true),
-            [other] => Err(self.error(format_args!("{other} is no boolean"))),
+            [other] => Err(self.error(format_args!("{other} is not a valid boolean"))),
         }
     }
 
-    /// `long`, and `int` before its range is checked.
+    /// Reads a `long`, or an `int` before its range is checked.
     #[inline]
     pub(super) fn long(&mut self) -> Result<i64> {
         let Some((value, rest)) = split_long(self.rest) else { return Err(self.endless()) };
@@ -95,27 +95,27 @@ impl<'a> Wire<'a> {
         Ok(value)
     }
 
-    /// `int`.
+    /// Reads an `int`.
     #[expect(clippy::inline_always, reason = "a tenth of decoding a manifest")]
     #[inline(always)]
     pub(super) fn int(&mut self) -> Result<i32> {
         let value = self.long()?;
-        i32::try_from(value).map_err(|_| self.error(format_args!("{value} is no int")))
+        i32::try_from(value).map_err(|_| self.error(format_args!("{value} does not fit an int")))
     }
 
-    /// `float`.
+    /// Reads a `float`.
     #[inline]
     pub(super) fn float(&mut self) -> Result<f32> {
         self.array().map(f32::from_le_bytes)
     }
 
-    /// `double`.
+    /// Reads a `double`.
     #[inline]
     pub(super) fn double(&mut self) -> Result<f64> {
         self.array().map(f64::from_le_bytes)
     }
 
-    /// `bytes` and `string`.
+    /// Reads `bytes` or a `string`.
     #[expect(clippy::inline_always, reason = "a tenth of decoding a manifest")]
     #[inline(always)]
     pub(super) fn sized(&mut self) -> Result<&'a [u8]> {
@@ -123,7 +123,7 @@ impl<'a> Wire<'a> {
         self.take_declared(length)
     }
 
-    /// The next block of an array or map whose items take at least `min_width_bytes`; `None` at the end.
+    /// Returns the next block of an array or map whose items have at least `min_width_bytes` bytes; `None` at the end.
     ///
     /// ```text
     /// count > 0                   count items
@@ -139,14 +139,14 @@ impl<'a> Wire<'a> {
         let size_bytes = if declared < 0 { Some(self.long()?) } else { None };
         let count = declared.unsigned_abs();
         let room = self.remaining() as u64;
-        // Widths come from a schema, so the product may overflow.
+        // The width is read from a schema, so the product may overflow.
         match count.checked_mul(min_width_bytes as u64) {
             Some(least) if least <= room => Ok(Some(Items { count, size_bytes })),
-            _ => Err(self.error(format_args!("{count} items declared, {room} bytes left"))),
+            _ => Err(self.error(format_args!("a block declares {count} items, but only {room} bytes are left"))),
         }
     }
 
-    /// Checks that the items of a block took the bytes that it declared; `start` is where they began.
+    /// Checks that the items of a block have the declared size; `start` is where they began.
     #[inline]
     pub(super) fn end_items(&self, items: Items, start: usize) -> Result<()> {
         let Some(declared) = items.size_bytes else { return Ok(()) };
@@ -154,33 +154,34 @@ impl<'a> Wire<'a> {
         if usize::try_from(declared) == Ok(taken) {
             Ok(())
         } else {
-            Err(self.error(format_args!("{declared} bytes of items declared, {taken} taken")))
+            Err(self.error(format_args!("a block declares {declared} bytes of items, but they have {taken}")))
         }
     }
 
-    /// Takes `count` values without bytes from the allowance.
+    /// Subtracts `count` empty values from the allowance.
     pub(super) fn zero_width(&mut self, count: u64) -> Result<()> {
         match self.zero_width_left.checked_sub(count) {
             Some(left) => {
                 self.zero_width_left = left;
                 Ok(())
             }
-            None => {
-                Err(Error::new(ErrorKind::LimitExceeded, format!("more than {MAX_ZERO_WIDTH} values without bytes"))
-                    .with("offset", self.position()))
-            }
+            None => Err(Error::new(
+                ErrorKind::LimitExceeded,
+                format!("the file has more than {MAX_ZERO_WIDTH} empty values"),
+            )
+            .with("offset", self.position())),
         }
     }
 
-    /// Passes `n` varints without decoding them.
+    /// Skips `n` varints without decoding them.
     ///
-    /// A varint ends at the byte without the high bit, so that eight bytes are counted at once.
+    /// A varint ends at the first byte without the high bit, so eight bytes are counted in one step.
     #[inline]
     pub(super) fn skip_varints(&mut self, mut n: u64) -> Result<()> {
         let mut rest = self.rest;
         while n > 32 {
             let Some((bytes, after)) = rest.split_first_chunk::<32>() else { break };
-            // A byte of the sum is at most four, and all of them at most 32.
+            // Each byte of the sum is at most four, and their total is at most 32.
             n -= sum_of_bytes(bytes.as_chunks().0.iter().map(|word| ends(*word)).sum());
             rest = after;
         }
@@ -211,17 +212,17 @@ impl<'a> Wire<'a> {
         Ok(())
     }
 
-    /// Passes `n` values of `bytes` or `string`.
+    /// Skips `n` values of `bytes` or `string`.
     #[inline]
     pub(super) fn skip_sized(&mut self, n: u64) -> Result<()> {
         (0..n).try_for_each(|_| self.sized().map(drop))
     }
 
-    /// Passes `n` pairs of a varint and a value of `bytes` or `string`: maps from ids to bounds.
+    /// Skips `n` pairs of a varint and a value of `bytes` or `string`: maps from ids to bounds.
     #[inline]
     pub(super) fn skip_keyed(&mut self, n: u64) -> Result<()> {
         for _ in 0..n {
-            // Key and length of one byte each; a length is even, as negative numbers are odd.
+            // Key and length are one byte each; the encoded length must be even, because negative numbers are odd.
             if let [key, length, after @ ..] = self.rest
                 && key | length < 0x80
                 && length & 1 == 0
@@ -236,7 +237,7 @@ impl<'a> Wire<'a> {
         Ok(())
     }
 
-    /// Decodes ahead with `read`, then returns to this place.
+    /// Decodes ahead with `read`, then returns to this position.
     pub(super) fn peek<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         let here = self.mark();
         let value = read(self)?;
@@ -244,31 +245,31 @@ impl<'a> Wire<'a> {
         Ok(value)
     }
 
-    /// The next `n` bytes, which stay; `None` where there are fewer.
+    /// Returns the next `n` bytes without consuming them; `None` if there are fewer.
     #[inline]
     pub(super) fn ahead(&self, n: usize) -> Option<&'a [u8]> {
         self.rest.get(..n)
     }
 
-    /// This place, to be returned to.
+    /// Returns the current position.
     #[inline]
     pub(super) fn mark(&self) -> Mark<'a> {
         Mark(self.rest)
     }
 
-    /// What lies between a place of this block and here.
+    /// Returns the bytes between a marked position and the current one.
     #[inline]
     pub(super) fn since(&self, mark: Mark<'a>) -> &'a [u8] {
         mark.0.get(..mark.0.len() - self.rest.len()).unwrap_or_default()
     }
 
-    /// Returns to a place of this block.
+    /// Returns to a marked position.
     #[inline]
     pub(super) fn reset(&mut self, mark: Mark<'a>) {
         self.rest = mark.0;
     }
 
-    /// A corruption at this place.
+    /// Returns a corruption error at this position.
     #[cold]
     pub(super) fn error(&self, what: std::fmt::Arguments<'_>) -> Error {
         Error::corrupt(what.to_string()).with("offset", self.position())
@@ -276,16 +277,16 @@ impl<'a> Wire<'a> {
 
     #[cold]
     fn too_short(&self, n: usize) -> Error {
-        self.error(format_args!("{n} bytes expected, {} left", self.remaining()))
+        self.error(format_args!("expected {n} bytes, {} left", self.remaining()))
     }
 
     #[cold]
     fn endless(&self) -> Error {
-        self.error(format_args!("varint without an end"))
+        self.error(format_args!("a varint is not terminated"))
     }
 }
 
-/// A varint and what follows it. Most are one byte: counts, branches, small numbers.
+/// Splits off a varint. Most are one byte: counts, branches, small numbers.
 #[inline]
 fn split_long(bytes: &[u8]) -> Option<(i64, &[u8])> {
     match bytes.split_first() {
@@ -297,20 +298,20 @@ fn split_long(bytes: &[u8]) -> Option<(i64, &[u8])> {
     }
 }
 
-/// The ends of varints in a word, as ones in their bytes.
+/// Returns the ends of varints in a word, as ones in their bytes.
 #[inline]
 fn ends(word: [u8; 8]) -> u64 {
     (!u64::from_le_bytes(word) >> 7) & 0x0101_0101_0101_0101
 }
 
-/// The sum of the bytes, which is below 256.
+/// Returns the sum of the bytes, which is below 256.
 #[inline]
 fn sum_of_bytes(word: u64) -> u64 {
     word.wrapping_mul(0x0101_0101_0101_0101) >> 56
 }
 
-/// Up to ten bytes. The tenth holds one bit of 64; what it holds besides is dropped, as the reference implementation
-/// does, since there are files by writers that know no 64-bit limit.
+/// Splits off a varint of up to ten bytes. The tenth byte holds one bit of 64. Excess bits are dropped, as in the
+/// reference implementation, because some writers have no 64-bit limit.
 #[inline]
 fn split_longer(bytes: &[u8]) -> Option<(i64, &[u8])> {
     if let Some(word) = bytes.first_chunk::<8>() {
@@ -318,7 +319,7 @@ fn split_longer(bytes: &[u8]) -> Option<(i64, &[u8])> {
         if ends != 0 {
             let end = ends & ends.wrapping_neg();
             let word = u64::from_le_bytes(*word) & (end << 8).wrapping_sub(1);
-            // Seven bits of each byte move together: into 14, into 28, into 56.
+            // Groups of seven bits are merged together: into 14, into 28, into 56.
             let word = word & 0x007f_007f_007f_007f | (word & 0x7f00_7f00_7f00_7f00) >> 1;
             let word = word & 0x0000_3fff_0000_3fff | (word & 0x3fff_0000_3fff_0000) >> 2;
             let value = word & 0x0fff_ffff | (word & 0x0fff_ffff_0000_0000) >> 4;
@@ -329,7 +330,7 @@ fn split_longer(bytes: &[u8]) -> Option<(i64, &[u8])> {
     split_longest(bytes)
 }
 
-/// As [`split_longer`], near the end of a block and for more than eight bytes.
+/// Splits off a varint like [`split_longer`], near the end of a block and for more than eight bytes.
 #[cold]
 fn split_longest(bytes: &[u8]) -> Option<(i64, &[u8])> {
     let mut value = 0_u64;
@@ -371,7 +372,7 @@ mod tests {
 
     #[test]
     fn bits_above_64_are_dropped_and_bytes_above_ten_refused() {
-        // 9876543210123456789, which is above 63 bits.
+        // 9876543210123456789, which exceeds 63 bits.
         let bytes = [0xaa, 0xc4, 0xa3, 0x83, 0x96, 0xee, 0xc3, 0x90, 0x92, 0x02];
         let dropped = (9_876_543_210_123_456_789_u64 << 1 >> 1).cast_signed();
         assert_eq!(Wire::new(&bytes, 0).long().unwrap(), dropped);

@@ -10,15 +10,17 @@ use super::schema::Schema;
 use super::{MAGIC, SYNC_BYTES, parsed};
 use crate::error::{Error, Result};
 
-/// A block ends once it holds so many bytes before compression: what Java's writers do, so that readers that work on one
-/// block at a time need as little memory.
+/// The number of uncompressed bytes after which a block ends: the same as in Java's writers, so that readers that
+/// process one block at a time need no more memory.
 const BLOCK_BYTES: usize = 64_000;
 
-/// Java's manifests are deflated at 9; from 6 on the gain is in the percents and the time doubles.
+/// The compression level of Deflate. Java compresses manifests at 9; above 6 the gain is a few percent and the time
+/// doubles.
 const DEFLATE_LEVEL: i32 = 6;
 const ZSTD_LEVEL: i32 = 3;
 
-/// A file in the making; everything is held until [`Writer::finish`], but what [`Writer::take`] gives before.
+/// A writer of a file, which is held in memory until [`Writer::finish`], except for the parts that [`Writer::take`]
+/// returns earlier.
 pub struct Writer {
     schema: std::sync::Arc<Schema>,
     codec: Codec,
@@ -41,15 +43,18 @@ impl std::fmt::Debug for Writer {
 }
 
 impl Writer {
-    /// Begins a file of this schema (JSON) with these entries in its header. `sync` stands between blocks: random, so
-    /// that it is not met by chance within one.
+    /// Begins a file with this schema (JSON) and these entries in its header. `sync` separates blocks and must be
+    /// random, so that it does not occur within a block by chance.
     ///
     /// # Errors
-    /// `Internal` for a schema that is none; `Unsupported` for codecs that are only read.
+    /// `Internal` for an invalid schema; `Unsupported` for codecs that are supported only for reading.
     pub fn new(schema: &str, metadata: &[(&str, &str)], codec: Codec, sync: [u8; SYNC_BYTES]) -> Result<Self> {
-        let tree = parsed(schema.as_bytes()).map_err(|e| Error::internal("not an Avro schema").caused_by(e))?;
+        let tree = parsed(schema.as_bytes()).map_err(|e| Error::internal("invalid Avro schema").caused_by(e))?;
         if matches!(codec, Codec::Bzip2 | Codec::Xz) {
-            return Err(Error::unsupported(format!("writing Avro blocks with {}", codec.name())));
+            return Err(Error::unsupported(format!(
+                "writing Avro blocks with the codec {} is not supported",
+                codec.name()
+            )));
         }
         let mut out = MAGIC.to_vec();
         let entries = [("avro.schema", schema), ("avro.codec", codec.name())];
@@ -74,29 +79,26 @@ impl Writer {
         })
     }
 
-    /// Compresses by this level of the codec, from the next block on.
+    /// Sets the compression level of the codec, from the next block on.
     ///
     /// # Errors
-    /// `InvalidArgument` for a level that the codec does not have.
+    /// `InvalidArgument` for a level that the codec does not support.
     pub fn with_level(mut self, level: i32) -> Result<Self> {
         let known = match self.codec {
             Codec::Deflate => 0..=12,
             Codec::Zstandard => zstd::compression_level_range(),
-            // The others have none.
+            // The remaining codecs have no levels.
             _ => i32::MIN..=i32::MAX,
         };
         if !known.contains(&level) {
-            return Err(Error::invalid(format!("{} has no level {level}", self.codec.name())).hint(format!(
-                "its levels are {} to {}",
-                known.start(),
-                known.end()
-            )));
+            return Err(Error::invalid(format!("the codec {} does not support the level {level}", self.codec.name()))
+                .hint(format!("expected a level from {} to {}", known.start(), known.end())));
         }
         self.level = Some(level);
         Ok(self)
     }
 
-    /// The bytes of the file that are complete and were not taken before.
+    /// Returns the completed bytes of the file that were not returned before.
     pub fn take(&mut self) -> Bytes {
         self.taken_bytes += self.out.len();
         std::mem::take(&mut self.out).into()
@@ -105,10 +107,10 @@ impl Writer {
     /// Writes the rows of a batch whose columns are the fields of the schema, in order.
     ///
     /// # Errors
-    /// `Internal` where the types differ from the schema.
+    /// `Internal` if the types differ from the schema.
     pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
         let record = self.schema.clone();
-        let record = record.as_record().ok_or_else(|| Error::internal("the rows of an Avro file are records"))?;
+        let record = record.as_record().ok_or_else(|| Error::internal("the rows of an Avro file are not records"))?;
         let rows = Rows::try_new(record, batch)?;
         for row in 0..rows.len() {
             rows.encode(row, &mut self.block)?;
@@ -120,12 +122,12 @@ impl Writer {
         Ok(())
     }
 
-    /// How long the file is about: what is written, and what waits for compression as it is.
+    /// Returns the approximate length of the file: the written bytes, and the uncompressed size of the current block.
     pub fn size_bytes(&self) -> usize {
         self.taken_bytes + self.out.len() + self.block.len()
     }
 
-    /// The whole file, or what was not taken of it.
+    /// Returns the whole file, or the part that was not returned before.
     pub fn finish(mut self) -> Result<Bytes> {
         if self.block_rows > 0 {
             self.end_block()?;
@@ -134,7 +136,7 @@ impl Writer {
     }
 
     fn end_block(&mut self) -> Result<()> {
-        let failed = |e: &dyn std::fmt::Display| Error::internal(format!("a block does not compress: {e}"));
+        let failed = |e: &dyn std::fmt::Display| Error::internal(format!("a block cannot be compressed: {e}"));
         let compressed = match self.codec {
             Codec::Deflate => {
                 let level = CompressionLvl::new(self.level.unwrap_or(DEFLATE_LEVEL)).unwrap_or_default();

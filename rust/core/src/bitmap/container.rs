@@ -1,22 +1,22 @@
-//! The positions of one chunk of 65,536, in whichever of three forms (RoaringFormatSpec, "Container storage"):
+//! The positions of one chunk of 65,536, in one of three forms (RoaringFormatSpec, "Container storage"):
 //!
-//! * array: at most 4,096 values, ascending;
-//! * bits: 1,024 words of 64, more than 4,096 values;
-//! * runs: inclusive ranges, ascending, at least one value apart.
+//! * array: at most 4,096 values in ascending order;
+//! * bits: 1,024 words of 64 bits, with more than 4,096 values;
+//! * runs: inclusive ranges in ascending order, at least one value apart.
 //!
-//! A container that was read keeps its form until values are added, since the form decides what Java writes for it.
+//! A container that was read keeps its form until values are added, because Java's output depends on the form.
 
 use std::borrow::Cow;
 
-/// The longest array; one value more makes it bits.
+/// The maximum length of an array; one more value converts it to bits.
 pub(super) const ARRAY_MAX: usize = 4096;
-/// The words of a container of bits.
+/// The number of words in a container of bits.
 pub(super) const WORDS: usize = 1024;
-/// How many positions one container covers.
+/// The number of positions that one container covers.
 pub(super) const SPAN: u64 = 65_536;
 const BITS_BYTES: usize = WORDS * 8;
 
-/// One bit for each of 65,536 positions, least significant first.
+/// A bitmap of 65,536 positions, least significant bit first.
 pub(super) type Words = [u64; WORDS];
 
 /// An inclusive range of values.
@@ -32,26 +32,26 @@ impl Run {
     }
 }
 
-/// Values of `0..65536`. Never empty inside of a [`super::Positions`].
+/// A set of values in `0..65536`. Never empty in a [`super::Positions`].
 #[derive(Debug, Clone)]
 pub(super) enum Container {
-    /// Strictly ascending, at most [`ARRAY_MAX`].
+    /// Strictly ascending values, at most [`ARRAY_MAX`].
     Array(Vec<u16>),
     /// More than [`ARRAY_MAX`] values.
     Bits { words: Box<Words>, len: u32 },
-    /// Ascending and not touching each other.
+    /// Runs in ascending order that do not touch each other.
     Runs { runs: Vec<Run>, len: u32 },
 }
 
 impl Container {
-    /// A container of bits, or of an array if the bits are few.
+    /// Creates a container of bits, or of an array if only a few bits are set.
     pub(super) fn from_words(words: Box<Words>) -> Self {
         let len = words.iter().map(|word| word.count_ones()).sum();
         let bits = Self::Bits { words, len };
         if len as usize > ARRAY_MAX { bits } else { Self::Array(bits.values()) }
     }
 
-    /// A container of runs, which are ascending and do not touch.
+    /// Creates a container of runs, which must be in ascending order and not touch.
     pub(super) fn from_runs(runs: Vec<Run>) -> Self {
         let len = runs.iter().map(|run| run.len()).sum();
         Self::Runs { runs, len }
@@ -86,7 +86,7 @@ impl Container {
         }
     }
 
-    /// How many values are below `bound`, which may be 65,536.
+    /// Returns the number of values below `bound`, which may be 65,536.
     pub(super) fn count_below(&self, bound: u32) -> u32 {
         let count = match self {
             Self::Array(values) => values.partition_point(|&value| u32::from(value) < bound),
@@ -104,7 +104,7 @@ impl Container {
         u32::try_from(count).unwrap_or(u32::MAX)
     }
 
-    /// All values, ascending.
+    /// Returns all values in ascending order.
     pub(super) fn values(&self) -> Vec<u16> {
         let mut values = Vec::with_capacity(self.len() as usize);
         match self {
@@ -113,7 +113,7 @@ impl Container {
                 for (base, &word) in (0_u16..=u16::MAX).step_by(64).zip(words.iter()) {
                     let mut left = word;
                     while left != 0 {
-                        // At most 63, so that the sum stays in the word's 64 positions.
+                        // At most 63, so the sum stays within the word's 64 positions.
                         values.push(base + u16::try_from(left.trailing_zeros()).unwrap_or(0));
                         left &= left - 1;
                     }
@@ -124,7 +124,7 @@ impl Container {
         values
     }
 
-    /// Adds values that ascend strictly.
+    /// Adds values, which must be strictly ascending.
     pub(super) fn insert_sorted(&mut self, added: &[u16]) {
         match self {
             Self::Array(values) if values.len() + added.len() <= ARRAY_MAX => merge_into(values, added),
@@ -160,7 +160,7 @@ impl Container {
         }
     }
 
-    /// Clears the bits of these values in `window`, whose first word is number `first_word` of this container.
+    /// Clears the bits of these values in `window`, which begins at word `first_word` of this container.
     pub(super) fn clear_in(&self, window: &mut [u64], first_word: usize) {
         match self {
             Self::Array(values) => clear_values(values, window, first_word),
@@ -172,8 +172,8 @@ impl Container {
         }
     }
 
-    /// These values as Java writes them after `runOptimize`. Its rule differs by the form that a container has: an
-    /// array turns into runs only where that is strictly shorter, runs stay runs where they are not longer.
+    /// Returns these values as Java writes them after `runOptimize`. Its rule depends on the form: an array becomes
+    /// runs only if that is strictly shorter, and runs stay runs if they are not longer.
     pub(super) fn run_optimised(&self) -> Cow<'_, Self> {
         let runs_bytes = |count: usize| 2 + 4 * count;
         let becomes_runs = match self {
@@ -194,7 +194,7 @@ impl Container {
         if becomes_runs { Cow::Owned(Self::from_runs(self.runs())) } else { Cow::Borrowed(self) }
     }
 
-    /// One bit per value.
+    /// Returns the values as one bit each.
     pub(super) fn to_words(&self) -> Box<Words> {
         let mut words = Box::new([0; WORDS]);
         match self {
@@ -257,7 +257,7 @@ fn merge_into(values: &mut Vec<u16>, added: &[u16]) {
     *values = merged;
 }
 
-/// Sets bits and says how many were not set.
+/// Sets bits and returns how many were not set before.
 fn set_all(words: &mut Words, values: &[u16]) -> u32 {
     let mut added = 0;
     for value in values {

@@ -1,4 +1,4 @@
-//! Serialised bitmaps straight to masks, container by container, without a set of positions in between.
+//! Converts serialised bitmaps directly to masks, container by container, without building a set of positions.
 
 use arrow_buffer::{BooleanBuffer, Buffer};
 
@@ -7,17 +7,18 @@ use super::portable::{Stored, each_container64};
 use crate::error::{Error, ErrorKind, Result};
 use crate::simd::{self, Kernel};
 
-/// Which of `rows` rows are *not* among the positions of a 64-bit portable serialisation, which must be all of `bytes`.
+/// Returns a mask of the rows, out of `rows`, that are *not* among the positions of a 64-bit portable serialisation,
+/// which must be all of `bytes`.
 ///
 /// # Errors
-/// `CorruptData` for anything the format forbids, and for a position of `rows` or above; `LimitExceeded` for a mask that
-/// memory does not hold.
+/// `CorruptData` for any violation of the format, and for a position that is not below `rows`; `LimitExceeded` if the
+/// mask does not fit in memory.
 pub fn kept_of_portable64(bytes: &[u8], rows: usize) -> Result<BooleanBuffer> {
     let len = rows.div_ceil(64);
     let mut words: Vec<u64> = Vec::new();
     words
         .try_reserve_exact(len.next_multiple_of(WORDS))
-        .map_err(|_| Error::new(ErrorKind::LimitExceeded, format!("no memory for a mask of {rows} rows")))?;
+        .map_err(|_| Error::new(ErrorKind::LimitExceeded, format!("not enough memory for a mask of {rows} rows")))?;
     each_container64(bytes, |prefix, cardinality, stored| {
         let start = usize::try_from(prefix).ok().and_then(|prefix| prefix.checked_mul(WORDS));
         let Some(start) = start.filter(|start| *start < len) else { return Err(beyond(rows)) };
@@ -25,9 +26,7 @@ pub fn kept_of_portable64(bytes: &[u8], rows: usize) -> Result<BooleanBuffer> {
         match stored {
             Stored::Bits(bits) => {
                 if simd::run(AppendInverted { bits, words: &mut words }) != cardinality {
-                    return Err(Error::corrupt(format!(
-                        "a container does not hold the {cardinality} values it declares"
-                    )));
+                    return Err(Error::corrupt(format!("a container does not hold the declared {cardinality} values")));
                 }
             }
             Stored::Other(container) => {
@@ -49,10 +48,10 @@ pub fn kept_of_portable64(bytes: &[u8], rows: usize) -> Result<BooleanBuffer> {
 }
 
 fn beyond(rows: usize) -> Error {
-    Error::corrupt(format!("a position is not below {rows}, the number of rows"))
+    Error::corrupt(format!("a position is not below the number of rows, {rows}"))
 }
 
-/// Appends the complement of bits; gives their number.
+/// A kernel that appends the complement of bits and returns the number of set bits.
 struct AppendInverted<'a> {
     bits: &'a [[u8; 8]; WORDS],
     words: &'a mut Vec<u64>,
@@ -61,8 +60,8 @@ struct AppendInverted<'a> {
 impl Kernel for AppendInverted<'_> {
     type Output = u32;
 
-    #[expect(clippy::inline_always, reason = "compiled for the instructions of the level")]
-    #[expect(clippy::indexing_slicing, clippy::needless_range_loop, reason = "both arrays have so many words")]
+    #[expect(clippy::inline_always, reason = "compiled for the instruction set level")]
+    #[expect(clippy::indexing_slicing, clippy::needless_range_loop, reason = "both arrays have this many words")]
     #[inline(always)]
     fn run(self) -> u32 {
         let mut count = 0;

@@ -25,20 +25,20 @@ const COOKIE_NO_RUNS: u32 = 12_346;
 const COOKIE_RUNS: u32 = 12_347;
 const NO_OFFSET_THRESHOLD: usize = 4;
 const CONTAINERS_MAX: usize = 1 << 16;
-/// Keys are below this: Java holds bitmaps in an array indexed by key, and positions are non-negative.
+/// The upper limit of keys: Java stores bitmaps in an array indexed by key, and positions are non-negative.
 const KEY_LIMIT: u32 = i32::MAX.cast_unsigned();
-/// Java cannot hold more in one array of bytes.
+/// The maximum encoded size, which is that of a byte array in Java.
 const ENCODED_MAX_BYTES: u64 = i32::MAX.cast_unsigned() as u64;
 const EMPTY_BITMAP: [u8; 8] = [0x3a, 0x30, 0, 0, 0, 0, 0, 0];
 
 impl Positions {
-    /// Positions from the 64-bit portable serialisation, which must be all of `bytes`.
+    /// Decodes positions from the 64-bit portable serialisation, which must be all of `bytes`.
     ///
-    /// Memory is bounded by a small multiple of `bytes`, whatever counts it declares (runs stay runs).
+    /// Memory is bounded by a small multiple of `bytes`, whatever counts are declared (runs stay runs).
     ///
     /// # Errors
-    /// `CorruptData` for anything the format forbids: a wrong cookie, count, order, cardinality or offset, a key of
-    /// 2^31 - 1 or more, an empty or overlapping run, missing or left-over bytes.
+    /// `CorruptData` for any violation of the format: a wrong cookie, count, order, cardinality or offset, a key of
+    /// 2^31 - 1 or more, an empty or overlapping run, missing or trailing bytes.
     pub fn decode_portable64(bytes: &[u8]) -> Result<Self> {
         let mut chunks = BTreeMap::new();
         each_container64(bytes, |prefix, cardinality, stored| {
@@ -48,10 +48,11 @@ impl Positions {
         Ok(Self { chunks })
     }
 
-    /// Positions from the 32-bit portable serialisation, which must be all of `bytes`. Memory is bounded as there.
+    /// Decodes positions from the 32-bit portable serialisation, which must be all of `bytes`. Memory is bounded in the
+    /// same way.
     ///
     /// # Errors
-    /// `CorruptData` for anything the format forbids, missing or left-over bytes.
+    /// `CorruptData` for any violation of the format, and for missing or trailing bytes.
     pub fn decode_portable32(bytes: &[u8]) -> Result<Self> {
         let mut cursor = Cursor::new(bytes);
         let positions = Self::take_portable32(&mut cursor)?;
@@ -61,10 +62,10 @@ impl Positions {
         Ok(positions)
     }
 
-    /// As [`Positions::decode_portable32`], where other bytes may follow; the cursor is left at them.
+    /// Decodes positions like [`Positions::decode_portable32`] but allows trailing bytes; the cursor is left at them.
     ///
     /// # Errors
-    /// `CorruptData` for anything the format forbids.
+    /// `CorruptData` for any violation of the format.
     pub fn take_portable32(cursor: &mut Cursor<'_>) -> Result<Self> {
         let mut chunks = BTreeMap::new();
         each_container32(cursor, |chunk, cardinality, stored| {
@@ -74,11 +75,12 @@ impl Positions {
         Ok(Self { chunks })
     }
 
-    /// The 64-bit portable serialisation, byte for byte as Iceberg's Java library writes it: containers turned into
-    /// runs where that is shorter, and an empty bitmap for every key that is skipped.
+    /// Encodes the 64-bit portable serialisation, byte for byte as Iceberg's Java library writes it: containers are
+    /// converted to runs if that is shorter, and every skipped key gets an empty bitmap.
     ///
     /// # Errors
-    /// `LimitExceeded` above 2 GiB, which a single position beyond 2^59 or so needs, for the skipped keys before it.
+    /// `LimitExceeded` above 2 GiB, which a single position above roughly 2^59 needs, because of the skipped keys
+    /// before it.
     pub fn encode_portable64(&self) -> Result<Vec<u8>> {
         let mut bitmaps: BTreeMap<u32, Vec<(u16, Cow<'_, Container>)>> = BTreeMap::new();
         for (&prefix, container) in &self.chunks {
@@ -92,7 +94,10 @@ impl Positions {
         let filled: u64 = bitmaps.values().map(|bitmap| 4 + size32(bitmap) as u64).sum();
         let size = 8 + filled + skipped * (4 + EMPTY_BITMAP.len() as u64);
         let capacity = usize::try_from(size).ok().filter(|_| size <= ENCODED_MAX_BYTES).ok_or_else(|| {
-            Error::new(ErrorKind::LimitExceeded, format!("the bitmap needs {size} bytes, more than 2 GiB"))
+            Error::new(
+                ErrorKind::LimitExceeded,
+                format!("the bitmap needs {size} bytes, which exceeds the limit of 2 GiB"),
+            )
         })?;
 
         let mut out = Vec::with_capacity(capacity);
@@ -111,11 +116,11 @@ impl Positions {
     }
 }
 
-/// The bytes of a 32-bit bitmap that starts at the cursor, found by its header alone: its containers are not decoded.
-/// The cursor is left behind them.
+/// Returns the bytes of a 32-bit bitmap that starts at the cursor, located by its header only: its containers are not
+/// decoded. The cursor is left after them.
 ///
 /// # Errors
-/// `CorruptData` when they run over the end or the header is none.
+/// `CorruptData` if the bitmap exceeds the available bytes or its header is invalid.
 pub fn portable32_bytes<'a>(cursor: &mut Cursor<'a>) -> Result<&'a [u8]> {
     let mut inner = Cursor::new(cursor.rest());
     let mut header = Header32::read(&mut inner)?;
@@ -131,12 +136,12 @@ pub fn portable32_bytes<'a>(cursor: &mut Cursor<'a>) -> Result<&'a [u8]> {
     cursor.take(inner.position())
 }
 
-/// What stands before the containers of a 32-bit bitmap.
+/// The header of a 32-bit bitmap, before its containers.
 struct Header32<'a> {
     count: usize,
     run_flags: &'a [u8],
     descriptions: Cursor<'a>,
-    /// None where the format leaves them out.
+    /// The offsets of the containers; None if the format omits them.
     offsets: Option<Cursor<'a>>,
 }
 
@@ -149,10 +154,11 @@ impl<'a> Header32<'a> {
         } else if cookie == COOKIE_NO_RUNS {
             (cursor.le_u32()? as usize, [].as_slice())
         } else {
-            return Err(cursor.error(format_args!("{cookie} is no cookie of a roaring bitmap")));
+            return Err(cursor.error(format_args!("{cookie} is not a valid cookie of a roaring bitmap")));
         };
         if count > CONTAINERS_MAX {
-            return Err(cursor.error(format_args!("{count} containers in a bitmap of at most {CONTAINERS_MAX}")));
+            return Err(cursor
+                .error(format_args!("the bitmap has {count} containers, more than the maximum of {CONTAINERS_MAX}")));
         }
         let descriptions = Cursor::new(cursor.take(count * 4)?);
         let has_offsets = run_flags.is_empty() || count >= NO_OFFSET_THRESHOLD;
@@ -160,7 +166,7 @@ impl<'a> Header32<'a> {
         Ok(Self { count, run_flags, descriptions, offsets })
     }
 
-    /// The key and the cardinality of the next container.
+    /// Returns the key and the cardinality of the next container.
     fn description(&mut self) -> Result<(u16, u32)> {
         let key = self.descriptions.le_u16()?;
         Ok((key, u32::from(self.descriptions.le_u16()?) + 1))
@@ -171,11 +177,11 @@ impl<'a> Header32<'a> {
     }
 }
 
-/// A container as it is stored.
+/// A container in its stored form.
 pub(super) enum Stored<'a> {
-    /// Words, whose number of bits is yet to be compared with the declared one.
+    /// Words, whose number of set bits has not yet been compared with the declared one.
     Bits(&'a [[u8; 8]; WORDS]),
-    /// As many values as are declared.
+    /// A container with the declared number of values.
     Other(Container),
 }
 
@@ -196,13 +202,13 @@ impl Stored<'_> {
 
 fn check_cardinality(found: u32, declared: u32) -> Result<()> {
     if found != declared {
-        return Err(Error::corrupt(format!("a container holds {found} values, {declared} are declared")));
+        return Err(Error::corrupt(format!("a container holds {found} values, but declares {declared}")));
     }
     Ok(())
 }
 
-/// Hands on the containers of a 64-bit bitmap, which must be all of `bytes`, with their prefixes, ascending, and their
-/// declared cardinalities.
+/// Passes on the containers of a 64-bit bitmap, which must be all of `bytes`, with their prefixes in ascending order
+/// and their declared cardinalities.
 pub(super) fn each_container64<'a>(
     bytes: &'a [u8],
     mut take: impl FnMut(u64, u32, Stored<'a>) -> Result<()>,
@@ -216,7 +222,7 @@ pub(super) fn each_container64<'a>(
             return Err(cursor.error(format_args!("bitmap key {key} is not below 2^31 - 1")));
         }
         if previous.replace(key).is_some_and(|previous| previous >= key) {
-            return Err(cursor.error(format_args!("bitmap key {key} does not ascend")));
+            return Err(cursor.error(format_args!("the bitmap key {key} is not in ascending order")));
         }
         each_container32(&mut cursor, |chunk, cardinality, stored| {
             take(u64::from(key) << 16 | u64::from(chunk), cardinality, stored)
@@ -228,7 +234,7 @@ pub(super) fn each_container64<'a>(
     Ok(())
 }
 
-/// Hands on the containers of a 32-bit bitmap as [`each_container64`] does.
+/// Passes on the containers of a 32-bit bitmap, like [`each_container64`].
 fn each_container32<'a>(
     cursor: &mut Cursor<'a>,
     mut take: impl FnMut(u16, u32, Stored<'a>) -> Result<()>,
@@ -239,12 +245,12 @@ fn each_container32<'a>(
     for i in 0..header.count {
         let (key, cardinality) = header.description()?;
         if previous.replace(key).is_some_and(|previous| previous >= key) {
-            return Err(cursor.error(format_args!("container key {key} does not ascend")));
+            return Err(cursor.error(format_args!("the container key {key} is not in ascending order")));
         }
         if let Some(offsets) = &mut header.offsets
             && offsets.le_u32()? as usize != cursor.position() - start
         {
-            return Err(cursor.error(format_args!("the offset of container {key} is not where it lies")));
+            return Err(cursor.error(format_args!("the recorded offset of container {key} is wrong")));
         }
         let stored = match (header.is_runs(i), cardinality as usize) {
             (true, _) => Stored::Other(decode_runs(cursor)?),
@@ -263,14 +269,14 @@ fn decode_array(cursor: &mut Cursor<'_>, cardinality: usize) -> Result<Container
     let (pairs, _) = cursor.take(cardinality * 2)?.as_chunks::<2>();
     let values: Vec<u16> = pairs.iter().map(|pair| u16::from_le_bytes(*pair)).collect();
     if !values.is_sorted_by(|a, b| a < b) {
-        return Err(cursor.error(format_args!("the values of an array container do not ascend")));
+        return Err(cursor.error(format_args!("the values of an array container are not in ascending order")));
     }
     Ok(Container::Array(values))
 }
 
 fn bits<'a>(cursor: &mut Cursor<'a>) -> Result<&'a [[u8; 8]; WORDS]> {
     let (words, _) = cursor.take(WORDS * 8)?.as_chunks::<8>();
-    words.first_chunk().ok_or_else(|| cursor.error(format_args!("a container of bits is cut")))
+    words.first_chunk().ok_or_else(|| cursor.error(format_args!("a container of bits is truncated")))
 }
 
 fn decode_runs(cursor: &mut Cursor<'_>) -> Result<Container> {
@@ -280,13 +286,13 @@ fn decode_runs(cursor: &mut Cursor<'_>) -> Result<Container> {
     for &[a, b, c, d] in pairs {
         let first = u16::from_le_bytes([a, b]);
         let Some(last) = first.checked_add(u16::from_le_bytes([c, d])) else {
-            return Err(cursor.error(format_args!("a run from {first} leaves its container")));
+            return Err(cursor.error(format_args!("a run from {first} exceeds its container")));
         };
         match runs.last_mut() {
             Some(before) if before.last >= first => {
-                return Err(cursor.error(format_args!("a run from {first} overlaps the one before")));
+                return Err(cursor.error(format_args!("a run from {first} overlaps the previous one")));
             }
-            // Touching runs are odd, but mean one thing only.
+            // Touching runs are unusual but unambiguous.
             Some(before) if before.last + 1 == first => before.last = last,
             _ => runs.push(Run { first, last }),
         }
@@ -298,7 +304,7 @@ fn has_runs(bitmap: &[(u16, Cow<'_, Container>)]) -> bool {
     bitmap.iter().any(|(_, container)| matches!(**container, Container::Runs { .. }))
 }
 
-/// The bytes before the first container.
+/// Returns the number of bytes before the first container.
 fn header_size(bitmap: &[(u16, Cow<'_, Container>)]) -> usize {
     let count = bitmap.len();
     match has_runs(bitmap) {

@@ -24,17 +24,17 @@ fn all(positions: &Positions) -> Vec<u64> {
     positions.iter().collect()
 }
 
-/// `count` and the bytes of its bitmaps.
+/// Returns `count` and the bytes of its bitmaps.
 fn map64(bitmaps: &[&str]) -> Vec<u8> {
     let mut bytes = (bitmaps.len() as u64).to_le_bytes().to_vec();
     bytes.extend(bitmaps.iter().flat_map(|bitmap| hex(bitmap)));
     bytes
 }
 
-/// Masks of tests go up to here, behind all [`values`] but those of one far chunk.
+/// The length of test masks, beyond all [`values`] except those of one distant chunk.
 const FAR: u64 = 1 << 20;
 
-/// The mask by way of the set; None where a position is not below `rows`.
+/// Returns the mask computed from the set; None if a position is not below `rows`.
 fn kept_below(set: &Positions, rows: usize) -> Option<BooleanBuffer> {
     set.max().is_none_or(|last| last < rows as u64).then(|| set.kept(0, rows))
 }
@@ -48,9 +48,9 @@ fn java_bytes_are_read_and_written_alike() {
         (&[FIVE_ODD], vec![1, 3, 5, 7, 9]),
         // One container of runs: no offsets.
         (&["00000000 3b300000 01 00006300 0100 05006300"], (5..105).collect()),
-        // A key is skipped: an empty bitmap stands for it.
+        // A key is skipped, so it has an empty bitmap.
         (&["00000000 3a300000 00000000", "01000000 3a300000 01000000 00000000 10000000 0700"], vec![7 + (1 << 32)]),
-        // Array, array, runs, runs: four containers, so offsets again; key 0x0001 is missing.
+        // Array, array, runs, runs: four containers, so there are offsets again; key 0x0001 is missing.
         (
             &["00000000 3b300300 0c 0000 0000 0200 0100 0300 ffff 0400 0300
                25000000 27000000 2b000000 31000000 0500 01000300 0100 0000 ffff 0100 0000 0300"],
@@ -68,13 +68,14 @@ fn java_bytes_are_read_and_written_alike() {
 
 #[test]
 fn runs_that_are_as_long_as_the_array_keep_their_form() {
-    // Java: 3 in a row are 6 bytes as an array and as runs; an array is not turned, runs are not turned back.
+    // Java: 3 consecutive values need 6 bytes both as an array and as runs; an array is not converted, and runs are not
+    // converted back.
     let array = map64(&["00000000 3a300000 01000000 00000200 10000000 010002000300"]);
     let runs = map64(&["00000000 3b300000 01 00000200 0100 01000200"]);
     for bytes in [array, runs] {
         assert_eq!(Positions::decode_portable64(&bytes).unwrap().encode_portable64().unwrap(), bytes);
     }
-    // Runs that are longer than the array become one.
+    // Runs that are longer than an array become an array.
     let two = map64(&["00000000 3b300000 01 00000100 0200 01000000 03000000"]);
     let array = map64(&["00000000 3a300000 01000000 00000100 10000000 01000300"]);
     assert_eq!(Positions::decode_portable64(&two).unwrap().encode_portable64().unwrap(), array);
@@ -116,7 +117,7 @@ fn a_bitmap_that_breaks_the_format_is_refused() {
         let error = Positions::decode_portable64(&hex(bytes)).expect_err(what);
         assert_eq!(error.kind(), ErrorKind::CorruptData, "{what}");
     }
-    // Bits whose number is not the declared one.
+    // Bits whose number differs from the declared one.
     let mut bits = hex("0100000000000000 00000000 3a300000 01000000 00000010 10000000");
     bits.extend([0xff; 512]);
     bits.extend([0; 8192 - 512]);
@@ -160,7 +161,7 @@ fn masks_at_the_ends_of_the_range() {
     assert_eq!((Positions::new().max(), Positions::new().len()), (None, 0));
 }
 
-/// Values that make containers of every form, near their borders.
+/// Returns values that create containers of every form, close to the limits between forms.
 fn values() -> impl Strategy<Value = Vec<u64>> {
     let chunk = prop::sample::select(vec![0_u64, 1, 2, 0xffff, 0x1_0000, 0x3_0002]);
     let sparse = prop::collection::vec(0..65_536_u64, 0..20);
@@ -226,7 +227,7 @@ proptest! {
         prop_assert_eq!(decoded.encode_portable64().unwrap(), ours);
         prop_assert_eq!(&decoded, &set);
 
-        // What was read and then changed is still right: runs and bits merge with everything.
+        // A bitmap that was read and then changed is still correct: runs and bits can be merged with all forms.
         let mut union = decoded.clone();
         union.union_with(&positions([1, 3, 65_535]));
         let mut model: BTreeSet<u64> = values.into_iter().collect();

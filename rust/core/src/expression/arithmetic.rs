@@ -4,8 +4,8 @@
 //! |---|---|
 //! | integers | the wider one; `/` a double |
 //! | decimals, or one and an integer | a decimal, whose digits follow Spark's rules, rounded half away from zero |
-//! | a float and an integer literal, floats | a float |
-//! | else with a float or a double | a double |
+//! | a float and an integer literal, or two floats | a float |
+//! | any other operands, of which one is a float or a double | a double |
 
 use std::sync::Arc;
 
@@ -20,11 +20,12 @@ use super::ArithmeticOp as Op;
 use super::types::{MAX_PRECISION, digits, is_integer, is_numeric, whole_digits};
 use crate::error::{Error, Result};
 
-/// How many places a result keeps where it has more digits than there are.
+/// The minimum number of fractional digits of a result with too many digits.
 const KEPT_SCALE: i16 = 6;
 
-/// The type of the operands, if they have to be of one, and that of the result; None where there is no such operation.
-/// Literals are integers that take the type of a float beside them.
+/// Returns the common type of the operands, if they must have one, and the type of the result; None if the operation
+/// does not exist. Each operand has a flag for integer literals, which are converted to the type of a float on the
+/// other side.
 pub(super) fn types(op: Op, left: (&DataType, bool), right: (&DataType, bool)) -> Option<(Option<DataType>, DataType)> {
     use DataType as D;
     let ((a, a_literal), (b, b_literal)) = (left, right);
@@ -48,8 +49,8 @@ pub(super) fn types(op: Op, left: (&DataType, bool), right: (&DataType, bool)) -
     }
 }
 
-/// The digits of a result as Spark has them, with the places cut to six at least where 38 digits do not suffice.
-/// None for negative scales so far apart that nothing holds them.
+/// Returns the digits of a result as in Spark, with the fractional digits cut to at least six if 38 digits do not
+/// suffice. None for negative scales that are too far apart for any type.
 fn decimal(op: Op, (p1, s1): (u8, i8), (p2, s2): (u8, i8)) -> Option<DataType> {
     let (whole1, whole2) = (whole_digits(p1, s1), whole_digits(p2, s2));
     let (p1, s1, p2, s2) = (i16::from(p1), i16::from(s1), i16::from(p2), i16::from(s2));
@@ -71,7 +72,7 @@ fn decimal(op: Op, (p1, s1): (u8, i8), (p2, s2): (u8, i8)) -> Option<DataType> {
     Some(DataType::Decimal128(u8::try_from(precision).ok()?, i8::try_from(scale).ok()?))
 }
 
-/// `left op right`. Operands are of the type that [`types`] names, or are decimals. `text` is what was written.
+/// Returns `left op right`. Operands have the type that [`types`] returned, or are decimals. `text` is the source text.
 ///
 /// # Errors
 /// `InvalidArgument` for an overflow or a division by zero in any row.
@@ -82,7 +83,7 @@ pub(super) fn apply(op: Op, left: &ArrayRef, right: &ArrayRef, to: &DataType, te
         DataType::Float32 => typed::<Float32Type>(op, left, right),
         DataType::Float64 => typed::<Float64Type>(op, left, right),
         DataType::Decimal128(precision, scale) => decimals(op, left, right, *precision, *scale),
-        other => return Err(Error::internal(format!("arithmetic on {other}"))),
+        other => return Err(Error::internal(format!("arithmetic on {other} is not implemented"))),
     };
     result.map_err(|error| match error {
         ArrowError::DivideByZero => {
@@ -107,10 +108,12 @@ where
 }
 
 fn operand<T: ArrowPrimitiveType>(array: &ArrayRef) -> Result<&PrimitiveArray<T>, ArrowError> {
-    array.as_primitive_opt::<T>().ok_or_else(|| ArrowError::ComputeError("an operand of another type".to_string()))
+    array
+        .as_primitive_opt::<T>()
+        .ok_or_else(|| ArrowError::ComputeError("an operand does not have the expected type".to_string()))
 }
 
-/// Numbers whose operations may fail.
+/// Numbers with checked operations.
 trait Number: ArrowNativeType {
     fn apply(self, op: Op, other: Self) -> Option<Self>;
 }
@@ -152,7 +155,7 @@ float!(f32, f64);
 fn decimals(op: Op, left: &ArrayRef, right: &ArrayRef, precision: u8, scale: i8) -> Result<ArrayRef, ArrowError> {
     let scale_of = |array: &ArrayRef| match array.data_type() {
         DataType::Decimal128(_, scale) => Ok(*scale),
-        _ => Err(ArrowError::ComputeError("an operand of another type".to_string())),
+        _ => Err(ArrowError::ComputeError("an operand does not have the expected type".to_string())),
     };
     let (left_scale, right_scale) = (scale_of(left)?, scale_of(right)?);
     let limit = power(precision.into()).unwrap_or(i256::MAX);
@@ -170,7 +173,7 @@ fn decimals(op: Op, left: &ArrayRef, right: &ArrayRef, precision: u8, scale: i8)
     Ok(Arc::new(result.with_precision_and_scale(precision, scale)?))
 }
 
-/// The result with `scale` places.
+/// Returns the result with `scale` fractional digits.
 fn exact(op: Op, (a, a_scale): (i256, i16), (b, b_scale): (i256, i16), scale: i16) -> Option<i256> {
     let common = a_scale.max(b_scale);
     let raised = |value: i256, from: i16, to: i16| value.checked_mul(power(to - from)?);
@@ -180,7 +183,7 @@ fn exact(op: Op, (a, a_scale): (i256, i16), (b, b_scale): (i256, i16), scale: i1
         Op::Multiply => rescaled(a.checked_mul(b)?, a_scale + b_scale, scale),
         Op::Remainder => rescaled(raised(a, a_scale, common)?.checked_rem(raised(b, b_scale, common)?)?, common, scale),
         Op::Divide => {
-            // a / 10^sa over b / 10^sb, times 10^scale.
+            // a / 10^sa divided by b / 10^sb, times 10^scale.
             let shift = scale + b_scale - a_scale;
             let (a, b) =
                 if shift >= 0 { (a.checked_mul(power(shift)?)?, b) } else { (a, b.checked_mul(power(-shift)?)?) };
@@ -189,12 +192,12 @@ fn exact(op: Op, (a, a_scale): (i256, i16), (b, b_scale): (i256, i16), scale: i1
     }
 }
 
-/// A number of `from` places with `to` of them.
+/// Returns a number with `from` fractional digits as one with `to` digits.
 pub(super) fn rescaled(value: i256, from: i16, to: i16) -> Option<i256> {
     if to >= from { value.checked_mul(power(to - from)?) } else { rounded(value, power(from - to)?) }
 }
 
-/// `a / b`, halves away from zero.
+/// Returns `a / b`, with halves rounded away from zero.
 fn rounded(a: i256, b: i256) -> Option<i256> {
     let (quotient, rest) = (a.checked_div(b)?, a.checked_rem(b)?);
     let twice = rest.checked_abs()?.checked_add(rest.checked_abs()?)?;

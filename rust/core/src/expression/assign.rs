@@ -1,4 +1,4 @@
-//! Values for columns, or for fields of structs in them, as UPDATE sets them.
+//! Computes values for columns, or for fields of their structs, as UPDATE sets them.
 
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema};
 
@@ -9,23 +9,24 @@ use super::types::shown;
 use crate::error::{Error, Result};
 use crate::predicate::ColumnName;
 
-/// A field of a column, by the names that lead to it; none for the column itself. And its value.
+/// The names that lead to a field of a column (empty for the column itself), and its value.
 type Assignment<'a> = (Vec<String>, &'a Expression);
 
 impl Scope<'_> {
-    /// The value of each column of `target`, whose rows are called `alias`; None for columns that are not set.
+    /// Returns the value of each column of `target`, whose rows have the alias `alias`; None for columns that are not
+    /// set.
     ///
-    /// A name is that of a column, or of a field of structs (`s.x`): the other fields of `s` keep their values. Where `s` is
-    /// NULL it becomes a struct whose other fields are NULL, as in Spark.
+    /// A name references a column or a field of structs (`s.x`): the other fields of `s` keep their values. If `s` is
+    /// NULL, it becomes a struct whose other fields are NULL, as in Spark.
     ///
     /// # Errors
-    /// `InvalidArgument` for a column or field that is not there or is set twice, and as of [`Bound::assign`].
+    /// `InvalidArgument` for a column or field that does not exist or is set twice, and the errors of
+    /// [`Bound::assign`].
     pub fn assign(&self, set: &[(String, Expression)], target: &Schema, alias: &str) -> Result<Vec<Option<Bound>>> {
         let mut assigned: Vec<Vec<Assignment<'_>>> = target.fields().iter().map(|_| Vec::new()).collect();
         for (name, value) in set {
-            let (index, path) = place(name, target, alias).ok_or_else(|| {
-                Error::invalid(format!("the table has no column `{name}` to set")).with("column", name)
-            })?;
+            let (index, path) = place(name, target, alias)
+                .ok_or_else(|| Error::invalid(format!("the table has no column `{name}`")).with("column", name))?;
             if let Some(own) = assigned.get_mut(index) {
                 own.push((path, value));
             }
@@ -40,7 +41,7 @@ impl Scope<'_> {
         target.fields().iter().zip(assigned).map(column).collect()
     }
 
-    /// The value of a field that expressions call `name`.
+    /// Returns the value of a field that expressions reference as `name`.
     fn assign_field(&self, field: &Field, name: &ColumnName, set: &[Assignment<'_>]) -> Result<Bound> {
         let own = field.name();
         if set.len() > 1 && set.iter().any(|(path, _)| path.is_empty()) {
@@ -53,11 +54,11 @@ impl Scope<'_> {
         }
         let DataType::Struct(fields) = field.data_type() else {
             let shown = shown(field.data_type());
-            return Err(Error::invalid(format!("the column `{own}` of type {shown} has no fields that could be set")));
+            return Err(Error::invalid(format!("the column `{own}` of type {shown} has no fields")));
         };
         let unknown = set.iter().filter_map(|(path, _)| path.first()).find(|first| fields.find(first).is_none());
         if let Some(unknown) = unknown {
-            return Err(Error::invalid(format!("the struct `{own}` has no field `{unknown}` to set")));
+            return Err(Error::invalid(format!("the struct `{own}` has no field `{unknown}`")));
         }
         let parts = fields.iter().map(|field| {
             let inner = ColumnName([name.0.as_slice(), &[field.name().clone()]].concat());
@@ -75,7 +76,7 @@ impl Scope<'_> {
     }
 }
 
-/// The column that a name leads to, and the names of fields behind it.
+/// Returns the column that a name references, and the names of nested fields.
 fn place(name: &str, target: &Schema, alias: &str) -> Option<(usize, Vec<String>)> {
     if let Some((index, _)) = target.column_with_name(name) {
         return Some((index, Vec::new()));

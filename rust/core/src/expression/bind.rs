@@ -1,4 +1,4 @@
-//! Expressions with types: each column found, each operand in the type that its operator takes.
+//! Binds expressions to types: finds each column, and converts each operand to the type that its operator accepts.
 
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -17,31 +17,31 @@ use crate::predicate::parse::special_number;
 use crate::predicate::{ColumnName, CompareOp, Literal};
 use crate::scalar::Scalar;
 
-/// The relations that an expression may name, and the moment of the statement.
+/// The relations that an expression may reference, and the time of the statement.
 #[derive(Debug)]
 pub struct Scope<'a> {
     relations: Vec<(&'a str, Option<&'a Schema>)>,
     pub(super) now_micros: i64,
 }
 
-/// Microseconds since the epoch, for a [`Scope`].
+/// Returns microseconds since the epoch, for a [`Scope`].
 pub fn now_micros() -> i64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(now.as_micros()).unwrap_or(i64::MAX)
 }
 
 impl<'a> Scope<'a> {
-    /// Relations by alias, in the order in which [`Rows`](super::rows::Rows) have them; None for one that has no row where
-    /// the expression stands.
+    /// Creates a scope of relations by alias, in the order of [`Rows`](super::rows::Rows); None for a relation that has
+    /// no row at this point.
     pub fn new(relations: Vec<(&'a str, Option<&'a Schema>)>, now_micros: i64) -> Self {
         Self { relations, now_micros }
     }
 
-    /// Gives types to an expression.
+    /// Binds an expression to types.
     ///
     /// # Errors
-    /// `InvalidArgument` for a column that is not there or is in two relations, and for operands of types that do not
-    /// go together, naming both.
+    /// `InvalidArgument` for a column that does not exist or is in two relations, and for operands of incompatible
+    /// types, with both types.
     pub fn bind(&self, expression: &Expression) -> Result<Bound> {
         let many = |parts: &[Expression]| parts.iter().map(|part| self.bind(part)).collect::<Result<Vec<_>>>();
         match expression {
@@ -51,7 +51,7 @@ impl<'a> Scope<'a> {
             Expression::Compare(op, left, right) => {
                 let [left, right] = together([self.bind(left)?, self.bind(right)?])?;
                 if left.data_type.is_nested() && !matches!(op, CompareOp::Eq | CompareOp::NotEq) {
-                    let message = format!("values of type {} have no order", shown(&left.data_type));
+                    let message = format!("values of type {} cannot be ordered", shown(&left.data_type));
                     return Err(Error::invalid(message));
                 }
                 Ok(boolean(Node::Compare(*op, Box::new(left), Box::new(right))))
@@ -67,7 +67,7 @@ impl<'a> Scope<'a> {
             Expression::IsNan(inner) => {
                 let inner = self.bind(inner)?;
                 if !is_numeric(&inner.data_type) && inner.data_type != DataType::Null {
-                    return Err(Error::invalid(format!("IS NAN does not take {}", shown(&inner.data_type))));
+                    return Err(Error::invalid(format!("IS NAN does not accept {}", shown(&inner.data_type))));
                 }
                 Ok(boolean(Node::IsNan(Box::new(inner))))
             }
@@ -79,7 +79,7 @@ impl<'a> Scope<'a> {
             Expression::Like(value, pattern) => {
                 let value = self.bind(value)?;
                 if !matches!(value.data_type, DataType::Utf8 | DataType::Null) {
-                    return Err(Error::invalid(format!("LIKE takes text, not {}", shown(&value.data_type))));
+                    return Err(Error::invalid(format!("LIKE requires a string, not {}", shown(&value.data_type))));
                 }
                 Ok(boolean(Node::Like(Box::new(value), pattern.clone())))
             }
@@ -96,10 +96,10 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// As [`Scope::bind`], for what must be true or not.
+    /// Binds a condition, like [`Scope::bind`].
     ///
     /// # Errors
-    /// As of [`Scope::bind`]; `InvalidArgument` for another type than boolean.
+    /// The errors of [`Scope::bind`]; `InvalidArgument` for a type other than boolean.
     pub fn bind_condition(&self, expression: &Expression) -> Result<Bound> {
         condition(self.bind(expression)?, "a condition")
     }
@@ -117,7 +117,7 @@ impl<'a> Scope<'a> {
         {
             return Ok(found);
         }
-        // A column may have the name of a relation; then this is a field of it.
+        // A column may have the same name as a relation; the name then refers to a field of the column.
         let mut found = Vec::new();
         for (index, (alias, schema)) in self.relations.iter().enumerate() {
             if schema.is_some()
@@ -129,7 +129,7 @@ impl<'a> Scope<'a> {
         match (found.pop(), found.pop()) {
             (Some((_, column)), None) => Ok(column),
             (Some((second, _)), Some((first, _))) => {
-                Err(Error::invalid(format!("the column `{name}` is both in {first} and in {second}"))
+                Err(Error::invalid(format!("the column `{name}` is ambiguous: it is in both {first} and {second}"))
                     .hint(format!("write {first}.{name} or {second}.{name}")))
             }
             _ => match parts.as_slice() {
@@ -145,7 +145,7 @@ impl<'a> Scope<'a> {
         let Some((alias, schema)) = self.relations.get(relation) else { return Ok(None) };
         let Some(schema) = schema else {
             return Err(Error::invalid(format!(
-                "there is no row of {alias} here, so `{alias}.{}` has no value",
+                "{alias} has no row here, so `{alias}.{}` has no value",
                 parts.join(".")
             )));
         };
@@ -175,10 +175,10 @@ impl<'a> Scope<'a> {
                 known.extend([field.name().clone(), format!("{alias}.{}", field.name())]);
             }
         }
-        let error = Error::invalid(format!("there is no column `{name}`"));
+        let error = Error::invalid(format!("no column `{name}`"));
         match nearest(&name.0.join("."), &known) {
             Some(near) => error.hint(format!("did you mean `{near}`?")),
-            None => error.hint("text stands in single quotes"),
+            None => error.hint("string literals need single quotes"),
         }
     }
 
@@ -187,7 +187,9 @@ impl<'a> Scope<'a> {
         let types = arithmetic::types(op, (&left.data_type, left.is_literal()), (&right.data_type, right.is_literal()));
         let Some((operands, mut result)) = types else {
             let (a, b) = (shown(&left.data_type), shown(&right.data_type));
-            return Err(Error::invalid(format!("{a} and {b} do not go together in `{text}`")).hint("CAST one of them"));
+            return Err(
+                Error::invalid(format!("the types {a} and {b} are incompatible in `{text}`")).hint("CAST one of them")
+            );
         };
         let (left, right) = if let Some(operand) = operands {
             (left.widen(&operand), right.widen(&operand))
@@ -215,7 +217,8 @@ impl<'a> Scope<'a> {
     }
 }
 
-/// The parts of an IN, given as the value and each member in one type: literals of one type are looked up together.
+/// Returns the parts of an IN, given the value and each member in a common type. Literals of one type are looked up
+/// together.
 fn any_of(pairs: Vec<[Bound; 2]>) -> Vec<Bound> {
     let mut sets: Vec<(Bound, Vec<Scalar>)> = Vec::new();
     let mut parts = Vec::new();
@@ -242,6 +245,6 @@ fn condition(bound: Bound, place: &str) -> Result<Bound> {
     match bound.data_type {
         DataType::Boolean => Ok(bound),
         DataType::Null => Ok(bound.widen(&DataType::Boolean)),
-        ref other => Err(Error::invalid(format!("{place} takes what is true or false, not {}", shown(other)))),
+        ref other => Err(Error::invalid(format!("{place} requires a boolean, not {}", shown(other)))),
     }
 }

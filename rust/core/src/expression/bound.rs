@@ -1,4 +1,4 @@
-//! Expressions with types.
+//! Expressions that are bound to types.
 
 use std::sync::Arc;
 
@@ -11,21 +11,21 @@ use crate::error::{Error, Result};
 use crate::predicate::{CompareOp, LikePattern};
 use crate::scalar::Scalar;
 
-/// An expression with a type.
+/// An expression that is bound to a type.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bound {
     pub(super) node: Node,
     pub(super) data_type: DataType,
-    /// What was written, for messages; empty where nothing can fail.
+    /// The source text, for messages; empty if evaluation cannot fail.
     pub(super) text: Arc<str>,
-    /// Whether some value may be refused, so that only rows that need it may be looked at.
+    /// Whether evaluation may fail for some values, so that only rows that need it may be evaluated.
     pub(super) fallible: bool,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Node {
     Literal(Option<Scalar>),
-    /// A column of a relation, then places in structs.
+    /// A column of a relation, followed by the positions of nested fields.
     Column(usize, usize, Vec<usize>),
     Arithmetic(ArithmeticOp, Box<Bound>, Box<Bound>),
     Compare(CompareOp, Box<Bound>, Box<Bound>),
@@ -36,12 +36,12 @@ pub(super) enum Node {
     IsNull(Box<Bound>),
     IsNan(Box<Bound>),
     Like(Box<Bound>, LikePattern),
-    /// One of these, which are of its type: sorted, distinct.
+    /// Membership in a sorted list of distinct values of the same type.
     In(Box<Bound>, Arc<[Scalar]>),
     Case(Vec<(Bound, Bound)>, Option<Box<Bound>>),
-    /// To the type of the whole; `true` gives NULL where it fails.
+    /// A cast to the type of the expression; `true` returns NULL if it fails.
     Cast(Box<Bound>, bool),
-    /// To a type that holds all values.
+    /// A conversion to a type that can hold all values.
     Widen(Box<Bound>),
     Call(Function, Vec<Bound>),
     /// A struct of these fields, in the order of the type; never NULL.
@@ -71,12 +71,12 @@ impl Bound {
         Self { node, data_type, text, fallible }
     }
 
-    /// The type of its values, a [`normal_type`].
+    /// Returns the type of its values, a [`normal_type`].
     pub fn data_type(&self) -> &DataType {
         &self.data_type
     }
 
-    /// The column, if it is a top-level one and nothing else: its relation and its place there.
+    /// Returns the relation and position of the column, if the expression is only a top-level column.
     pub fn as_column(&self) -> Option<(usize, usize)> {
         match &self.node {
             Node::Column(relation, index, path) if path.is_empty() => Some((*relation, *index)),
@@ -85,7 +85,7 @@ impl Bound {
         }
     }
 
-    /// Which relations it needs rows of, in order, each once.
+    /// Returns the relations whose rows it needs, in order and without duplicates.
     pub fn relations(&self) -> Vec<usize> {
         let mut found: Vec<usize> = self.leaves().into_iter().map(|(relation, _)| relation).collect();
         found.sort_unstable();
@@ -93,12 +93,12 @@ impl Bound {
         found
     }
 
-    /// The places of the columns that it needs of a relation, which may be named several times.
+    /// Returns the positions of the columns that it needs of a relation, possibly with duplicates.
     pub fn columns(&self, relation: usize) -> Vec<usize> {
         self.leaves().into_iter().filter(|(own, _)| *own == relation).map(|(_, column)| column).collect()
     }
 
-    /// The columns that it is made of: their relations and places there.
+    /// Returns the columns that it references, as relations and positions.
     fn leaves(&self) -> Vec<(usize, usize)> {
         let mut found = Vec::new();
         let mut rest = vec![self];
@@ -124,7 +124,7 @@ impl Bound {
         found
     }
 
-    /// The sides of a comparison that is an equality, and whether NULL equals NULL in it.
+    /// Returns the sides of a comparison that is an equality, and whether NULL equals NULL in it.
     pub fn as_equality(&self) -> Option<(&Self, &Self, bool)> {
         match &self.node {
             Node::Compare(CompareOp::Eq, left, right) => Some((left, right, false)),
@@ -140,10 +140,10 @@ impl Bound {
         matches!(self.node, Node::Literal(_))
     }
 
-    /// As a value of a column: in its type, where no value can be lost.
+    /// Returns the expression converted to the type of a column, if no value can be lost.
     ///
     /// # Errors
-    /// `InvalidArgument` naming the column and both types.
+    /// `InvalidArgument` with the column and both types.
     pub fn assign(self, field: &Field) -> Result<Self> {
         let to = normal_type(field.data_type());
         if let Node::Literal(Some(scalar)) = &self.node
@@ -155,15 +155,15 @@ impl Bound {
             let name = field.name();
             let (from, to) = (shown(&self.data_type), shown(&to));
             return Err(Error::invalid(format!(
-                "the column `{name}` of type {to} does not take a value of type {from}"
+                "the column `{name}` of type {to} does not accept a value of type {from}"
             ))
             .with("column", name)
-            .hint(format!("write CAST(... AS {to}) if it is meant")));
+            .hint(format!("write CAST(... AS {to}) to convert it explicitly")));
         }
         Ok(self.widen(&to))
     }
 
-    /// In a type that holds its values.
+    /// Returns the expression in a type that can hold its values.
     pub(super) fn widen(self, to: &DataType) -> Self {
         if self.data_type == *to {
             return self;
@@ -181,9 +181,10 @@ impl Bound {
     }
 }
 
-/// Two values in one type, to be compared.
+/// Returns two values in a common type for comparison.
 pub(super) fn together([left, right]: [Bound; 2]) -> Result<[Bound; 2]> {
-    // A literal that is a value of the other side's type takes it: DATE '…' beside a timestamp, 1 beside a double.
+    // A literal that is valid for the other side's type is converted to it: DATE '…' next to a timestamp, 1 next to a
+    // double.
     let taken = [(&left, &right), (&right, &left)].into_iter().find_map(|(literal, other)| match &literal.node {
         Node::Literal(Some(scalar)) if !other.is_literal() && !other.data_type.is_floating() => {
             converted(scalar, &other.data_type).map(|_| other.data_type.clone())
@@ -209,7 +210,7 @@ pub(super) fn together([left, right]: [Bound; 2]) -> Result<[Bound; 2]> {
     })
 }
 
-/// Values in one type.
+/// Returns values in a common type.
 pub(super) fn all_together(values: Vec<Bound>, place: &str) -> Result<Vec<Bound>> {
     let mut data_type = DataType::Null;
     for value in &values {
@@ -217,7 +218,7 @@ pub(super) fn all_together(values: Vec<Bound>, place: &str) -> Result<Vec<Bound>
             .filter(|found| !matches!(found, DataType::Decimal256(..)))
             .ok_or_else(|| {
                 let (a, b) = (shown(&data_type), shown(&value.data_type));
-                Error::invalid(format!("{place} has values of types {a} and {b}, which have no type in common"))
+                Error::invalid(format!("{place} has values of types {a} and {b}, which have no common type"))
                     .hint("CAST one of them")
             })?;
     }

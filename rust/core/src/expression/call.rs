@@ -1,4 +1,4 @@
-//! Calls of functions with types.
+//! Binds function calls to types.
 
 use std::sync::Arc;
 
@@ -12,14 +12,15 @@ use crate::error::{Error, Result};
 use crate::scalar::{Scalar, civil, unit_nanos};
 
 impl Scope<'_> {
-    /// A call, whose arguments have types.
+    /// Returns a call with bound arguments.
     ///
     /// # Errors
-    /// `InvalidArgument` for arguments of types that the function does not take.
+    /// `InvalidArgument` for arguments of types that the function does not accept.
     pub(super) fn call(&self, function: Function, arguments: Vec<Bound>, text: &Arc<str>) -> Result<Bound> {
         use DataType as D;
         let refuse = |found: &Bound| {
-            Err(Error::invalid(format!("`{text}` does not take {}", shown(&found.data_type))).hint("CAST it"))
+            Err(Error::invalid(format!("`{text}` does not accept {}", shown(&found.data_type)))
+                .hint("CAST the argument"))
         };
         let types: Vec<D> = arguments.iter().map(|argument| argument.data_type.clone()).collect();
         let first = types.first().cloned().unwrap_or(D::Null);
@@ -28,7 +29,7 @@ impl Scope<'_> {
                 let arguments = all_together(arguments, text)?;
                 let data_type = arguments.first().map_or(D::Null, |argument| argument.data_type.clone());
                 if function != Function::Coalesce && data_type.is_nested() {
-                    return Err(Error::invalid(format!("values of type {} have no order", shown(&data_type))));
+                    return Err(Error::invalid(format!("values of type {} cannot be ordered", shown(&data_type))));
                 }
                 (arguments, data_type)
             }
@@ -40,7 +41,9 @@ impl Scope<'_> {
                 if let Some(places) = arguments.get(1)
                     && !matches!(places.node, Node::Literal(Some(Scalar::Int32(0..=38))))
                 {
-                    return Err(Error::invalid(format!("the places in `{text}` are a number from 0 to 38")));
+                    return Err(Error::invalid(format!(
+                        "the number of digits in `{text}` must be a literal from 0 to 38"
+                    )));
                 }
                 let data_type = if first == D::Null { D::Int32 } else { first };
                 let data_type =
@@ -49,7 +52,9 @@ impl Scope<'_> {
             }
             Function::Length => match types.as_slice() {
                 [D::Utf8 | D::Binary | D::Null] => (arguments, D::Int32),
-                _ => return arguments.first().map_or_else(|| Err(Error::internal("no argument")), refuse),
+                _ => {
+                    return arguments.first().map_or_else(|| Err(Error::internal("the call has no arguments")), refuse);
+                }
             },
             Function::Substring => {
                 let texts = arguments.iter().take(1).find(|a| !matches!(a.data_type, D::Utf8 | D::Null));
@@ -84,7 +89,7 @@ impl Scope<'_> {
     }
 }
 
-/// The type of ROUND: a decimal loses the places that are cut, and has a digit more for what is carried.
+/// Returns the type of ROUND: a decimal loses the removed digits and gains one digit for a carry.
 fn rounded_type(data_type: DataType, arguments: &[Bound]) -> DataType {
     let places = match arguments.get(1).map(|places| &places.node) {
         Some(Node::Literal(Some(Scalar::Int32(places)))) => i8::try_from(*places).unwrap_or(38),

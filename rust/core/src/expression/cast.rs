@@ -1,4 +1,4 @@
-//! Values of one type as values of another.
+//! Converts values from one type to another.
 
 use std::sync::Arc;
 
@@ -19,11 +19,11 @@ use crate::predicate::literal::{Place, place};
 use crate::predicate::{BoundColumn, Literal};
 use crate::scalar::{Scalar, civil, unit_nanos};
 
-/// The values in a type that holds all of them: wider, or another form of the same. Fields of structs are found by name;
-/// those that are missing are NULL.
+/// Returns the values in a type that can hold all of them: a wider type, or another form of the same type. Struct
+/// fields are matched by name; missing ones are NULL.
 ///
 /// # Errors
-/// `InvalidArgument` for a value that the other type does not have after all, and for NULL in a required part of one.
+/// `InvalidArgument` for a value that the other type cannot represent, and for NULL in a required field.
 pub fn widened(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
     if array.data_type() == to {
         return Ok(array.clone());
@@ -56,7 +56,7 @@ pub fn widened(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
         (DataType::Map(..), DataType::Map(field, sorted)) => {
             let Repeated { offsets, values, nulls } = Repeated::of(array)?;
             let (Some(entries), DataType::Struct(fields)) = (values.as_struct_opt(), field.data_type()) else {
-                return Err(Error::internal("a map of no entries"));
+                return Err(Error::internal("a map has no entries"));
             };
             let parts = entries.columns().iter().zip(fields);
             let parts = parts.map(|(part, field)| check_required(field, widened(part, field.data_type())?, None));
@@ -69,26 +69,26 @@ pub fn widened(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
     }
 }
 
-/// Structs of these values, none of which is NULL itself.
+/// Returns structs of these values, none of which is NULL itself.
 pub(super) fn structs(values: &[ArrayRef], to: &DataType, len: usize) -> Result<ArrayRef> {
-    let DataType::Struct(fields) = to else { return Err(Error::internal("a struct of another type")) };
+    let DataType::Struct(fields) = to else { return Err(Error::internal("a struct does not have a struct type")) };
     let parts = values.iter().zip(fields);
     let parts = parts.map(|(part, field)| check_required(field, widened(part, field.data_type())?, None));
     Ok(Arc::new(StructArray::try_new_with_length(fields.clone(), parts.collect::<Result<_>>()?, None, len)?))
 }
 
-/// Refuses NULL in a required part where what is around it is not NULL.
+/// Rejects NULL in a required field, except where its parent is NULL.
 fn check_required(field: &Field, values: ArrayRef, around: Option<&NullBuffer>) -> Result<ArrayRef> {
     let hidden = |nulls: &NullBuffer| around.is_some_and(|around| around.contains(nulls));
     match values.logical_nulls() {
         Some(nulls) if !field.is_nullable() && nulls.null_count() > 0 && !hidden(&nulls) => {
-            Err(Error::invalid(format!("the field `{}` is required, and a value of it is NULL", field.name())))
+            Err(Error::invalid(format!("a value of the required field `{}` is NULL", field.name())))
         }
         _ => Ok(values),
     }
 }
 
-/// Whether CAST knows the way.
+/// Returns whether CAST supports this conversion.
 pub(super) fn castable(from: &DataType, to: &DataType) -> bool {
     use DataType as D;
     let number = |data_type: &D| super::types::is_numeric(data_type);
@@ -106,13 +106,13 @@ pub(super) fn castable(from: &DataType, to: &DataType) -> bool {
     }
 }
 
-/// Types whose text is read and written as that of literals.
+/// Returns whether values of a type are converted to and from strings in the form of literals.
 fn is_read(data_type: &DataType) -> bool {
     use DataType as D;
     matches!(data_type, D::Date32 | D::Time64(_) | D::Timestamp(..) | D::FixedSizeBinary(16))
 }
 
-/// CAST; with `tried` what fails is NULL, else it is `InvalidArgument`.
+/// Evaluates CAST; with `tried`, failures become NULL, otherwise `InvalidArgument`.
 pub(super) fn cast(array: &ArrayRef, to: &DataType, tried: bool) -> Result<ArrayRef> {
     use DataType as D;
     if array.data_type() == to {
@@ -134,7 +134,7 @@ pub(super) fn cast(array: &ArrayRef, to: &DataType, tried: bool) -> Result<Array
 fn by_arrow(array: &ArrayRef, to: &DataType, tried: bool) -> Result<ArrayRef> {
     let options = CastOptions { safe: true, ..CastOptions::default() };
     let cast = cast_with_options(array, to, &options).map_err(|error| {
-        Error::invalid(format!("{} does not become {}", shown(array.data_type()), shown(to))).caused_by(error)
+        Error::invalid(format!("{} cannot be converted to {}", shown(array.data_type()), shown(to))).caused_by(error)
     })?;
     match lost_row(array, &cast) {
         Some(row) if !tried => Err(refused(array, row, to)),
@@ -142,17 +142,17 @@ fn by_arrow(array: &ArrayRef, to: &DataType, tried: bool) -> Result<ArrayRef> {
     }
 }
 
-/// The error for the value of a row.
+/// Returns the error for the value of a row.
 #[cold]
 fn refused(array: &ArrayRef, row: usize, to: &DataType) -> Error {
     let value = scalar_type(array.data_type()).and_then(|data_type| Scalar::from_array(array, row, data_type).ok()?);
     let value = value.map_or_else(|| "a value".to_string(), |value| value.to_string());
-    Error::invalid(format!("{value} is no {}", shown(to))).hint("TRY_CAST gives NULL where CAST fails")
+    Error::invalid(format!("{value} is not a valid {}", shown(to))).hint("TRY_CAST returns NULL if CAST fails")
 }
 
-/// Texts as literals are read.
+/// Parses strings in the form of literals.
 fn texts(array: &StringArray, to: &DataType, tried: bool) -> Result<ArrayRef> {
-    let data_type = scalar_type(to).ok_or_else(|| Error::internal("a type without literals"))?;
+    let data_type = scalar_type(to).ok_or_else(|| Error::internal("a type has no literals"))?;
     let data_type =
         if matches!(to, DataType::FixedSizeBinary(16)) { crate::scalar::ScalarType::Uuid } else { data_type };
     let column = BoundColumn { id: 0, name: "".into(), data_type, nullable: true };
@@ -164,8 +164,8 @@ fn texts(array: &StringArray, to: &DataType, tried: bool) -> Result<ArrayRef> {
     for text in array {
         let value = text.and_then(read);
         if let (None, Some(text), false) = (&value, text, tried) {
-            return Err(Error::invalid(format!("{} is no {}", Scalar::String(text.to_string()), data_type))
-                .hint("TRY_CAST gives NULL where CAST fails"));
+            return Err(Error::invalid(format!("{} is not a valid {}", Scalar::String(text.to_string()), data_type))
+                .hint("TRY_CAST returns NULL if CAST fails"));
         }
         values.push(value);
     }
@@ -191,20 +191,20 @@ fn texts(array: &StringArray, to: &DataType, tried: bool) -> Result<ArrayRef> {
     }
 }
 
-/// Moments and UUIDs as text.
+/// Returns dates, times and UUIDs as strings.
 fn written(array: &ArrayRef) -> Result<ArrayRef> {
     let data_type = match array.data_type() {
         DataType::FixedSizeBinary(16) => Some(crate::scalar::ScalarType::Uuid),
         other => scalar_type(other),
     };
-    let data_type = data_type.ok_or_else(|| Error::internal("a type without literals"))?;
+    let data_type = data_type.ok_or_else(|| Error::internal("a type has no literals"))?;
     let text = |row| -> Result<Option<String>> {
         Ok(Scalar::from_array(array, row, data_type)?.map(|value| value.plain().to_string()))
     };
     Ok(Arc::new((0..array.len()).map(text).collect::<Result<StringArray>>()?))
 }
 
-/// Dates and timestamps as each other, through nanoseconds: what is finer is cut off towards the past.
+/// Converts between dates and timestamps through nanoseconds: finer units are rounded down.
 fn moments(array: &ArrayRef, to: &DataType, tried: bool) -> Result<ArrayRef> {
     const DAY: i128 = civil::DAY_NANOS;
     let nanos = |data_type: &DataType| match data_type {
@@ -234,6 +234,6 @@ fn moments(array: &ArrayRef, to: &DataType, tried: bool) -> Result<ArrayRef> {
         DataType::Timestamp(TimeUnit::Nanosecond | TimeUnit::Microsecond, _) => {
             by_arrow(&(Arc::new(moved) as _), to, false)
         }
-        other => Err(Error::internal(format!("no moments of {other}"))),
+        other => Err(Error::internal(format!("a date or timestamp has the type {other}"))),
     }
 }

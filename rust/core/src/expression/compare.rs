@@ -1,4 +1,5 @@
-//! Comparisons by the calculus of [`scalar`](crate::scalar): NaN equals NaN and is greatest, -0.0 equals 0.0.
+//! Compares values with the semantics of [`scalar`](crate::scalar): NaN equals NaN and is the greatest value, -0.0
+//! equals 0.0.
 
 use arrow_array::{Array, BooleanArray, Datum};
 use arrow_ord::cmp;
@@ -8,7 +9,8 @@ use arrow_schema::{DataType, SortOptions};
 use crate::error::Result;
 use crate::predicate::CompareOp;
 
-/// `left op right` for [canonical](crate::floats::canonical) values of one type; NULL where one is NULL. Nested values are only equal or not.
+/// Returns `left op right` for [canonical](crate::floats::canonical) values of one type; NULL if either is NULL. Nested
+/// values support only equality.
 pub(super) fn compare(op: CompareOp, left: &dyn Datum, right: &dyn Datum) -> Result<BooleanArray> {
     let (array, _) = left.get();
     if array.data_type().is_nested() {
@@ -28,7 +30,7 @@ pub(super) fn compare(op: CompareOp, left: &dyn Datum, right: &dyn Datum) -> Res
     })
 }
 
-/// `left IS DISTINCT FROM right` for canonical values of one type; never NULL.
+/// Returns `left IS DISTINCT FROM right` for canonical values of one type; never NULL.
 pub(super) fn distinct(left: &dyn Datum, right: &dyn Datum) -> Result<BooleanArray> {
     let ((array, is_one), (other, _)) = (left.get(), right.get());
     match array.data_type() {
@@ -40,7 +42,7 @@ pub(super) fn distinct(left: &dyn Datum, right: &dyn Datum) -> Result<BooleanArr
     }
 }
 
-/// Whether the values of each row are the same, NULL being one.
+/// Returns whether the values of each row are the same; NULL is the same as NULL.
 fn equal(left: &dyn Array, right: &dyn Array) -> Result<Vec<bool>> {
     let comparator = make_comparator(left, right, SortOptions::default())?;
     Ok((0..left.len()).map(|row| comparator(row, row).is_eq()).collect())

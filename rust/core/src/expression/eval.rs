@@ -1,4 +1,4 @@
-//! Values of bound expressions for rows.
+//! Evaluates bound expressions on rows.
 
 use std::sync::Arc;
 
@@ -26,10 +26,10 @@ use crate::predicate::eval::among;
 type Side = Box<dyn Datum>;
 
 impl Bound {
-    /// The value of each row, in [`Bound::data_type`].
+    /// Returns the value of each row, with the type [`Bound::data_type`].
     ///
     /// # Errors
-    /// `InvalidArgument` where a row has no value: an overflow, a division by zero, a CAST that fails.
+    /// `InvalidArgument` if a row has no value because of an overflow, a division by zero, or a CAST that fails.
     pub fn evaluate(&self, rows: &Rows<'_>) -> Result<ArrayRef> {
         match &self.node {
             Node::Literal(None) => Ok(new_null_array(&self.data_type, rows.len())),
@@ -55,13 +55,13 @@ impl Bound {
         }
     }
 
-    /// The rows for which it is TRUE, neither FALSE nor NULL. Errors as of [`Bound::evaluate`].
+    /// Returns the rows for which it is TRUE, not FALSE or NULL. Errors are those of [`Bound::evaluate`].
     pub fn holds(&self, rows: &Rows<'_>) -> Result<BooleanBuffer> {
         let truth = self.truth(rows)?;
         Ok(truth.nulls().map_or_else(|| truth.values().clone(), |nulls| truth.values() & nulls.inner()))
     }
 
-    /// TRUE, FALSE or NULL for each row.
+    /// Returns TRUE, FALSE or NULL for each row.
     fn truth(&self, rows: &Rows<'_>) -> Result<BooleanArray> {
         match &self.node {
             Node::Compare(op, left, right) => {
@@ -86,12 +86,13 @@ impl Bound {
             }
             Node::In(inner, members) => {
                 let values = inner.evaluate(rows)?;
-                let data_type = scalar_type(&inner.data_type).ok_or_else(|| Error::internal("an IN of no scalars"))?;
+                let data_type =
+                    scalar_type(&inner.data_type).ok_or_else(|| Error::internal("the type of an IN has no scalars"))?;
                 Ok(BooleanArray::new(among(values.as_ref(), data_type, members)?, values.logical_nulls()))
             }
             _ => {
                 let values = self.evaluate(rows)?;
-                values.as_boolean_opt().cloned().ok_or_else(|| Error::internal("a condition that is not boolean"))
+                values.as_boolean_opt().cloned().ok_or_else(|| Error::internal("a condition is not boolean"))
             }
         }
     }
@@ -99,7 +100,8 @@ impl Bound {
     fn column(&self, rows: &Rows<'_>, relation: usize, index: usize, path: &[usize]) -> Result<ArrayRef> {
         let mut values = rows.column(relation, index)?;
         for position in path {
-            let parent = values.as_struct_opt().ok_or_else(|| Error::internal("a field of what is no struct"))?;
+            let parent =
+                values.as_struct_opt().ok_or_else(|| Error::internal("the parent of a field is not a struct"))?;
             values = child(parent, *position)?;
         }
         if values.data_type() == &self.data_type { Ok(values) } else { widened(&values, &self.data_type) }
@@ -135,7 +137,7 @@ impl Bound {
     }
 }
 
-/// Which of several arrays has the value of each row; the first is one NULL.
+/// The array that has the value of each row, out of several arrays; the first is a single NULL.
 struct Chosen {
     arrays: Vec<ArrayRef>,
     from: Vec<(usize, usize)>,
@@ -147,7 +149,7 @@ impl Chosen {
         Self { arrays: vec![new_null_array(data_type, 1)], from: vec![(0, 0); len], rest: (0..len).collect() }
     }
 
-    /// Gives values to some of the rows that have none: `values` says which, and has one for each of these.
+    /// Assigns values to rows without one: `values` returns a mask of these rows, and one value for each.
     fn next(
         &mut self,
         rows: &Rows<'_>,
@@ -190,7 +192,7 @@ impl Chosen {
     }
 }
 
-/// AND (`all`) or OR. A part that may fail is only asked for rows that are not decided yet.
+/// Evaluates AND (`all`) or OR. A part that may fail is evaluated only for rows that are still undecided.
 fn connective(parts: &[Bound], rows: &Rows<'_>, all: bool) -> Result<BooleanArray> {
     let mut known: Option<BooleanArray> = None;
     for part in parts {
@@ -214,7 +216,7 @@ fn connective(parts: &[Bound], rows: &Rows<'_>, all: bool) -> Result<BooleanArra
     Ok(known.unwrap_or_else(|| BooleanArray::new(BooleanBuffer::from(vec![all; rows.len()]), None)))
 }
 
-/// Both sides of a comparison, canonical; literals as one value, unless both are.
+/// Returns both sides of a comparison in canonical form; a literal is a single value, unless both sides are literals.
 fn sides(left: &Bound, right: &Bound, rows: &Rows<'_>) -> Result<(Side, Side)> {
     let both = left.is_literal() && right.is_literal();
     let side = |bound: &Bound| -> Result<Side> {
@@ -226,9 +228,14 @@ fn sides(left: &Bound, right: &Bound, rows: &Rows<'_>) -> Result<(Side, Side)> {
     Ok((side(left)?, side(right)?))
 }
 
-/// What a comparison of two literals of rows gave has the length of the rows already; of type Null it is NULL.
+/// Returns the result of a comparison with the length of the rows. A comparison of two literals already has that
+/// length; for the type Null it is NULL.
 fn spread(truth: BooleanArray, len: usize) -> Result<BooleanArray> {
-    if truth.len() == len { Ok(truth) } else { Err(Error::internal(format!("{} values in {len} rows", truth.len()))) }
+    if truth.len() == len {
+        Ok(truth)
+    } else {
+        Err(Error::internal(format!("an expression returned {} values for {len} rows", truth.len())))
+    }
 }
 
 fn is_nan(values: &ArrayRef) -> BooleanArray {

@@ -1,4 +1,4 @@
-//! The functions of expressions.
+//! Evaluates the functions of expressions.
 
 use std::sync::Arc;
 
@@ -17,12 +17,12 @@ use crate::error::{Error, Result};
 use crate::floats::canonical;
 use crate::predicate::CompareOp;
 
-/// The value of each row. `text` is what was written.
+/// Returns the value of each row. `text` is the source text.
 ///
 /// # Errors
-/// `InvalidArgument` where a row has no value.
+/// `InvalidArgument` if a row has no value.
 pub(super) fn apply(function: Function, arguments: &[ArrayRef], to: &DataType, text: &str) -> Result<ArrayRef> {
-    let first = arguments.first().ok_or_else(|| Error::internal("a function without arguments"))?;
+    let first = arguments.first().ok_or_else(|| Error::internal("a function has no arguments"))?;
     match function {
         Function::Greatest => extreme(arguments, CompareOp::Gt),
         Function::Least => extreme(arguments, CompareOp::Lt),
@@ -35,7 +35,7 @@ pub(super) fn apply(function: Function, arguments: &[ArrayRef], to: &DataType, t
         Function::Substring => substring(first, arguments),
         Function::Concat => concat(arguments),
         Function::Coalesce | Function::CurrentTimestamp | Function::CurrentDate => {
-            Err(Error::internal("a function that is no function of arrays"))
+            Err(Error::internal("the function does not take arrays"))
         }
     }
 }
@@ -51,11 +51,11 @@ fn extreme(arguments: &[ArrayRef], op: CompareOp) -> Result<ArrayRef> {
             return Ok(best);
         }
         let beats = compare(op, &canonical(argument)?, &canonical(&best)?)?;
-        // Taken where it is better, or where there is none yet.
+        // Take the new value if it is better or if there is no value yet.
         let better = beats.iter().enumerate().map(|(row, beats)| Some(beats.unwrap_or_else(|| best.is_null(row))));
         found = Some(zip(&better.collect(), argument, &best)?);
     }
-    found.ok_or_else(|| Error::internal("a function without arguments"))
+    found.ok_or_else(|| Error::internal("a function has no arguments"))
 }
 
 fn overflow(text: &str) -> Error {
@@ -93,9 +93,9 @@ fn round(values: &ArrayRef, places: Option<&ArrayRef>, to: &DataType, text: &str
         (DataType::Float64, _) => {
             Arc::new(values.as_primitive::<Float64Type>().unary::<_, Float64Type>(|v| rounded(v, places)))
         }
-        #[expect(clippy::cast_possible_truncation, reason = "what is rounded has fewer digits")]
+        #[expect(clippy::cast_possible_truncation, reason = "the rounded value has fewer digits")]
         (DataType::Float32, _) => Arc::new(values.as_primitive::<Float32Type>().unary::<_, Float32Type>(|v| {
-            // The digits are those that a float shows, not those of a double.
+            // The digits are those of the float's shortest representation, not those of the double.
             v.to_string().parse::<f64>().map_or(v, |v| rounded(v, places) as f32)
         })),
         (DataType::Decimal128(_, from), DataType::Decimal128(precision, scale)) if from != scale => {
@@ -113,7 +113,7 @@ fn round(values: &ArrayRef, places: Option<&ArrayRef>, to: &DataType, text: &str
     })
 }
 
-/// Rounded by the digits that the number shows, halves away from zero.
+/// Returns the value rounded based on the digits of its shortest representation, halves away from zero.
 fn rounded(value: f64, places: usize) -> f64 {
     if places == 0 || !value.is_finite() {
         return value.round();
@@ -129,7 +129,7 @@ fn rounded(value: f64, places: usize) -> f64 {
 }
 
 fn strings(array: &ArrayRef) -> Result<&StringArray> {
-    array.as_string_opt().ok_or_else(|| Error::internal("an argument that is no text"))
+    array.as_string_opt().ok_or_else(|| Error::internal("an argument is not a string"))
 }
 
 fn texts(array: &ArrayRef, of: impl Fn(&str) -> Option<String>) -> Result<ArrayRef> {
@@ -160,7 +160,7 @@ fn substring(array: &ArrayRef, arguments: &[ArrayRef]) -> Result<ArrayRef> {
             None => i64::MAX,
         };
         let count = i64::try_from(text.chars().count()).unwrap_or(i64::MAX);
-        // As Spark: 0 is the first character too, and a start before the text takes from the length.
+        // As in Spark: 0 also means the first character, and a start before the string reduces the length.
         let begin = match start {
             1.. => start - 1,
             0 => 0,

@@ -1,4 +1,4 @@
-//! Literals with types.
+//! Binds literals to types.
 
 use arrow_schema::{DataType, TimeUnit};
 
@@ -11,8 +11,8 @@ use crate::predicate::{BoundColumn, Literal};
 use crate::scalar::civil;
 use crate::scalar::{Scalar, ScalarType};
 
-/// A literal as a value of another type, exactly, or as the nearest float; None where there is no such value. Text stays
-/// text.
+/// Returns a literal as a value of another type, exactly, or as the nearest float; None if there is no such value.
+/// Strings stay strings.
 pub(super) fn converted(scalar: &Scalar, to: &DataType) -> Option<Scalar> {
     let data_type = scalar_type(to)?;
     let from = scalar.scalar_type();
@@ -37,7 +37,7 @@ pub(super) fn converted(scalar: &Scalar, to: &DataType) -> Option<Scalar> {
     }
 }
 
-/// An integer as a decimal; a literal has only the digits that it has.
+/// Returns an integer as a decimal; a literal has exactly the digits that were written.
 pub(super) fn as_decimal(bound: Bound) -> Bound {
     let precision = match &bound.node {
         Node::Literal(Some(scalar)) if is_integer(&bound.data_type) => {
@@ -48,15 +48,15 @@ pub(super) fn as_decimal(bound: Bound) -> Bound {
     if is_integer(&bound.data_type) { bound.widen(&DataType::Decimal128(precision, 0)) } else { bound }
 }
 
-/// A literal in the type that its text says.
+/// Returns a literal in the type that its text implies.
 pub(super) fn literal_value(literal: &Literal) -> Result<Bound> {
-    let unread = || Error::invalid(format!("{literal} cannot be read"));
+    let unread = || Error::invalid(format!("{literal} is not a valid literal"));
     let scalar = match literal {
         Literal::Null => return Ok(Bound::new(Node::Literal(None), DataType::Null, "".into())),
         Literal::Boolean(value) => Scalar::Boolean(*value),
         Literal::Number(text) => number(text).ok_or_else(|| {
             Error::invalid(format!("the number {text} has more than 38 digits"))
-                .hint("write it with an exponent as a double")
+                .hint("write it with an exponent to make it a double")
         })?,
         Literal::String(text) => Scalar::String(text.clone()),
         Literal::Binary(bytes) => Scalar::Binary(bytes.clone()),
@@ -87,7 +87,7 @@ pub(super) fn literal_value(literal: &Literal) -> Result<Bound> {
     Ok(Bound::new(Node::Literal(Some(scalar)), normal_type(&data_type), "".into()))
 }
 
-/// An integer, a decimal where there is a point, a double where there is an exponent.
+/// Returns an integer, a decimal if there is a point, or a double if there is an exponent.
 fn number(text: &str) -> Option<Scalar> {
     let unsigned = text.trim_start_matches('-');
     if special_number(&unsigned.to_ascii_lowercase()).is_some() || text.contains(['e', 'E']) {

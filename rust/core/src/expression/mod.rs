@@ -1,11 +1,12 @@
-//! SQL expressions over the rows of named relations: parsed, bound to Arrow schemas, evaluated on batches.
+//! SQL expressions over the rows of named relations: parsing, binding to Arrow schemas, and evaluation on batches.
 //!
-//! An [`Expression`] is what a user wrote. [`Scope::bind`](bind::Scope::bind) gives each part a type and each column its
-//! place, as a [`Bound`](bind::Bound), which [`Bound::evaluate`](bind::Bound::evaluate) turns into an array for
-//! [`Rows`](rows::Rows). Literals, names and tests are read and compared as those of a [`Predicate`](crate::predicate).
+//! An [`Expression`] is the parsed text of a user. [`Scope::bind`](bind::Scope::bind) converts it to a
+//! [`Bound`](bind::Bound), in which each part has a type and each column a position.
+//! [`Bound::evaluate`](bind::Bound::evaluate) computes an array for [`Rows`](rows::Rows). Literals, names and
+//! comparisons have the same semantics as in a [`Predicate`](crate::predicate).
 //!
-//! Values have one Arrow type for each SQL type (the one that [`ScalarType::arrow`](crate::scalar::ScalarType::arrow) names);
-//! narrower integers, dictionaries and the wide forms of text are widened when a column is read.
+//! There is one Arrow type for each SQL type (that of [`ScalarType::arrow`](crate::scalar::ScalarType::arrow)).
+//! Narrower integers, dictionaries and the large forms of strings are widened when a column is read.
 
 mod arithmetic;
 mod assign;
@@ -31,24 +32,24 @@ pub use self::cast::widened;
 pub use self::types::{normal_type, takes};
 use crate::predicate::{ColumnName, CompareOp, LikePattern, Literal};
 
-/// An expression by column name.
+/// An unbound expression, with columns by name.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Expression {
-    /// A literal, which has a type of its own unless what stands beside it wants another.
+    /// A literal, whose type adapts to that of the other operand if possible.
     Literal(Literal),
-    /// `relation.column`, `column`, and fields of structs behind them.
+    /// `relation.column` or `column`, followed by any nested fields.
     Column(ColumnName),
-    /// `left op right`, and how the text begins that it was written as.
+    /// `left op right`, with the beginning of its source text.
     Arithmetic(ArithmeticOp, Box<Expression>, Box<Expression>, Arc<str>),
     /// `left op right`.
     Compare(CompareOp, Box<Expression>, Box<Expression>),
-    /// `left IS DISTINCT FROM right`: NULL is a value like others.
+    /// `left IS DISTINCT FROM right`: NULL is treated as a value.
     Distinct(Box<Expression>, Box<Expression>),
-    /// All of these, by three-valued logic.
+    /// The conjunction, by three-valued logic.
     And(Vec<Expression>),
-    /// Any of these, by three-valued logic.
+    /// The disjunction, by three-valued logic.
     Or(Vec<Expression>),
-    /// Not this; NULL stays NULL.
+    /// The negation; NULL stays NULL.
     Not(Box<Expression>),
     /// `value IS NULL`.
     IsNull(Box<Expression>),
@@ -58,15 +59,15 @@ pub enum Expression {
     In(Box<Expression>, Vec<Expression>),
     /// `value LIKE 'pattern'`.
     Like(Box<Expression>, LikePattern),
-    /// `CASE WHEN condition THEN value … ELSE value END`; without ELSE it is NULL.
+    /// `CASE WHEN condition THEN value … ELSE value END`; the default for ELSE is NULL.
     Case(Vec<(Expression, Expression)>, Option<Box<Expression>>),
-    /// `CAST(value AS type)`, or TRY_CAST, which gives NULL where CAST fails; and the text it was written as.
+    /// `CAST(value AS type)`, or TRY_CAST, which returns NULL if CAST fails; with the source text.
     Cast(Box<Expression>, DataType, bool, Arc<str>),
-    /// A function of some arguments, and the text it was written as.
+    /// A function call, with the source text.
     Call(Function, Vec<Expression>, Arc<str>),
 }
 
-/// The operators that make values of values.
+/// An arithmetic operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ArithmeticOp {
     /// `+`
@@ -75,36 +76,37 @@ pub enum ArithmeticOp {
     Subtract,
     /// `*`
     Multiply,
-    /// `/`: a double for integers.
+    /// `/`: the result is a double for integers.
     Divide,
-    /// `%`: has the sign of the left side.
+    /// `%`: the result has the sign of the left operand.
     Remainder,
 }
 
-/// The functions.
+/// A function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Function {
     /// The first value that is not NULL.
     Coalesce,
-    /// The greatest value, NULLs aside.
+    /// The greatest value, ignoring NULLs.
     Greatest,
-    /// The least value, NULLs aside.
+    /// The least value, ignoring NULLs.
     Least,
     /// The absolute value.
     Abs,
-    /// Rounded to so many places, halves away from zero.
+    /// The value rounded to a number of fractional digits, halves away from zero.
     Round,
-    /// In upper case.
+    /// The string in upper case.
     Upper,
-    /// In lower case.
+    /// The string in lower case.
     Lower,
-    /// Without spaces at the ends.
+    /// The string without leading and trailing spaces.
     Trim,
-    /// Characters of text, bytes of bytes.
+    /// The number of characters of a string, or of bytes of a binary value.
     Length,
-    /// Characters from a place on, the first being 1; from the end where it is negative; at most so many.
+    /// The characters from a position on, where 1 is the first, or counted from the end if it is negative; optionally
+    /// with a maximum length.
     Substring,
-    /// Texts end to end; NULL if one is.
+    /// The concatenation of strings; NULL if any is NULL.
     Concat,
     /// The instant of the statement.
     CurrentTimestamp,
@@ -113,12 +115,12 @@ pub enum Function {
 }
 
 impl Expression {
-    /// A column by its parts.
+    /// Creates a column reference from its parts.
     pub fn column<const N: usize>(parts: [&str; N]) -> Self {
         Self::Column(ColumnName(parts.iter().map(ToString::to_string).collect()))
     }
 
-    /// What must all hold: the parts of an AND at the top.
+    /// Returns the parts of a top-level AND, all of which must hold.
     pub fn conjuncts(self) -> Vec<Self> {
         match self {
             Self::And(parts) => parts.into_iter().flat_map(Self::conjuncts).collect(),

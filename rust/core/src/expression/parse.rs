@@ -1,4 +1,4 @@
-//! SQL text to an [`Expression`].
+//! Parses SQL text to an [`Expression`].
 //!
 //! ```text
 //! or       := and (OR and)*
@@ -22,13 +22,14 @@ use crate::predicate::lex::{Language, Token, excerpt};
 use crate::predicate::parse::{MAX_DEPTH, Parser, is_reserved};
 use crate::predicate::{ColumnName, CompareOp, LikePattern, Literal};
 
-/// Operators beyond this are refused: chains of them are as deep as they are long.
+/// The maximum number of operators: chains of them are as deep as they are long.
 const MAX_OPERATORS: usize = 500;
-/// Larger expressions are not written twice, as BETWEEN, NULLIF and CASE with a subject do: inside each other, they double.
+/// The maximum size of an expression that is copied, as for BETWEEN, NULLIF and CASE with a subject: nested copies
+/// double in size.
 const MAX_COPIED: usize = 10_000;
 
 impl Expression {
-    /// Parses SQL text. `InvalidArgument` says at which character something else was expected.
+    /// Parses SQL text. An `InvalidArgument` error contains the character position and what was expected there.
     pub fn parse(text: &str) -> Result<Self> {
         let parser = Parser::new(text, Language::Expression)?;
         let mut reader = Reader { parser, text, operators: 0 };
@@ -41,7 +42,7 @@ impl Expression {
 }
 
 impl Expression {
-    /// How many parts it has.
+    /// Returns the number of parts.
     fn size(&self) -> usize {
         let all = |parts: &[Self]| parts.iter().map(Self::size).sum::<usize>();
         1 + match self {
@@ -69,7 +70,8 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// What was read since a byte offset, as messages show it: each part of a chain of operators keeps what is before it.
+    /// Returns the text read since a byte offset, for messages: each part of a chain of operators includes the
+    /// preceding ones.
     fn since(&self, start: usize) -> Arc<str> {
         excerpt(self.text.get(start..self.parser.at).unwrap_or_default().trim_end(), 0).into()
     }
@@ -109,7 +111,7 @@ impl Reader<'_> {
 
     fn deeper(&mut self, read: impl FnOnce(&mut Self) -> Result<Expression>) -> Result<Expression> {
         if self.parser.depth > MAX_DEPTH {
-            let message = format!("more than {MAX_DEPTH} expressions inside each other");
+            let message = format!("more than {MAX_DEPTH} nested expressions");
             return Err(self.parser.lexer.error(self.parser.at, message));
         }
         self.parser.depth += 1;
@@ -120,7 +122,7 @@ impl Reader<'_> {
 
     fn copied(&self, expression: &Expression) -> Result<Expression> {
         if expression.size() > MAX_COPIED {
-            return Err(self.parser.lexer.error(self.parser.at, "the expression before this is too long"));
+            return Err(self.parser.lexer.error(self.parser.at, "the preceding expression is too long"));
         }
         Ok(expression.clone())
     }
@@ -187,7 +189,7 @@ impl Reader<'_> {
         Ok(if negated { not(test) } else { test })
     }
 
-    /// What stands between parentheses, the first of which is taken.
+    /// Parses a list in parentheses after the opening one.
     fn list(&mut self) -> Result<Vec<Expression>> {
         let mut found = Vec::new();
         if self.parser.token != Token::Close {
@@ -236,7 +238,8 @@ impl Reader<'_> {
         }
     }
 
-    /// A sign before a number is part of the number; before anything else it is taken from zero.
+    /// Parses a sign. Before a number it is part of the number; before any other expression it is a subtraction from
+    /// zero.
     fn sign(&mut self) -> Result<Expression> {
         let start = self.parser.at;
         let negative = match self.parser.token {
@@ -290,7 +293,7 @@ impl Reader<'_> {
         })
     }
 
-    /// A word that is no keyword, already taken.
+    /// Parses an expression that starts with a word, which is already consumed and not a keyword.
     fn word(&mut self, word: String, lower: &str, start: usize) -> Result<Expression> {
         let literal = |literal| Ok(Expression::Literal(literal));
         let typed: Option<fn(String) -> Literal> = match lower {
@@ -304,7 +307,9 @@ impl Reader<'_> {
             _ => None,
         };
         if let (Some(typed), Token::Text(_)) = (typed, &self.parser.token) {
-            let Token::Text(text) = self.parser.advance()? else { return Err(Error::internal("the token changed")) };
+            let Token::Text(text) = self.parser.advance()? else {
+                return Err(Error::internal("the current token changed unexpectedly"));
+            };
             return literal(typed(text));
         }
         if self.parser.token == Token::Open {
@@ -358,16 +363,20 @@ impl Reader<'_> {
             self.parser.advance()?;
             for argument in self.list()? {
                 let Expression::Literal(Literal::Number(digits)) = argument else {
-                    return Err(self.parser.lexer.error(at, "the parts of a type are numbers"));
+                    return Err(self.parser.lexer.error(at, "the parameters of a type must be numbers"));
                 };
                 arguments.push(digits);
             }
         }
         let Some(data_type) = type_named(&name.to_ascii_lowercase(), &arguments) else {
-            return Err(self.parser.lexer.error(at, format!("`{}` is no type to cast to", self.since(at))).hint(
-                "types are boolean, int, long, float, double, decimal(p, s), date, time, timestamp, timestamptz, \
-                 timestamp_ns, timestamptz_ns, string, uuid and binary",
-            ));
+            return Err(self
+                .parser
+                .lexer
+                .error(at, format!("`{}` is not a valid type for CAST", self.since(at)))
+                .hint(
+                    "valid types are boolean, int, long, float, double, decimal(p, s), date, time, timestamp, \
+                    timestamptz, timestamp_ns, timestamptz_ns, string, uuid and binary",
+                ));
         };
         self.parser.require(&Token::Close, "`)` after the type")?;
         Ok(Expression::Cast(Box::new(value), data_type, tried, self.since(start)))
@@ -378,8 +387,7 @@ impl Reader<'_> {
         let mut arguments = self.list()?;
         let text = self.since(start);
         let count = arguments.len();
-        let wrong =
-            |expected: &str| Err(self.parser.lexer.error(at, format!("{name} takes {expected}, here are {count}")));
+        let wrong = |expected: &str| Err(self.parser.lexer.error(at, format!("{name} takes {expected}, not {count}")));
         match (lower, arguments.as_mut_slice()) {
             ("if", [condition, value, otherwise]) => {
                 let otherwise = Box::new(take(otherwise));
@@ -397,7 +405,7 @@ impl Reader<'_> {
             _ => {}
         }
         let Some((function, least, most)) = function_named(lower) else {
-            return Err(self.parser.lexer.error(at, format!("there is no function {name}")));
+            return Err(self.parser.lexer.error(at, format!("no function {name}")));
         };
         if count < least || count > most {
             return wrong(&match (least, most) {
@@ -410,13 +418,13 @@ impl Reader<'_> {
     }
 }
 
-/// Words that end an operand rather than being one.
+/// Returns whether a word is a keyword that ends an operand.
 fn is_keyword(lower: &str) -> bool {
     const WORDS: [&str; 5] = ["when", "then", "else", "end", "as"];
     (is_reserved(lower) && !["null", "true", "false"].contains(&lower)) || WORDS.contains(&lower)
 }
 
-/// A function, and how many arguments it takes at least and at most.
+/// Returns a function with its minimum and maximum number of arguments.
 fn function_named(lower: &str) -> Option<(Function, usize, usize)> {
     Some(match lower {
         "coalesce" | "ifnull" | "nvl" => (Function::Coalesce, 1, usize::MAX),

@@ -1,4 +1,4 @@
-//! Rows that expressions are evaluated for: some rows of some batches, side by side.
+//! The rows on which expressions are evaluated: selected rows of several batches, side by side.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -11,7 +11,7 @@ use super::cast::widened;
 use super::types::normal_type;
 use crate::error::{Error, Result};
 
-/// Some rows of one batch for each relation, in the order of the scope. Columns are taken when they are asked for.
+/// Selected rows of one batch per relation, in the order of the scope. Columns are selected when they are needed.
 #[derive(Debug)]
 pub struct Rows<'a> {
     len: usize,
@@ -19,7 +19,7 @@ pub struct Rows<'a> {
     columns: RefCell<HashMap<(usize, usize), ArrayRef>>,
 }
 
-/// The rows of one batch at some places, or all of them.
+/// Selected rows of one batch, or all of them.
 #[derive(Debug, Clone)]
 pub struct Relation<'a> {
     batch: &'a RecordBatch,
@@ -27,39 +27,39 @@ pub struct Relation<'a> {
 }
 
 impl<'a> Relation<'a> {
-    /// Every row.
+    /// Creates a relation with all rows.
     pub fn whole(batch: &'a RecordBatch) -> Self {
         Self { batch, at: None }
     }
 
-    /// The rows at these places, in this order.
+    /// Creates a relation with the rows at these positions, in this order.
     pub fn at(batch: &'a RecordBatch, places: Vec<u32>) -> Self {
         Self { batch, at: Some(places.into()) }
     }
 }
 
 impl<'a> Rows<'a> {
-    /// `len` rows; None for a relation that has none.
+    /// Creates `len` rows; None for a relation without rows.
     pub fn new(len: usize, relations: Vec<Option<Relation<'a>>>) -> Self {
         Self { len, relations, columns: RefCell::default() }
     }
 
-    /// How many rows.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there is no row.
+    /// Returns whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The values of a top-level column, in its [`normal_type`].
+    /// Returns the values of a top-level column, in its [`normal_type`].
     pub(super) fn column(&self, relation: usize, index: usize) -> Result<ArrayRef> {
         if let Some(known) = self.columns.borrow().get(&(relation, index)) {
             return Ok(known.clone());
         }
-        let missing = || Error::internal(format!("column {index} of relation {relation} is not among the rows"));
+        let missing = || Error::internal(format!("column {index} of relation {relation} is missing from the rows"));
         let found = self.relations.get(relation).and_then(Option::as_ref).ok_or_else(missing)?;
         let column = found.batch.columns().get(index).ok_or_else(missing)?;
         let values = match &found.at {
@@ -67,14 +67,19 @@ impl<'a> Rows<'a> {
             None => column.clone(),
         };
         if values.len() != self.len {
-            return Err(Error::internal(format!("{} values in {} rows", values.len(), self.len)));
+            return Err(Error::internal(format!(
+                "a column has {} values, but there are {} rows",
+                values.len(),
+                self.len
+            )));
         }
         let values = widened(&values, &normal_type(values.data_type()))?;
         self.columns.borrow_mut().insert((relation, index), values.clone());
         Ok(values)
     }
 
-    /// The rows whose bit is set. Columns are taken from the batch again: few of those that were needed are needed for these.
+    /// Returns the rows whose bit is set. Columns are selected from the batch again, because usually only a few of them
+    /// are needed.
     pub(super) fn select(&self, mask: &BooleanBuffer) -> Result<Self> {
         let places: UInt32Array = mask.set_indices_u32().collect::<Vec<_>>().into();
         let relation = |relation: &Relation<'a>| -> Result<Relation<'a>> {

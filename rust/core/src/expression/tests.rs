@@ -33,7 +33,7 @@ fn values(text: &str, batch: &RecordBatch) -> crate::error::Result<ArrayRef> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
-    /// What a predicate keeps, the same text keeps as an expression.
+    /// A predicate and an expression with the same text keep the same rows.
     #[test]
     fn conditions_hold_where_predicates_do(predicate in testing::predicates(), rows in testing::rows()) {
         let rows = testing::columns(&rows);
@@ -75,7 +75,7 @@ fn types_follow_their_rules(#[case] text: &str, #[case] expected: DataType) {
     assert_eq!(*values(text, &numbers()).unwrap().data_type(), expected);
 }
 
-/// Decimals as Arrow lets them be, with fewer digits before the point than behind it, or zeros before the point.
+/// Arrow allows decimals whose precision is less than the scale, and negative scales, which add zeros before the point.
 #[rstest]
 #[case("d + e", -100, 2, None)]
 #[case("d * d", -100, 2, None)]
@@ -128,7 +128,7 @@ fn columns_take_values_that_lose_nothing(#[case] text: &str, #[case] column: &st
     assert_eq!(assigned.is_ok(), taken, "{assigned:?}");
 }
 
-/// A struct `s` of one field, whose type and nullability are these.
+/// Returns a struct `s` of one field with this type and nullability.
 fn struct_of(data_type: DataType, nullable: bool) -> DataType {
     DataType::Struct(vec![Field::new("x", data_type, nullable)].into())
 }
@@ -146,7 +146,7 @@ fn null_in_a_required_part_is_refused_where_it_is_seen(#[case] valid: Vec<bool>,
         kind(&structs, &to).map(|array| array.data_type().clone()),
         if taken { Ok(to.clone()) } else { refused() }
     );
-    // Lists of any width, whose elements are these and have one field more.
+    // Lists with all offset sizes, whose elements are these structs with one additional field.
     let element = Arc::new(Field::new("item", structs.data_type().clone(), true));
     let lists: ArrayRef = Arc::new(LargeListArray::new(element, OffsetBuffer::from_lengths([1, 1]), structs, None));
     let mut wider = vec![Field::new("y", DataType::Utf8, true)];
@@ -171,7 +171,7 @@ fn a_column_of_nothing_is_compared_as_null_is(#[case] text: &str, #[case] expect
     assert_eq!(found.as_ref(), &BooleanArray::from(vec![expected; 3]) as &dyn Array);
 }
 
-/// Members are looked up together; what that gives is what comparing with each of them gives.
+/// Members are looked up together; the result must equal that of comparing with each of them.
 #[rstest]
 #[case("i", &["1", "2", "1.5", "null", "i", "10 / i"])]
 #[case("cast(i as long)", &["0", "3000000000"])]

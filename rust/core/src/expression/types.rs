@@ -1,16 +1,17 @@
-//! The types of expressions: one Arrow type for each, and which of two holds the values of both.
+//! The types of expressions: their Arrow representations, and the common type of two types.
 
 use arrow_schema::{DataType, Field, TimeUnit};
 
 use crate::scalar::ScalarType;
 
-/// The most digits of a decimal.
+/// The maximum precision of a decimal.
 pub(super) const MAX_PRECISION: u8 = 38;
-/// The most digits of two decimals that are compared.
+/// The maximum precision of decimals during a comparison.
 const MAX_WIDE_PRECISION: u8 = 76;
 const MICROS: TimeUnit = TimeUnit::Microsecond;
 
-/// The type in which the values of an Arrow type are handled. Types that no operator takes, and nested ones, stay.
+/// Returns the type in which values of an Arrow type are processed. Nested types and types without operators are
+/// unchanged.
 pub fn normal_type(data_type: &DataType) -> DataType {
     use DataType as D;
     match data_type {
@@ -29,17 +30,17 @@ pub fn normal_type(data_type: &DataType) -> DataType {
     }
 }
 
-/// As messages name a type.
+/// Returns the name of a type for messages.
 pub(super) fn shown(data_type: &DataType) -> String {
     scalar_type(data_type).map_or_else(|| data_type.to_string(), |data_type| data_type.to_string())
 }
 
-/// The scalar type of a normal type.
+/// Returns the scalar type for an Arrow type, or None if there is none.
 pub(super) fn scalar_type(data_type: &DataType) -> Option<ScalarType> {
     ScalarType::from_arrow(&Field::new("", data_type.clone(), true))
 }
 
-/// The type of a name in CAST.
+/// Returns the type with this name in CAST.
 pub(super) fn type_named(lower: &str, arguments: &[String]) -> Option<DataType> {
     let number = |text: &String| text.parse::<u8>().ok();
     Some(match (lower, arguments) {
@@ -81,7 +82,7 @@ pub(super) fn is_integer(data_type: &DataType) -> bool {
     matches!(data_type, DataType::Int32 | DataType::Int64)
 }
 
-/// The digits of an exact number: in all, and behind the point.
+/// Returns the total and fractional digits of an exact number.
 pub(super) fn digits(data_type: &DataType) -> Option<(u8, i8)> {
     match data_type {
         DataType::Int32 => Some((10, 0)),
@@ -91,13 +92,13 @@ pub(super) fn digits(data_type: &DataType) -> Option<(u8, i8)> {
     }
 }
 
-/// How many digits stand before the point; more than there are where the scale is negative.
+/// Returns the number of digits before the point, which exceeds the precision if the scale is negative.
 pub(super) fn whole_digits(precision: u8, scale: i8) -> i16 {
     i16::from(precision) - i16::from(scale)
 }
 
-/// The type that holds the values of both, as comparisons, CASE and keys need it; None where there is none. Exact but for
-/// numbers beside a float, which become doubles.
+/// Returns the common type of two types, for comparisons, CASE and keys; None if there is none. Conversion to it is
+/// exact, except for numbers combined with a float, which become doubles.
 pub(super) fn common(a: &DataType, b: &DataType) -> Option<DataType> {
     use DataType as D;
     Some(match (a, b) {
@@ -128,12 +129,12 @@ pub(super) fn common(a: &DataType, b: &DataType) -> Option<DataType> {
     })
 }
 
-/// Whether a column of a type is set from values of another without CAST.
+/// Returns whether a column can be set to values of another type without CAST.
 pub fn takes(from: &DataType, to: &DataType) -> bool {
     widens(&normal_type(from), &normal_type(to))
 }
 
-/// Whether every value of `from` is one of `to`, but for digits that are looked at when it is cast.
+/// Returns whether `to` can hold every value of `from`, except for digits that are checked by the cast.
 pub(super) fn widens(from: &DataType, to: &DataType) -> bool {
     use DataType as D;
     match (from, to) {
@@ -154,7 +155,7 @@ pub(super) fn widens(from: &DataType, to: &DataType) -> bool {
     }
 }
 
-/// Whether values of a nested type can be taken over, part by part: fields of structs by name.
+/// Returns whether values of a nested type can be converted part by part, with struct fields matched by name.
 fn adoptable(from: &DataType, to: &DataType) -> bool {
     use DataType as D;
     let part = |from: &Field, to: &Field| widens(&normal_type(from.data_type()), &normal_type(to.data_type()));

@@ -1,16 +1,16 @@
-//! Values of one width: each word of the mask takes 64 of them.
+//! Filters values of a fixed width: each word of the mask covers 64 of them.
 //!
-//! With AVX-512 a vector is compressed by one instruction (about a quarter of the portable time).
+//! With AVX-512 one instruction compresses a vector, which takes about a quarter of the portable time.
 
 use super::{Mask, WORD};
 
-/// With fewer rows than this in a word, taking each alone is cheaper.
+/// The number of kept rows in a word below which copying them one by one is cheaper.
 const FEW: u32 = 8;
 
-/// For how many values more than are kept there should be room: what a vector may be stored over.
+/// The spare capacity in values that the output needs, because vectors are stored past the last kept value.
 pub(super) const ROOM: usize = 16;
 
-/// Adds the kept ones of `values`, of which there are as many as the mask has rows.
+/// Appends the kept values of `values`, which must have as many values as the mask has rows.
 pub(super) fn portable<T: Copy + Default>(values: &[T], mask: &Mask, kept: &mut Vec<T>) {
     push(values, &mask.words, kept);
 }
@@ -27,7 +27,7 @@ fn push<T: Copy + Default>(values: &[T], words: &[u64], kept: &mut Vec<T>) {
                 rest &= rest - 1;
             }
         } else {
-            // Each value is stored, and the next one over it where it is not kept.
+            // Every value is stored, and overwritten by the next one if it is not kept.
             let mut packed = [T::default(); WORD];
             let mut at = 0;
             for (bit, &value) in chunk.iter().enumerate() {
@@ -41,7 +41,7 @@ fn push<T: Copy + Default>(values: &[T], words: &[u64], kept: &mut Vec<T>) {
     }
 }
 
-/// As [`portable`], of four bytes each.
+/// Filters values of four bytes, like [`portable`].
 pub(super) fn u32s(values: &[u32], mask: &Mask, kept: &mut Vec<u32>) {
     #[cfg(target_arch = "x86_64")]
     if values.len() == mask.rows && avx512::u32s(values, mask, kept) {
@@ -50,7 +50,7 @@ pub(super) fn u32s(values: &[u32], mask: &Mask, kept: &mut Vec<u32>) {
     portable(values, mask, kept);
 }
 
-/// As [`portable`], of eight bytes each.
+/// Filters values of eight bytes, like [`portable`].
 pub(super) fn u64s(values: &[u64], mask: &Mask, kept: &mut Vec<u64>) {
     #[cfg(target_arch = "x86_64")]
     if values.len() == mask.rows && avx512::u64s(values, mask, kept) {
@@ -60,7 +60,7 @@ pub(super) fn u64s(values: &[u64], mask: &Mask, kept: &mut Vec<u64>) {
 }
 
 #[cfg(target_arch = "x86_64")]
-#[expect(unsafe_code, reason = "vector instructions that the processor was asked for, and their unaligned stores")]
+#[expect(unsafe_code, reason = "vector instructions that the processor was checked for, and their unaligned stores")]
 mod avx512 {
     use std::arch::x86_64::{
         _mm512_loadu_epi32, _mm512_loadu_epi64, _mm512_maskz_compress_epi32, _mm512_maskz_compress_epi64,
@@ -70,15 +70,15 @@ mod avx512 {
     use super::super::{Mask, WORD};
     use super::{ROOM, push};
 
-    /// Whether the processor has the instructions.
+    /// Returns whether the processor has the instructions.
     fn is_there() -> bool {
         is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("popcnt")
     }
 
-    /// False, and nothing done, where the processor lacks the instructions.
+    /// Returns false without any effect if the processor lacks the instructions.
     pub(super) fn u64s(values: &[u64], mask: &Mask, kept: &mut Vec<u64>) -> bool {
         if is_there() {
-            // SAFETY: the function needs nothing but the instructions that were just found.
+            // SAFETY: the function only needs the instructions, whose presence was just checked.
             unsafe { compress_u64s(values, mask, kept) }
             true
         } else {
@@ -86,10 +86,10 @@ mod avx512 {
         }
     }
 
-    /// False, and nothing done, where the processor lacks the instructions.
+    /// Returns false without any effect if the processor lacks the instructions.
     pub(super) fn u32s(values: &[u32], mask: &Mask, kept: &mut Vec<u32>) -> bool {
         if is_there() {
-            // SAFETY: the function needs nothing but the instructions that were just found.
+            // SAFETY: the function only needs the instructions, whose presence was just checked.
             unsafe { compress_u32s(values, mask, kept) }
             true
         } else {
@@ -104,8 +104,8 @@ mod avx512 {
         let mut at = kept.len();
         for (chunk, word) in chunks.iter().zip(&mask.words) {
             for (eight, bits) in chunk.as_chunks::<8>().0.iter().zip(word.to_le_bytes()) {
-                // SAFETY: eight values are loaded from eight. `at` is the length and counts bits of the mask, of which
-                // there are `mask.kept`: behind so many values there is room for a vector.
+                // SAFETY: eight values are loaded from a slice of eight. `at` is the length and counts bits of the
+                // mask, of which there are `mask.kept`: after that many values there is spare capacity for a vector.
                 unsafe {
                     let packed = _mm512_maskz_compress_epi64(bits, _mm512_loadu_epi64(eight.as_ptr().cast()));
                     _mm512_storeu_epi64(kept.as_mut_ptr().add(at).cast(), packed);
@@ -113,7 +113,7 @@ mod avx512 {
                 at += bits.count_ones() as usize;
             }
         }
-        // SAFETY: values were stored one behind the other up to `at`, which is within the capacity.
+        // SAFETY: values were stored contiguously up to `at`, which is within the capacity.
         unsafe { kept.set_len(at) };
         push(rest, mask.words.get(chunks.len()..).unwrap_or_default(), kept);
     }
@@ -126,7 +126,7 @@ mod avx512 {
         for (chunk, word) in chunks.iter().zip(&mask.words) {
             for (sixteen, bits) in chunk.as_chunks::<16>().0.iter().zip(word.to_le_bytes().as_chunks().0) {
                 let bits = u16::from_le_bytes(*bits);
-                // SAFETY: sixteen values are loaded from sixteen; the rest as in `compress_u64s`.
+                // SAFETY: sixteen values are loaded from a slice of sixteen; the rest as in `compress_u64s`.
                 unsafe {
                     let packed = _mm512_maskz_compress_epi32(bits, _mm512_loadu_epi32(sixteen.as_ptr().cast()));
                     _mm512_storeu_epi32(kept.as_mut_ptr().add(at).cast(), packed);
@@ -134,7 +134,7 @@ mod avx512 {
                 at += bits.count_ones() as usize;
             }
         }
-        // SAFETY: values were stored one behind the other up to `at`, which is within the capacity.
+        // SAFETY: values were stored contiguously up to `at`, which is within the capacity.
         unsafe { kept.set_len(at) };
         push(rest, mask.words.get(chunks.len()..).unwrap_or_default(), kept);
     }

@@ -1,9 +1,9 @@
-//! The rows of a batch that a mask keeps.
+//! Filters the rows of a batch by a mask.
 //!
-//! Deletes leave masks that drop a row here and there, which is the worst case of copying runs of rows: there is a run
-//! for nearly every row that is dropped. Numbers are therefore taken 64 at a time without a branch for each row, and
-//! text by runs with its offsets. Types without a kernel of their own are left to arrow-select, which is also the oracle
-//! of the tests.
+//! Masks of deletes drop single rows here and there, which is the worst case for copying runs of rows: there is a run
+//! for nearly every dropped row. Numbers are therefore processed 64 at a time without a branch for each row, and
+//! strings by runs with their offsets. Types without a kernel here use arrow-select, which is also the oracle of the
+//! tests.
 
 mod fixed;
 mod spare;
@@ -22,19 +22,19 @@ pub use spare::Spare;
 
 use crate::error::{Error, Result};
 
-/// Rows of a word of the mask.
+/// The number of rows in a word of the mask.
 const WORD: usize = 64;
 
-/// A mask that is applied to columns of as many rows as it has.
+/// A mask that is applied to columns with the same number of rows.
 #[derive(Debug)]
 pub struct Filter {
     mask: Mask,
     keep: BooleanArray,
-    /// For types that have no kernel here; made when the first of them comes.
+    /// The filter for types without a kernel here; created on first use.
     general: OnceLock<FilterPredicate>,
 }
 
-/// The bits of a mask in words, the first row lowest; bits behind the last row are not set.
+/// The bits of a mask in words, with the first row lowest; bits after the last row are not set.
 #[derive(Debug)]
 struct Mask {
     words: Vec<u64>,
@@ -43,20 +43,21 @@ struct Mask {
 }
 
 impl Filter {
-    /// The rows whose bit is set.
+    /// Creates a filter that keeps the rows whose bit is set.
     pub fn new(keep: &BooleanBuffer) -> Self {
         Self { mask: Mask::new(keep), keep: BooleanArray::new(keep.clone(), None), general: OnceLock::new() }
     }
 
-    /// How many rows are kept.
+    /// Returns the number of kept rows.
     pub fn kept(&self) -> usize {
         self.mask.kept
     }
 
-    /// The rows of a batch that are kept, in memory of `spare` where it has some.
+    /// Returns the kept rows of a batch, using memory of `spare` if available.
     ///
     /// # Errors
-    /// `CorruptData` when the offsets of text lead out of it; `Internal` when the batch has not as many rows as the mask.
+    /// `CorruptData` for string offsets outside the value buffer; `Internal` if the numbers of rows of the batch and
+    /// the mask differ.
     pub fn batch(&self, batch: &RecordBatch, spare: &Spare) -> Result<RecordBatch> {
         if batch.num_rows() != self.mask.rows {
             return Err(self.differs(batch.num_rows()));
@@ -66,7 +67,7 @@ impl Filter {
         Ok(RecordBatch::try_new_with_options(batch.schema(), columns, &options)?)
     }
 
-    /// The values of a column that are kept. Errors as of [`Filter::batch`].
+    /// Returns the kept values of a column. Errors are those of [`Filter::batch`].
     pub fn array(&self, array: &ArrayRef, spare: &Spare) -> Result<ArrayRef> {
         if array.len() != self.mask.rows {
             return Err(self.differs(array.len()));
@@ -76,7 +77,7 @@ impl Filter {
             DataType::LargeUtf8 => text::bytes(array.as_string::<i64>(), &self.mask, spare),
             DataType::Binary => text::bytes(array.as_binary::<i32>(), &self.mask, spare),
             DataType::LargeBinary => text::bytes(array.as_binary::<i64>(), &self.mask, spare),
-            // The parts of an interval are narrower than it, and aligned as they are.
+            // The parts of an interval are narrower than the interval, and so is their alignment.
             DataType::Interval(_) => self.general(array),
             other => match other.primitive_width() {
                 Some(4) => self.numbers(array, spare, fixed::u32s),
@@ -87,7 +88,7 @@ impl Filter {
         }
     }
 
-    /// The kept ones of values that are as wide as `T`, and aligned as it is.
+    /// Filters values with the width and alignment of `T`.
     fn numbers<T: ArrowNativeType>(
         &self,
         array: &ArrayRef,
@@ -95,7 +96,7 @@ impl Filter {
         keep: impl Fn(&[T], &Mask, &mut Vec<T>),
     ) -> Result<ArrayRef> {
         let data = array.to_data();
-        let buffer = data.buffers().first().ok_or_else(|| Error::internal("numbers have one buffer"))?;
+        let buffer = data.buffers().first().ok_or_else(|| Error::internal("an array of numbers has no buffer"))?;
         let values = ScalarBuffer::<T>::new(buffer.clone(), data.offset(), data.len());
         let mut kept = spare.vec(self.mask.kept + fixed::ROOM);
         keep(&values, &self.mask, &mut kept);
@@ -112,7 +113,7 @@ impl Filter {
     }
 
     fn differs(&self, rows: usize) -> Error {
-        Error::internal(format!("{rows} rows under a mask of {}", self.mask.rows))
+        Error::internal(format!("a batch has {rows} rows, but the mask has {}", self.mask.rows))
     }
 }
 
@@ -123,7 +124,7 @@ impl Mask {
         Self { words, rows: keep.len(), kept }
     }
 
-    /// Gives each run of kept rows: its first row, and the row behind its last one.
+    /// Calls `run` with each run of kept rows: its first row, and the row after its last one.
     fn runs(&self, mut run: impl FnMut(usize, usize)) {
         let mut open: Option<usize> = None;
         for (at, &word) in self.words.iter().enumerate() {
@@ -151,7 +152,7 @@ impl Mask {
         }
     }
 
-    /// The bits of kept rows, end to end.
+    /// Returns the bits of kept rows, end to end.
     fn bits(&self, bits: &BooleanBuffer) -> BooleanBuffer {
         let mut packed = Packed { words: Vec::with_capacity(self.kept.div_ceil(WORD)), last: 0, filled: 0 };
         for (&word, values) in self.words.iter().zip(bits.bit_chunks().iter_padded()) {
@@ -169,7 +170,7 @@ impl Mask {
     }
 }
 
-/// Bits that are put end to end.
+/// A builder that packs bits end to end.
 struct Packed {
     words: Vec<u64>,
     last: u64,
@@ -177,7 +178,7 @@ struct Packed {
 }
 
 impl Packed {
-    /// Adds the bits of `values` that `word` keeps.
+    /// Appends the bits of `values` that `word` keeps.
     fn push(&mut self, mut word: u64, mut values: u64) {
         while word != 0 {
             let skipped = word.trailing_zeros();

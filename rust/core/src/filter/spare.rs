@@ -1,20 +1,21 @@
-//! Memory of columns that were given out, for those that come next.
+//! A pool of released column memory for reuse by later columns.
 //!
-//! Batches are of one size. When each is let go before the next one is made, an allocator gives their pages back to the
-//! system and asks for new ones, which the system clears: that costs as much as filling them.
+//! Batches have similar sizes. If each is freed before the next one is allocated, an allocator returns their pages to
+//! the system and requests new ones, which the system clears: that costs as much as filling them. system and asks for
+//! new ones, which the system clears: that costs as much as filling them.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
 use arrow_buffer::{ArrowNativeType, Buffer};
 
-/// What is held at most for later, or still held by others.
+/// The maximum size of pooled memory, including buffers that are still in use.
 const LIMIT_BYTES: usize = 64 << 20;
 
-/// Smaller ones are the allocator's business.
+/// The minimum size of a pooled buffer; smaller ones are left to the allocator.
 const LEAST_BYTES: usize = 64 << 10;
 
-/// Buffers that were lent, some of which came back: those that nobody else holds. Shared by the tasks of a scan.
+/// A pool of lent buffers; those that nobody else references can be reused. Shared by the tasks of a scan.
 #[derive(Debug, Default)]
 pub struct Spare(Mutex<VecDeque<Lent>>);
 
@@ -25,11 +26,11 @@ struct Lent {
 }
 
 impl Spare {
-    /// An empty vector with room for `capacity` values.
+    /// Returns an empty vector with capacity for `capacity` values.
     pub(super) fn vec<T: ArrowNativeType>(&self, capacity: usize) -> Vec<T> {
         let mut capacity = capacity;
         if capacity >= LEAST_BYTES / size_of::<T>() {
-            // The next batch keeps some rows more.
+            // The next batch may keep a few more rows.
             capacity = capacity.next_multiple_of(LEAST_BYTES / size_of::<T>());
         }
         let found = self.take(capacity.saturating_mul(size_of::<T>()), align_of::<T>());
@@ -39,7 +40,7 @@ impl Spare {
         vec
     }
 
-    /// The values as a buffer whose memory is used again when it is let go.
+    /// Returns the values as a buffer, whose memory is reused after it is released.
     pub(super) fn lend<T: ArrowNativeType>(&self, values: Vec<T>) -> Buffer {
         let buffer = Buffer::from_vec(values);
         if (LEAST_BYTES..=LIMIT_BYTES).contains(&buffer.capacity()) {
@@ -54,7 +55,7 @@ impl Spare {
         buffer
     }
 
-    /// A buffer that came back and fits.
+    /// Removes and returns a released buffer that fits.
     fn take(&self, bytes: usize, align: usize) -> Option<Buffer> {
         let mut lent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let fits = |lent: &Lent| {

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// A column of each layout: with kernels, and without.
+/// Returns a column of each layout, with and without a kernel.
 fn columns(values: &[Option<i64>]) -> Vec<ArrayRef> {
     let text = |value: &Option<i64>| value.map(|value| "é".repeat((value.unsigned_abs() % 40) as usize));
     let texts: Vec<Option<String>> = values.iter().map(text).collect();

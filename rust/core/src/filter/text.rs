@@ -1,4 +1,4 @@
-//! Text and bytes: each run of kept rows is one copy, and its offsets are moved by one number.
+//! Filters strings and binary values: each run of kept rows is one copy, and its offsets are shifted by a constant.
 
 use std::sync::Arc;
 
@@ -9,10 +9,10 @@ use arrow_buffer::{ArrowNativeType, Buffer, OffsetBuffer};
 use super::{Mask, Spare};
 use crate::error::{Error, Result};
 
-/// The kept ones of an array of as many rows as the mask.
+/// Returns the kept values of an array with as many rows as the mask.
 ///
 /// # Errors
-/// `CorruptData` when offsets lead out of the text, or go backwards between runs.
+/// `CorruptData` for offsets outside the value buffer, or offsets that decrease between runs.
 pub(super) fn bytes<T: ByteArrayType>(array: &GenericByteArray<T>, mask: &Mask, spare: &Spare) -> Result<ArrayRef>
 where
     T::Offset: ArrowNativeTypeOp,
@@ -23,7 +23,7 @@ where
         let length = run(offsets, start, end).map(|run| run.len());
         size = size.zip(length).and_then(|(size, length)| size.checked_add(length));
     });
-    // A run is inside the text, and runs do not overlap unless offsets go backwards.
+    // Each run is inside the value buffer, and runs do not overlap unless offsets decrease.
     let size = size.filter(|size| *size <= data.len()).ok_or_else(broken)?;
     let mut kept = spare.vec::<u8>(size);
     let mut ends = spare.vec::<T::Offset>(mask.kept + 1);
@@ -45,13 +45,13 @@ where
     Ok(Arc::new(from_parts::<T>(spare.lend(ends), spare.lend(kept), array, mask)))
 }
 
-/// Where the text of rows lies.
+/// Returns the range of the value buffer for some rows.
 fn run<O: ArrowNativeType>(offsets: &[O], start: usize, end: usize) -> Option<std::ops::Range<usize>> {
     let (start, end) = (offsets.get(start)?.to_usize()?, offsets.get(end)?.to_usize()?);
     (start <= end).then_some(start..end)
 }
 
-#[expect(unsafe_code, reason = "what was valid stays so: checking text again costs more than copying it")]
+#[expect(unsafe_code, reason = "valid strings stay valid: checking them again costs more than copying them")]
 fn from_parts<T: ByteArrayType>(
     ends: Buffer,
     kept: Buffer,
@@ -59,9 +59,9 @@ fn from_parts<T: ByteArrayType>(
     mask: &Mask,
 ) -> GenericByteArray<T> {
     let nulls = mask.nulls(array.nulls());
-    // SAFETY: the offsets of each run are those of `array` moved by one number, so they ascend as those do, from the end
-    // of the run before to the end of what was copied for this one, and every value is a value of `array`. There are as
-    // many offsets and bits of NULL as the mask keeps rows.
+    // SAFETY: the offsets of each run are those of `array` shifted by a constant, so they ascend as those do. They begin
+    // at the end of the previous run and end at the end of the bytes copied for this one. Every value is a value of
+    // `array`. There are as many offsets and NULL bits as the mask keeps rows.
     unsafe {
         let offsets = OffsetBuffer::new_unchecked(ends.into());
         GenericByteArray::new_unchecked(offsets, kept, nulls)
@@ -69,5 +69,5 @@ fn from_parts<T: ByteArrayType>(
 }
 
 fn broken() -> Error {
-    Error::corrupt("text offsets lead out of the text")
+    Error::corrupt("string offsets are outside the value buffer")
 }

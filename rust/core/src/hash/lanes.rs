@@ -1,8 +1,9 @@
-//! Murmur3 of many values at once: one value in each lane of a vector.
+//! Computes Murmur3 of many values in parallel, with one value in each lane of a vector.
 //!
-//! Loops count lanes: what adapters of iterators call may be compiled apart from the kernel, for no vectors at all.
+//! Loops use lane indexes, because functions called by iterator adapters may be compiled separately from the kernel,
+//! without vector instructions.
 
-#![expect(clippy::inline_always, reason = "the loops over columns vectorise only around it")]
+#![expect(clippy::inline_always, reason = "the loops over columns are vectorised only if it is inlined")]
 #![expect(
     clippy::indexing_slicing,
     clippy::needless_range_loop,
@@ -14,24 +15,25 @@ use arrow_array::ArrowNativeTypeOp;
 use super::murmur3::{advance, finish, hash_bytes, mix, mix_bytes, mix_i64, scramble};
 use crate::simd::Kernel;
 
-/// How many values are hashed together: some vectors, so that the processor has other work while one waits.
+/// The number of values that are hashed together: several vectors, so that the processor has other work while one of
+/// them waits.
 const LANES: usize = 64;
-/// How many words of a value are hashed in its lane; longer ones go on alone.
+/// The number of words of a value that are hashed in its lane; longer values are completed separately.
 const WORDS: usize = 8;
 const WORDS_BYTES: usize = 4 * WORDS;
-/// What the lengths of lanes can tell apart, and a value in a lane may have.
+/// The maximum length of a value in a lane.
 const LONGEST: usize = u32::MAX as usize;
 
-/// Hashes numbers as eight bytes each, behind bytes that are the same for all of them.
+/// A hash of numbers as eight bytes each, after a common prefix.
 pub(super) struct Longs<'a, T, V, F> {
     pub(super) values: &'a [T],
-    /// Makes the number of a value.
+    /// Converts a value to the integer that is hashed.
     pub(super) number: V,
-    /// The hash after what stands before a number, which is whole words.
+    /// The hash after the prefix, which consists of whole words.
     pub(super) seed: u32,
-    /// The bytes of those and of the number.
+    /// The total length of the prefix and the number in bytes.
     pub(super) length: u32,
-    /// Makes the result of a hash.
+    /// Returns the result for a hash.
     pub(super) then: F,
 }
 
@@ -58,28 +60,29 @@ impl<T: Copy, V: Fn(T) -> i64, F: Fn(i32) -> i32> Kernel for Longs<'_, T, V, F> 
     }
 }
 
-/// Values that are hashed as bytes, end to end.
+/// Values that are hashed as bytes, stored end to end.
 pub(super) trait Bytes {
-    /// How many there are.
+    /// Returns the number of values.
     fn len(&self) -> usize;
 
-    /// One value.
+    /// Returns one value.
     fn value(&self, at: usize) -> &[u8];
 
-    /// Where the values from `at` on start, and behind the last of them where it ends; as many as there are lanes.
+    /// Returns the start offsets of the values from `at` on, one per lane, followed by the end of the last one.
     fn starts(&self, at: usize) -> [usize; LANES + 1];
 
-    /// Where the values from `at` on start and how long each is, if as many as there are lanes are of one length.
+    /// Returns the start offset of the values from `at` on and their length, if those for all lanes have the same
+    /// length.
     fn even(&self, at: usize) -> Option<(usize, usize)>;
 
-    /// The bytes that they start in.
+    /// Returns the bytes that contain the values.
     fn data(&self) -> &[u8];
 }
 
-/// Values between offsets.
+/// Values delimited by offsets.
 pub(super) struct Ends<'a, O> {
     pub(super) data: &'a [u8],
-    /// Where the first value starts, and where each ends.
+    /// The start of the first value, and the end of each value.
     pub(super) ends: &'a [O],
 }
 
@@ -127,7 +130,7 @@ impl<O: ArrowNativeTypeOp> Bytes for Ends<'_, O> {
     }
 }
 
-/// Values of one width.
+/// Values of a fixed width.
 pub(super) struct Fixed<'a> {
     pub(super) data: &'a [u8],
     pub(super) width: usize,
@@ -164,11 +167,11 @@ impl Bytes for Fixed<'_> {
     }
 }
 
-/// Hashes bytes.
+/// A hash of strings or binary values.
 pub(super) struct Strings<'a, B, F> {
     pub(super) values: &'a B,
     pub(super) seed: u32,
-    /// Makes the result of a hash.
+    /// Returns the result for a hash.
     pub(super) then: F,
 }
 
@@ -183,7 +186,7 @@ impl<B: Bytes, F: Fn(i32) -> i32> Kernel for Strings<'_, B, F> {
         let mut block = Block { words: [[0; LANES]; WORDS], lengths: [0; LANES] };
         for at in (0..len).step_by(LANES) {
             let data = values.data();
-            // Keys: digests and UUIDs as they are, and as text.
+            // Typical keys: digests and UUIDs, both binary and as strings.
             let hashed = match values.even(at) {
                 Some((start, 16)) => side_by_side::<16>(data, start, seed),
                 Some((start, 32)) => side_by_side::<32>(data, start, seed),
@@ -204,18 +207,18 @@ impl<B: Bytes, F: Fn(i32) -> i32> Kernel for Strings<'_, B, F> {
     }
 }
 
-/// The first words of as many values as there are lanes.
+/// The first words of one value per lane.
 struct Block {
-    /// Word by word, one lane beside the other; behind the end of a value anything.
+    /// The words, grouped by word number; the contents after the end of a value are arbitrary.
     words: [[u32; LANES]; WORDS],
-    /// In bytes.
+    /// The lengths in bytes.
     lengths: [u32; LANES],
 }
 
 impl Block {
-    /// Hashes values of `data`.
+    /// Returns the hashes of values in `data`.
     #[inline(always)]
-    #[expect(clippy::cast_possible_truncation, reason = "longer values do not come into lanes")]
+    #[expect(clippy::cast_possible_truncation, reason = "longer values are never hashed in lanes")]
     fn hash(&mut self, data: &[u8], starts: &[usize; LANES + 1], seed: u32) -> [i32; LANES] {
         let (mut longest, mut uneven) = (0, 0);
         for lane in 0..LANES {
@@ -250,10 +253,10 @@ impl Block {
         lanes
     }
 
-    /// Takes the first `BYTES` bytes from each start on; None where there are not so many.
+    /// Loads the first `BYTES` bytes at each start; None if there are fewer bytes.
     #[inline(always)]
     fn fill<const BYTES: usize>(&mut self, data: &[u8], starts: &[usize; LANES + 1]) -> Option<()> {
-        // Four by four is what the compiler makes vector instructions of.
+        // The compiler generates vector instructions for steps of four.
         for four in (0..LANES).step_by(4) {
             let a = window::<BYTES>(data, starts[four])?;
             let b = window::<BYTES>(data, starts[four + 1])?;
@@ -270,8 +273,8 @@ impl Block {
         Some(())
     }
 
-    /// The hashes after the first words of each value, and its tail where that is among them. `longest` is the length of
-    /// the longest value, and of each where they are even.
+    /// Returns the hashes after the first words of each value, including its tail if it is among them. `longest` is the
+    /// length of the longest value, or of every value if they are even.
     #[inline(always)]
     fn mixed(&self, longest: usize, even: bool, seed: u32) -> [u32; LANES] {
         let words = WORDS.min(longest.div_ceil(4));
@@ -287,7 +290,7 @@ impl Block {
         for (number, before) in (0..words).zip((0..).step_by(4)) {
             for lane in 0..LANES {
                 let left = self.lengths[lane].saturating_sub(before);
-                // A word of which nothing is left scrambles to nothing.
+                // A word without remaining bytes scrambles to zero.
                 let kept = if left < 4 { (1_u32 << (8 * (left & 3))) - 1 } else { u32::MAX };
                 let scrambled = hashes[lane] ^ scramble(self.words[number][lane] & kept);
                 hashes[lane] = if left < 4 { scrambled } else { advance(scrambled) };
@@ -297,9 +300,9 @@ impl Block {
     }
 }
 
-/// Hashes values of `BYTES` bytes, a multiple of four, which lie side by side; None where there are not so many.
+/// Returns the hashes of contiguous values of `BYTES` bytes, a multiple of four; None if there are fewer bytes.
 #[inline(always)]
-#[expect(clippy::cast_possible_truncation, reason = "of lengths that are named here")]
+#[expect(clippy::cast_possible_truncation, reason = "the lengths are listed here")]
 fn side_by_side<const BYTES: usize>(data: &[u8], start: usize, seed: u32) -> Option<[i32; LANES]> {
     let values: &[[u8; BYTES]; LANES] = data.get(start..)?.as_chunks().0.first_chunk()?;
     let mut lanes = [0; LANES];
@@ -313,13 +316,13 @@ fn side_by_side<const BYTES: usize>(data: &[u8], start: usize, seed: u32) -> Opt
     Some(lanes)
 }
 
-/// The first bytes of a value, and of those behind it.
+/// Returns the first bytes of a value, and of those after it.
 #[inline(always)]
 fn window<const BYTES: usize>(data: &[u8], start: usize) -> Option<&[u8; BYTES]> {
     data.get(start..)?.first_chunk()
 }
 
-/// A word of the first bytes of a value.
+/// Returns a word of the first bytes of a value.
 #[inline(always)]
 fn word<const BYTES: usize>(window: &[u8; BYTES], number: usize) -> u32 {
     u32::from_le_bytes([window[4 * number], window[4 * number + 1], window[4 * number + 2], window[4 * number + 3]])

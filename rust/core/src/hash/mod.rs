@@ -1,15 +1,16 @@
-//! Hashes that table formats prescribe, over values and over Arrow arrays.
+//! Hash functions that the table formats define, over values and over Arrow arrays.
 
 mod lanes;
 pub mod modulo;
 pub mod murmur3;
 
-/// How many bytes the shortest two's complement form of `value` has, 1 to 16: the last so many of its big-endian bytes.
+/// Returns the length of the shortest two's complement form of `value`, from 1 to 16: that many trailing bytes of its
+/// big-endian form.
 ///
 /// Iceberg hashes and stores unscaled decimals in this form (Iceberg spec, appendices B and D).
 #[inline]
 pub fn twos_complement_len(value: i128) -> usize {
-    // Folded onto the non-negative numbers, what is left besides leading zeros needs one more bit for the sign.
+    // After mapping to non-negative numbers, the bits after the leading zeros need one more bit for the sign.
     let leading = (value ^ (value >> 127)).leading_zeros() as usize;
     (128 - leading) / 8 + 1
 }

@@ -1,31 +1,32 @@
-//! Remainders by one divisor, as bucket functions take them of hashes.
+//! Remainders by a fixed divisor, as used by bucket functions on hashes.
 
-/// The remainder of numbers up to `2^31` by one divisor, by instructions that vectorise.
+/// Computes the remainder of numbers up to `2^31` by one divisor, with instructions that can be vectorised.
 ///
-/// With `2^(l-1) < divisor <= 2^l` and `reciprocal = ceil(2^(31+l) / divisor)`, the quotient of every `number <= 2^31` is
-/// `number * reciprocal >> (31 + l)`, exactly: the reciprocal is too large by less than one, times the divisor by less
-/// than `2^l`, so that times the number it stays below `2^(31+l)`. It is below `2^32`, as the divisor is above `2^(l-1)`.
+/// With `2^(l-1) < divisor <= 2^l` and `reciprocal = ceil(2^(31+l) / divisor)`, the quotient of every `number <= 2^31`
+/// is exactly `number * reciprocal >> (31 + l)`. The reciprocal is too large by less than one; multiplied by the
+/// divisor, by less than `2^l`; multiplied by the number, by less than `2^(31+l)`. It is below `2^32`, because the
+/// divisor is above `2^(l-1)`.
 #[derive(Debug, Clone, Copy)]
 pub struct Modulo {
     divisor: u32,
     reciprocal: u32,
-    /// `l - 1`: what is left of the shift after the upper half of the product was taken.
+    /// The shift `l - 1` that remains after taking the upper half of the product.
     shift: u32,
 }
 
 impl Modulo {
-    /// The remainder by `divisor`; None by 0.
+    /// Creates the remainder by `divisor`; None for 0.
     pub fn by(divisor: u32) -> Option<Self> {
         let bits = u32::BITS - divisor.checked_sub(1)?.leading_zeros();
         let reciprocal = (1_u64 << (31 + bits)).div_ceil(u64::from(divisor));
         Some(Self { divisor, reciprocal: u32::try_from(reciprocal).ok()?, shift: bits.saturating_sub(1) })
     }
 
-    /// The remainder of a number up to `2^31`.
-    #[expect(clippy::inline_always, reason = "the loops over columns vectorise only around it")]
+    /// Returns the remainder of a number up to `2^31`.
+    #[expect(clippy::inline_always, reason = "the loops over columns are vectorised only if it is inlined")]
     #[inline(always)]
     pub fn remainder(self, number: u32) -> u32 {
-        // The same for all numbers: the compiler takes the question out of the loop.
+        // The same for all numbers, so the compiler moves the condition out of the loop.
         if self.divisor.is_power_of_two() {
             return number & (self.divisor - 1);
         }
@@ -34,7 +35,7 @@ impl Modulo {
     }
 }
 
-#[expect(clippy::inline_always, reason = "the loops over columns vectorise only around it")]
+#[expect(clippy::inline_always, reason = "the loops over columns are vectorised only if it is inlined")]
 #[inline(always)]
 fn upper_half(a: u32, b: u32) -> u32 {
     ((u64::from(a) * u64::from(b)) >> 32) as u32
@@ -49,7 +50,7 @@ mod tests {
         #[test]
         fn remainders_are_exact(divisor in prop_oneof![1_u32..=u32::MAX, 1_u32..100, (0_u32..32).prop_map(|l| 1 << l)], number in 0..=1_u32 << 31, near in 0_u32..3) {
             let modulo = Modulo::by(divisor).unwrap();
-            // Just below and at multiples of the divisor is where a wrong reciprocal shows.
+            // A wrong reciprocal shows up just below and at multiples of the divisor.
             let edge = (number / divisor * divisor).saturating_sub(near);
             for number in [number, edge, 1 << 31, (1 << 31) - 1, 0] {
                 prop_assert_eq!(modulo.remainder(number), number % divisor);

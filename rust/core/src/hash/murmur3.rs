@@ -7,10 +7,10 @@
 //! finish   hash ^= length, then shifts and multiplications
 //! ```
 //!
-//! The array kernels differ in how a value becomes bytes. Each takes `then`, which turns the hash into the result in
-//! the same pass (a bucket number, say). NULL gives NULL.
+//! The array kernels differ in how a value is converted to bytes. Each has a parameter `then`, which converts the hash
+//! to the result in the same pass (for example to a bucket number). The result for NULL is NULL.
 
-#![expect(clippy::inline_always, reason = "the loops over columns vectorise only around it")]
+#![expect(clippy::inline_always, reason = "the loops over columns are vectorised only if it is inlined")]
 
 use arrow_array::types::{ByteArrayType, Int32Type};
 use arrow_array::{
@@ -25,27 +25,27 @@ use crate::simd::{self, Level};
 const C1: u32 = 0xcc9e_2d51;
 const C2: u32 = 0x1b87_3593;
 
-/// The hash of `bytes`.
+/// Returns the hash of `bytes`.
 #[inline]
 pub fn hash_bytes(bytes: &[u8], seed: u32) -> i32 {
     #[expect(clippy::cast_possible_truncation, reason = "the length enters the hash modulo 2^32")]
     finish(mix_bytes(seed, bytes), bytes.len() as u32)
 }
 
-/// The hash of the eight little-endian bytes of `value`.
+/// Returns the hash of the eight little-endian bytes of `value`.
 #[inline(always)]
 pub fn hash_i64(value: i64, seed: u32) -> i32 {
     finish(mix_i64(seed, value), 8)
 }
 
-/// The hash of the shortest big-endian two's complement form of an unscaled decimal.
+/// Returns the hash of the shortest big-endian two's complement form of an unscaled decimal.
 #[inline]
 pub fn hash_decimal(unscaled: i128, seed: u32) -> i32 {
     let bytes = unscaled.to_be_bytes();
     hash_bytes(bytes.get(16 - twos_complement_len(unscaled)..).unwrap_or_default(), seed)
 }
 
-/// Hashes whole numbers of at most 64 bits as eight bytes each: integers, dates, times, timestamps.
+/// Hashes integers of at most 64 bits as eight bytes each: integers, dates, times, timestamps.
 pub fn hash_longs<T>(array: &PrimitiveArray<T>, seed: u32, then: impl Fn(i32) -> i32) -> Int32Array
 where
     T: ArrowPrimitiveType,
@@ -54,7 +54,7 @@ where
     hash_numbers(array, Into::into, seed, then)
 }
 
-/// Hashes values of at most 64 bits as the eight bytes of their `number`s.
+/// Hashes values of at most 64 bits as the eight bytes of the result of `number`.
 pub fn hash_numbers<T: ArrowPrimitiveType>(
     array: &PrimitiveArray<T>,
     number: impl Fn(T::Native) -> i64,
@@ -65,7 +65,7 @@ pub fn hash_numbers<T: ArrowPrimitiveType>(
     Int32Array::new(hashes.into(), array.nulls().cloned())
 }
 
-/// Hashes the eight bytes of each `number` behind those of `head`; also of values that are NULL.
+/// Hashes the eight bytes of each `number` after those of `head`, including NULL values.
 pub fn hash_behind<T: Copy>(
     head: [u8; 8],
     values: &[T],
@@ -76,12 +76,12 @@ pub fn hash_behind<T: Copy>(
     simd::run(Longs { values, number, seed: mix_bytes(seed, &head), length: 16, then })
 }
 
-/// Hashes decimals as [`hash_decimal`] does.
+/// Hashes decimals like [`hash_decimal`].
 pub fn hash_decimals(array: &Decimal128Array, seed: u32, then: impl Fn(i32) -> i32) -> Int32Array {
     array.unary::<_, Int32Type>(|value| then(hash_decimal(value, seed)))
 }
 
-/// Hashes text and bytes.
+/// Hashes strings and binary values.
 pub fn hash_byte_arrays<T: ByteArrayType>(
     array: &GenericByteArray<T>,
     seed: u32,
@@ -94,7 +94,7 @@ where
     Int32Array::new(hash_strings(&values, seed, then).into(), array.nulls().cloned())
 }
 
-/// Hashes bytes of one length.
+/// Hashes binary values of a fixed length.
 pub fn hash_fixed(array: &FixedSizeBinaryArray, seed: u32, then: impl Fn(i32) -> i32) -> Int32Array {
     let width = usize::try_from(array.value_length()).unwrap_or(0);
     let values = Fixed { data: array.value_data(), width, len: array.len() };
@@ -103,7 +103,7 @@ pub fn hash_fixed(array: &FixedSizeBinaryArray, seed: u32, then: impl Fn(i32) ->
 
 fn hash_strings<B: Bytes>(values: &B, seed: u32, then: impl Fn(i32) -> i32) -> Vec<i32> {
     let level = Level::best();
-    // Without vector multiplication, lanes of different lengths take longer than one value after the other.
+    // Without vector multiplication, lanes of different lengths are slower than hashing one value after another.
     if level == Level::Portable && cfg!(target_arch = "x86_64") {
         let hashes = (0..values.len()).map(|at| then(hash_bytes(values.value(at), seed)));
         return hashes.collect();
@@ -111,16 +111,16 @@ fn hash_strings<B: Bytes>(values: &B, seed: u32, then: impl Fn(i32) -> i32) -> V
     simd::run_at(level, Strings { values, seed, then })
 }
 
-/// The hash after all words and the tail of `bytes`.
+/// Returns the hash after all words and the tail of `bytes`.
 #[inline]
 pub(super) fn mix_bytes(seed: u32, bytes: &[u8]) -> u32 {
     let (words, tail) = bytes.as_chunks::<4>();
     let hash = words.iter().fold(seed, |hash, word| mix(hash, u32::from_le_bytes(*word)));
-    // A tail of nothing scrambles to nothing.
+    // An empty tail scrambles to zero.
     hash ^ scramble(tail.iter().rev().fold(0, |word, byte| (word << 8) | u32::from(*byte)))
 }
 
-/// The hash after the eight little-endian bytes of `value`.
+/// Returns the hash after the eight little-endian bytes of `value`.
 #[inline(always)]
 pub(super) fn mix_i64(seed: u32, value: i64) -> u32 {
     let value = value.cast_unsigned();

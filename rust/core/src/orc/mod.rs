@@ -1,19 +1,20 @@
-//! ORC files whose timestamps do not fit 64-bit nanoseconds.
+//! Reads ORC files with timestamps that exceed 64-bit nanoseconds.
 //!
-//! pyarrow reads ORC faster and refuses timestamps outside 1677-2262, which real tables have. Here the orc-rust crate
-//! decodes the columns, timestamps as exact decimals of seconds, which then become microseconds, or nanoseconds in a
-//! batch whose values need and allow them. Schema, names and attributes come out as pyarrow gives them: `item`, `key`, `value`, and the
-//! attributes of each ORC type in the metadata of its field.
+//! pyarrow reads ORC faster but rejects timestamps outside 1677-2262, which occur in real tables. Here the orc-rust
+//! crate decodes the columns, with timestamps as exact decimal seconds. They are then converted to microseconds, or to
+//! nanoseconds in a batch whose values need and allow them. The schema has pyarrow's names and attributes: `item`,
+//! `key`, `value`, and the attributes of each ORC type in the metadata of its field.
 //!
-//! Timestamps without a zone are stored relative to the zone of their writer; as pyarrow does, they are read as the wall
-//! clock that the writer saw.
+//! Timestamps without a zone are stored relative to the zone of their writer. As in pyarrow, they are read as the
+//! writer's wall-clock time.
 //!
-//! Files of the ORC C++ library (which pyarrow writes with) are refused when timestamps are asked for: it stores fractions
-//! of seconds before 1970 as negative numbers, which orc-rust takes for others without a sign that they are.
+//! Files of the ORC C++ library (which pyarrow uses for writing) are rejected if timestamps are selected. The library
+//! stores fractions of seconds before 1970 as negative numbers, which orc-rust misreads without any sign that they are
+//! negative.
 //!
 //! orc-rust panics on some corrupt files and trusts lengths that a file declares. The footer is therefore decoded and
-//! checked here first, ranges are served without allocating, and panics are turned into errors. What remains
-//! is the lengths of lists and maps: a hostile file can make it ask for much memory.
+//! checked here first, ranges are served without allocating, and panics are converted to errors. The remaining risk
+//! is the lengths of lists and maps: a malicious file can make it allocate a lot of memory.
 
 mod tail;
 
@@ -32,7 +33,7 @@ use orc_rust::reader::ChunkReader;
 
 use crate::error::{Error, Result};
 
-/// An ORC file in memory whose tail has been checked.
+/// An in-memory ORC file whose tail has been checked.
 #[derive(Debug)]
 pub struct OrcFile {
     bytes: Bytes,
@@ -50,24 +51,25 @@ impl OrcFile {
         Ok(Self { bytes, schema: Arc::new(Schema::new(tail.fields)), by_cpp: tail.by_cpp })
     }
 
-    /// All columns, all nullable, with the attributes of their ORC types (such as field ids) as metadata; timestamps in
-    /// microseconds.
+    /// Returns all columns, all nullable, with the attributes of their ORC types (such as field ids) as metadata, and
+    /// with timestamps in microseconds.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
     }
 
-    /// The rows of these top-level columns, which come in file order, in batches of at most `batch_rows`.
+    /// Returns the rows of these top-level columns, which are returned in file order, in batches of at most
+    /// `batch_rows`.
     ///
-    /// No digit of a timestamp is lost where nanoseconds hold all values that a column has in a batch. Otherwise they are
+    /// Timestamps keep all digits if nanoseconds can represent all values of a column in a batch. Otherwise they are
     /// microseconds, rounded down.
     ///
     /// # Errors
-    /// `InvalidArgument` when no column or one that does not exist is asked for; `Unsupported` for timestamps of the C++
+    /// `InvalidArgument` if no column or a non-existent one is selected; `Unsupported` for timestamps of the C++
     /// library; `CorruptData`.
     pub fn batches(&self, columns: &[usize], batch_rows: usize) -> Result<OrcBatches> {
         if columns.is_empty() || columns.iter().any(|at| *at >= self.schema.fields().len()) {
             return Err(Error::invalid(format!(
-                "columns {columns:?} of {} in an ORC file",
+                "invalid selection of columns {columns:?} from an ORC file with {} columns",
                 self.schema.fields().len()
             )));
         }
@@ -75,7 +77,9 @@ impl OrcFile {
         let fields: Fields = wanted.map(|(_, field)| Arc::clone(field)).collect();
         let decoded: Fields = fields.iter().map(|field| Arc::new(with_decimals(field))).collect();
         if self.by_cpp && decoded != fields {
-            return Err(Error::unsupported("timestamps outside 1677-2262 in an ORC file of the ORC C++ library"));
+            return Err(Error::unsupported(
+                "timestamps outside 1677-2262 in a file of the ORC C++ library are not supported",
+            ));
         }
         let reader = guarded(|| {
             let builder = ArrowReaderBuilder::try_new(Source(self.bytes.clone())).map_err(refused)?;
@@ -90,7 +94,7 @@ impl OrcFile {
     }
 }
 
-/// Batches of an [`OrcFile`]; ends after the first error.
+/// An iterator over batches of an [`OrcFile`], which ends after the first error.
 pub struct OrcBatches {
     reader: Option<ArrowReader<Source>>,
     schema: SchemaRef,
@@ -103,7 +107,7 @@ impl std::fmt::Debug for OrcBatches {
 }
 
 impl OrcBatches {
-    /// The schema of the batches, but for the units of timestamps.
+    /// Returns the schema of the batches. It declares timestamps in microseconds, but a batch may contain nanoseconds.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
     }
@@ -113,7 +117,7 @@ impl Iterator for OrcBatches {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        // A reader that failed is not asked again.
+        // A reader that failed is not used again.
         let mut reader = self.reader.take()?;
         let batch = guarded(|| reader.next().transpose().map_err(refused)).transpose()?;
         let finished = batch.and_then(|batch| {
@@ -129,7 +133,7 @@ impl Iterator for OrcBatches {
     }
 }
 
-/// The type that orc-rust gives to timestamps that it must not round: 38 digits, nine of them after the point.
+/// The type of timestamps that orc-rust must not round: 38 digits, nine of them after the point.
 const SECONDS: DataType = DataType::Decimal128(38, 9);
 
 fn with_decimals(field: &FieldRef) -> Field {
@@ -148,7 +152,7 @@ fn fitted_all(fields: &Fields, columns: &[ArrayRef]) -> Fields {
     fields.iter().zip(columns).map(|(field, column)| fitted(field, column)).collect()
 }
 
-/// The field with timestamps in nanoseconds where the decoded array has digits that microseconds would lose.
+/// Returns the field with timestamps in nanoseconds if the decoded array has digits that microseconds would lose.
 fn fitted(field: &FieldRef, array: &ArrayRef) -> FieldRef {
     let data_type = match (field.data_type(), array.data_type()) {
         (DataType::Timestamp(_, zone), from) if *from == SECONDS && needs_nanos(array.as_primitive()) => {
@@ -174,7 +178,7 @@ fn needs_nanos(nanos: &PrimitiveArray<Decimal128Type>) -> bool {
     values().any(|value| value % 1000 != 0) && values().all(|value| i64::try_from(value).is_ok())
 }
 
-/// A decoded array with its timestamps as timestamps.
+/// Converts the timestamps of a decoded array.
 fn finish(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
     if array.data_type() == to {
         return Ok(Arc::clone(array));
@@ -192,13 +196,13 @@ fn finish(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
         (DataType::Map(..), DataType::Map(entries, sorted)) => {
             let map = array.as_map();
             let DataType::Struct(fields) = entries.data_type() else {
-                return Err(Error::internal("a map type without entries"));
+                return Err(Error::internal("a map type has no entries"));
             };
             let values = finish_struct(map.entries(), fields)?;
             let (offsets, nulls) = (map.offsets().clone(), map.nulls().cloned());
             Arc::new(MapArray::try_new(Arc::clone(entries), offsets, values, nulls, *sorted)?)
         }
-        (from, to) => return Err(Error::corrupt(format!("an ORC column of type {to} was decoded as {from}"))),
+        (from, to) => return Err(Error::corrupt(format!("an ORC column of the type {to} was decoded as {from}"))),
     })
 }
 
@@ -223,21 +227,21 @@ fn timestamps(nanos: &PrimitiveArray<Decimal128Type>, unit: TimeUnit, zone: Opti
     })
 }
 
-/// Runs orc-rust, which panics on some input that it does not expect. What it leaves behind then is dropped, so nothing
-/// half-done is seen.
+/// Runs orc-rust, which panics on some unexpected input. Its partial results are then dropped, so no incomplete data is
+/// visible.
 fn guarded<T>(read: impl FnOnce() -> Result<T>) -> Result<T> {
     catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str);
         let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
-        Err(Error::corrupt(format!("the ORC decoder gave up: {text}")))
+        Err(Error::corrupt(format!("the ORC decoder failed: {text}")))
     })
 }
 
 fn refused(error: impl std::error::Error + Send + Sync + 'static) -> Error {
-    Error::corrupt("the ORC decoder refused the file").caused_by(error)
+    Error::corrupt("the ORC decoder rejected the file").caused_by(error)
 }
 
-/// A file in memory that is read in slices: lengths of a file are checked, not allocated.
+/// An in-memory file that is read in slices: lengths in the file are checked before use, and nothing is allocated.
 struct Source(Bytes);
 
 impl ChunkReader for Source {

@@ -1,12 +1,12 @@
-//! The tail of an ORC file, checked before a decoder relies on it (ORC specification v1, "File Tail").
+//! Checks the tail of an ORC file before a decoder relies on it (ORC specification v1, "File Tail").
 //!
 //! ```text
 //! … stripes … | metadata | footer (compressed in chunks) | postscript | length of the postscript: u8
 //! chunk: header, three bytes little-endian = length << 1 | (1 if stored as it is); then the bytes
 //! ```
 //!
-//! Types form a tree that is numbered in pre-order. A tree that is not so numbered could be endless, or grow
-//! exponentially from a few bytes.
+//! Types form a tree that is numbered in pre-order. A tree with other numbers could be infinite, or grow exponentially
+//! from a few bytes.
 
 use std::collections::HashMap;
 use std::io::Read;
@@ -22,10 +22,10 @@ use crate::error::{Error, ErrorKind, Result};
 
 const MAGIC: &[u8] = b"ORC";
 
-/// Chunks are never longer: their header has 23 bits for the length.
+/// The maximum length of a chunk, whose header has 23 bits for it.
 const MAX_CHUNK_BYTES: u64 = 1 << 23;
 
-/// Longer footers are refused before they are decompressed further.
+/// The maximum length of a footer; decompression stops beyond it.
 const MAX_FOOTER_BYTES: usize = 256 << 20;
 
 const MAX_DEPTH: usize = 128;
@@ -33,7 +33,7 @@ const MAX_DEPTH: usize = 128;
 /// The code of the ORC C++ library as a writer.
 const WRITER_CPP: u32 = 1;
 
-/// What the tail says of the columns of a file.
+/// The columns and the writer of a file, according to its tail.
 pub(super) struct Tail {
     /// The columns, with the attributes of their types as metadata.
     pub(super) fields: Fields,
@@ -46,11 +46,11 @@ pub(super) fn read(file: &[u8]) -> Result<Tail> {
     let footer = footer(file)?;
     let mut tree = Tree { types: &footer.types, next: 1 };
     let Some(root) = footer.types.first().filter(|root| root.kind() == Kind::Struct) else {
-        return Err(Error::corrupt("the root of an ORC file is no struct"));
+        return Err(Error::corrupt("the root of an ORC file is not a struct"));
     };
     let fields = tree.children(root, 0)?;
     if tree.next != footer.types.len() {
-        return Err(Error::corrupt("ORC types that belong to no column"));
+        return Err(Error::corrupt("some ORC types do not belong to any column"));
     }
     Ok(Tail { fields, by_cpp: footer.writer() == WRITER_CPP })
 }
@@ -61,24 +61,27 @@ fn footer(file: &[u8]) -> Result<Footer> {
     };
     let (rest, postscript) = last(rest, u64::from(length))?;
     let postscript =
-        PostScript::decode(postscript).map_err(|error| Error::corrupt("ORC postscript").caused_by(error))?;
+        PostScript::decode(postscript).map_err(|error| Error::corrupt("invalid ORC postscript").caused_by(error))?;
     let (rest, footer) = last(rest, postscript.footer_length())?;
     last(rest, postscript.metadata_length())?;
     let chunk_bytes = postscript.compression_block_size.unwrap_or(256 << 10);
     if chunk_bytes > MAX_CHUNK_BYTES {
-        return Err(Error::corrupt(format!("ORC compression chunks of {chunk_bytes} bytes")));
+        return Err(Error::corrupt(format!("ORC compression chunks of {chunk_bytes} bytes are too long")));
     }
     let footer = match postscript.compression() {
         CompressionKind::None => Footer::decode(footer),
         kind => Footer::decode(decompress(footer, kind, usize::try_from(chunk_bytes).unwrap_or(0))?.as_slice()),
     };
-    footer.map_err(|error| Error::corrupt("ORC footer").caused_by(error))
+    footer.map_err(|error| Error::corrupt("invalid ORC footer").caused_by(error))
 }
 
 fn last(bytes: &[u8], length: u64) -> Result<(&[u8], &[u8])> {
     let at = usize::try_from(length).ok().and_then(|length| bytes.len().checked_sub(length));
     at.and_then(|at| bytes.split_at_checked(at)).ok_or_else(|| {
-        Error::corrupt(format!("a section of {length} bytes in the tail of an ORC file, {} are left", bytes.len()))
+        Error::corrupt(format!(
+            "a section in the tail of an ORC file has {length} bytes, but only {} are left",
+            bytes.len()
+        ))
     })
 }
 
@@ -102,7 +105,8 @@ fn decompress(bytes: &[u8], kind: CompressionKind, chunk_bytes: usize) -> Result
 }
 
 fn decompress_chunk(chunk: &[u8], kind: CompressionKind, limit: usize, out: &mut Vec<u8>) -> Result<()> {
-    let failed = |error: Box<dyn std::error::Error + Send + Sync>| Error::corrupt("ORC footer chunk").caused_by(error);
+    let failed =
+        |error: Box<dyn std::error::Error + Send + Sync>| Error::corrupt("invalid ORC footer chunk").caused_by(error);
     match kind {
         CompressionKind::Zlib => {
             let mut reader = flate2::read::DeflateDecoder::new(chunk).take(limit as u64);
@@ -110,7 +114,7 @@ fn decompress_chunk(chunk: &[u8], kind: CompressionKind, limit: usize, out: &mut
         }
         CompressionKind::Snappy => {
             if snap::raw::decompress_len(chunk).map_err(|error| failed(error.into()))? > limit {
-                return Err(Error::corrupt("an ORC footer chunk is longer than its file allows"));
+                return Err(Error::corrupt("an ORC footer chunk exceeds the length declared by its file"));
             }
             out.extend(snap::raw::Decoder::new().decompress_vec(chunk).map_err(|error| failed(error.into()))?);
         }
@@ -121,7 +125,7 @@ fn decompress_chunk(chunk: &[u8], kind: CompressionKind, limit: usize, out: &mut
             out.extend(zstd::bulk::decompress(chunk, limit).map_err(|error| failed(error.into()))?);
         }
         CompressionKind::Lzo | CompressionKind::None => {
-            return Err(Error::unsupported("LZO compression of an ORC file"));
+            return Err(Error::unsupported("LZO compression of ORC files is not supported"));
         }
     }
     Ok(())
@@ -129,14 +133,14 @@ fn decompress_chunk(chunk: &[u8], kind: CompressionKind, limit: usize, out: &mut
 
 struct Tree<'a> {
     types: &'a [Type],
-    /// The number that the next type in pre-order must have.
+    /// The expected number of the next type in pre-order.
     next: usize,
 }
 
 impl Tree<'_> {
     fn children(&mut self, parent: &Type, depth: usize) -> Result<Fields> {
         if parent.subtypes.len() != parent.field_names.len() {
-            return Err(Error::corrupt("an ORC struct with as many names as fields was expected"));
+            return Err(Error::corrupt("an ORC struct has different numbers of names and fields"));
         }
         let children = parent.subtypes.iter().zip(&parent.field_names);
         children.map(|(id, name)| self.field(*id, name, depth + 1).map(Arc::new)).collect()
@@ -145,7 +149,9 @@ impl Tree<'_> {
     fn field(&mut self, id: u32, name: &str, depth: usize) -> Result<Field> {
         let at = usize::try_from(id).unwrap_or(usize::MAX);
         if at != self.next || depth > MAX_DEPTH {
-            return Err(Error::corrupt("types of an ORC file are not numbered in pre-order, or nested too deep"));
+            return Err(Error::corrupt(
+                "the types of an ORC file are not numbered in pre-order, or are nested too deeply",
+            ));
         }
         self.next += 1;
         let Some(described) = self.types.get(at) else {
@@ -159,7 +165,10 @@ impl Tree<'_> {
 
     fn data_type(&mut self, described: &Type, depth: usize) -> Result<DataType> {
         let Ok(kind) = Kind::try_from(described.kind.unwrap_or_default()) else {
-            return Err(Error::unsupported(format!("ORC type {}", described.kind.unwrap_or_default())));
+            return Err(Error::unsupported(format!(
+                "the ORC type {} is not supported",
+                described.kind.unwrap_or_default()
+            )));
         };
         Ok(match kind {
             Kind::Boolean => DataType::Boolean,
@@ -178,7 +187,7 @@ impl Tree<'_> {
             Kind::Struct => DataType::Struct(self.children(described, depth)?),
             Kind::List => match described.subtypes.as_slice() {
                 [element] => DataType::List(Arc::new(self.field(*element, "item", depth + 1)?)),
-                _ => return Err(Error::corrupt("an ORC list has one element type")),
+                _ => return Err(Error::corrupt("an ORC list does not have exactly one element type")),
             },
             Kind::Map => match described.subtypes.as_slice() {
                 [key, value] => {
@@ -186,9 +195,9 @@ impl Tree<'_> {
                     let fields = Fields::from(vec![key, self.field(*value, "value", depth + 1)?]);
                     DataType::Map(Arc::new(Field::new("entries", DataType::Struct(fields), false)), false)
                 }
-                _ => return Err(Error::corrupt("an ORC map has a key and a value type")),
+                _ => return Err(Error::corrupt("an ORC map does not have exactly a key type and a value type")),
             },
-            Kind::Union => return Err(Error::unsupported("unions in an ORC file")),
+            Kind::Union => return Err(Error::unsupported("unions in ORC files are not supported")),
         })
     }
 }
@@ -196,6 +205,6 @@ impl Tree<'_> {
 fn decimal(precision: u32, scale: u32) -> Result<DataType> {
     match (u8::try_from(precision), i8::try_from(scale)) {
         (Ok(digits @ 1..=38), Ok(point)) if scale <= precision => Ok(DataType::Decimal128(digits, point)),
-        _ => Err(Error::corrupt(format!("ORC decimal({precision}, {scale})"))),
+        _ => Err(Error::corrupt(format!("invalid ORC type decimal({precision}, {scale})"))),
     }
 }

@@ -1,4 +1,4 @@
-//! Files of pyarrow, of Iceberg and of orc-rust itself, and damaged ones.
+//! Tests with files of pyarrow, of Iceberg and of orc-rust itself, and with damaged files.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use proptest::prelude::*;
 use super::{OrcFile, finish, fitted};
 use crate::error::{ErrorKind, Result};
 
-/// Columns id, t, z (UTC), l (list), m (map) and s (struct), each of timestamps [`FAR`]; written by pyarrow.
+/// The columns id, t, z (UTC), l (list), m (map) and s (struct), each with the timestamps [`FAR`]; written by pyarrow.
 const CPP_FILE: &[u8] = include_bytes!("../../testdata/orc/far_timestamps.orc");
 
-/// The same with the writer code of the Java library, which has none of the fractions that C++ stores differently.
+/// Returns the same file with the writer code of the Java library; it has no fractions that C++ stores differently.
 fn far_file() -> Vec<u8> {
     let mut bytes = CPP_FILE.to_vec();
     let writer = bytes.windows(2).rposition(|pair| pair == [9 << 3, 1]).unwrap();
@@ -24,10 +24,10 @@ fn far_file() -> Vec<u8> {
     bytes
 }
 
-/// Columns id, v (timestamp) and note, with field ids; written by Iceberg.
+/// The columns id, v (timestamp) and note, with field ids; written by Iceberg.
 const ICEBERG_FILE: &[u8] = include_bytes!("../../testdata/orc/iceberg_timestamp.orc");
 
-/// Year 1, year 9999, before the epoch and NULL.
+/// Timestamps in the year 1, in the year 9999, before the epoch, and NULL.
 const FAR: [Option<i64>; 4] = [Some(-62_135_596_800_000_000), Some(253_402_300_799_999_999), Some(-2_000_000), None];
 
 fn read(bytes: &[u8], columns: &[usize], batch_rows: usize) -> Result<Vec<RecordBatch>> {
@@ -105,7 +105,7 @@ fn nanoseconds_are_kept_at_every_level() {
     let found = finish(&decoded, fitted(&field, &decoded).data_type()).unwrap();
     let expected = nested(Arc::new(TimestampNanosecondArray::from(vec![1_000_000_001, -1])));
     assert_eq!(&found, &expected);
-    // Years that nanoseconds do not reach are floored to microseconds, as are all values next to them.
+    // Years outside the range of nanoseconds are rounded down to microseconds, as are all values next to them.
     let leaf = Arc::new(Field::new("t", micros, true));
     let far = seconds(vec![i128::from(i64::MAX) + 1, -1]);
     let found = finish(&far, fitted(&leaf, &far).data_type()).unwrap();
@@ -144,7 +144,7 @@ proptest! {
         for mut bytes in [far_file(), ICEBERG_FILE.to_vec()] {
             let at = at.index(bytes.len());
             bytes[at] ^= flip;
-            // Lists and maps are left out: their lengths are what orc-rust trusts.
+            // Lists and maps are excluded, because orc-rust trusts their lengths.
             let _ = read(&bytes, &[0, 1, 2], 10);
         }
     }

@@ -1,8 +1,9 @@
-//! Binds a predicate to a schema: names become ids, literals become values of the column's type, NOT moves to the leaves.
+//! Binds a predicate to a schema: names become ids, literals become values of the column's type, and NOT is pushed down
+//! to the leaves.
 //!
-//! A row is kept only where the predicate is TRUE, so that a NULL truth value and FALSE need not be told apart once no NOT
-//! is left. Negation of a comparison is the opposite comparison (the order is total, NaN included), which is not TRUE for
-//! NULL either.
+//! A row is kept only if the predicate is TRUE, so NULL and FALSE need not be distinguished once no NOT is left. The
+//! negation of a comparison is the opposite comparison (the order is total, including NaN), which is not TRUE for NULL
+//! either.
 
 use std::sync::Arc;
 
@@ -11,33 +12,33 @@ use super::{BoundColumn, BoundPredicate, ColumnName, CompareOp, LikePart, LikePa
 use crate::error::{Error, Result};
 use crate::scalar::{Scalar, ScalarType};
 
-/// Predicates inside each other beyond this are refused.
+/// The maximum nesting depth of predicates.
 const MAX_DEPTH: usize = 1000;
 
-/// Names beyond this many are not searched for a suggestion.
+/// The maximum number of names that are searched for a suggestion.
 const MAX_SUGGESTED_FROM: usize = 10_000;
 
-/// The columns that a predicate can name.
+/// The columns that a predicate can reference.
 pub trait Columns {
-    /// Finds a column: first one whose name is all the parts joined by points, then by the path of the parts through
-    /// structs. None when there is none; an error when the name is ambiguous.
+    /// Finds a column: first by a name that consists of all parts joined by dots, then by the path of the parts through
+    /// structs. Returns None if it does not exist, and an error if the name is ambiguous.
     ///
-    /// A column that holds no comparable values (a struct, a list, a variant) can be returned with
-    /// [`ScalarType::Null`] if [`comparable`](Self::comparable) denies it; it can then be tested for NULL.
+    /// A column without comparable values (a struct, a list, a variant) can be returned with [`ScalarType::Null`] if
+    /// [`comparable`](Self::comparable) returns false for it; it then supports only tests for NULL.
     fn column(&self, name: &ColumnName, case_sensitive: bool) -> Result<Option<BoundColumn>>;
 
-    /// The full names of all columns, to suggest one for a name that is not found.
+    /// Returns the full names of all columns, for suggestions if a name is not found.
     fn names(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// Whether the values of a column that was returned can be compared.
+    /// Returns whether the values of a returned column can be compared.
     fn comparable(&self, _column: &BoundColumn) -> bool {
         true
     }
 }
 
-/// Binds a predicate to columns. `InvalidArgument` for a name that is not found, and for a literal that cannot be
+/// Binds a predicate to columns. Returns `InvalidArgument` for an unknown name, and for a literal that cannot be
 /// compared with its column.
 pub fn bind(predicate: &Predicate, columns: &dyn Columns, case_sensitive: bool) -> Result<BoundPredicate> {
     Binder { columns, case_sensitive }.bind(predicate, false, 0)
@@ -49,11 +50,11 @@ struct Binder<'a> {
 }
 
 impl Binder<'_> {
-    /// Binds the predicate, or its negation.
+    /// Binds the predicate or its negation.
     fn bind(&self, predicate: &Predicate, negated: bool, depth: usize) -> Result<BoundPredicate> {
         if depth > MAX_DEPTH {
-            return Err(Error::invalid(format!("a predicate with more than {MAX_DEPTH} parts inside each other"))
-                .hint("write one AND or OR of many parts"));
+            return Err(Error::invalid(format!("a predicate has more than {MAX_DEPTH} nested parts"))
+                .hint("write a single AND or OR with many parts"));
         }
         match predicate {
             Predicate::And(parts) | Predicate::Or(parts) => {
@@ -88,11 +89,14 @@ impl Binder<'_> {
                         let value = Place::At(Scalar::Boolean(!negated));
                         Ok(compare(column, CompareOp::Eq, value))
                     }
-                    other => Err(Error::invalid(format!("column `{}` of type {other} stands alone", column.name))
-                        .hint("only a boolean column is a condition by itself; compare others with a literal")),
+                    other => Err(Error::invalid(format!(
+                        "the column `{}` of type {other} cannot be used as a condition",
+                        column.name
+                    ))
+                    .hint("only boolean columns can be conditions; compare other columns with a literal")),
                 }
             }
-            // The connectives were taken apart by the caller, so that only the constants are left.
+            // The caller has already handled the connectives, so only the constants are left.
             constant => {
                 Ok(if (*constant == Predicate::True) == negated { BoundPredicate::False } else { BoundPredicate::True })
             }
@@ -110,7 +114,8 @@ impl Binder<'_> {
         })
     }
 
-    /// A column that may not be NULL never is: a NULL in it is an error when it is read. One of no values always is.
+    /// Binds IS NULL. A column that may not be NULL never is: a NULL in it is an error when it is read. A column
+    /// without values always is.
     fn is_null(&self, column: BoundColumn, negated: bool) -> BoundPredicate {
         let always = column.data_type == ScalarType::Null && self.columns.comparable(&column);
         match (always, column.nullable) {
@@ -127,12 +132,12 @@ impl Binder<'_> {
         if self.columns.comparable(&column) {
             return Ok(column);
         }
-        Err(Error::invalid(format!("column `{}` holds no values that can be compared", column.name))
-            .hint("it can only be tested with IS NULL and IS NOT NULL"))
+        Err(Error::invalid(format!("the values of the column `{}` cannot be compared", column.name))
+            .hint("only IS NULL and IS NOT NULL are supported for it"))
     }
 }
 
-/// A comparison with a place in the order of the column's type.
+/// Returns a comparison with a position in the order of the column's type.
 fn compare(column: BoundColumn, op: CompareOp, place: Place) -> BoundPredicate {
     use CompareOp::{Gt, GtEq, Lt, LtEq, NotEq};
 
@@ -148,12 +153,12 @@ fn compare(column: BoundColumn, op: CompareOp, place: Place) -> BoundPredicate {
     }
 }
 
-/// Every value, which is every row of a column that may not be NULL.
+/// Returns the predicate for every value, which is every row of a column that may not be NULL.
 fn not_null(column: BoundColumn) -> BoundPredicate {
     if column.nullable { BoundPredicate::Leaf(column, Test::NotNull) } else { BoundPredicate::True }
 }
 
-/// `IN`, `NOT IN`: places between values are members of nothing; NULL makes `NOT IN` never true.
+/// Binds `IN` and `NOT IN`: positions between values match nothing; NULL makes `NOT IN` never true.
 fn members(column: BoundColumn, literals: &[Literal], negated: bool) -> Result<BoundPredicate> {
     let mut values = Vec::with_capacity(literals.len());
     let mut any_null = false;
@@ -184,14 +189,14 @@ fn members(column: BoundColumn, literals: &[Literal], negated: bool) -> Result<B
     })
 }
 
-/// Values of one type, which always compare, in order and each once.
+/// Returns values of one type, which are always comparable, sorted and without duplicates.
 pub(crate) fn distinct(mut values: Vec<Scalar>) -> Vec<Scalar> {
     values.sort_unstable_by(|a, b| a.compare(b).unwrap_or(std::cmp::Ordering::Equal));
     values.dedup_by(|a, b| a.compare(b).is_some_and(std::cmp::Ordering::is_eq));
     values
 }
 
-/// Numbers that cannot be NaN are not, NULL included; other types cannot be asked.
+/// Binds IS NAN: numbers that cannot be NaN never are, including NULL; other types are not supported.
 fn is_nan(column: BoundColumn, negated: bool) -> Result<BoundPredicate> {
     match column.data_type {
         ScalarType::Float32 | ScalarType::Float64 => {
@@ -203,20 +208,25 @@ fn is_nan(column: BoundColumn, negated: bool) -> Result<BoundPredicate> {
         | ScalarType::Int32
         | ScalarType::Int64
         | ScalarType::Decimal { .. } => Ok(if negated { BoundPredicate::True } else { BoundPredicate::False }),
-        other => Err(Error::invalid(format!("column `{}` of type {other} is asked for NaN", column.name))
-            .hint("only float and double columns hold NaN")),
+        other => {
+            Err(Error::invalid(format!("IS NAN is not supported for the column `{}` of type {other}", column.name))
+                .hint("only float and double columns can contain NaN"))
+        }
     }
 }
 
-/// `LIKE`: a pattern without wildcards is an equality, text before one `%` a prefix.
+/// Binds `LIKE`: a pattern without wildcards is an equality, and text before a single `%` is a prefix.
 fn like(column: BoundColumn, pattern: &str, negated: bool) -> Result<BoundPredicate> {
     let pattern = LikePattern::parse(pattern)?;
     match column.data_type {
         ScalarType::String => {}
         ScalarType::Null => return Ok(BoundPredicate::False),
         other => {
-            return Err(Error::invalid(format!("LIKE on column `{}` of type {other}", column.name))
-                .hint("LIKE matches only strings"));
+            return Err(Error::invalid(format!(
+                "LIKE is not supported for the column `{}` of type {other}",
+                column.name
+            ))
+            .hint("LIKE matches only strings"));
         }
     }
     let equality = if negated { CompareOp::NotEq } else { CompareOp::Eq };
@@ -234,7 +244,7 @@ fn like(column: BoundColumn, pattern: &str, negated: bool) -> Result<BoundPredic
     Ok(BoundPredicate::Leaf(column, test))
 }
 
-/// The name that is most like the wanted one, if any is near: a third of its characters, at least one, may differ.
+/// Returns the most similar name, if any is close enough: a third of its characters, at least one, may differ.
 pub fn nearest<'a>(wanted: &str, names: &'a [String]) -> Option<&'a str> {
     let wanted: Vec<char> = wanted.to_lowercase().chars().take(64).collect();
     let allowed = (wanted.len() / 3).max(1);
@@ -250,7 +260,8 @@ pub fn nearest<'a>(wanted: &str, names: &'a [String]) -> Option<&'a str> {
         .map(|(_, name)| name.as_str())
 }
 
-/// How many characters must be put in, taken out or changed (Levenshtein), a row of the table at a time.
+/// Returns the number of characters to insert, delete or substitute (Levenshtein distance), computed one row of the
+/// table at a time.
 fn edits(a: &[char], b: &[char]) -> usize {
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (index, x) in a.iter().enumerate() {

@@ -124,15 +124,15 @@ fn predicates_bind_to(#[case] filter: &str, #[case] expected: &str) {
 #[case("customer_di = 1", "no column `customer_di`; did you mean `customer_id`?")]
 #[case("I = 1", "no column `I`; did you mean `i`?")]
 #[case("wholly_other = 1", "no column `wholly_other`")]
-#[case("s = 1", "column `s` of type string cannot be compared with 1; write text in single quotes")]
+#[case("s = 1", "column `s` of type string cannot be compared with 1; write a string in single quotes")]
 #[case("i = 'one'", "column `i` of type int cannot be compared with 'one'; write a number")]
 #[case("d in ('2024-01-01', 'x')", "column `d` of type date cannot be compared with 'x'")]
 #[case("ts > '2024-01-01T00:00:00Z'", "has no time zone")]
-#[case("s is nan", "column `s` of type string is asked for NaN")]
-#[case("i like 'a%'", "LIKE on column `i` of type int")]
-#[case(r"s like 'a\'", "ends in an escape")]
-#[case("i and b", "column `i` of type int stands alone")]
-#[case("list = 1", "column `list` holds no values that can be compared")]
+#[case("s is nan", "IS NAN is not supported for the column `s` of type string")]
+#[case("i like 'a%'", "LIKE is not supported for the column `i` of type int")]
+#[case(r"s like 'a\'", "' ends with an escape")]
+#[case("i and b", "column `i` of type int cannot be used as a condition")]
+#[case("list = 1", "the values of the column `list` cannot be compared")]
 fn what_cannot_be_meant_is_refused(#[case] filter: &str, #[case] expected: &str) {
     let error = bound(filter).unwrap_err();
     assert!(error.to_string().contains(expected), "{error}");

@@ -17,16 +17,16 @@ use crate::scalar::{Scalar, ScalarType};
 
 /// The columns of some rows.
 pub trait RowColumns {
-    /// The values of a column, of the type that [`ScalarType::arrow`] names (any width of offsets, any name of the zone,
-    /// plain or as a dictionary) or of type Null; NULL also where something around the field is NULL. A column that is
-    /// only tested for NULL may be of any type. None when there is no such column.
+    /// Returns the values of a column. They have the type of [`ScalarType::arrow`] (with any offset width, any name of
+    /// the zone, plain or as a dictionary) or the type Null. A value is also NULL if a parent of the field is NULL. A
+    /// column that is only tested for NULL may have any type. None if there is no such column.
     fn column(&self, id: i32) -> Option<ArrayRef>;
 }
 
-/// The values of a column that is inside something NULL where `nulls` says so.
+/// Returns the values of a column with the NULLs of a parent, given by `nulls`.
 ///
 /// # Errors
-/// `CorruptData` when the lengths differ.
+/// `CorruptData` if the lengths differ.
 pub fn masked(column: &ArrayRef, nulls: Option<&NullBuffer>) -> Result<ArrayRef> {
     let Some(nulls) = nulls else { return Ok(column.clone()) };
     if column.data_type() == &DataType::Null {
@@ -38,9 +38,9 @@ pub fn masked(column: &ArrayRef, nulls: Option<&NullBuffer>) -> Result<ArrayRef>
     with_parts(data, merged, children)
 }
 
-/// The rows for which the predicate is TRUE, neither FALSE nor NULL. `length` is the number of rows.
+/// Returns the rows for which the predicate is TRUE, not FALSE or NULL. `length` is the number of rows.
 ///
-/// `Internal` when a column is missing, has another number of rows or another type.
+/// Returns `Internal` if a column is missing, or has another number of rows or another type.
 pub fn evaluate(predicate: &BoundPredicate, columns: &dyn RowColumns, length: usize) -> Result<BooleanBuffer> {
     match predicate {
         BoundPredicate::True => Ok(BooleanBuffer::new_set(length)),
@@ -67,19 +67,22 @@ pub fn evaluate(predicate: &BoundPredicate, columns: &dyn RowColumns, length: us
         }
         BoundPredicate::Leaf(column, test) => {
             let array = columns.column(column.id).ok_or_else(|| {
-                Error::internal("the column of a predicate was not read").with("column", &column.name)
+                Error::internal("a column of the predicate was not read").with("column", &column.name)
             })?;
             if array.len() != length {
-                return Err(
-                    Error::internal(format!("{} values in {length} rows", array.len())).with("column", &column.name)
-                );
+                return Err(Error::internal(format!(
+                    "a column has {} values, but there are {length} rows",
+                    array.len()
+                ))
+                .with("column", &column.name));
             }
             leaf(column, test, array.as_ref())
         }
     }
 }
 
-/// Which values of an array of this type are among these, which are [`distinct`](super::bind::distinct); NULL is not.
+/// Returns which values of an array of this type are among `members`, which must be
+/// [`distinct`](super::bind::distinct); NULL is not.
 pub(crate) fn among(array: &dyn Array, data_type: ScalarType, members: &Arc<[Scalar]>) -> Result<BooleanBuffer> {
     let column = BoundColumn { id: 0, name: "".into(), data_type, nullable: true };
     leaf(&column, &Test::In(members.clone()), array)
@@ -106,7 +109,7 @@ fn leaf(column: &BoundColumn, test: &Test, array: &dyn Array) -> Result<BooleanB
     Ok(if *test == Test::NotNan { &rows | &!nulls.inner() } else { &rows & nulls.inner() })
 }
 
-/// Tests that only NULLs decide.
+/// Evaluates tests that depend only on NULLs.
 fn by_nulls(test: &Test, array: &dyn Array) -> BooleanBuffer {
     let valid = array
         .logical_nulls()
@@ -171,7 +174,7 @@ fn test_boolean(array: &dyn Array, test: &Test, column: &BoundColumn) -> Result<
 }
 
 fn test_bytes(array: &dyn Array, test: &Test, column: &BoundColumn) -> Result<BooleanBuffer> {
-    // Rows that are NULL are taken out by the caller.
+    // The caller removes NULL rows.
     with_bytes!(array, column, values => test_slices(values.map(Option::unwrap_or_default), test, column))
 }
 
@@ -221,10 +224,10 @@ fn test_like(array: &dyn Array, pattern: &LikePattern, expected: bool, column: &
     })
 }
 
-/// Up to so many members are looked at one after the other.
+/// The maximum number of members that are compared one by one.
 const FEW_MEMBERS: usize = 8;
 
-/// The values of an IN.
+/// The members of an IN, in the form that is fastest to search.
 enum Members<K> {
     Few(Vec<K>),
     Sorted(Vec<K>),
@@ -232,11 +235,11 @@ enum Members<K> {
 }
 
 impl<K: Ord + Hash> Members<K> {
-    /// Of sorted members, to be asked so often.
+    /// Creates the set from sorted members, for this number of look-ups.
     fn of(members: Vec<K>, values: usize) -> Self {
         match members.len() {
             ..=FEW_MEMBERS => Self::Few(members),
-            // A table pays when it is asked more often than it is filled.
+            // A hash table is faster if there are more look-ups than insertions.
             count if count < values / 4 => Self::Hashed(members.into_iter().collect()),
             _ => Self::Sorted(members),
         }
@@ -252,7 +255,7 @@ impl<K: Ord + Hash> Members<K> {
     }
 }
 
-/// A bit for each value, a word of 64 at a time.
+/// Returns one bit for each value, computed in words of 64.
 fn select<V: Copy>(values: &[V], test: impl Fn(V) -> bool) -> BooleanBuffer {
     let words = values.chunks(64).map(|chunk| {
         let word = chunk.iter().enumerate().fold(0_u64, |word, (bit, value)| word | u64::from(test(*value)) << bit);
@@ -263,7 +266,7 @@ fn select<V: Copy>(values: &[V], test: impl Fn(V) -> bool) -> BooleanBuffer {
 }
 
 fn unmeant(test: &Test, column: &BoundColumn) -> Error {
-    Error::internal(format!("the test {test:?} has no meaning for type {}", column.data_type))
+    Error::internal(format!("the test {test:?} is not defined for the type {}", column.data_type))
         .with("column", &column.name)
 }
 

@@ -19,7 +19,7 @@ use super::*;
 use crate::error::ErrorKind;
 use crate::scalar::ScalarType;
 
-/// The rows of a column `x` that a filter keeps.
+/// Returns the rows of a column `x` that a filter keeps.
 fn kept(filter: &str, data_type: ScalarType, array: &ArrayRef) -> Vec<usize> {
     let predicate = bind(&Predicate::parse(filter).unwrap(), &Names(vec![("x", data_type)]), true).unwrap();
     let rows = evaluate(&predicate, &Rows([(0, Arc::clone(array))].into()), array.len()).unwrap();
@@ -148,7 +148,8 @@ fn columns_that_are_not_as_promised_are_errors() {
     assert_eq!(with(Arc::new(dictionary)), Err(ErrorKind::Internal));
 }
 
-/// SQL truth of an unbound predicate for one row of an int, a double and a text, by the book: the oracle.
+/// Returns the SQL truth value of an unbound predicate for one row of an int, a double and a string, computed directly:
+/// the oracle.
 fn truth(predicate: &Predicate, row: (Option<i32>, Option<f64>, Option<&str>)) -> Option<bool> {
     let compare = |name: &ColumnName, literal: &Literal| -> Option<Ordering> {
         let total = |a: f64, b: f64| a.partial_cmp(&b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()));

@@ -1,7 +1,7 @@
-//! The values of Arrow arrays as keys whose plain order is that of the predicate calculus.
+//! Converts the values of Arrow arrays to keys whose natural order is that of predicate comparisons.
 //!
-//! Numbers become integers (floats so that NaN is greatest and -0.0 is 0.0), text and bytes stay slices. Rows and bounds are
-//! both compared by these keys and so cannot disagree.
+//! Numbers become integers (floats so that NaN is the greatest and -0.0 equals 0.0); strings and binary values stay
+//! slices. Rows and bounds are compared by the same keys, so the results cannot differ.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -18,21 +18,21 @@ use crate::scalar::{Scalar, ScalarType, float32_key, float64_key};
 
 /// A primitive Arrow type whose values have keys.
 pub(crate) trait Keyed: ArrowPrimitiveType {
-    /// What is compared.
+    /// The type of the keys.
     type Key: Ord + Copy + std::hash::Hash;
 
-    /// The key of a value.
+    /// Returns the key of a value.
     fn key(value: Self::Native) -> Self::Key;
 
-    /// The key of a scalar, None for a scalar of another type.
+    /// Returns the key of a scalar; None for a scalar of another type.
     fn literal(scalar: &Scalar) -> Option<Self::Key>;
 
-    /// Whether a value is NaN.
+    /// Returns whether a value is NaN.
     fn is_nan(_value: Self::Native) -> bool {
         false
     }
 
-    /// The least and the greatest key of a value that is not NaN, where they follow from nothing but the type.
+    /// Returns the least and the greatest key of values other than NaN, if the type alone determines them.
     fn extent() -> Option<(Self::Key, Self::Key)> {
         None
     }
@@ -118,7 +118,7 @@ impl Keyed for Float64Type {
     }
 }
 
-/// Runs `body` with `$T` standing for the Arrow type of a primitive scalar type, or `other` for the rest.
+/// Runs `body` with `$T` as the Arrow type of a primitive scalar type, or `other` for all other types.
 macro_rules! with_primitive {
     ($data_type:expr, $T:ident => $body:expr, $other:pat => $rest:expr) => {{
         use arrow_array::types as t;
@@ -150,13 +150,13 @@ macro_rules! with_primitive {
 }
 pub(crate) use with_primitive;
 
-/// The array as one of its primitive type; `Internal` when it is another.
+/// Returns the array as its primitive type; `Internal` for an array of another type.
 pub(crate) fn primitive<'a, T: Keyed>(array: &'a dyn Array, column: &BoundColumn) -> Result<&'a PrimitiveArray<T>> {
     array.as_primitive_opt::<T>().filter(|array| fits(array.data_type(), column)).ok_or_else(|| unfit(array, column))
 }
 
-/// Runs `body` with `$values` standing for an iterator over the values of text, bytes or fixed bytes; the whole is a
-/// `Result`, `Internal` for other arrays.
+/// Runs `body` with `$values` as an iterator over string, binary or fixed values; returns a `Result`, which is
+/// `Internal` for other arrays.
 macro_rules! with_bytes {
     ($array:expr, $column:expr, $values:ident => $body:expr) => {{
         use arrow_array::cast::AsArray as _;
@@ -184,15 +184,15 @@ macro_rules! with_bytes {
 }
 pub(crate) use with_bytes;
 
-/// Values as [`with_bytes`] gives them, where a call for each is cheap enough.
+/// An iterator over values like that of [`with_bytes`], for cases in which a call per value is cheap enough.
 pub(crate) type BytesIterator<'a> = Box<dyn Iterator<Item = Option<&'a [u8]>> + 'a>;
 
-/// The values of text, bytes and fixed bytes; `Internal` for other arrays.
+/// Returns the values of strings, binary and fixed values; `Internal` for other arrays.
 pub(crate) fn bytes<'a>(array: &'a dyn Array, column: &BoundColumn) -> Result<BytesIterator<'a>> {
     with_bytes!(array, column, values => Ok(Box::new(values) as BytesIterator<'a>))
 }
 
-/// The bytes of a scalar that has some.
+/// Returns the bytes of a scalar with a byte representation.
 pub(crate) fn scalar_bytes(scalar: &Scalar) -> Option<&[u8]> {
     match scalar {
         Scalar::String(text) => Some(text.as_bytes()),
@@ -202,19 +202,23 @@ pub(crate) fn scalar_bytes(scalar: &Scalar) -> Option<&[u8]> {
     }
 }
 
-/// The error for a scalar in a test that is not of the column's type.
+/// Returns the error for a scalar whose type differs from the column's.
 pub(crate) fn foreign(scalar: &Scalar, column: &BoundColumn) -> Error {
-    Error::internal(format!("{scalar} of type {} is tested against type {}", scalar.scalar_type(), column.data_type))
-        .with("column", &column.name)
+    Error::internal(format!(
+        "{scalar} of type {} cannot be tested against the type {}",
+        scalar.scalar_type(),
+        column.data_type
+    ))
+    .with("column", &column.name)
 }
 
-/// The error for an array that is not of the column's type.
+/// Returns the error for an array whose type differs from the column's.
 pub(crate) fn unfit(array: &dyn Array, column: &BoundColumn) -> Error {
-    Error::internal(format!("an array of {} where {} was expected", array.data_type(), column.data_type))
+    Error::internal(format!("an array has the type {}, expected {}", array.data_type(), column.data_type))
         .with("column", &column.name)
 }
 
-/// Whether an array of that type holds values of the column. The widths of offsets and the name of the zone are free.
+/// Returns whether an array of that type can hold values of the column, with any offset width and any name of the zone.
 pub(crate) fn fits(data_type: &DataType, column: &BoundColumn) -> bool {
     match (column.data_type, data_type) {
         (ScalarType::String, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)

@@ -1,31 +1,31 @@
-//! Predicate text to tokens, one at a time.
+//! Splits predicate text into tokens, one at a time.
 //!
-//! A dotted name is one token, because its parts may not be taken apart by spaces; so are a number and `X'00ff'`.
+//! A dotted name is one token, because its parts must not be separated by spaces; so are a number and `X'00ff'`.
 
 use super::CompareOp;
 use crate::error::{Error, Result};
 use crate::hex;
 
-/// Text beyond this is refused.
+/// The maximum length of the text.
 const MAX_TEXT_BYTES: usize = 64 << 20;
 
-/// How much of the text a message shows.
+/// The length of the excerpts of the text in messages.
 const EXCERPT_CHARS: usize = 120;
 
 /// A token.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Token {
-    /// An unquoted name of one part, which may be a keyword.
+    /// An unquoted name with one part, which may be a keyword.
     Word(String),
     /// A name that is quoted or has several parts.
     Name(Vec<String>),
-    /// An unsigned number, as written.
+    /// An unsigned number, in its original form.
     Number(String),
     /// `'text'`.
     Text(String),
     /// `X'00ff'`.
     Bytes(Vec<u8>),
-    /// A comparison.
+    /// A comparison operator.
     Compare(CompareOp),
     /// `(`
     Open,
@@ -37,7 +37,7 @@ pub(crate) enum Token {
     Minus,
     /// `+`
     Plus,
-    /// `*`, in expressions only, as are the next four.
+    /// `*`, only in expressions, like the next four tokens.
     Star,
     /// `/`
     Slash,
@@ -51,19 +51,19 @@ pub(crate) enum Token {
     End,
 }
 
-/// The text and how far it is read.
+/// The text and the current position.
 pub(crate) struct Lexer<'a> {
     text: &'a str,
     at: usize,
     language: Language,
 }
 
-/// What the text is: a filter knows no arithmetic.
+/// The language of the text: a filter has no arithmetic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Language {
-    /// For [`super::Predicate::parse`].
+    /// The language of [`super::Predicate::parse`].
     Filter,
-    /// For [`crate::expression::Expression::parse`].
+    /// The language of [`crate::expression::Expression::parse`].
     Expression,
 }
 
@@ -77,13 +77,13 @@ impl Language {
 }
 
 impl Token {
-    /// The token as messages show it.
+    /// Returns the token as displayed in messages.
     pub(crate) fn describe(&self) -> String {
         match self {
             Self::Word(word) => format!("`{}`", excerpt(word, 0)),
             Self::Name(parts) => format!("the name `{}`", excerpt(&parts.join("."), 0)),
             Self::Number(number) => format!("the number {number}"),
-            Self::Text(text) => format!("the text '{}'", excerpt(text, 0)),
+            Self::Text(text) => format!("the string '{}'", excerpt(text, 0)),
             Self::Bytes(_) => "bytes X'...'".to_string(),
             Self::Compare(op) => format!("`{}`", op.symbol()),
             Self::Open => "`(`".to_string(),
@@ -102,11 +102,11 @@ impl Token {
 }
 
 impl<'a> Lexer<'a> {
-    /// Starts at the beginning; `InvalidArgument` for text that is too long.
+    /// Creates a lexer at the start of the text; `InvalidArgument` for text that is too long.
     pub(crate) fn new(text: &'a str, language: Language) -> Result<Self> {
         if text.len() > MAX_TEXT_BYTES {
             return Err(Error::invalid(format!(
-                "text of {} bytes as a {}; at most {MAX_TEXT_BYTES} are allowed",
+                "text of {} bytes is too long for a {}; at most {MAX_TEXT_BYTES} are allowed",
                 text.len(),
                 language.noun()
             )));
@@ -114,16 +114,16 @@ impl<'a> Lexer<'a> {
         Ok(Self { text, at: 0, language })
     }
 
-    /// An error at a byte offset, saying the character's place and the text around it.
+    /// Returns an error at a byte offset, with the character position and the surrounding text.
     pub(crate) fn error(&self, offset: usize, message: impl std::fmt::Display) -> Error {
         let before = self.text.get(..offset).unwrap_or(self.text);
         let position = before.chars().count() + 1;
         let noun = self.language.noun();
-        Error::invalid(format!("cannot read the {noun} at character {position}: {message}"))
+        Error::invalid(format!("invalid {noun} at character {position}: {message}"))
             .with(noun, excerpt(self.text, position.saturating_sub(EXCERPT_CHARS / 2)))
     }
 
-    /// The next token and the byte offset where it begins.
+    /// Returns the next token and its byte offset.
     pub(crate) fn next(&mut self) -> Result<(Token, usize)> {
         let rest = self.rest();
         self.at += rest.len() - rest.trim_start().len();
@@ -155,7 +155,7 @@ impl<'a> Lexer<'a> {
         self.rest().chars().nth(1).is_some_and(|c| c.is_ascii_digit())
     }
 
-    /// Reads on while `keep` holds.
+    /// Reads characters while `keep` is true.
     fn run(&mut self, keep: impl Fn(char) -> bool) -> &'a str {
         let rest = self.rest();
         let length = rest.find(|c| !keep(c)).unwrap_or(rest.len());
@@ -163,15 +163,15 @@ impl<'a> Lexer<'a> {
         rest.get(..length).unwrap_or_default()
     }
 
-    /// Text between two quotes, where two of them stand for one.
+    /// Reads text between two quotes, in which a doubled quote is a single one.
     fn quoted(&mut self, quote: char) -> Result<String> {
         let start = self.at;
         let mut found = String::new();
         loop {
-            self.at += 1; // the opening quote, or the second of two
+            self.at += 1; // the opening quote, or the second one of a doubled quote
             found.push_str(self.run(|c| c != quote));
             if self.peek().is_none() {
-                return Err(self.error(start, format!("{quote} is opened here and never closed")));
+                return Err(self.error(start, format!("{quote} is not closed")));
             }
             self.at += 1;
             if self.peek() != Some(quote) {
@@ -183,10 +183,10 @@ impl<'a> Lexer<'a> {
 
     fn bytes(&mut self, start: usize) -> Result<Vec<u8>> {
         let text = self.quoted('\'')?;
-        hex::decode(&text).ok_or_else(|| self.error(start, "X'...' holds pairs of hexadecimal digits"))
+        hex::decode(&text).ok_or_else(|| self.error(start, "X'...' requires pairs of hexadecimal digits"))
     }
 
-    /// `part.part`, each part quoted or not.
+    /// Reads `part.part`, where each part may be quoted.
     fn name(&mut self) -> Result<Token> {
         let mut parts = Vec::new();
         let mut any_quoted = false;
@@ -214,7 +214,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// `digits[.digits][e[+-]digits]` or `.digits`, with or without an exponent.
+    /// Reads `digits[.digits][e[+-]digits]` or `.digits`, with or without an exponent.
     fn number(&mut self) -> Result<String> {
         let start = self.at;
         self.run(|c| c.is_ascii_digit());
@@ -233,7 +233,7 @@ impl<'a> Lexer<'a> {
         }
         if self.peek().is_some_and(|c| continues_name(c) || c == '.') {
             return Err(self
-                .error(start, "a number runs into other text")
+                .error(start, "a number is followed directly by other text")
                 .hint("quote a name that begins with a digit"));
         }
         Ok(self.text.get(start..self.at).unwrap_or_default().to_string())
@@ -264,24 +264,24 @@ impl<'a> Lexer<'a> {
             ',' => (Token::Comma, 1),
             '-' => (Token::Minus, 1),
             '+' => (Token::Plus, 1),
-            other => return Err(self.error(self.at, format!("`{other}` has no meaning here"))),
+            other => return Err(self.error(self.at, format!("unexpected `{other}`"))),
         };
         self.at += length;
         Ok(token)
     }
 }
 
-/// Whether an unquoted name can begin so.
+/// Returns whether an unquoted name can begin with this character.
 pub(crate) fn begins_name(c: char) -> bool {
     c == '_' || c.is_ascii_alphabetic() || (!c.is_ascii() && !c.is_whitespace() && !c.is_control())
 }
 
-/// Whether an unquoted name can go on so.
+/// Returns whether an unquoted name can continue with this character.
 pub(crate) fn continues_name(c: char) -> bool {
     c == '$' || c.is_ascii_digit() || begins_name(c)
 }
 
-/// At most [`EXCERPT_CHARS`] of a text, from a character on.
+/// Returns at most [`EXCERPT_CHARS`] characters of a text, starting at a given character.
 pub(crate) fn excerpt(text: &str, from: usize) -> String {
     let mut chars = text.chars().skip(from);
     let mut shown: String = if from > 0 { "...".to_string() } else { String::new() };

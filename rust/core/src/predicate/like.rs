@@ -1,10 +1,10 @@
-//! LIKE patterns: `%` is any text, `_` one character, `\` makes the next character plain.
+//! LIKE patterns: `%` matches any text, `_` one character, and `\` escapes the next character.
 
 use super::{LikePart, LikePattern};
 use crate::error::{Error, Result};
 
 impl LikePattern {
-    /// Parses a pattern; `InvalidArgument` when it ends in an escape.
+    /// Parses a pattern; `InvalidArgument` if it ends with an escape.
     pub fn parse(pattern: &str) -> Result<Self> {
         let mut parts = Vec::new();
         let mut text = String::new();
@@ -12,7 +12,7 @@ impl LikePattern {
         while let Some(next) = chars.next() {
             match next {
                 '\\' => text.push(chars.next().ok_or_else(|| {
-                    Error::invalid(format!("LIKE pattern '{pattern}' ends in an escape"))
+                    Error::invalid(format!("the LIKE pattern '{pattern}' ends with an escape"))
                         .hint("write `\\\\` for a backslash")
                 })?),
                 '%' | '_' => {
@@ -34,7 +34,7 @@ impl LikePattern {
         Ok(Self { text: pattern.to_string(), parts })
     }
 
-    /// The text that every match begins with, perhaps empty.
+    /// Returns the prefix of every match, which may be empty.
     pub fn prefix(&self) -> &str {
         match self.parts.first() {
             Some(LikePart::Text(text)) => text,
@@ -42,10 +42,10 @@ impl LikePattern {
         }
     }
 
-    /// Whether the whole of `text` matches.
+    /// Returns whether all of `text` matches.
     ///
-    /// Only the last `%` is ever tried again: whatever an earlier one could take, the last can take too. So the time is
-    /// at most the product of the lengths and there is no recursion.
+    /// Backtracking only ever retries the last `%`, because it can match everything that an earlier one could. The time
+    /// is therefore at most the product of the lengths, without recursion.
     pub fn matches(&self, text: &str) -> bool {
         let mut rest = text;
         let mut parts = self.parts.as_slice();
@@ -70,7 +70,7 @@ impl LikePattern {
             }
             let Some((after, from)) = retry else { return false };
             let Some(from) = without_first(from) else { return false };
-            // Where a text must follow, go straight to its next place.
+            // If fixed text must follow, skip to its next occurrence.
             let from = match after.first() {
                 Some(LikePart::Text(text)) => match from.find(text.as_str()) {
                     Some(at) => from.get(at..).unwrap_or_default(),
@@ -84,7 +84,7 @@ impl LikePattern {
     }
 }
 
-/// Writes plain text as a pattern that matches only it.
+/// Returns plain text as a pattern that matches only that text.
 pub(super) fn escape(text: &str) -> String {
     let mut pattern = String::with_capacity(text.len());
     for next in text.chars() {

@@ -1,8 +1,9 @@
-//! Where a literal stands among the values of a column's type.
+//! Finds the position of a literal among the values of a column's type.
 //!
-//! A literal need not be a value of the type: 1.5 is no int, 3e9 is beyond int, 0.1 is no float, and a timestamp with
-//! nanoseconds is none in microseconds. All of them still have an exact place in the order, which folds each comparison
-//! into one with a value of the type, or into a constant. Nothing is rounded.
+//! A literal need not be a value of the type: 1.5 is not an int, 3e9 exceeds int, 0.1 is not exactly representable as a
+//! float, and a timestamp with nanoseconds is not representable in microseconds. All of them still have an exact
+//! position in the order, which reduces each comparison to one with a value of the type, or to a constant. Nothing is
+//! rounded.
 
 use std::cmp::Ordering;
 
@@ -12,10 +13,10 @@ use crate::error::{Error, Result};
 use crate::scalar::civil::{self, DAY_NANOS, Moment};
 use crate::scalar::{Scalar, ScalarType, unit_nanos};
 
-/// A place in the order of a type.
+/// A position in the order of a type.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Place {
-    /// NULL: no place.
+    /// NULL, which has no position.
     Null,
     /// At a value.
     At(Scalar),
@@ -27,7 +28,7 @@ pub(crate) enum Place {
     AboveAll,
 }
 
-/// Finds the place of a literal among the values of a column; `InvalidArgument` when it has none.
+/// Finds the position of a literal among the values of a column; `InvalidArgument` if it has none.
 pub(crate) fn place(literal: &Literal, column: &BoundColumn) -> Result<Place> {
     if let Literal::Typed(scalar) = literal {
         if scalar.scalar_type() == column.data_type {
@@ -78,7 +79,7 @@ pub(crate) fn place(literal: &Literal, column: &BoundColumn) -> Result<Place> {
     found.ok_or_else(|| mismatch(literal, column))
 }
 
-/// The error for a literal that has no place among the values of a column.
+/// Returns the error for a literal without a position among the values of a column.
 fn mismatch(literal: &Literal, column: &BoundColumn) -> Error {
     let mut shown: String = literal.to_string();
     if let Some((end, _)) = shown.char_indices().nth(100) {
@@ -86,26 +87,26 @@ fn mismatch(literal: &Literal, column: &BoundColumn) -> Error {
         shown.push_str("...");
     }
     let error = Error::invalid(format!(
-        "column `{}` of type {} cannot be compared with {shown}",
+        "the column `{}` of type {} cannot be compared with {shown}",
         column.name, column.data_type
     ));
     error.hint(match column.data_type {
         ScalarType::Boolean => "write true or false",
         ScalarType::Date => "write '2024-01-31', years beyond 9999 with a sign",
         ScalarType::Time => "write '23:59:59.999999'",
-        ScalarType::Timestamp { .. } => "write '2024-01-31T23:59:59.999999', with at most nine digits of fraction",
-        ScalarType::String => "write text in single quotes",
+        ScalarType::Timestamp { .. } => "write '2024-01-31T23:59:59.999999', with at most nine fractional digits",
+        ScalarType::String => "write a string in single quotes",
         ScalarType::Uuid => "write 'f79c3e09-677c-4bbd-a479-3f349cb785e7'",
-        ScalarType::Fixed(_) | ScalarType::Binary => "write bytes as X'00ff'",
+        ScalarType::Fixed(_) | ScalarType::Binary => "write binary values as X'00ff'",
         _ => "write a number",
     })
 }
 
-/// A typed scalar as the literal that denotes it, for columns of another type.
+/// Returns a typed scalar as the equivalent literal, for columns of another type.
 fn untyped(scalar: &Scalar) -> Literal {
     match scalar {
         Scalar::Boolean(value) => Literal::Boolean(*value),
-        // 1074 places write every double exactly.
+        // 1074 fractional digits represent every double exactly.
         Scalar::Float32(value) => Literal::Number(format!("{:.1074}", f64::from(*value))),
         Scalar::Float64(value) => Literal::Number(format!("{value:.1074}")),
         Scalar::Int8(_) | Scalar::Int16(_) | Scalar::Int32(_) | Scalar::Int64(_) | Scalar::Decimal { .. } => {
@@ -120,7 +121,8 @@ fn untyped(scalar: &Scalar) -> Literal {
     }
 }
 
-/// None for a value that the type cannot hold, which then lies on the side of its sign.
+/// Returns the position of a value. None is a value that the type cannot hold, which is then beyond the range on the
+/// side of its sign.
 fn at_or_after(value: Option<Scalar>, exact: bool, negative: bool) -> Place {
     match value {
         Some(value) if exact => Place::At(value),
@@ -167,7 +169,7 @@ fn decimal(literal: &Literal, precision: u8, scale: i8) -> Option<Place> {
     })
 }
 
-/// The nearest double, which is how SQL reads a number beside a float or a double.
+/// Returns the nearest double, which is how SQL interprets a number that is compared with a float or a double.
 fn double(literal: &Literal) -> Option<f64> {
     Some(match number(literal)? {
         Number::NegativeInfinity => f64::NEG_INFINITY,
@@ -180,11 +182,11 @@ fn double(literal: &Literal) -> Option<f64> {
     })
 }
 
-/// The place of a double among singles.
+/// Returns the position of a double among single-precision values.
 fn single(value: f64) -> Place {
     #[expect(
         clippy::cast_possible_truncation,
-        reason = "rounding to the nearest single is meant; its error is undone below"
+        reason = "rounding to the nearest single is intended; its error is corrected below"
     )]
     let nearest = value as f32;
     match f64::from(nearest).partial_cmp(&value) {
@@ -194,7 +196,8 @@ fn single(value: f64) -> Place {
     }
 }
 
-/// A date or a timestamp. A zone against a type without one has no meaning and is refused.
+/// Returns a date or a timestamp. A literal with a zone is rejected for a type without one, because the comparison is
+/// undefined.
 fn moment(literal: &Literal, column: &BoundColumn) -> Result<Option<Moment>> {
     let found = match literal {
         Literal::String(text) | Literal::Timestamp(text) => civil::parse_timestamp(text),
@@ -206,10 +209,10 @@ fn moment(literal: &Literal, column: &BoundColumn) -> Result<Option<Moment>> {
     let zoned = found.is_some_and(|moment| moment.zoned);
     if zoned && !matches!(column.data_type, ScalarType::Timestamp { utc: true, .. }) {
         return Err(Error::invalid(format!(
-            "column `{}` of type {} has no time zone, but {literal} has one",
+            "the column `{}` of type {} has no time zone, but {literal} has one",
             column.name, column.data_type
         ))
-        .hint("leave the zone out"));
+        .hint("omit the zone"));
     }
     Ok(found)
 }
@@ -246,14 +249,14 @@ fn uuid(literal: &Literal) -> Option<Place> {
     }
 }
 
-/// The place of bytes of any length among those of one length: longer ones stand right after their head; shorter ones
-/// right before themselves filled up with zeros.
+/// Returns the position of bytes of any length among values of a fixed length. Longer ones come directly after their
+/// prefix; shorter ones directly before themselves padded with zeros.
 fn fixed(bytes: &[u8], length: usize, scalar: impl Fn(Vec<u8>) -> Option<Scalar>) -> Place {
     if let Some(head) = bytes.get(..length) {
         return at_or_after(scalar(head.to_vec()), bytes.len() == length, false);
     }
     let mut before = bytes.to_vec();
-    // One less in big-endian, with 0xff for the zeros that would have been filled in.
+    // One less in big-endian, with 0xff in place of the padding zeros.
     while before.pop_if(|byte| *byte == 0).is_some() {}
     match before.last_mut() {
         None => Place::BelowAll,

@@ -1,8 +1,8 @@
-//! One predicate calculus for scan, prune, delete and merge: SQL three-valued logic at the surface.
+//! Predicates for scans, pruning, deletes and merges, with the three-valued logic of SQL.
 //!
-//! A [`Predicate`] is what a user wrote, by column name. [`bind`](bind::bind) turns it into a [`BoundPredicate`], by column id,
-//! with typed literals, with NOT pushed down to the leaves and trivial parts folded. Everything after that (pruning,
-//! projection to partitions, rows) works on the bound form only.
+//! A [`Predicate`] is the filter of a user, with columns by name. [`bind`](bind::bind) converts it to a
+//! [`BoundPredicate`], which has column ids and typed literals, with NOT pushed down to the leaves and trivial parts
+//! folded. All later steps (pruning, projection to partitions, evaluation on rows) use only the bound form.
 
 pub mod bind;
 pub mod eval;
@@ -24,20 +24,21 @@ use arrow_schema::Schema;
 use self::lex::{Language, Lexer, Token};
 use crate::scalar::{Scalar, ScalarType};
 
-/// The name of a column as it was written: one part, or several for a field in structs.
+/// The name of a column, as the user wrote it: one part, or several for a field in structs.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ColumnName(pub Vec<String>);
 
-/// A literal as it was written; its type comes from the column it is compared with.
+/// A literal, as the user wrote it; its type is determined by the column it is compared with.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Literal {
     /// `NULL`.
     Null,
     /// `true`, `false`.
     Boolean(bool),
-    /// An integer or decimal number, its digits kept: `10`, `-0.050`, `1e-3`. Also `nan`, `inf`, `-inf`, `-0.0`.
+    /// An integer or decimal number with its original digits: `10`, `-0.050`, `1e-3`. Also `nan`, `inf`, `-inf`,
+    /// `-0.0`.
     Number(String),
-    /// `'text'`: also stands for dates, times, timestamps, UUIDs.
+    /// `'text'`: also used for dates, times, timestamps and UUIDs.
     String(String),
     /// `X'00ff'`.
     Binary(Vec<u8>),
@@ -47,11 +48,11 @@ pub enum Literal {
     Time(String),
     /// `TIMESTAMP '2024-01-01 00:00:00'`.
     Timestamp(String),
-    /// A value that has its type already (from an API, never from text).
+    /// A value that already has a type (from an API, never from text).
     Typed(Scalar),
 }
 
-/// The comparisons.
+/// A comparison operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CompareOp {
     /// `<`
@@ -75,40 +76,40 @@ pub enum Predicate {
     True,
     /// No row.
     False,
-    /// All of these.
+    /// The conjunction.
     And(Vec<Predicate>),
-    /// Any of these.
+    /// The disjunction.
     Or(Vec<Predicate>),
-    /// Not this; NULL stays NULL.
+    /// The negation; NULL stays NULL.
     Not(Box<Predicate>),
     /// `column op literal`.
     Compare(ColumnName, CompareOp, Literal),
-    /// `column IN (…)`; with a NULL among the literals, as SQL has it.
+    /// `column IN (…)`; a NULL among the literals has its SQL meaning.
     In(ColumnName, Vec<Literal>),
     /// `column IS NULL`.
     IsNull(ColumnName),
     /// `column IS NAN`; false for NULL.
     IsNan(ColumnName),
-    /// `column LIKE pattern`: `%` any text, `_` one character, `\` makes the next one plain.
+    /// `column LIKE pattern`: `%` matches any text, `_` one character, and `\` escapes the next character.
     Like(ColumnName, String),
-    /// A boolean column standing alone.
+    /// A boolean column as a condition.
     Column(ColumnName),
 }
 
-/// A column that a predicate refers to.
+/// A column that a predicate references.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BoundColumn {
-    /// The id by which statistics and rows know the column (a field id).
+    /// The id of the column in statistics and rows (a field id).
     pub id: i32,
-    /// The full name, for messages and printing. Where it is SQL, what is printed can be parsed and bound again.
+    /// The full name, for messages and printing. If it is SQL, the printed predicate can be parsed and bound again.
     pub name: Arc<str>,
     /// The type of its values.
     pub data_type: ScalarType,
-    /// Whether it may be NULL (itself optional, or inside something optional).
+    /// Whether it may be NULL (itself optional, or inside an optional field).
     pub nullable: bool,
 }
 
-/// What a leaf asks of a value that is not NULL. NULL fails every test but [`Test::IsNull`].
+/// A test of a value. NULL fails every test except [`Test::IsNull`] and [`Test::NotNan`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum Test {
     /// The value is NULL.
@@ -119,19 +120,19 @@ pub enum Test {
     IsNan,
     /// The value is NULL or not NaN (`is nan` of NULL is false, so its negation is true).
     NotNan,
-    /// The value compares so with a scalar of the column's type.
+    /// The value has this relation to a scalar of the column's type.
     Compare(CompareOp, Scalar),
     /// The value is one of these: sorted, distinct, at least two.
     In(Arc<[Scalar]>),
     /// The value is not NULL and none of these: sorted, distinct, at least two.
     NotIn(Arc<[Scalar]>),
-    /// The text or the bytes begin so.
+    /// The string or binary value has this prefix.
     StartsWith(Scalar),
-    /// The text or the bytes do not begin so.
+    /// The string or binary value does not have this prefix.
     NotStartsWith(Scalar),
-    /// The text matches a LIKE pattern that is more than a prefix.
+    /// The string matches a LIKE pattern that is more than a prefix.
     Like(Arc<LikePattern>),
-    /// The text does not match a LIKE pattern that is more than a prefix.
+    /// The string does not match a LIKE pattern that is more than a prefix.
     NotLike(Arc<LikePattern>),
 }
 
@@ -152,12 +153,12 @@ impl Test {
     }
 }
 
-/// A parsed LIKE pattern: neighbouring texts are one part, neighbouring `%` too.
+/// A parsed LIKE pattern: adjacent texts are merged into one part, and so are adjacent `%`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LikePattern {
-    /// The pattern as written.
+    /// The original pattern.
     pub text: String,
-    /// Its parts.
+    /// The parts.
     pub parts: Vec<LikePart>,
 }
 
@@ -172,34 +173,34 @@ pub enum LikePart {
     Any,
 }
 
-/// A predicate over column ids, without NOT: what is neither true nor false for a row is not kept.
+/// A predicate over column ids, without NOT: only rows for which it is TRUE are kept.
 ///
-/// Invariants: `And` and `Or` hold at least two parts, none of them a constant or the same connective.
+/// Invariants: `And` and `Or` have at least two parts, none of them a constant or the same connective.
 #[derive(Debug, Clone, PartialEq)]
 pub enum BoundPredicate {
     /// Every row.
     True,
     /// No row.
     False,
-    /// All of these.
+    /// The conjunction.
     And(Vec<BoundPredicate>),
-    /// Any of these.
+    /// The disjunction.
     Or(Vec<BoundPredicate>),
     /// One test of one column.
     Leaf(BoundColumn, Test),
 }
 
 impl ColumnName {
-    /// The name that a text with quotes stands for in SQL: `q?` for `"q?"`, `s.a b` for `` s.`a b` ``. None for a text
-    /// without quotes, which is the name itself, and for one that is not a single name.
+    /// Returns the name that a quoted text represents in SQL: `q?` for `"q?"`, `s.a b` for `` s.`a b` ``. None for a
+    /// text without quotes, which is the name itself, and for one that is not a single name.
     ///
-    /// Arguments that take names of columns (not expressions) accept both: a column that is called exactly as the text
-    /// comes first.
+    /// Arguments that accept column names (not expressions) accept both forms: a column whose name equals the text
+    /// takes precedence.
     pub fn unquoted(text: &str) -> Option<String> {
         Self::from_quoted(text).map(|name| name.0.join("."))
     }
 
-    /// The parts of a name with quotes; None as in [`ColumnName::unquoted`].
+    /// Returns the parts of a quoted name; None as in [`ColumnName::unquoted`].
     pub fn from_quoted(text: &str) -> Option<Self> {
         if !text.contains(['"', '`']) {
             return None;
@@ -210,7 +211,7 @@ impl ColumnName {
     }
 }
 
-/// The columns of a schema that texts name, as [`ColumnName::unquoted`] says; other texts stay as they are.
+/// Returns the columns of a schema that texts reference, as in [`ColumnName::unquoted`]; other texts are unchanged.
 pub fn column_names(texts: &[String], schema: &Schema) -> Vec<String> {
     let has = |name: &String| schema.field_with_name(name).is_ok();
     let named = |text: &String| match ColumnName::unquoted(text).filter(has) {
@@ -221,7 +222,7 @@ pub fn column_names(texts: &[String], schema: &Schema) -> Vec<String> {
 }
 
 impl CompareOp {
-    /// The operator as SQL writes it.
+    /// Returns the SQL operator.
     pub fn symbol(self) -> &'static str {
         match self {
             Self::Lt => "<",
@@ -233,7 +234,7 @@ impl CompareOp {
         }
     }
 
-    /// The operator that holds for two non-null values exactly when this one does not.
+    /// Returns the operator that holds for two non-null values exactly when this one does not.
     #[must_use]
     pub fn negated(self) -> Self {
         match self {
@@ -246,7 +247,7 @@ impl CompareOp {
         }
     }
 
-    /// The operator that says the same with its sides exchanged.
+    /// Returns the equivalent operator for exchanged sides.
     #[must_use]
     pub fn flipped(self) -> Self {
         match self {
@@ -258,7 +259,7 @@ impl CompareOp {
         }
     }
 
-    /// Whether it holds for a left side that stands so to the right side.
+    /// Returns whether it holds for this ordering of the left side relative to the right side.
     pub fn accepts(self, ordering: Ordering) -> bool {
         match self {
             Self::Lt => ordering.is_lt(),
@@ -272,7 +273,7 @@ impl CompareOp {
 }
 
 impl BoundPredicate {
-    /// All of these, with the invariants of [`BoundPredicate`] established.
+    /// Returns the conjunction, with the invariants of [`BoundPredicate`] established.
     pub fn and(parts: impl IntoIterator<Item = Self>) -> Self {
         let mut kept = Vec::new();
         for part in parts {
@@ -293,7 +294,7 @@ impl BoundPredicate {
         }
     }
 
-    /// Any of these, with the invariants of [`BoundPredicate`] established.
+    /// Returns the disjunction, with the invariants of [`BoundPredicate`] established.
     pub fn or(parts: impl IntoIterator<Item = Self>) -> Self {
         let mut kept = Vec::new();
         for part in parts {
@@ -314,7 +315,7 @@ impl BoundPredicate {
         }
     }
 
-    /// The columns that it tests, each once, in the order of their first test.
+    /// Returns the columns that it tests, without duplicates, in the order of their first test.
     pub fn columns(&self) -> Vec<&BoundColumn> {
         let mut found: Vec<&BoundColumn> = Vec::new();
         let mut rest = vec![self];

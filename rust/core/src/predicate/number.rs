@@ -1,17 +1,17 @@
-//! Numbers as text, exactly: a literal of any length finds its place among integers and decimals without rounding.
+//! Exact numbers as text: a literal of any length gets a position among integers and decimals without rounding.
 
 /// A number of any length.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Number {
     /// `-inf`
     NegativeInfinity,
-    /// `digits * 10^exponent`, without zeros at the ends of the digits; zero has no digits.
+    /// `digits * 10^exponent`, without leading and trailing zeros; zero has no digits.
     Finite {
-        /// Whether it is below zero.
+        /// Whether it is negative.
         negative: bool,
         /// The significant digits, each 0 to 9.
         digits: Vec<u8>,
-        /// The power of ten of the last digit.
+        /// The exponent of the last digit, to the base ten.
         exponent: i64,
     },
     /// `inf`
@@ -20,18 +20,18 @@ pub(super) enum Number {
     Nan,
 }
 
-/// The greatest integer that is not above a number.
+/// The greatest integer that does not exceed a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Floor {
     /// Below every integer of 38 digits.
     Below,
-    /// This integer, and whether it is the number itself.
+    /// This integer, and whether it equals the number.
     At(i128, bool),
     /// Above every integer of 38 digits.
     Above,
 }
 
-/// Far beyond every exponent that matters, so that sums of exponents cannot overflow.
+/// The maximum exponent: far beyond every relevant exponent, so that sums of exponents cannot overflow.
 const MAX_EXPONENT: i64 = 1 << 40;
 
 impl Number {
@@ -72,14 +72,14 @@ impl Number {
         Some(Self::Finite { negative, digits, exponent })
     }
 
-    /// The floor of the number times `10^scale`.
+    /// Returns the floor of the number times `10^scale`.
     pub(super) fn floor(&self, scale: i8) -> Floor {
         let (negative, digits, exponent) = match self {
             Self::NegativeInfinity => return Floor::Below,
             Self::Infinity | Self::Nan => return Floor::Above,
             Self::Finite { negative, digits, exponent } => (*negative, digits, exponent + i64::from(scale)),
         };
-        // How many digits stand before the point.
+        // The number of digits before the point.
         let whole = i64::try_from(digits.len()).unwrap_or(MAX_EXPONENT).saturating_add(exponent);
         if digits.is_empty() {
             return Floor::At(0, true);
@@ -90,7 +90,7 @@ impl Number {
         let whole = usize::try_from(whole).unwrap_or(0);
         let magnitude = digits.iter().chain(std::iter::repeat(&0)).take(whole);
         let magnitude = magnitude.fold(0_i128, |sum, digit| sum * 10 + i128::from(*digit));
-        let exact = exponent >= 0; // the last digit is not zero, so none may stand behind the point
+        let exact = exponent >= 0; // The last digit is not zero, so there may be no digits after the point.
         match (negative, exact) {
             (false, _) => Floor::At(magnitude, exact),
             (true, true) => Floor::At(-magnitude, true),

@@ -1,4 +1,4 @@
-//! SQL text to a [`Predicate`].
+//! Parses SQL text to a [`Predicate`].
 //!
 //! ```text
 //! or       := and (OR and)*
@@ -13,18 +13,18 @@
 //!           | DATE 'text' | TIME 'text' | TIMESTAMP 'text'
 //! ```
 //!
-//! Keywords know no case. A word is a literal only where a literal can stand, so that columns named `date` or `inf` need no
-//! quotes to be tested.
+//! Keywords are case-insensitive. A word is a literal only where a literal is allowed, so columns named `date` or `inf`
+//! need no quotes in a test.
 
 use super::lex::{Language, Lexer, Token};
 use super::{ColumnName, CompareOp, Literal, Predicate};
 use crate::error::{Error, Result};
 
-/// Parentheses and NOTs inside each other beyond this are refused.
+/// The maximum nesting depth of parentheses and NOTs.
 pub(crate) const MAX_DEPTH: usize = 200;
 
 impl Predicate {
-    /// Parses SQL text. `InvalidArgument` says at which character something else was expected.
+    /// Parses SQL text. An `InvalidArgument` error contains the character position and what was expected there.
     pub fn parse(text: &str) -> Result<Self> {
         let mut parser = Parser::new(text, Language::Filter)?;
         let predicate = parser.or()?;
@@ -35,13 +35,13 @@ impl Predicate {
     }
 }
 
-/// Names that must be quoted to be columns.
+/// Returns whether a name must be quoted to be a column.
 pub(crate) fn is_reserved(word: &str) -> bool {
     const RESERVED: [&str; 10] = ["and", "or", "not", "is", "in", "between", "like", "null", "true", "false"];
     RESERVED.iter().any(|reserved| word.eq_ignore_ascii_case(reserved))
 }
 
-/// One token ahead of the lexer.
+/// A parser that is one token ahead of the lexer.
 pub(crate) struct Parser<'a> {
     pub(crate) lexer: Lexer<'a>,
     pub(crate) token: Token,
@@ -53,12 +53,12 @@ pub(crate) struct Parser<'a> {
 enum Operand {
     Name(ColumnName),
     Literal(Literal),
-    /// `nan` or `inf`: a number beside a column, a column beside a literal.
+    /// `nan` or `inf`: a number if compared with a column, a column if compared with a literal.
     Either(ColumnName, Literal),
 }
 
 impl<'a> Parser<'a> {
-    /// Reads the first token.
+    /// Creates a parser and reads the first token.
     pub(crate) fn new(text: &'a str, language: Language) -> Result<Self> {
         let mut lexer = Lexer::new(text, language)?;
         let (token, at) = lexer.next()?;
@@ -120,9 +120,7 @@ impl<'a> Parser<'a> {
 
     fn not(&mut self) -> Result<Predicate> {
         if self.depth > MAX_DEPTH {
-            return Err(self
-                .lexer
-                .error(self.at, format!("more than {MAX_DEPTH} parentheses and NOTs inside each other")));
+            return Err(self.lexer.error(self.at, format!("more than {MAX_DEPTH} nested parentheses and NOTs")));
         }
         self.depth += 1;
         let predicate = if self.take_word("not")? {
@@ -192,7 +190,7 @@ impl<'a> Parser<'a> {
             (Operand::Name(_), Operand::Name(name)) => Err(self
                 .lexer
                 .error(start, format!("expected a literal, found the name `{}`", name.0.join(".")))
-                .hint("a column can only be compared with a literal; text stands in single quotes")),
+                .hint("a column can only be compared with a literal; string literals need single quotes")),
             (Operand::Literal(_), Operand::Literal(_)) => {
                 Err(self.lexer.error(start, "expected a column to compare the literal with"))
             }
@@ -225,10 +223,12 @@ impl<'a> Parser<'a> {
         Ok(literals)
     }
 
-    /// The pattern, rewritten to escape with `\` where it names another escape.
+    /// Parses the pattern, rewritten to escape with `\` if it declares another escape character.
     pub(crate) fn pattern(&mut self) -> Result<String> {
         let Token::Text(_) = self.token else { return Err(self.expected("a pattern in single quotes after LIKE")) };
-        let Token::Text(pattern) = self.advance()? else { return Err(Error::internal("the token changed")) };
+        let Token::Text(pattern) = self.advance()? else {
+            return Err(Error::internal("the current token changed unexpectedly"));
+        };
         if !self.take_word("escape")? {
             return Ok(pattern);
         }
@@ -245,7 +245,9 @@ impl<'a> Parser<'a> {
         let mut chars = pattern.chars();
         while let Some(next) = chars.next() {
             if Some(next) == escape {
-                let plain = chars.next().ok_or_else(|| self.lexer.error(at, "the LIKE pattern ends in its escape"))?;
+                let plain = chars
+                    .next()
+                    .ok_or_else(|| self.lexer.error(at, "the LIKE pattern ends with its escape character"))?;
                 rewritten.extend(['\\', plain]);
             } else if next == '\\' {
                 rewritten.push_str(r"\\");
@@ -263,11 +265,11 @@ impl<'a> Parser<'a> {
             Operand::Name(name) => Err(self
                 .lexer
                 .error(start, format!("expected a literal, found the name `{}`", name.0.join(".")))
-                .hint("text stands in single quotes")),
+                .hint("string literals need single quotes")),
         }
     }
 
-    /// `expected` names what can stand here.
+    /// Parses an operand; `expected` describes the possible operands.
     fn operand(&mut self, expected: &str) -> Result<Operand> {
         let literal = |literal| Ok(Operand::Literal(literal));
         match &self.token {
@@ -285,11 +287,11 @@ impl<'a> Parser<'a> {
             Token::Number(digits) => literal(Literal::Number(digits)),
             Token::Text(text) => literal(Literal::String(text)),
             Token::Bytes(bytes) => literal(Literal::Binary(bytes)),
-            _ => Err(Error::internal("the token changed")),
+            _ => Err(Error::internal("the current token changed unexpectedly")),
         }
     }
 
-    /// A word that is no keyword, already taken.
+    /// Parses an operand that starts with a word, which is already consumed and not a keyword.
     fn word(&mut self, word: String) -> Result<Operand> {
         let lower = word.to_ascii_lowercase();
         let typed: Option<fn(String) -> Literal> = match lower.as_str() {
@@ -302,7 +304,9 @@ impl<'a> Parser<'a> {
             _ => None,
         };
         if let (Some(typed), Token::Text(_)) = (typed, &self.token) {
-            let Token::Text(text) = self.advance()? else { return Err(Error::internal("the token changed")) };
+            let Token::Text(text) = self.advance()? else {
+                return Err(Error::internal("the current token changed unexpectedly"));
+            };
             return Ok(Operand::Literal(typed(text)));
         }
         Ok(match special_number(&lower) {
@@ -311,7 +315,7 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// A number after its sign. A plus is dropped, as is the sign of NaN.
+    /// Parses a number after its sign. A plus is dropped, as is the sign of NaN.
     fn signed(&mut self) -> Result<Operand> {
         let sign = if self.token == Token::Minus { "-" } else { "" };
         self.advance()?;
@@ -330,12 +334,12 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// Words that end an operand rather than being one.
+/// Returns whether a word is a keyword that ends an operand.
 fn is_keyword(word: &str) -> bool {
     is_reserved(word) && !["null", "true", "false"].iter().any(|literal| word.eq_ignore_ascii_case(literal))
 }
 
-/// The numbers that are words, in lower case.
+/// Returns the number that a word represents, in lower case.
 pub(crate) fn special_number(word: &str) -> Option<&'static str> {
     match word {
         "nan" => Some("nan"),

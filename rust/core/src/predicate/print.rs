@@ -1,4 +1,4 @@
-//! Predicates as SQL text. What [`Predicate`] prints parses to the same predicate.
+//! Prints predicates as SQL text. The output for a [`Predicate`] parses to the same predicate.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -46,7 +46,7 @@ impl Predicate {
 }
 
 impl Display for ColumnName {
-    /// Writes the parts with points between them, quoted where they need it.
+    /// Writes the parts separated by dots, quoted if necessary.
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         for (index, part) in self.0.iter().enumerate() {
             if index > 0 {
@@ -81,8 +81,8 @@ impl Display for Literal {
 }
 
 impl Display for BoundPredicate {
-    /// Writes SQL with the full names of the columns; a prefix of bytes, which SQL has no literal test for, is written
-    /// as `STARTS_WITH(name, X'00')`.
+    /// Writes SQL with the full names of the columns; a binary prefix, for which SQL has no test, is written as
+    /// `STARTS_WITH(name, X'00')`.
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::True => f.write_str(TRUE),
@@ -131,12 +131,12 @@ fn write_like(f: &mut Formatter<'_>, name: &impl Display, verb: &str, pattern: &
     write_text(f, pattern)
 }
 
-/// Parts that must all hold, in parentheses where they have parts themselves.
+/// Writes a conjunction, with nested connectives in parentheses.
 fn write_all<T: Display>(f: &mut Formatter<'_>, parts: &[T], is_connective: fn(&T) -> bool) -> fmt::Result {
     join(f, parts, " AND ", TRUE, |part, f| grouped(part, f, is_connective(part)))
 }
 
-/// Parts of which one must hold, likewise.
+/// Writes a disjunction, with nested connectives in parentheses.
 fn write_any<T: Display>(f: &mut Formatter<'_>, parts: &[T], is_connective: fn(&T) -> bool) -> fmt::Result {
     join(f, parts, " OR ", FALSE, |part, f| grouped(part, f, is_connective(part)))
 }

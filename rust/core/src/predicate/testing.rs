@@ -1,4 +1,5 @@
-//! What the tests of rows and of statistics share: predicates over an int `i`, a double `f` and a text `s`, and rows of them.
+//! Shared helpers for the tests of rows and of statistics: predicates over an int `i`, a double `f` and a string `s`,
+//! and rows of them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -40,7 +41,7 @@ impl Columns for Names {
     }
 }
 
-/// Predicates of every kind, with literals that are near the values of [`rows`].
+/// Returns predicates of every type, with literals that are close to the values of [`rows`].
 pub(crate) fn predicates() -> impl Strategy<Value = Predicate> {
     use CompareOp::{Eq, Gt, GtEq, Lt, LtEq, NotEq};
     let numbers = || {
@@ -82,7 +83,7 @@ pub(crate) fn predicates() -> impl Strategy<Value = Predicate> {
 /// Values of `i`, `f` and `s`.
 pub(crate) type Row = (Option<i32>, Option<f64>, Option<String>);
 
-/// Rows with NULLs, NaNs and both zeros.
+/// Returns rows with NULLs, NaNs and both zeros.
 pub(crate) fn rows() -> impl Strategy<Value = Vec<Row>> {
     let floats = vec![-1.0, -0.0, 0.0, 0.5, 1.5, f64::NAN, -f64::NAN, f64::INFINITY, f64::NEG_INFINITY];
     let row =
@@ -90,7 +91,7 @@ pub(crate) fn rows() -> impl Strategy<Value = Vec<Row>> {
     prop::collection::vec(row, 0..70)
 }
 
-/// The rows as arrays, by the ids that [`Names`] gives.
+/// Returns the rows as arrays, by the ids of [`Names`].
 pub(crate) fn columns(rows: &[Row]) -> Rows {
     let ints: Int32Array = rows.iter().map(|row| row.0).collect();
     let floats: Float64Array = rows.iter().map(|row| row.1).collect();

@@ -1,8 +1,8 @@
-//! Answers to bits, a word at a time.
+//! Collects results into bits, a word at a time.
 
 use arrow_buffer::{BooleanBuffer, Buffer};
 
-/// Two answers to each pair of values; the slices are of one length.
+/// Collects two results for each pair of values; the slices must have equal lengths.
 #[inline]
 pub(super) fn of_pairs<A: Copy, B: Copy>(
     first: &[A],
@@ -24,7 +24,7 @@ pub(super) fn of_pairs<A: Copy, B: Copy>(
     (bits(firsts), bits(seconds))
 }
 
-/// The first `length` pairs of answers, the firsts and the seconds.
+/// Collects the first `length` pairs of results into two bitmaps.
 pub(super) fn collect_pairs(
     mut answers: impl Iterator<Item = (bool, bool)>,
     length: usize,

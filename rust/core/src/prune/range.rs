@@ -1,4 +1,4 @@
-//! What the bounds of one thing say about its values, NULLs and NaNs aside.
+//! Evaluates tests on the bounds of one item, ignoring NULLs and NaNs.
 
 use std::cmp::Ordering;
 use std::iter::repeat;
@@ -13,7 +13,7 @@ use crate::predicate::keys::{self, Keyed, with_primitive};
 use crate::predicate::{BoundColumn, CompareOp, LikePattern, Test};
 use crate::scalar::{Scalar, ScalarType};
 
-/// A test of values. Of two that are opposites, one stands for both.
+/// A test of values. Two opposite tests share one variant.
 pub(super) enum ValueTest<'a> {
     Compare(CompareOp, &'a Scalar),
     In(&'a [Scalar]),
@@ -22,7 +22,7 @@ pub(super) enum ValueTest<'a> {
 }
 
 impl<'a> ValueTest<'a> {
-    /// The test and whether its negation is meant; None for tests that do not look at values.
+    /// Returns the test and whether its negation is meant; None for tests that do not depend on values.
     pub(super) fn new(test: &'a Test) -> Option<(Self, bool)> {
         Some(match test {
             Test::IsNull | Test::NotNull | Test::IsNan | Test::NotNan => return None,
@@ -37,13 +37,13 @@ impl<'a> ValueTest<'a> {
     }
 }
 
-/// May some value pass, must all of them?
+/// Whether some value may pass, and whether all of them must.
 type Verdict = (bool, bool);
 
-/// Nothing is known.
+/// The result if nothing is known.
 const UNKNOWN: Verdict = (true, false);
 
-/// Judges the values of each thing.
+/// Evaluates the test on the values of each item.
 pub(super) fn judge(column: &BoundColumn, test: &ValueTest<'_>, bounds: &Bounds, length: usize) -> Result<Verdicts> {
     let known = |array: &Option<ArrayRef>| array.clone().filter(|array| *array.data_type() != DataType::Null);
     let (lower, upper) = (known(&bounds.lower), known(&bounds.upper));
@@ -89,7 +89,7 @@ fn judge_numbers<T: Keyed>(
 ) -> Result<Verdicts> {
     let test = KeyTest::new(test, column, T::literal)?;
     let judge = |lower: Option<T::Key>, upper: Option<T::Key>| {
-        // Even without bounds a float that is no NaN lies between the infinities.
+        // Even without bounds, a float other than NaN is between the infinities.
         let (least, greatest) = T::extent().unzip();
         test.judge(lower.or(least), upper.or(greatest), exact)
     };
@@ -122,7 +122,7 @@ fn judge_bytes<'a>(
             (starts_with(pattern.prefix().as_bytes(), lower, upper).0, false)
         })),
         test => {
-            // The literals live as long as the test, which is not as long as the bounds.
+            // The literals live as long as the test, which is shorter than the bounds.
             let test = KeyTest::new(test, column, keys::scalar_bytes)?;
             Ok(collect(pairs, length, |lower, upper| test.judge(lower, upper, exact)))
         }
@@ -132,7 +132,7 @@ fn judge_bytes<'a>(
 /// A test of keys.
 enum KeyTest<K> {
     Compare(CompareOp, K),
-    /// Sorted.
+    /// Membership in a sorted list.
     In(Vec<K>),
 }
 
@@ -143,14 +143,14 @@ impl<K: Ord + Copy> KeyTest<K> {
             ValueTest::Compare(op, scalar) => Ok(Self::Compare(*op, key(scalar)?)),
             ValueTest::In(scalars) => Ok(Self::In(scalars.iter().map(key).collect::<Result<_>>()?)),
             ValueTest::StartsWith(_) | ValueTest::Like(_) => {
-                Err(Error::internal(format!("a test of text on type {}", column.data_type))
+                Err(Error::internal(format!("a string test cannot be applied to the type {}", column.data_type))
                     .with("column", &column.name))
             }
         }
     }
 
-    /// Judges values between `lower` and `upper`, where both are known `lower <= upper`. That the bounds meet at one value
-    /// says that all values are that one, but only exact bounds are trusted so far.
+    /// Evaluates the test on values between `lower` and `upper`; if both are known, `lower <= upper`. Equal bounds mean
+    /// that all values are equal, but only if the bounds are exact.
     #[inline]
     fn judge(&self, lower: Option<K>, upper: Option<K>, exact: bool) -> Verdict {
         match self {
@@ -180,7 +180,8 @@ impl<K: Ord + Copy> KeyTest<K> {
     }
 }
 
-/// Texts that begin with the prefix lie between the prefix and whatever is greater than all of them.
+/// Evaluates a prefix test: strings with the prefix are at least the prefix, and less than everything greater than all
+/// of them.
 fn starts_with(prefix: &[u8], lower: Option<&[u8]>, upper: Option<&[u8]>) -> Verdict {
     let above = |bound: &[u8]| bound.get(..prefix.len()).unwrap_or(bound) > prefix;
     let excluded = lower.is_some_and(above) || upper.is_some_and(|bound| bound < prefix);
@@ -188,10 +189,10 @@ fn starts_with(prefix: &[u8], lower: Option<&[u8]>, upper: Option<&[u8]>) -> Ver
     (!excluded, has(lower) && has(upper))
 }
 
-/// Bounds of UUIDs that hold whether their writer compared unsigned bytes, as the specification says, or two signed halves,
-/// as older ones did. A lower bound without and an upper bound with the first bit are in the right order for the former
-/// only. Where the first bits agree both orders agree on the first half, and the second half is given up; one value is its
-/// own bounds in any order.
+/// Returns UUID bounds that hold whether their writer compared unsigned bytes, as the specification requires, or two
+/// signed halves, as older writers did. A lower bound without the first bit and an upper bound with it are valid only
+/// in the former order. If the first bits agree, both orders agree on the first half, and the second half is ignored. A
+/// single value is its own bound in any order.
 fn in_either_order(lower: Option<u128>, upper: Option<u128>) -> Option<(u128, u128)> {
     let (lower, upper) = lower.zip(upper)?;
     let second_half = u128::from(u64::MAX);
@@ -203,7 +204,7 @@ fn in_either_order(lower: Option<u128>, upper: Option<u128>) -> Option<(u128, u1
     }
 }
 
-/// Judges each pair.
+/// Evaluates the test on each pair.
 fn collect<K: Ord + Copy>(
     pairs: impl Iterator<Item = (Option<K>, Option<K>)>,
     length: usize,
@@ -213,7 +214,7 @@ fn collect<K: Ord + Copy>(
     Verdicts { may, all }
 }
 
-/// Judges one pair. Bounds in the wrong order are no bounds.
+/// Evaluates the test on one pair. Bounds in the wrong order are ignored.
 #[inline]
 fn between<K: Ord + Copy>(
     lower: Option<K>,
@@ -224,13 +225,13 @@ fn between<K: Ord + Copy>(
     if inverted { judge(None, None) } else { judge(lower, upper) }
 }
 
-/// The bounds, if none is missing.
+/// Returns the bounds if none is missing.
 fn complete<'a, T: Keyed>(array: Option<&'a dyn Array>, column: &BoundColumn) -> Result<Option<&'a [T::Native]>> {
     let array = array.map(|array| keys::primitive::<T>(array, column)).transpose()?;
     Ok(array.filter(|array| array.null_count() == 0).map(|array| &**array.values()))
 }
 
-/// The keys of bounds, NaN being none; without an array no bounds.
+/// Returns the keys of bounds, with None for NaN; without an array, no bounds.
 fn primitives<'a, T: Keyed>(
     array: Option<&'a dyn Array>,
     column: &BoundColumn,

@@ -27,7 +27,7 @@ impl ColumnStats for Stats {
     }
 }
 
-/// May and all of one thing with a column `x`.
+/// Returns `may` and `all` for one item with a column `x`.
 fn verdict(filter: &str, data_type: ScalarType, bounds: &Bounds) -> (bool, bool) {
     let predicate = bind(&Predicate::parse(filter).unwrap(), &Names(vec![("x", data_type)]), true).unwrap();
     let stats = Stats { length: 1, columns: [(0, bounds.clone())].into() };
@@ -39,7 +39,7 @@ const NO: (bool, bool) = (false, false);
 const MAY: (bool, bool) = (true, false);
 const ALL: (bool, bool) = (true, true);
 
-/// Ten rows with values from `lower` to `upper`.
+/// Returns the bounds of ten rows with values from `lower` to `upper`.
 fn bounds(nulls: Option<i64>, nans: Option<i64>, lower: ArrayRef, upper: ArrayRef) -> Bounds {
     Bounds {
         row_count: Some(Int64Array::from(vec![10])),
@@ -92,7 +92,7 @@ fn texts(lower: &str, upper: &str, exact: bool) -> Bounds {
 #[case("x < 1 or x >= 1", ALL)]
 fn ranges_decide_without_nulls(#[case] filter: &str, #[case] expected: (bool, bool)) {
     assert_eq!(verdict(filter, ScalarType::Int32, &ints(Some(0), Some(1), Some(5))), expected);
-    // With NULLs, or where they may be, no test of values holds for all; what may match stays.
+    // If there are or may be NULLs, no test of values holds for all rows; the rows that may match are unchanged.
     let nullable = if filter.contains("null") { MAY } else { (expected.0, false) };
     for nulls in [Some(1), None, Some(-1), Some(11)] {
         assert_eq!(verdict(filter, ScalarType::Int32, &ints(nulls, Some(1), Some(5))), nullable, "{nulls:?}");
@@ -251,11 +251,11 @@ fn uuids_are_judged_only_where_both_orders_agree() {
     let judge = |filter: &str, bounds: &Bounds| verdict(filter, ScalarType::Uuid, bounds);
     assert_eq!(judge(&equals(1 << 100), &between(1, 1 << 90)), NO);
     assert_eq!(judge(&equals(high), &between(1, 1 << 90)), NO);
-    // Bounds on both sides of the first bit are in order for unsigned bytes only, or for signed halves only.
+    // Bounds with different first bits are in order either for unsigned bytes only or for signed halves only.
     assert_eq!(judge(&equals(high + 9), &between(1, high + 5)), NO);
     assert_eq!(judge(&equals(high + 3), &between(1, high + 5)), MAY);
     assert_eq!(judge(&equals(high + 9), &between(high + 5, 1)), MAY);
-    // The first halves agree and the second ones may have been compared with their sign.
+    // The first halves are equal, and the second ones may have been compared as signed numbers.
     assert_eq!(judge(&equals(5), &between(1, 3)), MAY);
     assert_eq!(judge(&equals(1 << 64), &between(1, 3)), NO);
     assert_eq!(judge(&equals(3), &between(3, 3)), ALL);
@@ -302,7 +302,7 @@ fn statistics_that_are_not_as_promised_are_errors() {
     assert!(judge(1, floats(Some(0), Some(0), Some(1.0), Some(1.0))).is_err());
 }
 
-/// What is done to true statistics: nothing, a widening that keeps them true, or a loss.
+/// A change to correct statistics: none, a widening that keeps them correct, or a loss.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Change {
     Keep,
@@ -323,7 +323,7 @@ fn changes() -> impl Strategy<Value = [Change; 5]> {
     [change.clone(), change.clone(), change.clone(), change.clone(), change]
 }
 
-/// True statistics of a column, changed.
+/// Returns a correct count of a column, changed.
 fn count(true_count: usize, change: Change) -> Option<i64> {
     let count = i64::try_from(true_count).unwrap();
     match change {
@@ -362,7 +362,7 @@ fn described<V: Clone>(
         counts.0.push(count(file.len(), changes[0]));
         counts.1.push(count(file.len() - present.len(), changes[1]));
         counts.2.push(count(present.len() - plain.len(), changes[2]));
-        // Only both bounds together can be seen to be in the wrong order.
+        // Only both bounds together can be recognised as being in the wrong order.
         let spoilt = changes[3] == Change::Spoil;
         let (low, high) = if spoilt { (Change::Spoil, Change::Spoil) } else { (changes[3], changes[4]) };
         let high = if high == Change::Spoil && !spoilt { Change::Keep } else { high };
@@ -390,7 +390,7 @@ fn stats(files: &[Vec<Row>], changed: [[Change; 5]; 3]) -> Stats {
         described(files, |row| row.1, total, |v| v.is_nan(), changed[1], &(|v: &f64| v - 0.5, |v: &f64| v + 0.5));
     let array = |values: Vec<Option<f64>>| Some(Arc::new(Float64Array::from(values)) as ArrayRef);
     let f = Bounds { lower: array(lower), upper: array(upper), ..first };
-    // A cut lower bound, and an upper one whose last letter was raised.
+    // A truncated lower bound, and an upper one whose last letter was incremented.
     let cut = |text: &String| text.chars().take(1).collect::<String>();
     let raised = |text: &String| text.chars().next().map_or(String::new(), |c| if c == 'a' { "b" } else { "c" }.into());
     let (first, lower, upper) =

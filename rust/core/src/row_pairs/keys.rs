@@ -1,4 +1,4 @@
-//! Rows as bytes that compare as the rows do.
+//! Encodes rows as bytes with the same order.
 
 use std::sync::Arc;
 
@@ -10,13 +10,13 @@ use arrow_schema::Schema;
 use super::{PairSpec, is_delete};
 use crate::error::{Error, Result};
 
-/// Change type, ordinal and id of the commit: the last columns of a batch.
+/// The number of change columns, which are the last columns of a batch: change type, ordinal and id of the commit.
 pub(super) const CHANGE_COLUMNS: usize = 3;
 
-/// Encodes the columns by which rows are sorted and compared.
+/// An encoder of the columns by which rows are sorted and compared.
 #[derive(Debug)]
 pub(super) struct Keys {
-    /// Commit and identifier.
+    /// The columns of the commit and the identifier.
     group: Vec<usize>,
     /// The columns of the row.
     values: Vec<usize>,
@@ -34,7 +34,7 @@ pub(super) struct Keys {
 pub(super) struct RowKeys {
     groups: Option<Rows>,
     rows: Option<Rows>,
-    /// Which identifiers are known; None if all are.
+    /// The known identifiers; None if all are known.
     identified: Option<NullBuffer>,
 }
 
@@ -45,13 +45,13 @@ impl Keys {
             .len()
             .checked_sub(CHANGE_COLUMNS)
             .filter(|&at| at >= spec.values)
-            .ok_or_else(|| Error::internal("changes lack the columns of changes"))?;
+            .ok_or_else(|| Error::internal("a schema of changes has no change columns"))?;
         let ordinal = change_type + 1;
         let group: Vec<usize> =
             (!spec.across_commits).then_some(ordinal).into_iter().chain(spec.identifiers.iter().copied()).collect();
         let values: Vec<usize> = (0..spec.values).collect();
         let field = |at: &usize| {
-            let field = schema.fields().get(*at).ok_or_else(|| Error::internal("a column of a key is missing"))?;
+            let field = schema.fields().get(*at).ok_or_else(|| Error::internal("a key column is missing"))?;
             Ok(SortField::new(field.data_type().clone()))
         };
         let converter = |at: &[usize], more: &[SortField]| -> Result<RowConverter> {
@@ -62,7 +62,7 @@ impl Keys {
             {
                 let name = at.get(unknown).and_then(|&at| schema.fields().get(at)).map_or("", |field| field.name());
                 return Err(Error::unsupported(format!(
-                    "changes of the column `{name}`, whose values cannot be compared"
+                    "changes of the column `{name}` cannot be computed, because its values cannot be compared"
                 )));
             }
             Ok(RowConverter::new(fields)?)
@@ -82,7 +82,8 @@ impl Keys {
         })
     }
 
-    /// Commit, identifier, values, commit again, and whether the row was inserted: deletes come first.
+    /// Returns keys that consist of the commit, the identifier, the values, the commit again, and whether the row was
+    /// inserted: deletes come first.
     pub(super) fn sort_keys(&self, batch: &RecordBatch) -> Result<BinaryArray> {
         let mut sorted = columns(batch, &self.group)?;
         sorted.extend(columns(batch, &self.values)?);
@@ -92,7 +93,7 @@ impl Keys {
     }
 
     pub(super) fn row_keys(&self, batch: &RecordBatch) -> Result<RowKeys> {
-        // Without columns a converter would return no rows.
+        // Without columns, a converter would return no rows.
         let encoded = |converter: &RowConverter, at: &[usize]| match at {
             [] => Ok(None),
             at => Ok::<_, Error>(Some(converter.convert_columns(&columns(batch, at)?)?)),
@@ -130,5 +131,5 @@ impl RowKeys {
 }
 
 fn missing() -> Error {
-    Error::internal("a batch of changes lacks a column")
+    Error::internal("a batch of changes is missing a column")
 }

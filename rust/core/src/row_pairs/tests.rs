@@ -133,7 +133,7 @@ fn identifiers_that_identify_several_rows_are_refused() {
     assert!(error.to_string().contains("deleted 1 and inserted 2 rows with the same `id`"), "{error}");
 }
 
-/// Per commit (or over all), equal rows cancel one to one.
+/// Returns the changes after equal rows cancel one to one, per commit or over all commits.
 fn model(rows: &[Change], net: bool) -> Vec<Change> {
     let mut left: BTreeMap<(i32, Option<i64>, Option<i64>), Vec<Change>> = BTreeMap::new();
     let mut ordered = rows.to_vec();

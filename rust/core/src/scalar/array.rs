@@ -1,4 +1,4 @@
-//! Scalars out of Arrow arrays and into them.
+//! Converts scalars to and from Arrow arrays.
 
 use std::sync::Arc;
 
@@ -20,10 +20,10 @@ use crate::error::{Error, Result};
 const EXTENSION: &str = "ARROW:extension:name";
 
 impl ScalarType {
-    /// The scalar type of an Arrow field; None for types that predicates do not compare.
+    /// Returns the scalar type of an Arrow field; None for types that predicates cannot compare.
     ///
-    /// Sixteen fixed bytes are a UUID when the field carries the extension `arrow.uuid`. Dictionaries count as their
-    /// values.
+    /// A fixed type of sixteen bytes is a UUID if the field has the extension `arrow.uuid`. Dictionaries have the type
+    /// of their values.
     pub fn from_arrow(field: &Field) -> Option<Self> {
         let uuid = || field.metadata().get(EXTENSION).is_some_and(|name| name == "arrow.uuid");
         let data_type = match field.data_type() {
@@ -53,12 +53,12 @@ impl ScalarType {
 }
 
 impl Scalar {
-    /// The value of a row as a scalar of `data_type`, None for NULL.
+    /// Returns the value of a row as a scalar of `data_type`; None for NULL.
     ///
-    /// `Internal` when the row is beyond the array or the array is not of that type.
+    /// Returns `Internal` if the row is out of range or the array does not have that type.
     pub fn from_array(array: &dyn Array, row: usize, data_type: ScalarType) -> Result<Option<Self>> {
         if row >= array.len() {
-            return Err(Error::internal(format!("row {row} of an array of {} values", array.len())));
+            return Err(Error::internal(format!("row {row} is out of range for an array of {} values", array.len())));
         }
         if array.is_null(row) || data_type == ScalarType::Null || array.data_type() == &DataType::Null {
             return Ok(None);
@@ -69,13 +69,13 @@ impl Scalar {
             let key = dictionary.normalized_keys().first().copied().unwrap_or(usize::MAX);
             return Self::from_array(dictionary.values().as_ref(), key, data_type);
         }
-        let wrong = || Error::internal(format!("an array of {} where {data_type} was expected", array.data_type()));
+        let wrong = || Error::internal(format!("an array has the type {}, expected {data_type}", array.data_type()));
         value(array, row, data_type).ok_or_else(wrong).map(Some)
     }
 
-    /// An array of `length` copies, of the type that [`ScalarType::arrow`] names.
+    /// Returns an array of `length` copies, with the type of [`ScalarType::arrow`].
     ///
-    /// `InvalidArgument` when so many bytes do not fit one array.
+    /// Returns `InvalidArgument` if the bytes do not fit in one array.
     pub fn to_array(&self, length: usize) -> Result<ArrayRef> {
         Ok(match self {
             Self::Boolean(value) => {
@@ -181,18 +181,18 @@ fn moments<T: arrow_array::types::ArrowTimestampType>(value: i64, length: usize,
 }
 
 fn fixed(bytes: &[u8], length: usize) -> Result<ArrayRef> {
-    let width = i32::try_from(bytes.len()).map_err(|_| Error::invalid("a fixed value of 2 GiB or more"))?;
+    let width = i32::try_from(bytes.len()).map_err(|_| Error::invalid("a fixed value must be shorter than 2 GiB"))?;
     fits(bytes.len(), length)?;
     let copies = bytes.repeat(length);
     Ok(Arc::new(FixedSizeBinaryArray::try_new(width, copies.into(), None).map_err(too_big)?))
 }
 
-/// Offsets of 32 bits reach 2 GiB.
+/// Checks that the size does not exceed 2 GiB, the limit of 32-bit offsets.
 fn fits(bytes: usize, length: usize) -> Result<()> {
     let total = bytes.checked_mul(length).and_then(|total| i32::try_from(total).ok());
-    total.map(|_| ()).ok_or_else(|| Error::invalid(format!("{length} copies of {bytes} bytes do not fit one array")))
+    total.map(|_| ()).ok_or_else(|| Error::invalid(format!("{length} copies of {bytes} bytes do not fit in one array")))
 }
 
 fn too_big(error: ArrowError) -> Error {
-    Error::invalid("Arrow cannot hold the value").caused_by(error)
+    Error::invalid("Arrow cannot represent the value").caused_by(error)
 }

@@ -1,5 +1,5 @@
-//! Dates, times of day and timestamps as text, over the proleptic Gregorian calendar without any limit on years but the
-//! width of the integers.
+//! Dates, times of day and timestamps as text, in the proleptic Gregorian calendar. Years are limited only by the width
+//! of the integers.
 //!
 //! ```text
 //! date       [+-]YYYY-MM-DD          years of 4 to 7 digits
@@ -9,33 +9,33 @@
 
 use std::fmt::{self, Write};
 
-/// Nanoseconds in a day.
+/// The number of nanoseconds in a day.
 pub(crate) const DAY_NANOS: i128 = 86_400_000_000_000;
 
-/// A timestamp as text has it.
+/// A timestamp parsed from text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Moment {
-    /// Nanoseconds since 1970-01-01T00:00:00, with the offset taken off.
+    /// The nanoseconds since 1970-01-01T00:00:00, after subtracting the offset.
     pub(crate) nanos: i128,
-    /// Whether the text named an offset.
+    /// Whether the text contained an offset.
     pub(crate) zoned: bool,
 }
 
-/// Days since 1970-01-01; None when the text is not a date.
+/// Returns days since 1970-01-01; None if the text is not a date.
 pub(crate) fn parse_date(text: &str) -> Option<i64> {
     let mut input = Input(text.trim().as_bytes());
     let days = input.date()?;
     input.end(days)
 }
 
-/// Nanoseconds since midnight; None when the text is not a time of day.
+/// Returns nanoseconds since midnight; None if the text is not a time of day.
 pub(crate) fn parse_time(text: &str) -> Option<i64> {
     let mut input = Input(text.trim().as_bytes());
     let nanos = input.time()?;
     input.end(nanos)
 }
 
-/// A timestamp, or a date as its midnight; None when the text is neither.
+/// Parses a timestamp, or a date as its midnight; None if the text is neither.
 pub(crate) fn parse_timestamp(text: &str) -> Option<Moment> {
     let mut input = Input(text.trim().as_bytes());
     let midnight = i128::from(input.date()?) * DAY_NANOS;
@@ -50,7 +50,7 @@ pub(crate) fn parse_timestamp(text: &str) -> Option<Moment> {
     input.end(Moment { nanos: nanos - offset.unwrap_or(0), zoned: offset.is_some() })
 }
 
-/// Writes a date so that [`parse_date`] reads it back.
+/// Writes a date in a form that [`parse_date`] can read.
 pub(crate) fn write_date(out: &mut impl Write, days: i64) -> fmt::Result {
     let (year, month, day) = civil_from_days(days);
     match year {
@@ -60,8 +60,8 @@ pub(crate) fn write_date(out: &mut impl Write, days: i64) -> fmt::Result {
     write!(out, "-{month:02}-{day:02}")
 }
 
-/// Writes a time of day with as many digits of fraction as it has. Values that are no time of day, which a file may
-/// hold, keep their number of hours.
+/// Writes a time of day with as many fractional digits as needed. Values outside a day, which a file may contain, keep
+/// their number of hours.
 pub(crate) fn write_time(out: &mut impl Write, nanos: i128) -> fmt::Result {
     let (seconds, fraction) = (nanos.div_euclid(1_000_000_000), nanos.rem_euclid(1_000_000_000));
     let (hours, minutes) = (seconds.div_euclid(3600), seconds.rem_euclid(3600) / 60);
@@ -73,16 +73,16 @@ pub(crate) fn write_time(out: &mut impl Write, nanos: i128) -> fmt::Result {
     write!(out, ".{}", digits.trim_end_matches('0'))
 }
 
-/// Writes a timestamp without zone.
+/// Writes a timestamp without a zone.
 pub(crate) fn write_timestamp(out: &mut impl Write, nanos: i128) -> fmt::Result {
-    // At most 2^63 seconds are about 1.1e14 days, so that the days always fit.
+    // At most 2^63 seconds are about 1.1e14 days, so the days always fit.
     write_date(out, i64::try_from(nanos.div_euclid(DAY_NANOS)).unwrap_or(i64::MAX))?;
     out.write_char(' ')?;
     write_time(out, nanos.rem_euclid(DAY_NANOS))
 }
 
-/// Days since 1970-01-01 of a date. The year is counted from March, so that the leap day comes last; an era is 400
-/// years, 146097 days.
+/// Returns the days since 1970-01-01 of a date. The year is counted from March, so that the leap day is its last day;
+/// an era is 400 years, 146097 days.
 pub fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let era = year.div_euclid(400);
@@ -92,9 +92,9 @@ pub fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
     era * 146_097 + day_of_era - 719_468
 }
 
-/// Year, month and day of a number of days since 1970-01-01, whatever it is.
+/// Returns the year, month and day of any number of days since 1970-01-01.
 pub fn civil_from_days(days: i64) -> (i64, i64, i64) {
-    // The epoch is day 135080 of the fifth era after the year 0. Added to the rest, it cannot overflow.
+    // The epoch is day 135080 of the fifth era after the year 0. Adding this to the remainder cannot overflow.
     let shifted = days.rem_euclid(146_097) + 135_080;
     let era = days.div_euclid(146_097) + 4 + shifted / 146_097;
     let day_of_era = shifted % 146_097;
@@ -106,7 +106,7 @@ pub fn civil_from_days(days: i64) -> (i64, i64, i64) {
     (year_of_era + era * 400 + i64::from(month <= 2), month, day)
 }
 
-/// What is left to read.
+/// The remaining input.
 struct Input<'a>(&'a [u8]);
 
 impl Input<'_> {
@@ -120,7 +120,7 @@ impl Input<'_> {
         }
     }
 
-    /// A run of `least` to `most` digits.
+    /// Reads a run of `least` to `most` digits.
     fn digits(&mut self, least: usize, most: usize) -> Option<&[u8]> {
         let length = self.0.iter().take(most).take_while(|byte| byte.is_ascii_digit()).count();
         let (digits, rest) = self.0.split_at_checked(length)?;
@@ -150,7 +150,7 @@ impl Input<'_> {
         let month = self.take(b'-').then(|| self.two(12))??;
         let day = self.take(b'-').then(|| self.two(31))??;
         let days = days_from_civil(year, month, day);
-        // The 31st of April and month 0 give other dates than they name.
+        // Invalid dates, such as April 31 or month 0, do not round-trip.
         (civil_from_days(days) == (year, month, day)).then_some(days)
     }
 
@@ -166,8 +166,8 @@ impl Input<'_> {
         Some(((hour * 60 + minute) * 60 + second) * 1_000_000_000 + nanos)
     }
 
-    /// The offset in nanoseconds, or Some(None) at the end of the text.
-    #[expect(clippy::option_option, reason = "no offset and a bad offset differ")]
+    /// Returns the offset in nanoseconds, or Some(None) at the end of the text.
+    #[expect(clippy::option_option, reason = "a missing offset and an invalid offset differ")]
     fn offset(&mut self) -> Option<Option<i128>> {
         if self.0.is_empty() {
             return Some(None);

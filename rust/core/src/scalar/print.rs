@@ -1,4 +1,4 @@
-//! Scalars as SQL literals, scalar types by their SQL names.
+//! Prints scalars as SQL literals, and scalar types by their SQL names.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use super::{Scalar, ScalarType, civil, unit_nanos};
 use crate::hex;
 
 impl fmt::Display for Scalar {
-    /// Writes a literal that parses back to this value against a column of this type.
+    /// Writes a literal that parses to this value for a column of this type.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Boolean(value) => write!(f, "{value}"),
@@ -18,7 +18,8 @@ impl fmt::Display for Scalar {
             Self::Int64(value) => write!(f, "{value}"),
             Self::Float32(value) if value.is_nan() => f.write_str("nan"),
             Self::Float64(value) if value.is_nan() => f.write_str("nan"),
-            // Through a double, because literals are compared as doubles: the shortest text of a single reads otherwise.
+            // Converted to a double, because literals are compared as doubles: the shortest text of a single would
+            // parse to another value.
             Self::Float32(value) => write!(f, "{:?}", f64::from(*value)),
             Self::Float64(value) => write!(f, "{value:?}"),
             Self::Decimal { unscaled, scale, .. } => write_decimal(f, *unscaled, *scale),
@@ -33,7 +34,8 @@ impl fmt::Display for Scalar {
 }
 
 impl Scalar {
-    /// The value without the quotes of its literal and the type before them: what a cast to text gives.
+    /// Returns the value without the quotes and the type prefix of its literal, which is the result of a cast to
+    /// string.
     pub fn plain(&self) -> impl fmt::Display + '_ {
         Plain(self)
     }
@@ -105,17 +107,17 @@ pub(crate) fn write_bytes(f: &mut fmt::Formatter<'_>, bytes: &[u8]) -> fmt::Resu
     f.write_str("'")
 }
 
-/// Writes a decimal number with all digits of its scale; one of a negative scale with an exponent.
+/// Writes a decimal number with all digits of its scale; with an exponent if the scale is negative.
 ///
 /// # Errors
-/// Those of `out`.
+/// The errors of `out`.
 pub fn write_decimal(out: &mut impl fmt::Write, unscaled: i128, scale: i8) -> fmt::Result {
     if scale < 0 {
         return write!(out, "{unscaled}e{}", scale.unsigned_abs());
     }
     let places = usize::from(scale.unsigned_abs());
     let sign = if unscaled < 0 { "-" } else { "" };
-    // At least one digit stands before the point.
+    // There is at least one digit before the point.
     let digits = format!("{:0width$}", unscaled.unsigned_abs(), width = places + 1);
     match digits.split_at_checked(digits.len() - places) {
         Some((whole, fraction)) if places > 0 => write!(out, "{sign}{whole}.{fraction}"),
@@ -123,10 +125,10 @@ pub fn write_decimal(out: &mut impl fmt::Write, unscaled: i128, scale: i8) -> fm
     }
 }
 
-/// The text that [`write_decimal`] writes.
+/// Returns the text that [`write_decimal`] writes.
 pub fn decimal_text(unscaled: i128, scale: i8) -> String {
     let mut text = String::new();
-    // Writing to a String does not fail.
+    // Writing to a String cannot fail.
     let _ = write_decimal(&mut text, unscaled, scale);
     text
 }

@@ -1,4 +1,4 @@
-//! Runs into one order: a heap of their next rows.
+//! Merges sorted runs with a heap of their next rows.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -11,11 +11,11 @@ use super::run::{Reader, Run, Writer};
 use super::{BATCH_ROWS, gathered, gathered_keys};
 use crate::error::Result;
 
-/// Rows in the order of their keys.
+/// The rows in the order of their keys.
 pub struct Sorted(Source);
 
 enum Source {
-    /// All rows are held; the positions are of those that are still to come.
+    /// All rows are in memory; the positions are those of the remaining rows.
     Memory {
         batches: Vec<RecordBatch>,
         order: Vec<(usize, usize)>,
@@ -46,10 +46,10 @@ impl Sorted {
         Ok(Self(Source::Runs(merge)))
     }
 
-    /// The next rows, at most so many; None behind the last.
+    /// Returns the next rows, at most `most_rows`; None after the last row.
     ///
     /// # Errors
-    /// `Storage` when a run cannot be read.
+    /// `Storage` if a run cannot be read.
     pub fn next_batch(&mut self, most_rows: usize) -> Result<Option<RecordBatch>> {
         match &mut self.0 {
             Source::Memory { batches, order, next } => {
@@ -66,10 +66,10 @@ impl Sorted {
         }
     }
 
-    /// All of it as one run of batches of so many rows.
+    /// Writes all rows to one run, in batches of `rows_each` rows.
     pub(super) fn into_run(self, rows_each: usize) -> Result<Run> {
         let Source::Runs(mut merge) = self.0 else {
-            return Err(crate::error::Error::internal("rows in memory are spilled, not merged"));
+            return Err(crate::error::Error::internal("rows in memory must be spilled, not merged"));
         };
         let schema = merge.heap.peek().map(|cursor| cursor.reader.schema().clone());
         let mut writer = Writer::new(schema.unwrap_or_else(|| std::sync::Arc::new(arrow_schema::Schema::empty())))?;
@@ -82,7 +82,7 @@ impl Sorted {
 
 struct Merge {
     heap: BinaryHeap<Cursor>,
-    /// What rows that were chosen are in.
+    /// The batches of the selected rows.
     batches: Vec<RecordBatch>,
     keys: Vec<BinaryArray>,
 }
@@ -92,14 +92,14 @@ struct Cursor {
     reader: Reader,
     keys: BinaryArray,
     row: usize,
-    /// Where its rows are in [`Merge::batches`].
+    /// The position of its rows in [`Merge::batches`].
     slot: usize,
-    /// Of equal keys those of the earlier run come first.
+    /// The number of the run; rows with equal keys are in the order of their runs.
     run: usize,
 }
 
 impl Merge {
-    /// Puts a run back with its next batch, if there is one.
+    /// Puts a run back into the heap with its next batch, if there is one.
     fn refill(&mut self, mut reader: Reader, run: usize) -> Result<()> {
         if let Some((rows, keys)) = reader.next()? {
             let slot = self.batches.len();
@@ -119,7 +119,7 @@ impl Merge {
             if first.row == first.keys.len() {
                 let cursor = PeekMut::pop(first);
                 self.refill(cursor.reader, cursor.run)?;
-                // What is read must not grow while long runs of one batch each go by.
+                // The number of batches must not grow while long runs are consumed batch by batch.
                 if self.batches.len() > 2 * super::MAX_RUNS + self.heap.len() {
                     break;
                 }
@@ -133,7 +133,7 @@ impl Merge {
         Ok(Some(part))
     }
 
-    /// Keeps the batches that have rows to come.
+    /// Drops the batches without remaining rows.
     fn forget(&mut self) {
         let (batches, keys) = (std::mem::take(&mut self.batches), std::mem::take(&mut self.keys));
         let cursors = std::mem::take(&mut self.heap).into_iter().map(|mut cursor| {
@@ -156,7 +156,7 @@ impl Cursor {
 }
 
 impl Ord for Cursor {
-    /// The greatest is the one that comes first.
+    /// Orders cursors so that the greatest is the one with the first row.
     fn cmp(&self, other: &Self) -> Ordering {
         other.key().cmp(self.key()).then_with(|| other.run.cmp(&self.run))
     }

@@ -1,4 +1,5 @@
-//! Sorts more rows than memory holds: by keys that compare as bytes, stable, through runs in temporary files.
+//! Sorts more rows than fit in memory, by keys that compare as bytes: a stable sort with sorted runs in temporary
+//! files.
 //!
 //! ```text
 //! push(rows, keys)*  -> what is held is sorted and spilled as a run whenever it is above the limit
@@ -22,36 +23,36 @@ use run::Run;
 
 use crate::error::{Error, Result};
 
-/// A batch that leaves a sort holds at most so many rows.
+/// The maximum number of rows in a batch that a sort returns.
 const BATCH_ROWS: usize = 65_536;
-/// A batch of a run, of which a merge holds one for each run, is about so long.
+/// The approximate size of a batch of a run; a merge holds one for each run.
 const BATCH_BYTES: usize = 1 << 20;
-/// How many bytes of a key are compared as a number.
+/// The number of bytes of a key that are compared as an integer.
 const PREFIX_BYTES: usize = 8;
-/// So many runs of one size become one.
+/// The number of runs of the same size that are merged into one.
 const MAX_RUNS: usize = 64;
 
-/// Takes rows in any order.
+/// A sorter of rows.
 #[derive(Debug)]
 pub struct Sorter {
     limit_bytes: usize,
     held_bytes: usize,
     batches: Vec<RecordBatch>,
     keys: Vec<BinaryArray>,
-    /// Each with how many merges it is the result of: never more than the one before it.
+    /// The runs, each with the number of merges that produced it, which never exceeds that of the previous run.
     runs: Vec<(Run, u32)>,
 }
 
 impl Sorter {
-    /// A sorter that holds about so many bytes of rows and keys in memory.
+    /// Creates a sorter that holds about `limit_bytes` of rows and keys in memory.
     pub fn new(limit_bytes: usize) -> Self {
         Self { limit_bytes, held_bytes: 0, batches: Vec::new(), keys: Vec::new(), runs: Vec::new() }
     }
 
-    /// Takes rows with a key for each. All batches have one schema; rows of equal keys keep their order.
+    /// Adds rows with a key for each. All batches must have the same schema; rows with equal keys keep their order.
     ///
     /// # Errors
-    /// `Internal` for another number of keys than rows; `Storage` when a run cannot be written.
+    /// `Internal` if the numbers of keys and rows differ; `Storage` if a run cannot be written.
     pub fn push(&mut self, rows: RecordBatch, keys: BinaryArray) -> Result<()> {
         if rows.num_rows() != keys.len() {
             return Err(Error::internal(format!("{} keys for {} rows", keys.len(), rows.num_rows())));
@@ -68,10 +69,10 @@ impl Sorter {
         Ok(())
     }
 
-    /// The rows in the order of their keys.
+    /// Returns the rows in the order of their keys.
     ///
     /// # Errors
-    /// `Storage` when a run cannot be read.
+    /// `Storage` if a run cannot be read.
     pub fn finish(mut self) -> Result<Sorted> {
         if self.runs.is_empty() {
             let order = self.order();
@@ -83,9 +84,9 @@ impl Sorter {
         merged(std::mem::take(&mut self.runs))
     }
 
-    /// The rows that are held, as (batch, row) in the order of their keys.
+    /// Returns the rows in memory, as (batch, row) in the order of their keys.
     fn order(&self) -> Vec<(usize, usize)> {
-        // Where the keys begin to differ, eight bytes tell nearly all of them apart, and all of them where no key is longer.
+        // After the common prefix, eight bytes distinguish nearly all keys, and all of them if no key is longer.
         let common = self.common_bytes();
         let mut order: Vec<(u64, u32, u32)> = Vec::with_capacity(self.keys.iter().map(BinaryArray::len).sum());
         let (mut shortest, mut longest) = (usize::MAX, 0);
@@ -104,7 +105,7 @@ impl Sorter {
         order.into_iter().map(|(_, batch, row)| (wide(batch), wide(row))).collect()
     }
 
-    /// How many bytes all keys begin with.
+    /// Returns the length of the common prefix of all keys.
     fn common_bytes(&self) -> usize {
         let mut keys = self.keys.iter().flat_map(|keys| keys.iter().flatten());
         let Some(first) = keys.next() else { return 0 };
@@ -132,7 +133,8 @@ impl Sorter {
         self.merge_runs(rows_each)
     }
 
-    /// Merges runs of one size, so that a row is written again once for each power of [`MAX_RUNS`], not with every merge.
+    /// Merges runs of the same size, so that a row is rewritten once for each power of [`MAX_RUNS`], not with every
+    /// merge.
     fn merge_runs(&mut self, rows_each: usize) -> Result<()> {
         while let Some((_, merges)) = self.runs.last() {
             let merges = *merges;
@@ -160,7 +162,7 @@ fn gathered_keys(keys: &[BinaryArray], order: &[(usize, usize)]) -> Result<Arc<d
     Ok(arrow_select::interleave::interleave(&keys, order)?)
 }
 
-/// The first bytes as a number that compares as they do.
+/// Returns the first bytes as an integer with the same order.
 fn prefix(key: &[u8]) -> u64 {
     let mut bytes = [0; PREFIX_BYTES];
     bytes.iter_mut().zip(key).for_each(|(byte, of_key)| *byte = *of_key);
@@ -171,7 +173,7 @@ fn wide(number: u32) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }
 
-/// The bytes that the rows of a batch take, without those of rows beside them in the same buffers.
+/// Returns the size of the rows of a batch in bytes, excluding other rows in the same buffers.
 fn size_bytes(rows: &RecordBatch) -> Result<usize> {
     rows.columns()
         .iter()
@@ -181,6 +183,6 @@ fn size_bytes(rows: &RecordBatch) -> Result<usize> {
 fn key_bytes(keys: &BinaryArray) -> usize {
     let offsets = keys.value_offsets();
     let bytes = offsets.last().zip(offsets.first()).map_or(0, |(last, first)| last - first);
-    // Sorting holds sixteen bytes for each row beside its key.
+    // Sorting needs sixteen bytes per row in addition to its key.
     usize::try_from(bytes).unwrap_or(0) + keys.len() * 20
 }

@@ -1,4 +1,4 @@
-//! Sorting rows by columns of theirs.
+//! Sorts rows by some of their columns.
 
 use arrow_array::{ArrayRef, BinaryArray, RecordBatch};
 use arrow_row::{RowConverter, SortField};
@@ -6,7 +6,7 @@ use arrow_row::{RowConverter, SortField};
 use super::{Sorted, Sorter};
 use crate::error::{Error, Result};
 
-/// Sorts rows by key columns that come with them, in bounded memory; rows of equal keys keep their order.
+/// A sorter of rows by separate key columns, with bounded memory; rows with equal keys keep their order.
 #[derive(Debug)]
 pub struct RowSorter {
     converter: RowConverter,
@@ -20,15 +20,15 @@ enum State {
 }
 
 impl RowSorter {
-    /// Return a sorter that holds about `limit_bytes` of rows and keys in memory.
+    /// Creates a sorter that holds about `limit_bytes` of rows and keys in memory.
     ///
     /// # Errors
-    /// Those of Arrow for types that have no order.
+    /// Arrow's errors for types without an order.
     pub fn new(keys: Vec<SortField>, limit_bytes: usize) -> Result<Self> {
         Ok(Self { converter: RowConverter::new(keys)?, state: State::Taking(Sorter::new(limit_bytes)) })
     }
 
-    /// Take rows with the columns of their keys.
+    /// Adds rows with their key columns.
     ///
     /// # Errors
     /// `Storage` if rows cannot be spilled; `Internal` after the first call of [`RowSorter::next_batch`].
@@ -36,11 +36,11 @@ impl RowSorter {
         let keys: BinaryArray = self.converter.convert_columns(keys)?.try_into_binary()?;
         match &mut self.state {
             State::Taking(sorter) => sorter.push(rows, keys),
-            State::Giving(_) => Err(Error::internal("rows after the last")),
+            State::Giving(_) => Err(Error::internal("rows were added after the first sorted row was read")),
         }
     }
 
-    /// Return the next rows in order, at most `most_rows`, when all were taken; None after the last.
+    /// Returns the next rows in order, at most `most_rows`, after all rows were added; None after the last row.
     ///
     /// # Errors
     /// `Storage` if spilled rows cannot be read.

@@ -1,4 +1,4 @@
-//! Sorted rows in a temporary file that has no name: nothing is left of it when this process ends, however it ends.
+//! Stores sorted rows in an unnamed temporary file, which disappears when this process ends for any reason.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufReader, BufWriter, Seek, SeekFrom};
@@ -14,21 +14,21 @@ use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// A run that is written. Its rows have their keys as the last column.
+/// A written run. The last column of its rows contains their keys.
 #[derive(Debug)]
 pub(super) struct Run {
     file: File,
     rows: SchemaRef,
 }
 
-/// A run in the making.
+/// A writer of a run.
 pub(super) struct Writer {
     stream: StreamWriter<BufWriter<File>>,
     rows: SchemaRef,
     with_keys: SchemaRef,
 }
 
-/// A run that is read from its beginning.
+/// A reader of a run from its beginning.
 pub(super) struct Reader {
     stream: StreamReader<BufReader<File>>,
     rows: SchemaRef,
@@ -69,10 +69,10 @@ impl Reader {
         &self.rows
     }
 
-    /// The next rows with their keys.
+    /// Returns the next rows with their keys.
     pub(super) fn next(&mut self) -> Result<Option<(RecordBatch, BinaryArray)>> {
         let Some(batch) = self.stream.next().transpose().map_err(failed)? else { return Ok(None) };
-        let cut = || Error::internal("a run without keys");
+        let cut = || Error::internal("a run has no keys");
         let (keys, columns) = batch.columns().split_last().ok_or_else(cut)?;
         let keys = keys.as_binary_opt::<i32>().ok_or_else(cut)?.clone();
         let options = arrow_array::RecordBatchOptions::new().with_row_count(Some(keys.len()));
@@ -81,7 +81,7 @@ impl Reader {
     }
 }
 
-/// A file for this process alone. Its name is removed at once; its bytes go with the last handle.
+/// Creates a file for this process only. Its name is removed immediately; its contents are freed with the last handle.
 fn temporary() -> io::Result<File> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let mut options = OpenOptions::new();
@@ -96,7 +96,7 @@ fn temporary() -> io::Result<File> {
                 std::fs::remove_file(&path)?;
                 return Ok(file);
             }
-            // Left by a process that had our number.
+            // Left by an earlier process with the same process id.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),
         }
@@ -106,10 +106,7 @@ fn temporary() -> io::Result<File> {
 #[cold]
 fn failed(error: ArrowError) -> Error {
     let folder = std::env::temp_dir();
-    Error::new(
-        ErrorKind::Storage,
-        format!("rows that are sorted do not fit into memory, nor into {}", folder.display()),
-    )
-    .caused_by(error)
-    .hint("let TMPDIR name a folder with more room, or raise frazil.config.memory_limit")
+    Error::new(ErrorKind::Storage, format!("rows to be sorted do not fit in memory or in {}", folder.display()))
+        .caused_by(error)
+        .hint("set TMPDIR to a folder with more space, or raise frazil.config.memory_limit")
 }

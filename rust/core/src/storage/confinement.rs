@@ -1,7 +1,7 @@
-//! Which places a table may read.
+//! Restricts the locations that a table may read.
 //!
-//! Metadata is written by others. A path in it is followed only below a root that the user named (the table, its
-//! warehouse, a mapping, `frazil.config.allowed_locations`) or, in an object store, inside the same bucket. Roots never
+//! Metadata is written by other parties. A path in it is followed only below a root that the user specified (the table,
+//! its warehouse, a mapping, `frazil.config.allowed_locations`) or, in an object store, in the same bucket. Roots never
 //! come from metadata.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -16,7 +16,7 @@ use super::location::{Location, Scheme, redacted};
 const HINT: &str = "if the table may access it, pass its folder as allowed_locations to load_table or load_catalog, or \
                     add it to frazil.config.allowed_locations";
 
-/// Hosts by which clouds hand out credentials.
+/// The hosts from which cloud instances obtain credentials.
 const METADATA_HOSTS: [&str; 5] =
     ["metadata", "metadata.google.internal", "metadata.goog", "instance-data", "instance-data.ec2.internal"];
 
@@ -29,16 +29,16 @@ pub struct Confinement {
 }
 
 impl Confinement {
-    /// Allows everything at and below `root`, and everything in the same bucket.
+    /// Allows all files at and below `root`, and all files in the same bucket.
     ///
     /// # Errors
-    /// As [`Location::parse_absolute`].
+    /// See [`Location::parse_absolute`].
     pub fn allow(&mut self, root: &str) -> Result<()> {
         self.allow_location(Location::parse_absolute(root)?);
         Ok(())
     }
 
-    /// As [`Confinement::allow`] for a parsed location.
+    /// Allows a parsed location, like [`Confinement::allow`].
     pub fn allow_location(&mut self, root: Location) {
         if !self.roots.contains(&root) {
             self.roots.push(root);
@@ -46,38 +46,38 @@ impl Confinement {
         }
     }
 
-    /// The roots, as text that [`Confinement::allow`] takes.
+    /// Returns the roots, in the text form of [`Confinement::allow`].
     pub fn roots(&self) -> Vec<String> {
         self.roots.iter().map(Location::canonical).collect()
     }
 
-    /// Whether the text of `actual` may be followed; the disk is not touched.
+    /// Checks whether the text of `actual` is allowed, without accessing the disk.
     ///
     /// # Errors
     /// `PathNotAllowed`.
     pub fn check(&self, actual: &Location) -> Result<()> {
         match actual.scheme() {
             Scheme::Http | Scheme::Https if is_metadata_host(actual.authority()) => {
-                return Err(refusal("a metadata service of a cloud is never read", actual));
+                return Err(refusal("reading from a cloud's metadata service is never allowed", actual));
             }
             Scheme::Other(name) => {
-                return Err(refusal(&format!("the scheme '{}' is not known", redacted(name)), actual)
-                    .hint("map its prefix with relocate={...} to where the files lie"));
+                return Err(refusal(&format!("the scheme '{}' is not supported", redacted(name)), actual)
+                    .hint("map its prefix to the actual location of the files with relocate={...}"));
             }
             _ => {}
         }
         if self.roots.iter().any(|root| allows(root, actual)) {
             Ok(())
         } else {
-            Err(refusal("the path leads out of the places this table may read", actual).hint(HINT))
+            Err(refusal("the path is outside the locations that this table may read", actual).hint(HINT))
         }
     }
 
-    /// Whether the file that a local location leads to, through every symbolic link, lies below a root. To be called
-    /// right before opening. Does nothing for other stores.
+    /// Checks that the file to which a local location leads, through all symbolic links, is below a root. Must be
+    /// called directly before opening. Does nothing for other stores.
     ///
     /// # Errors
-    /// `PathNotAllowed`; `MissingFile` when there is no such file.
+    /// `PathNotAllowed`; `MissingFile` if the file does not exist.
     pub fn check_links(&self, actual: &Location) -> Result<()> {
         if !actual.is_local() {
             return Ok(());
@@ -87,7 +87,8 @@ impl Confinement {
         self.check_real(&real, actual, "read")
     }
 
-    /// As [`Confinement::check_links`] for a file that is to be made: no link among its folders leads out.
+    /// Checks a file that is to be created, like [`Confinement::check_links`]: no link among its parent folders may
+    /// lead outside the roots.
     ///
     /// # Errors
     /// `PathNotAllowed`.
@@ -96,17 +97,17 @@ impl Confinement {
             return Ok(());
         }
         let path = local::os_path(&actual.canonical());
-        let Some(folder) = path.parent() else { return Err(refusal("this is no file", actual)) };
+        let Some(folder) = path.parent() else { return Err(refusal("the location is not a file", actual)) };
         self.check_real(&real_path(folder), actual, "write")
     }
 
-    /// Refuses what lies below no root once links are resolved.
+    /// Rejects a path that is not below a root after links are resolved.
     fn check_real(&self, real: &Path, actual: &Location, what: &str) -> Result<()> {
         let roots = self.real_roots.get_or_init(|| self.resolve_roots());
         if roots.iter().any(|root| real.starts_with(root)) {
             return Ok(());
         }
-        let message = format!("a symbolic link leads out of the places this table may {what}");
+        let message = format!("a symbolic link leads outside the locations that this table may {what}");
         Err(refusal(&message, actual).hint(HINT))
     }
 
@@ -116,7 +117,7 @@ impl Confinement {
     }
 }
 
-/// A path with its symbolic links resolved as far as it exists.
+/// Returns a path with its symbolic links resolved as far as it exists.
 fn real_path(path: &Path) -> PathBuf {
     let existing = path.ancestors().find_map(|ancestor| Some((ancestor, std::fs::canonicalize(ancestor).ok()?)));
     match existing {
@@ -136,7 +137,8 @@ fn refusal(message: &str, actual: &Location) -> Error {
     Error::new(ErrorKind::PathNotAllowed, message).with("path", redacted(&actual.canonical()))
 }
 
-/// Link-local addresses and the hosts that hand out credentials, in every notation that a URL library may accept.
+/// Returns whether a host is a link-local address or provides credentials, in any notation that a URL library may
+/// accept.
 fn is_metadata_host(authority: &str) -> bool {
     let host = match authority.strip_prefix('[') {
         Some(bracketed) => bracketed.split(']').next().unwrap_or(""),

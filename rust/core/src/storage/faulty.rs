@@ -1,4 +1,4 @@
-//! A storage that fails on purpose: tests inject faults at the n-th call of a table operation.
+//! A storage that fails deliberately: tests inject faults at the n-th call of a table operation.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -10,19 +10,19 @@ use crate::error::{Error, ErrorKind, Result};
 
 use super::{ObjectMeta, Storage};
 
-/// What happens at the chosen call.
+/// The fault at the selected call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     /// The call fails with this kind and has no effect.
     Fail(ErrorKind),
-    /// The call takes effect and fails with this kind, as when an answer is lost.
+    /// The call takes effect and fails with this kind, as when a response is lost.
     FailAfterwards(ErrorKind),
-    /// A read returns all but the last byte of what it should; other calls succeed.
+    /// A read returns all but the last byte; other calls succeed.
     Truncate,
 }
 
-/// Another storage with one fault, at the n-th call counted from zero. Every method of [`Storage`] is a call;
-/// [`Storage::read_all`] is one for each file.
+/// A wrapper of another storage with one fault, at the n-th call, counted from zero. Every method of [`Storage`] is a
+/// call; [`Storage::read_all`] is one call per file.
 #[derive(Debug)]
 pub struct FaultyStorage {
     inner: Arc<dyn Storage>,
@@ -32,19 +32,20 @@ pub struct FaultyStorage {
 }
 
 impl FaultyStorage {
-    /// `inner` with `fault` at call number `at_call`; `u64::MAX` counts calls and never fails.
+    /// Creates a wrapper of `inner` with `fault` at call number `at_call`; `u64::MAX` only counts calls and never
+    /// fails.
     pub fn new(inner: Arc<dyn Storage>, fault: Fault, at_call: u64) -> Self {
         Self { inner, fault, at_call, calls: AtomicU64::new(0) }
     }
 
-    /// How many calls there were.
+    /// Returns the number of calls.
     pub fn calls(&self) -> u64 {
         self.calls.load(Ordering::Relaxed)
     }
 
     fn call<T>(&self, work: impl FnOnce(&dyn Storage) -> Result<T>, truncate: impl FnOnce(T) -> T) -> Result<T> {
         let due = self.calls.fetch_add(1, Ordering::Relaxed) == self.at_call;
-        let injected = |kind| Err(Error::new(kind, "an injected fault"));
+        let injected = |kind| Err(Error::new(kind, "injected fault"));
         match self.fault {
             Fault::Fail(kind) if due => injected(kind),
             Fault::FailAfterwards(kind) if due => work(self.inner.as_ref()).and_then(|_| injected(kind)),

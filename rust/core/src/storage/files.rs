@@ -1,5 +1,5 @@
-//! The files of one table: storage, relocation and confinement together. Formats read and write through this and nothing
-//! else.
+//! The files of one table, combining storage, relocation and confinement. Formats read and write files only through
+//! this type.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,16 +13,16 @@ use super::location::{Location, Scheme, redacted};
 use super::relocation::Relocation;
 use super::{ObjectMeta, Storage, Turn, Upload, Version};
 
-/// Where a table's files lie, and which it may read. Cheap to clone.
+/// The files of a table, with their locations and the rules for which may be read. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Files(Arc<Parts>);
 
-/// One version of a file that may be read, wherever it is recorded.
+/// One version of a readable file, independent of the location under which it is recorded.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct FileId {
-    /// Where it lies, in the one way to write it.
+    /// The canonical location.
     pub location: String,
-    /// Which of the files that lay there.
+    /// The version of the file at that location.
     pub version: Version,
 }
 
@@ -34,7 +34,7 @@ struct Parts {
 }
 
 impl Files {
-    /// Files of `storage`. The targets of `relocation` are allowed beside what `confinement` allows.
+    /// Creates files of `storage`. The targets of `relocation` are allowed in addition to the roots of `confinement`.
     pub fn new(storage: Arc<dyn Storage>, relocation: Relocation, mut confinement: Confinement) -> Self {
         for target in relocation.targets() {
             confinement.allow_location(target.clone());
@@ -42,21 +42,21 @@ impl Files {
         Self(Arc::new(Parts { storage, relocation, confinement }))
     }
 
-    /// The files at and below `root`, read where they are recorded.
+    /// Creates the files at and below `root`, read at their recorded locations.
     ///
     /// # Errors
-    /// As [`Location::parse_absolute`].
+    /// See [`Location::parse_absolute`].
     pub fn below(storage: Arc<dyn Storage>, root: &str) -> Result<Self> {
         let mut confinement = Confinement::default();
         confinement.allow(root)?;
         Ok(Self::new(storage, Relocation::default(), confinement))
     }
 
-    /// Files by plain lists, as they travel to other processes: recorded prefixes with where they lie now, and the
-    /// locations that may be read.
+    /// Creates files from plain lists, as sent to other processes: recorded prefixes with their actual locations, and
+    /// the locations that may be read.
     ///
     /// # Errors
-    /// As [`Relocation::add`] and [`Confinement::allow`].
+    /// See [`Relocation::add`] and [`Confinement::allow`].
     pub fn assemble(storage: Arc<dyn Storage>, relocate: &[(String, String)], allowed: &[String]) -> Result<Self> {
         let mut relocation = Relocation::default();
         for (recorded, actual) in relocate {
@@ -69,33 +69,33 @@ impl Files {
         Ok(Self::new(storage, relocation, confinement))
     }
 
-    /// The same files with one more mapping, for a table that lies elsewhere than it records.
+    /// Returns the same files with one more mapping, for a table whose actual location differs from the recorded one.
     ///
     /// # Errors
-    /// As [`Relocation::add`].
+    /// See [`Relocation::add`].
     pub fn with_relocation(&self, recorded: &str, actual: &str) -> Result<Self> {
         let mut relocation = self.0.relocation.clone();
         relocation.add(recorded, actual)?;
         Ok(Self::new(self.0.storage.clone(), relocation, self.0.confinement.clone()))
     }
 
-    /// The storage, for locations that [`Files::openable`] gave.
+    /// Returns the storage, for locations that [`Files::openable`] returned.
     pub fn storage(&self) -> &Arc<dyn Storage> {
         &self.0.storage
     }
 
-    /// Recorded prefixes and where they lie now.
+    /// Returns the recorded prefixes and their actual locations.
     pub fn relocation(&self) -> &Relocation {
         &self.0.relocation
     }
 
-    /// What may be read.
+    /// Returns the rules for which files may be read.
     pub fn confinement(&self) -> &Confinement {
         &self.0.confinement
     }
 
-    /// Where a recorded location lies now: relocated, and inside the places that the table may read. The disk is not
-    /// touched; call [`Files::openable`] before opening the file by other means than this type.
+    /// Returns the actual location of a recorded one: relocated, and inside the locations that the table may read. Does
+    /// not access the disk; call [`Files::openable`] before opening the file by other means than this type.
     ///
     /// # Errors
     /// `PathNotAllowed`.
@@ -103,62 +103,62 @@ impl Files {
         self.locate(recorded).map(|location| location.canonical())
     }
 
-    /// As [`Files::resolve`], and no symbolic link leads out.
+    /// Returns the same as [`Files::resolve`], after checking that no symbolic link leads outside the roots.
     ///
     /// # Errors
-    /// `PathNotAllowed`; `MissingFile` for a local file that is not there.
+    /// `PathNotAllowed`; `MissingFile` for a local file that does not exist.
     pub fn openable(&self, recorded: &str) -> Result<String> {
         let location = self.locate(recorded)?;
         self.0.confinement.check_links(&location).map_err(|e| e.with("file", redacted(recorded)))?;
         Ok(location.canonical())
     }
 
-    /// The file at a recorded location, for what is kept of it after reading; None where nothing may be kept.
+    /// Returns the id of the file at a recorded location, for caching its contents; None if they must not be cached.
     ///
     /// # Errors
-    /// As [`Files::openable`]: who may not read a file does not learn what others read from it.
+    /// See [`Files::openable`]: without permission to read a file, its cached contents cannot be obtained.
     pub fn identify(&self, recorded: &str) -> Result<Option<FileId>> {
         let location = self.openable(recorded)?;
         Ok(self.0.storage.version(&location).map(|version| FileId { location, version }))
     }
 
-    /// A text that is equal for two recorded locations of one file: relocated, aliases of a scheme and of HDFS made
-    /// equal. Not a location to open. A text that is no location is its own key.
+    /// Returns a string that is equal for two recorded locations of the same file: relocated, with aliases of schemes
+    /// and of HDFS unified. It is not a location to open. A string that is not a location is its own key.
     pub fn same_file_key(&self, recorded: &str) -> String {
         let Ok(location) = Location::parse(recorded) else { return recorded.to_string() };
         let Ok(actual) = self.0.relocation.locate(&location) else { return location.canonical() };
         match actual.scheme() {
-            // Writers of one table name its HDFS files with and without name node.
+            // Writers of the same table record its HDFS files with and without a name node.
             Scheme::Hdfs => actual.path_text(),
             _ => actual.canonical(),
         }
     }
 
-    /// The length of a file.
+    /// Returns the length of a file.
     ///
     /// # Errors
-    /// As [`Storage::size`] and [`Files::openable`]; every error of this type names the recorded location.
+    /// See [`Storage::size`] and [`Files::openable`]; every error of this type contains the recorded location.
     pub fn size(&self, recorded: &str) -> Result<u64> {
         self.at(recorded, |storage, location| storage.size(location))
     }
 
-    /// A whole file of at most `limit_bytes`.
+    /// Reads a whole file of at most `limit_bytes`.
     ///
     /// # Errors
-    /// As [`Storage::read`] and [`Files::openable`].
+    /// See [`Storage::read`] and [`Files::openable`].
     pub fn read(&self, recorded: &str, limit_bytes: u64) -> Result<Bytes> {
         self.at(recorded, |storage, location| storage.read(location, limit_bytes))
     }
 
-    /// Ranges of one file.
+    /// Reads ranges of one file.
     ///
     /// # Errors
-    /// As [`Storage::read_ranges`] and [`Files::openable`].
+    /// See [`Storage::read_ranges`] and [`Files::openable`].
     pub fn read_ranges(&self, recorded: &str, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
         self.at(recorded, |storage, location| storage.read_ranges(location, ranges))
     }
 
-    /// Whole files, fetched concurrently; one result each, in the order asked for.
+    /// Reads whole files concurrently; returns one result for each, in the requested order.
     pub fn read_all(&self, recorded: &[&str], limit_bytes: u64) -> Vec<Result<Bytes>> {
         let located: Vec<Result<String>> = recorded.iter().map(|r| self.openable(r)).collect();
         let found: Vec<&str> = located.iter().filter_map(|l| l.as_deref().ok()).collect();
@@ -168,40 +168,40 @@ impl Files {
         results.map(|(l, r)| l.and_then(|_| next()).map_err(|e| e.with("file", redacted(r)))).collect()
     }
 
-    /// The files directly in a recorded folder.
+    /// Returns the files directly in a recorded folder.
     ///
     /// # Errors
-    /// As [`Storage::list`] and [`Files::resolve`].
+    /// See [`Storage::list`] and [`Files::resolve`].
     pub fn list(&self, recorded: &str) -> Result<Vec<ObjectMeta>> {
         let folder = self.resolve(recorded)?;
         self.0.storage.list(&folder).map_err(|e| e.with("folder", redacted(recorded)))
     }
 
-    /// The files directly in a recorded folder with names that are wanted.
+    /// Returns the files directly in a recorded folder whose names satisfy `wanted`.
     ///
     /// # Errors
-    /// As [`Files::list`].
+    /// See [`Files::list`].
     pub fn list_named(&self, recorded: &str, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<ObjectMeta>> {
         let folder = self.resolve(recorded)?;
         self.0.storage.list_named(&folder, wanted).map_err(|e| e.with("folder", redacted(recorded)))
     }
 
-    /// The names of the folders directly in a recorded folder.
+    /// Returns the names of the folders directly in a recorded folder.
     ///
     /// # Errors
-    /// As [`Storage::folders`] and [`Files::resolve`].
+    /// See [`Storage::folders`] and [`Files::resolve`].
     pub fn folders(&self, recorded: &str) -> Result<Vec<String>> {
         let folder = self.resolve(recorded)?;
         self.0.storage.folders(&folder).map_err(|e| e.with("folder", redacted(recorded)))
     }
 
-    /// A recorded folder by the names that its links lead to; see [`Storage::real_folder`].
+    /// Returns a recorded folder with its links resolved; see [`Storage::real_folder`].
     pub fn real_folder(&self, recorded: &str) -> Option<String> {
         self.0.storage.real_folder(&self.resolve(recorded).ok()?)
     }
 
-    /// Where a file that is to be made will lie: below the places that the table may read, through no link that leads
-    /// out.
+    /// Returns the actual location of a file that is to be created: below the locations that the table may read, and
+    /// through no link that leads outside them.
     ///
     /// # Errors
     /// `PathNotAllowed`.
@@ -211,8 +211,8 @@ impl Files {
         Ok(location.canonical())
     }
 
-    /// Writes a file where none is; see [`Storage::put_if_absent`]. Files are written below the places that the table may
-    /// read, and nowhere else.
+    /// Writes a file if it does not exist; see [`Storage::put_if_absent`]. Files can be written only below the
+    /// locations that the table may read.
     ///
     /// # Errors
     /// `AlreadyExists`; `PathNotAllowed`.
@@ -220,15 +220,15 @@ impl Files {
         self.at_new(recorded, |storage, location| storage.put_if_absent(location, content))
     }
 
-    /// Writes a file, replacing what is there.
+    /// Writes a file, replacing an existing one.
     ///
     /// # Errors
-    /// As [`Storage::put`]; `PathNotAllowed`.
+    /// See [`Storage::put`]; `PathNotAllowed`.
     pub fn put(&self, recorded: &str, content: Bytes) -> Result<()> {
         self.at_new(recorded, |storage, location| storage.put(location, content))
     }
 
-    /// Begins a file that comes in parts; see [`Storage::upload`].
+    /// Begins a file that is written in parts; see [`Storage::upload`].
     ///
     /// # Errors
     /// `PathNotAllowed`.
@@ -236,15 +236,15 @@ impl Files {
         self.at_new(recorded, |storage, location| storage.upload(location))
     }
 
-    /// Deletes a file; deleting what is not there is no error.
+    /// Deletes a file; a missing file is not an error.
     ///
     /// # Errors
-    /// As [`Storage::delete`]; `PathNotAllowed`.
+    /// See [`Storage::delete`]; `PathNotAllowed`.
     pub fn delete(&self, recorded: &str) -> Result<()> {
         self.at_new(recorded, |storage, location| storage.delete(location))
     }
 
-    /// A turn among the writers of this machine; see [`Storage::turn`].
+    /// Waits for a turn among the writers of this machine; see [`Storage::turn`].
     pub fn turn(&self, recorded: &str) -> Option<Turn> {
         self.0.storage.turn(&self.writable(recorded).ok()?)
     }

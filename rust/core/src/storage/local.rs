@@ -1,4 +1,4 @@
-//! Files of this machine.
+//! Storage of local files.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -15,14 +15,14 @@ use crate::error::{Error, ErrorKind, Result};
 use super::location::{Location, redacted};
 use super::{ObjectMeta, Storage, Turn, Version, too_long};
 
-/// File systems count time in steps of up to two seconds.
+/// The age from which a file's modification time is reliable: file systems have a resolution of up to two seconds.
 const SETTLED_AFTER: Duration = Duration::from_secs(2);
 
-/// A writer that holds its turn for longer is not waited for.
+/// The maximum time to wait for another writer's turn to end.
 const LONGEST_TURN: Duration = Duration::from_secs(10);
 const TURN_STEP: Duration = Duration::from_millis(5);
 
-/// Storage over `std::fs`. Locations are absolute paths, or anything that [`Location`] takes for a local file.
+/// A storage based on `std::fs`. Locations are absolute paths, or any form that [`Location`] treats as a local file.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LocalStorage;
 
@@ -56,20 +56,20 @@ impl Storage for LocalStorage {
     fn version(&self, location: &str) -> Option<Version> {
         let meta = fs::metadata(path_of(location).ok()?).ok().filter(fs::Metadata::is_file)?;
         let modified = meta.modified().ok()?;
-        // Times come in steps: a file that was just written may be written again in the same one.
+        // Times have a limited resolution: a file that was just written may be written again within the same step.
         modified.elapsed().ok().filter(|age| *age > SETTLED_AFTER)?;
         let modified_ns = modified.duration_since(UNIX_EPOCH).ok()?.as_nanos();
         Some(Version { store: 0, size_bytes: meta.len(), number: number(&meta), modified_ns })
     }
 
-    /// Links to files are listed, links to folders are not: a listing never leaves its folder.
+    /// Lists links to files but not links to folders: a listing never leaves its folder.
     fn list_named(&self, folder: &str, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<ObjectMeta>> {
         let base = Location::parse_absolute(folder)?;
         let mut found = Vec::new();
         for (name, entry) in entries(folder)?.into_iter().filter(|(name, _)| wanted(name)) {
             let Ok(mut meta) = entry.metadata() else { continue };
             if meta.is_symlink() {
-                // A dangling link keeps its own length, so that it is found and opening it says that it dangles.
+                // A dangling link keeps its own length, so that it is listed, and opening it reports that it dangles.
                 meta = fs::metadata(entry.path()).unwrap_or(meta);
             }
             if meta.is_file() || meta.is_symlink() {
@@ -99,9 +99,9 @@ impl Storage for LocalStorage {
         fs::rename(&temporary.path, &path).and_then(|()| sync_folder(&path)).map_err(|e| map_error(&e, location))
     }
 
-    /// A synced temporary file is linked to its name: `link(2)` fails when the name is taken, and a reader never sees
-    /// half a file. Where links are not supported the file is made with `O_EXCL`, which is as exclusive but shows the
-    /// file while it is written.
+    /// Links a synced temporary file to its name: `link(2)` fails if the name exists, and a reader never sees a partial
+    /// file. If links are not supported, the file is created with `O_EXCL`, which is equally exclusive but makes the
+    /// file visible while it is written.
     fn put_if_absent(&self, location: &str, content: Bytes) -> Result<()> {
         let path = path_of(location)?;
         let nothing = |e: io::Error| map_error(&e, location).changing_nothing();
@@ -128,13 +128,13 @@ impl Storage for LocalStorage {
     }
 }
 
-/// Waits, as [`Storage::turn`], for a turn among the writers of this machine that ask for the same folder of a store that
-/// is elsewhere. They lock an empty file in the temporary folder.
+/// Waits for a turn, like [`Storage::turn`], among the writers of this machine that use the same folder of a remote
+/// store. They lock an empty file in the temporary folder.
 pub fn turn_of_remote(folder: &str) -> Option<Turn> {
     let mut hasher = DefaultHasher::new();
     folder.hash(&mut hasher);
     let path = std::env::temp_dir().join(format!("frazil-{:016x}.lock", hasher.finish()));
-    // Another user may have made the file, and another writer may make it at this moment.
+    // Another user may have created the file, and another writer may be creating it at the same time.
     let made = || OpenOptions::new().write(true).create_new(true).open(&path);
     locked(File::open(&path).or_else(|_| made()).or_else(|_| File::open(&path)).ok()?)
 }
@@ -150,34 +150,32 @@ fn locked(file: File) -> Option<Turn> {
     Some(Turn(file))
 }
 
-/// The path that the operating system knows for a canonical local location. Windows drives lose their slash there.
+/// Returns the operating system's path for a canonical local location. On Windows, drives lose their leading slash.
 pub(crate) fn os_path(canonical: &str) -> PathBuf {
     let path = if cfg!(windows) { canonical.strip_prefix('/').unwrap_or(canonical) } else { canonical };
     PathBuf::from(path)
 }
 
-/// The kind of an error of the operating system.
+/// Maps an operating system error to an error with a kind.
 pub(crate) fn map_error(error: &io::Error, location: &str) -> Error {
     use io::ErrorKind as Io;
     let (kind, message) = match error.kind() {
         Io::NotFound | Io::NotADirectory | Io::IsADirectory | Io::InvalidFilename => {
-            (ErrorKind::MissingFile, "there is no such file")
+            (ErrorKind::MissingFile, "the file does not exist")
         }
-        Io::PermissionDenied => (ErrorKind::Forbidden, "the file may not be read or written"),
-        Io::AlreadyExists => (ErrorKind::AlreadyExists, "the file exists already"),
-        Io::UnexpectedEof => (ErrorKind::Storage, "the file became shorter while it was read"),
-        Io::StorageFull | Io::QuotaExceeded => (ErrorKind::Storage, "the file could not be written: the disk is full"),
-        Io::ReadOnlyFilesystem => {
-            (ErrorKind::Storage, "the file could not be written: the file system is mounted read-only")
-        }
-        Io::OutOfMemory => (ErrorKind::LimitExceeded, "the file does not fit into memory"),
-        _ => (ErrorKind::Storage, "the file could not be read or written"),
+        Io::PermissionDenied => (ErrorKind::Forbidden, "permission to read or write the file was denied"),
+        Io::AlreadyExists => (ErrorKind::AlreadyExists, "the file already exists"),
+        Io::UnexpectedEof => (ErrorKind::Storage, "the file was truncated while it was read"),
+        Io::StorageFull | Io::QuotaExceeded => (ErrorKind::Storage, "cannot write the file: the disk is full"),
+        Io::ReadOnlyFilesystem => (ErrorKind::Storage, "cannot write the file: the file system is mounted read-only"),
+        Io::OutOfMemory => (ErrorKind::LimitExceeded, "the file does not fit in memory"),
+        _ => (ErrorKind::Storage, "cannot read or write the file"),
     };
     let failure = Error::new(kind, message).with("path", redacted(location));
     if kind == ErrorKind::Storage { failure.caused_by(io::Error::from(error.kind())) } else { failure }
 }
 
-/// Whether the write failed for lack of space or permission to write, so that no file was created.
+/// Returns whether the write failed for lack of space or permission, so that no file was created.
 fn is_lack_of_space(error: &io::Error) -> bool {
     use io::ErrorKind as Io;
     matches!(error.kind(), Io::StorageFull | Io::QuotaExceeded | Io::ReadOnlyFilesystem | Io::FileTooLarge)
@@ -188,14 +186,13 @@ fn path_of(location: &str) -> Result<PathBuf> {
     if parsed.is_local() {
         Ok(os_path(&parsed.canonical()))
     } else {
-        Err(Error::unsupported(format!("'{}' is not a scheme of local files", parsed.scheme().name()))
+        Err(Error::unsupported(format!("'{}' is not a scheme for local files", parsed.scheme().name()))
             .with("path", redacted(location)))
     }
 }
 
-/// The length of a regular file. Folders, pipes and devices are no files: opening a pipe would wait for ever.
-/// What is in a folder, by name; nothing when there is no such folder. Names that are not Unicode cannot stand in
-/// metadata and are passed over.
+/// Returns the entries of a folder by name; empty if the folder does not exist. Names that are not Unicode cannot occur
+/// in metadata and are skipped.
 fn entries(folder: &str) -> Result<Vec<(String, fs::DirEntry)>> {
     let entries = match fs::read_dir(path_of(folder)?) {
         Ok(entries) => entries,
@@ -217,7 +214,7 @@ fn regular_file(path: &Path, location: &str) -> Result<u64> {
     if meta.is_file() {
         Ok(meta.len())
     } else {
-        Err(Error::new(ErrorKind::MissingFile, "this is not a regular file").with("path", redacted(location)))
+        Err(Error::new(ErrorKind::MissingFile, "the location is not a regular file").with("path", redacted(location)))
     }
 }
 
@@ -239,7 +236,7 @@ fn read_exactly(file: &mut File, length: u64) -> io::Result<Vec<u8>> {
     if content.len() == length { Ok(content) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
 }
 
-/// A file beside its target, removed when dropped.
+/// A temporary file next to its target, which is removed when dropped.
 struct Temporary {
     path: PathBuf,
 }
@@ -249,8 +246,8 @@ impl Temporary {
         static COUNTER: AtomicU64 = AtomicU64::new(0);
         let folder = target.parent().ok_or(io::ErrorKind::InvalidFilename)?;
         fs::create_dir_all(folder)?;
-        // Process and counter differ between writers of one machine; the time makes clashes between machines unlikely,
-        // and `create_new` refuses what is left.
+        // The process id and the counter differ between writers of one machine; the time makes collisions between
+        // machines unlikely, and `create_new` rejects the remaining ones.
         let nanos = std::time::SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.subsec_nanos());
         let number = COUNTER.fetch_add(1, Ordering::Relaxed);
         let path = folder.join(format!(".frazil-{}-{number}-{nanos}.tmp", std::process::id()));
@@ -264,7 +261,7 @@ impl Temporary {
 
 impl Drop for Temporary {
     fn drop(&mut self) {
-        // After a rename there is nothing left to remove.
+        // After a rename there is no file left to remove.
         let _ = fs::remove_file(&self.path);
     }
 }
@@ -278,7 +275,7 @@ fn create_exclusively(path: &Path, content: &[u8]) -> io::Result<()> {
     written
 }
 
-/// Makes a new name durable. Windows cannot open folders and does not need it.
+/// Makes a new name durable. Windows cannot open folders and does not need this.
 fn sync_folder(path: &Path) -> io::Result<()> {
     match path.parent() {
         Some(folder) if cfg!(unix) => File::open(folder)?.sync_all(),

@@ -1,4 +1,4 @@
-//! Where a file lies: scheme, authority and path, parsed once and compared by segments.
+//! File locations: scheme, authority and path, parsed once and compared by path segments.
 //!
 //! ```text
 //!   s3a://bucket/wh/t/data/f.parquet        /wh/t//data/./f.parquet       hdfs://nn:8020/wh/t
@@ -7,25 +7,25 @@
 //!   scheme (alias of s3)
 //! ```
 //!
-//! Engines write one place in many ways: `file:/x`, `file:///x` and `/x`; `s3`, `s3a` and `s3n`; `abfs`, `abfss`,
-//! `wasb` and `wasbs`. A [`Location`] has one text for all of them ([`Location::canonical`]). Nothing is
-//! percent-decoded: `%2e%2e` is a file name.
+//! Engines write the same location in many forms: `file:/x`, `file:///x` and `/x`; `s3`, `s3a` and `s3n`; `abfs`,
+//! `abfss`, `wasb` and `wasbs`. A [`Location`] has a single text for all of them ([`Location::canonical`]). Locations
+//! are not percent-decoded: `%2e%2e` is a file name.
 
 use std::borrow::Cow;
 use std::fmt;
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// The longest location that is looked at; Linux ends at 4096 bytes, S3 keys at 1024.
+/// The maximum length of a location; the limits are 4096 bytes on Linux and 1024 for S3 keys.
 const MAX_LOCATION_BYTES: usize = 32 * 1024;
 
-/// How much of a location an error shows.
+/// The number of characters of a location in an error.
 const SHOWN_CHARS: usize = 400;
 
-/// A family of schemes whose members name the same places.
+/// A family of schemes that are aliases of each other.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Scheme {
-    /// Files of this machine: no scheme or `file`.
+    /// Local files: no scheme or `file`.
     Local,
     /// `s3`, `s3a`, `s3n`.
     S3,
@@ -33,7 +33,7 @@ pub enum Scheme {
     Gcs,
     /// `abfs`, `abfss`, `wasb`, `wasbs`, `az`, `azure`, `adl`.
     Azure,
-    /// `hdfs`; readable only when relocated.
+    /// `hdfs`; readable only if relocated.
     Hdfs,
     /// `http`.
     Http,
@@ -41,7 +41,7 @@ pub enum Scheme {
     Https,
     /// `memory`: the in-process storage of tests.
     Memory,
-    /// Any other, in lower case; never readable, but it can be relocated.
+    /// Any other scheme, in lower case; never readable, but it can be relocated.
     Other(String),
 }
 
@@ -60,7 +60,7 @@ impl Scheme {
         }
     }
 
-    /// The name that [`Location::canonical`] writes; of [`Scheme::Local`] it is `file`, which is never written.
+    /// Returns the name in [`Location::canonical`]; for [`Scheme::Local`] it is `file`, which is never written.
     pub fn name(&self) -> &str {
         match self {
             Self::Local => "file",
@@ -75,7 +75,7 @@ impl Scheme {
         }
     }
 
-    /// Whether `a//b` and `a/b` are one place. In object stores they are two keys.
+    /// Returns whether `a//b` and `a/b` are the same location. In object stores they are two keys.
     fn collapses_slashes(&self) -> bool {
         matches!(self, Self::Local | Self::Hdfs)
     }
@@ -85,22 +85,22 @@ impl Scheme {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Location {
     scheme: Scheme,
-    /// Bucket, host or `container@account`; empty for local files.
+    /// The bucket, host or `container@account`; empty for local files.
     authority: String,
-    /// Whether the path starts at a root; only local paths may not.
+    /// Whether the path starts at a root; only local paths may be relative.
     rooted: bool,
-    /// Canonical segments joined by `/`, without slashes at either end.
+    /// The canonical segments joined by `/`, without leading and trailing slashes.
     path: String,
 }
 
 impl Location {
     /// Parses the text of a location.
     ///
-    /// `.` segments vanish and `..` segments are resolved by text alone.
+    /// `.` segments are removed and `..` segments are resolved as text, without accessing files.
     ///
     /// # Errors
-    /// `PathNotAllowed` for an empty text, control characters, a path that climbs above its root, a missing bucket,
-    /// credentials inside the location, and absurd lengths. The message never holds credentials.
+    /// `PathNotAllowed` for an empty text, control characters, a path that goes above its root, a missing bucket,
+    /// credentials in the location, and excessive length. The message never contains credentials.
     pub fn parse(text: &str) -> Result<Self> {
         check_characters(text)?;
         let (scheme, rest) = split_scheme(text);
@@ -115,16 +115,16 @@ impl Location {
         };
         let authority = canonical_authority(&scheme, authority).map_err(|e| e.with("file", redacted(text)))?;
         if authority.is_empty() && !matches!(scheme, Scheme::Hdfs | Scheme::Other(_)) {
-            return Err(not_allowed("the location names no bucket or host", text));
+            return Err(not_allowed("the location has no bucket or host", text));
         }
         let path = canonical_path(path, scheme.collapses_slashes())
-            .ok_or_else(|| not_allowed("the path climbs above its root", text))?;
+            .ok_or_else(|| not_allowed("the path goes above its root", text))?;
         Ok(Self { scheme, authority, rooted: true, path })
     }
 
     fn parse_local(text: &str, rest: &str) -> Result<Self> {
-        let climbs = || not_allowed("the path climbs above its root", text);
-        // `file://data/t` comes from writers that put `file://` before a relative path.
+        let climbs = || not_allowed("the path goes above its root", text);
+        // `file://data/t` is written by writers that prepend `file://` to a relative path.
         let (rooted, path) = match rest.strip_prefix("//") {
             Some(after) if split_scheme(text).0.is_some() => match after.strip_prefix("localhost/") {
                 Some(path) => (true, path),
@@ -141,10 +141,10 @@ impl Location {
         Ok(Self { scheme: Scheme::Local, authority: String::new(), rooted, path })
     }
 
-    /// As [`Location::parse`], with a relative local path taken from the current folder.
+    /// Parses a location like [`Location::parse`]; a relative local path is resolved against the current folder.
     ///
     /// # Errors
-    /// As [`Location::parse`]; `Storage` when there is no current folder.
+    /// See [`Location::parse`]; `Storage` if there is no current folder.
     pub fn parse_absolute(text: &str) -> Result<Self> {
         check_characters(text)?;
         if let (None, relative) = split_scheme(text)
@@ -152,40 +152,40 @@ impl Location {
             && !is_drive(relative)
         {
             let here = std::env::current_dir()
-                .map_err(|e| Error::new(ErrorKind::Storage, "there is no current folder").caused_by(e))?;
+                .map_err(|e| Error::new(ErrorKind::Storage, "the current folder does not exist").caused_by(e))?;
             return Self::parse(&format!("{}/{relative}", here.display()));
         }
         let location = Self::parse(text)?;
         if location.rooted { Ok(location) } else { Self::parse_absolute(&location.path_text()) }
     }
 
-    /// The scheme.
+    /// Returns the scheme.
     pub fn scheme(&self) -> &Scheme {
         &self.scheme
     }
 
-    /// Bucket, host, or `container@account` of Azure; empty for local files.
+    /// Returns the bucket, the host, or `container@account` for Azure; empty for local files.
     pub fn authority(&self) -> &str {
         &self.authority
     }
 
-    /// The path without leading slash: the key in a bucket.
+    /// Returns the path without the leading slash, which is the key in a bucket.
     pub fn key(&self) -> &str {
         &self.path
     }
 
-    /// Whether it is a file of this machine.
+    /// Returns whether it is a local file.
     pub fn is_local(&self) -> bool {
         self.scheme == Scheme::Local
     }
 
-    /// Whether it is a local path that does not start at a root.
+    /// Returns whether it is a local path that does not start at a root.
     pub fn is_relative(&self) -> bool {
         !self.rooted
     }
 
-    /// The path part alone, as it is compared between HDFS and local forms. A relative path that would be taken for
-    /// another scheme or for a drive starts with `./`.
+    /// Returns only the path, as used for comparing HDFS and local forms. A relative path that would be parsed as
+    /// another scheme or as a drive starts with `./`.
     pub(crate) fn path_text(&self) -> String {
         if self.rooted {
             format!("/{}", self.path)
@@ -196,8 +196,8 @@ impl Location {
         }
     }
 
-    /// The one text of this place: two locations are the same file if and only if their canonical texts are equal.
-    /// A local file is a bare path; `s3a://b/k` is `s3://b/k`.
+    /// Returns the canonical text of this location: two locations are the same file if and only if their canonical
+    /// texts are equal. A local file is a plain path; `s3a://b/k` is `s3://b/k`.
     pub fn canonical(&self) -> String {
         match self.scheme {
             Scheme::Local => self.path_text(),
@@ -205,17 +205,17 @@ impl Location {
         }
     }
 
-    /// Whether both lie in the same store: scheme and authority.
+    /// Returns whether both are in the same store: scheme and authority.
     pub fn same_store(&self, other: &Self) -> bool {
         self.scheme == other.scheme && self.authority == other.authority && self.rooted == other.rooted
     }
 
-    /// What follows `prefix` in this location, compared by whole segments; `None` when it does not lie there.
+    /// Returns the part of this location after `prefix`, compared by whole segments; `None` if it is not below it.
     pub fn strip_prefix(&self, prefix: &Self) -> Option<&str> {
         self.same_store(prefix).then(|| strip_segments(&self.path, &prefix.path)).flatten()
     }
 
-    /// This location with `rest` (canonical segments) below it.
+    /// Returns this location with `rest` (canonical segments) appended.
     #[must_use]
     pub fn join(&self, rest: &str) -> Self {
         let path = match (self.path.is_empty(), rest.is_empty()) {
@@ -233,7 +233,7 @@ impl fmt::Display for Location {
     }
 }
 
-/// A location as an error may show it: no credentials, no query, no control characters, not too long.
+/// Returns a location in a form suitable for errors: truncated, and without credentials, query and control characters.
 pub fn redacted(text: &str) -> String {
     let (scheme, rest) = split_scheme(text);
     let mut shown = String::new();
@@ -262,7 +262,7 @@ pub fn redacted(text: &str) -> String {
     shown
 }
 
-/// `path` below `prefix`, both canonical: the rest without its leading slash.
+/// Returns the part of `path` below `prefix`, both canonical, without a leading slash.
 pub(crate) fn strip_segments<'a>(path: &'a str, prefix: &str) -> Option<&'a str> {
     if prefix.is_empty() {
         return Some(path);
@@ -271,7 +271,7 @@ pub(crate) fn strip_segments<'a>(path: &'a str, prefix: &str) -> Option<&'a str>
     if rest.is_empty() { Some(rest) } else { rest.strip_prefix('/') }
 }
 
-/// A refusal that names the location.
+/// Returns a `PathNotAllowed` error with the location.
 pub(crate) fn not_allowed(message: &str, location: &str) -> Error {
     Error::new(ErrorKind::PathNotAllowed, message).with("file", redacted(location))
 }
@@ -281,16 +281,16 @@ fn check_characters(text: &str) -> Result<()> {
         return Err(Error::new(ErrorKind::PathNotAllowed, "the location is empty"));
     }
     if text.len() > MAX_LOCATION_BYTES {
-        return Err(not_allowed(&format!("the location is {} bytes long", text.len()), text));
+        return Err(not_allowed(&format!("the location is too long ({} bytes)", text.len()), text));
     }
     if text.chars().any(char::is_control) {
-        return Err(not_allowed("the location holds control characters", text));
+        return Err(not_allowed("the location contains control characters", text));
     }
     Ok(())
 }
 
-/// Scheme without its colon, and what follows the colon. A colon without a slash after it is part of a name, and one
-/// letter before `:/` or `:\` is a drive of Windows.
+/// Splits off the scheme without its colon; the rest follows the colon. A colon without a slash after it is part of a
+/// name, and one letter before `:/` or `:\` is a Windows drive.
 fn split_scheme(text: &str) -> (Option<&str>, &str) {
     let Some((scheme, rest)) = text.split_once(':') else { return (None, text) };
     let mut letters = scheme.bytes();
@@ -303,7 +303,7 @@ fn split_scheme(text: &str) -> (Option<&str>, &str) {
     }
 }
 
-/// Whether a local path starts with a drive: `C:/x`, `C:\x` or `/C:/x`.
+/// Returns whether a local path starts with a drive: `C:/x`, `C:\x` or `/C:/x`.
 fn is_drive(path: &str) -> bool {
     let mut bytes = path.trim_start_matches('/').bytes();
     bytes.next().is_some_and(|b| b.is_ascii_alphabetic())
@@ -311,7 +311,7 @@ fn is_drive(path: &str) -> bool {
         && matches!(bytes.next(), Some(b'/' | b'\\'))
 }
 
-/// Resolves `.` and `..`; `None` when the path climbs above its start.
+/// Resolves `.` and `..`; `None` if the path goes above its start.
 fn canonical_path(path: &str, collapse_slashes: bool) -> Option<String> {
     let mut canonical = String::with_capacity(path.len());
     let mut depth = 0_usize;
@@ -332,24 +332,24 @@ fn canonical_path(path: &str, collapse_slashes: bool) -> Option<String> {
             }
         }
     }
-    // What `.` and `..` leave behind empty segments.
+    // Remove trailing slashes, which `.` and `..` leave after empty segments.
     canonical.truncate(canonical.trim_end_matches('/').len());
     Some(canonical)
 }
 
-/// Lower-cases hosts, names Azure accounts one way and refuses credentials.
+/// Converts hosts to lower case, unifies the names of Azure accounts, and rejects credentials.
 fn canonical_authority(scheme: &Scheme, authority: &str) -> Result<String> {
     match scheme {
         Scheme::Azure => {
             let Some((container, host)) = authority.split_once('@') else { return Ok(authority.to_string()) };
             if container.contains(':') || host.contains('@') {
-                return Err(Error::new(ErrorKind::PathNotAllowed, "the location holds credentials"));
+                return Err(Error::new(ErrorKind::PathNotAllowed, "the location contains credentials"));
             }
             let host = host.to_ascii_lowercase();
             Ok(format!("{container}@{}", host.replacen(".blob.", ".dfs.", 1)))
         }
-        _ if authority.contains('@') => Err(Error::new(ErrorKind::PathNotAllowed, "the location holds credentials")
-            .hint("give credentials as properties")),
+        _ if authority.contains('@') => Err(Error::new(ErrorKind::PathNotAllowed, "the location contains credentials")
+            .hint("pass credentials as properties")),
         Scheme::Hdfs | Scheme::Http | Scheme::Https => Ok(authority.to_ascii_lowercase()),
         _ => Ok(authority.to_string()),
     }

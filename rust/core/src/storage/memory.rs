@@ -1,4 +1,4 @@
-//! Files in memory, for tests and small tables.
+//! In-memory storage, for tests and small tables.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -12,7 +12,7 @@ use crate::error::{Error, ErrorKind, Result};
 use super::location::{Location, redacted};
 use super::{ObjectMeta, Storage, check_ranges, slice, too_long};
 
-/// A map from canonical locations of any scheme to contents.
+/// A map from canonical locations of any scheme to file contents.
 #[derive(Debug, Default)]
 pub struct MemoryStorage {
     files: Mutex<BTreeMap<String, Stored>>,
@@ -25,12 +25,12 @@ struct Stored {
 }
 
 impl MemoryStorage {
-    /// The locations of all files, sorted.
+    /// Returns the locations of all files, sorted.
     pub fn locations(&self) -> Vec<String> {
         self.files().keys().cloned().collect()
     }
 
-    /// No caller's panic leaves the map half written, so a poisoned lock is as good as a sound one.
+    /// Locks the map. A panic never leaves it half written, so a poisoned lock can be used.
     fn files(&self) -> MutexGuard<'_, BTreeMap<String, Stored>> {
         self.files.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -38,8 +38,9 @@ impl MemoryStorage {
     fn content(&self, location: &str) -> Result<Bytes> {
         let key = Location::parse(location)?.canonical();
         let found = self.files().get(&key).map(|stored| stored.content.clone());
-        found
-            .ok_or_else(|| Error::new(ErrorKind::MissingFile, "there is no such file").with("path", redacted(location)))
+        found.ok_or_else(|| {
+            Error::new(ErrorKind::MissingFile, "the file does not exist").with("path", redacted(location))
+        })
     }
 }
 
@@ -98,7 +99,7 @@ impl Storage for MemoryStorage {
                 Ok(())
             }
             Entry::Occupied(_) => {
-                Err(Error::new(ErrorKind::AlreadyExists, "the file exists already").with("path", redacted(location)))
+                Err(Error::new(ErrorKind::AlreadyExists, "the file already exists").with("path", redacted(location)))
             }
         }
     }

@@ -1,7 +1,8 @@
-//! The one storage contract. Synchronous and batch-first: many ranges in, many buffers out; concurrency stays inside.
+//! The storage interface. Synchronous and batch-oriented: many ranges in, many buffers out; concurrency is internal to
+//! the implementation.
 //!
-//! Locations are the text that metadata records, after [`location`] has resolved them (relocation, aliases,
-//! confinement). A `Storage` never interprets metadata and never follows a path that it was not given.
+//! Locations are the text in metadata, after [`location`] has resolved them (relocation, aliases, confinement). A
+//! `Storage` never interprets metadata and never accesses a path that was not passed to it.
 
 pub mod confinement;
 pub mod faulty;
@@ -30,159 +31,172 @@ pub use location::Location;
 pub use memory::MemoryStorage;
 pub use relocation::Relocation;
 
-/// One object of a listing.
+/// An object in a listing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ObjectMeta {
-    /// Its full location, in the scheme that was listed.
+    /// The full location, in the scheme that was listed.
     pub location: String,
-    /// Its length.
+    /// The length in bytes.
     pub size_bytes: u64,
-    /// When it was last written: milliseconds since the epoch, by the store's clock.
+    /// The last modification time: milliseconds since the epoch, by the store's clock.
     pub modified_ms: i64,
 }
 
-/// What tells the file that lies at a location from others that lay there before. Equal versions of a location are of
-/// equal content.
+/// A version that distinguishes the file at a location from earlier ones. Equal versions of a location have equal
+/// contents.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Version {
-    /// By whom the file is reached: 0 for local files, else a number of the storage, which others do not share, as they may
-    /// reach other files or fewer.
+    /// The storage through which the file is accessed: 0 for local files, otherwise a number that is unique to the
+    /// storage, because other storages may access other or fewer files.
     pub store: u64,
-    /// The length, where it is known without asking.
+    /// The length, if it is known without a request.
     pub size_bytes: u64,
     /// The number of the file in its file system.
     pub number: u64,
-    /// When it was last written: nanoseconds since the epoch, by the store's clock.
+    /// The last modification time: nanoseconds since the epoch, by the store's clock.
     pub modified_ns: u128,
 }
 
-/// A place that holds files. Implementations are shared between threads.
+/// A file store. Implementations are shared between threads.
 pub trait Storage: fmt::Debug + Send + Sync {
-    /// The length of a file.
+    /// Returns the length of a file.
     ///
     /// # Errors
-    /// `MissingFile` when there is none (a directory is none).
+    /// `MissingFile` if it does not exist or is a directory.
     fn size(&self, location: &str) -> Result<u64>;
 
-    /// A whole file, if it is not longer than `limit_bytes`.
+    /// Reads a whole file, if it is not longer than `limit_bytes`.
     ///
     /// # Errors
-    /// `MissingFile`; `LimitExceeded` before anything is allocated when the file is longer.
+    /// `MissingFile`; `LimitExceeded`, before any allocation, if the file is longer.
     fn read(&self, location: &str, limit_bytes: u64) -> Result<Bytes>;
 
-    /// Ranges of one file, in the order asked for. A range that runs over the end is an error, never a short buffer.
+    /// Reads ranges of one file, in the requested order. A range that exceeds the end is an error, never a short
+    /// buffer.
     ///
     /// # Errors
-    /// `MissingFile`; `CorruptData` when a range is not inside the file.
+    /// `MissingFile`; `CorruptData` if a range is not inside the file.
     fn read_ranges(&self, location: &str, ranges: &[Range<u64>]) -> Result<Vec<Bytes>>;
 
-    /// Whole files, fetched concurrently; one result each, in the order asked for.
+    /// Reads whole files concurrently; returns one result for each, in the requested order.
     fn read_all(&self, locations: &[&str], limit_bytes: u64) -> Vec<Result<Bytes>> {
         locations.iter().map(|location| self.read(location, limit_bytes)).collect()
     }
 
-    /// The version of a file that tables write once and never change; None where what is read from it must not be kept.
-    /// Object stores are not asked: paths of such files are not used again.
+    /// Returns the version of a file that tables write once and never change; None if its contents must not be cached.
+    /// Object stores are not queried: the paths of such files are never reused.
     fn version(&self, location: &str) -> Option<Version> {
         let _ = location;
         None
     }
 
-    /// The files directly in a folder (no recursion), in no particular order; empty when there is no such folder.
+    /// Returns the files directly in a folder (without recursion), in no particular order; empty if the folder does not
+    /// exist.
     fn list(&self, folder: &str) -> Result<Vec<ObjectMeta>> {
         self.list_named(folder, &|_| true)
     }
 
-    /// As [`Storage::list`], the files with names that are wanted: where a store asks for each file it asks for these.
+    /// Returns the files of [`Storage::list`] whose names satisfy `wanted`. A store that needs a request per file makes
+    /// requests only for these.
     fn list_named(&self, folder: &str, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<ObjectMeta>>;
 
-    /// The names of the folders directly in a folder, in no particular order; empty when there is no such folder. Where
-    /// a store has no folders, they are what names of files have before a further `/`.
+    /// Returns the names of the folders directly in a folder, in no particular order; empty if the folder does not
+    /// exist. In a store without folders, these are the parts of file names before a further `/`.
     fn folders(&self, folder: &str) -> Result<Vec<String>>;
 
-    /// A folder by the names that its links lead to; None where there are no links, or no such folder.
+    /// Returns a folder with its links resolved; None if there are no links, or if the folder does not exist.
     fn real_folder(&self, folder: &str) -> Option<String> {
         let _ = folder;
         None
     }
 
-    /// Writes a file, replacing what is there.
+    /// Writes a file, replacing an existing one.
     fn put(&self, location: &str, content: Bytes) -> Result<()>;
 
-    /// Writes a file where none is, atomically: of two callers exactly one succeeds.
+    /// Writes a file if it does not exist, atomically: of two concurrent callers, exactly one succeeds.
     ///
     /// # Errors
-    /// `AlreadyExists`; `Unsupported` where the store cannot promise it.
+    /// `AlreadyExists`; `Unsupported` if the store cannot guarantee this.
     fn put_if_absent(&self, location: &str, content: Bytes) -> Result<()>;
 
-    /// Begins a file that comes in parts; None where a file can only be put as a whole.
+    /// Begins a file that is written in parts; None if files can only be written as a whole.
     fn upload(&self, location: &str) -> Result<Option<Box<dyn Upload>>> {
         let _ = location;
         Ok(None)
     }
 
-    /// Deletes a file; deleting what is not there is no error.
+    /// Deletes a file; a missing file is not an error.
     fn delete(&self, location: &str) -> Result<()>;
 
-    /// Waits, but not for long, until it is the caller's turn among the writers of this machine that ask for the same
-    /// folder. Nothing depends on it: it only spares them work that all but one of them would do in vain. None where a
-    /// store has no such thing.
+    /// Waits for a limited time until it is the caller's turn among the writers of this machine that use the same
+    /// folder. Correctness does not depend on it: it only avoids work that all but one of the writers would do in vain.
+    /// None if a store does not support it.
     fn turn(&self, folder: &str) -> Option<Turn> {
         let _ = folder;
         None
     }
 }
 
-/// A file on its way into a store. Nobody sees it before its end, and what was there under its name stays until then.
+/// An upload of a file. The file is not visible before it is finished, and an existing file with its name stays until
+/// then.
 pub trait Upload: fmt::Debug + Send {
-    /// Sends the next part, of [`PART_BYTES`] but for the last one. Returns before the store has it.
+    /// Sends the next part, which has [`PART_BYTES`] except for the last one. Returns before the store has received it.
     ///
     /// # Errors
-    /// What is wrong with this part or with one before it.
+    /// Errors of this part or of an earlier one.
     fn part(&mut self, content: Bytes) -> Result<()>;
 
-    /// Makes the parts a file, once the store has all of them.
+    /// Completes the file from its parts, once the store has received all of them.
     fn finish(&mut self) -> Result<()>;
 
-    /// Gives the parts up. An upload that is only dropped may leave them with the store, where nobody sees them.
+    /// Discards the parts. An upload that is only dropped may leave invisible parts in the store.
     fn abort(&mut self) -> Result<()>;
 }
 
-/// The length of parts: stores take no shorter ones than 5 MiB, and no more than 10,000.
+/// The length of parts: stores require at least 5 MiB per part, and at most 10,000 parts.
 pub const PART_BYTES: usize = 8 << 20;
 
-/// A turn among writers; dropping it lets the next one go.
+/// A turn among writers; dropping it starts the turn of the next writer.
 #[derive(Debug)]
 pub struct Turn(#[expect(dead_code, reason = "held open")] std::fs::File);
 
-/// The error of [`Storage::read`] for a file longer than its limit.
+/// Returns the error of [`Storage::read`] for a file that exceeds its limit.
 pub fn too_long(location: &str, size_bytes: u64, limit_bytes: u64) -> Error {
-    Error::new(ErrorKind::LimitExceeded, format!("the file has {size_bytes} bytes, {limit_bytes} are allowed"))
-        .with("path", location::redacted(location))
+    Error::new(
+        ErrorKind::LimitExceeded,
+        format!("the file has {size_bytes} bytes, more than the limit of {limit_bytes}"),
+    )
+    .with("path", location::redacted(location))
 }
 
 /// Checks the ranges of [`Storage::read_ranges`] against the length of the file.
 ///
 /// # Errors
-/// `CorruptData` when a range ends before it starts or after the file.
+/// `CorruptData` if a range ends before it starts or after the end of the file.
 pub fn check_ranges(location: &str, ranges: &[Range<u64>], size_bytes: u64) -> Result<()> {
     match ranges.iter().find(|range| range.start > range.end || range.end > size_bytes) {
         None => Ok(()),
         Some(range) => {
-            let message = format!("bytes {}..{} are asked of a file of {size_bytes}", range.start, range.end);
+            let message =
+                format!("bytes {}..{} are out of range for a file of {size_bytes} bytes", range.start, range.end);
             Err(Error::corrupt(message).with("path", location::redacted(location)))
         }
     }
 }
 
-/// A checked part of `content`, sharing its memory.
+/// Returns a checked slice of `content`, sharing its memory.
 ///
 /// # Errors
-/// `CorruptData` when the range is not inside.
+/// `CorruptData` if the range is out of bounds.
 pub fn slice(content: &Bytes, range: &Range<u64>) -> Result<Bytes> {
     let bounds = usize::try_from(range.start).ok().zip(usize::try_from(range.end).ok());
     match bounds.filter(|&(start, end)| start <= end && end <= content.len()) {
         Some((start, end)) => Ok(content.slice(start..end)),
-        None => Err(Error::corrupt(format!("bytes {}..{} are asked of {}", range.start, range.end, content.len()))),
+        None => Err(Error::corrupt(format!(
+            "bytes {}..{} are out of range for {} bytes",
+            range.start,
+            range.end,
+            content.len()
+        ))),
     }
 }

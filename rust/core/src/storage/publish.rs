@@ -1,4 +1,4 @@
-//! Publishes a state of a table as a file that only one writer can create.
+//! Publishes a table state as a file that only one writer can create.
 //!
 //! ```text
 //! put_if_absent -> Done
@@ -13,21 +13,21 @@ use crate::error::{Error, ErrorKind, Result};
 
 use super::Files;
 
-/// What became of a new state.
+/// The outcome of publishing a new state.
 #[derive(Debug)]
 pub enum Swap<T = String> {
-    /// It was published: by default, the location of its file.
+    /// The state was published: by default, with the location of its file.
     Done(T),
     /// Another writer was first; nothing changed.
     Lost,
-    /// It was refused, and nothing changed.
+    /// The store refused it, and nothing changed.
     Refused(Error),
-    /// It is not known whether it was published.
+    /// The outcome is unknown.
     Unknown(Error),
 }
 
 impl<T> Swap<T> {
-    /// Replaces what was published.
+    /// Maps the published value.
     pub fn map<U>(self, published: impl FnOnce(T) -> U) -> Swap<U> {
         match self {
             Self::Done(value) => Swap::Done(published(value)),
@@ -38,8 +38,8 @@ impl<T> Swap<T> {
     }
 }
 
-/// Create the file `location` with `content`, unless it exists. `content` must be different from what any other writer
-/// would write there: a file with the same bytes counts as this writer's.
+/// Creates the file `location` with `content`, unless it exists. `content` must differ from what any other writer
+/// would write there: a file with the same bytes is attributed to this writer.
 pub fn publish(files: &Files, location: &str, content: &Bytes) -> Swap {
     match files.put_if_absent(location, content.clone()) {
         Ok(()) => Swap::Done(location.to_string()),
@@ -47,24 +47,24 @@ pub fn publish(files: &Files, location: &str, content: &Bytes) -> Swap {
     }
 }
 
-/// Find out what became of a file whose writing failed with `error`.
+/// Determines the outcome for a file whose write failed with `error`.
 pub fn settle(files: &Files, location: &str, content: &Bytes, error: Error) -> Swap {
     match read(files, location, content.len() as u64) {
         Ok(Some(found)) if found == *content => Swap::Done(location.to_string()),
-        // Readers take it for absent, but the name is taken: nobody could ever commit.
+        // Readers treat it as absent, but the name exists, so no writer could ever commit.
         Ok(Some(found)) if found.is_empty() => Swap::Refused(
             Error::new(ErrorKind::CommitConflict, "an empty file is in the place of the next state")
                 .with("file", location)
-                .hint("delete it, unless the table is being deleted or another writer is at work"),
+                .hint("delete it, unless the table is being deleted or another writer is active"),
         ),
-        // The name is taken for good, so ours can never arrive.
+        // The name is permanently taken, so our file can no longer be created.
         Ok(_) => Swap::Lost,
         Err(missing) if missing.kind() == ErrorKind::MissingFile && is_definite(&error) => Swap::Refused(error),
         Err(_) => Swap::Unknown(error),
     }
 }
 
-/// The content of a file; None where it is longer than `limit_bytes`.
+/// Returns the contents of a file; None if it is longer than `limit_bytes`.
 fn read(files: &Files, location: &str, limit_bytes: u64) -> Result<Option<Bytes>> {
     match files.read(location, limit_bytes) {
         Err(error) if error.kind() == ErrorKind::LimitExceeded => Ok(None),
@@ -72,7 +72,7 @@ fn read(files: &Files, location: &str, limit_bytes: u64) -> Result<Option<Bytes>
     }
 }
 
-/// Whether an error says that nothing was done.
+/// Returns whether an error means that nothing changed.
 fn is_definite(error: &Error) -> bool {
     let is_kind = matches!(
         error.kind(),
@@ -97,7 +97,7 @@ mod tests {
     const ROOT: &str = "memory://t";
     const FILE: &str = "memory://t/state-1";
 
-    /// What becomes of `mine` where `there` is stored before, with a fault of the write.
+    /// Returns the outcome for `mine` if `there` is already stored, with a fault in the write.
     fn outcome(there: Option<&str>, fault: Option<Fault>) -> Swap {
         let memory = Arc::new(MemoryStorage::default());
         if let Some(there) = there {

@@ -1,16 +1,16 @@
-//! Recorded places and where their files lie now.
+//! Maps recorded locations to the actual locations of files.
 //!
-//! A table that was copied still records where it was written, in metadata, in manifests, and inside the rows of its
+//! A table that was copied still records its original location in metadata, in manifests, and in the rows of its
 //! position delete files. A [`Relocation`] maps recorded prefixes to actual ones, longest first, by whole segments.
 
 use crate::error::Result;
 
 use super::location::{Location, Scheme, strip_segments};
 
-/// Recorded prefixes and their actual places.
+/// Recorded prefixes and their actual locations.
 #[derive(Debug, Clone, Default)]
 pub struct Relocation {
-    /// Longest recorded path first; of two equal ones the first added wins.
+    /// The entries, longest recorded path first; of two equal ones the first added takes precedence.
     entries: Vec<Entry>,
 }
 
@@ -20,21 +20,21 @@ struct Entry {
     actual: Location,
 }
 
-/// How well a recorded prefix fits a location.
+/// The quality of a match between a recorded prefix and a location.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Fit {
-    /// The same path in HDFS and without scheme, or in HDFS with and without authority.
+    /// The same path, in HDFS and without a scheme, or in HDFS with and without an authority.
     HdfsAlias,
-    /// Scheme and authority agree.
+    /// Equal scheme and authority.
     Exact,
 }
 
 impl Relocation {
-    /// Maps everything at or below `recorded` to the same place below `actual`. A relative `actual` is taken from the
-    /// current folder.
+    /// Maps all locations at or below `recorded` to the same path below `actual`. A relative `actual` is resolved
+    /// against the current folder.
     ///
     /// # Errors
-    /// As [`Location::parse`].
+    /// See [`Location::parse`].
     pub fn add(&mut self, recorded: &str, actual: &str) -> Result<()> {
         let entry = Entry { recorded: Location::parse(recorded)?, actual: Location::parse_absolute(actual)? };
         let at = self.entries.partition_point(|e| e.recorded.key().len() >= entry.recorded.key().len());
@@ -42,34 +42,34 @@ impl Relocation {
         Ok(())
     }
 
-    /// The recorded prefixes with their actual places, as text that [`Relocation::add`] takes.
+    /// Returns the recorded prefixes and their actual locations, in the text form of [`Relocation::add`].
     pub fn pairs(&self) -> Vec<(String, String)> {
         self.entries.iter().map(|entry| (entry.recorded.canonical(), entry.actual.canonical())).collect()
     }
 
-    /// Whether nothing is mapped.
+    /// Returns whether there are no mappings.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// The actual places, which a table may therefore read.
+    /// Returns the actual locations, which a table may therefore read.
     pub fn targets(&self) -> impl Iterator<Item = &Location> {
         self.entries.iter().map(|entry| &entry.actual)
     }
 
-    /// Where a recorded location lies: the canonical text, relocated where a prefix says so.
+    /// Returns the actual location of a recorded one as canonical text, relocated if a prefix matches.
     ///
     /// # Errors
-    /// As [`Location::parse`].
+    /// See [`Location::parse`].
     pub fn resolve(&self, recorded: &str) -> Result<String> {
         self.locate(&Location::parse(recorded)?).map(|location| location.canonical())
     }
 
-    /// As [`Relocation::resolve`] for a parsed location. A relative local path that no prefix covers is taken from the
-    /// current folder.
+    /// Resolves a parsed location, like [`Relocation::resolve`]. A relative local path that no prefix covers is
+    /// resolved against the current folder.
     ///
     /// # Errors
-    /// `Storage` when there is no current folder.
+    /// `Storage` if there is no current folder.
     pub fn locate(&self, recorded: &Location) -> Result<Location> {
         match self.relocated(recorded) {
             Some(actual) => Ok(actual),
@@ -78,7 +78,8 @@ impl Relocation {
         }
     }
 
-    /// The actual place when a prefix covers `recorded`. An exact prefix wins over one that differs in HDFS spelling.
+    /// Returns the actual location if a prefix covers `recorded`. An exact prefix takes precedence over one that
+    /// differs in its HDFS form.
     pub fn relocated(&self, recorded: &Location) -> Option<Location> {
         let best = |wanted: Fit| {
             self.entries.iter().find_map(|entry| {

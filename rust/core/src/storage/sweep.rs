@@ -1,19 +1,19 @@
-//! Files that an operation left behind.
+//! Deletes files that an operation left behind.
 
 use super::files::Files;
 
-/// Folders below the data folder are looked at to this depth: a hash of four, and a level for each partition field.
+/// The maximum depth of folders below the data folder: a hash of four levels, and one level for each partition field.
 const DEPTH_LIMIT: usize = 64;
 
-/// Deletes the files below `folder` whose names contain `operation`, except kept ones, and returns how many. Files that
-/// cannot be listed or deleted are orphans, and not an error.
+/// Deletes the files below `folder` whose names contain `operation`, except kept ones, and returns their number. Files
+/// that cannot be listed or deleted are left as orphan files, which is not an error.
 pub fn sweep(files: &Files, folder: &str, operation: &str, is_kept: impl Fn(&str) -> bool) -> usize {
     let mut pending = vec![(folder.to_string(), 0)];
     let mut deleted = 0;
     while let Some((folder, depth)) = pending.pop() {
         for object in files.list_named(&folder, &|name| name.contains(operation)).unwrap_or_default() {
             let name = object.location.rsplit('/').next().unwrap_or_default();
-            // The recorded location, which need not be that at which it lies.
+            // The recorded location, which may differ from the actual one.
             let path = format!("{folder}/{name}");
             if !is_kept(&path) && files.delete(&path).is_ok() {
                 deleted += 1;

@@ -1,4 +1,4 @@
-//! What locations, relocation, confinement and the storages promise.
+//! Tests of the guarantees of locations, relocation, confinement and the storages.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::faulty::{Fault, FaultyStorage};
 use super::location::redacted;
 use super::*;
 
-/// A fresh folder, removed when dropped.
+/// A new folder, which is removed when dropped.
 struct Folder(std::path::PathBuf);
 
 impl Folder {
@@ -368,7 +368,7 @@ fn a_fault_comes_at_the_chosen_call() {
     assert_eq!(short.read_all(&["/f", "/g"], 3).into_iter().map(Result::unwrap).collect::<Vec<_>>(), ["ab", "abc"]);
 }
 
-/// Paths of odd segments, with and without schemes.
+/// Returns paths of unusual segments, with and without schemes.
 fn any_location() -> impl Strategy<Value = String> {
     let segment = prop_oneof![
         4 => "[a-c]{1,2}",
@@ -415,7 +415,7 @@ proptest! {
     #[test]
     fn what_a_table_may_read_lies_below_its_root(text in any_location()) {
         if let Ok(actual) = files("/wh/t").resolve(&text) {
-            // The operating system resolves the text without help from us.
+            // The operating system resolves the text independently of this code.
             let mut depth = Vec::new();
             for part in std::path::Path::new(&actual).components() {
                 match part {

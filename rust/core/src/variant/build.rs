@@ -1,9 +1,9 @@
-//! Writing variant values. Fields and elements are appended first; the header that tells where they begin is then put
-//! in front of them.
+//! Builds variant values. Fields and elements are appended first; the header with their offsets is then inserted before
+//! them.
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// A field of an object under construction: where its value begins in the buffer.
+/// A field of an object under construction, with the offset of its value in the buffer.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FieldEntry<'a> {
     pub(super) name: &'a str,
@@ -17,7 +17,7 @@ pub(super) fn primitive(out: &mut Vec<u8>, type_id: u8, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
-/// Appends a decimal in the width that its precision asks for.
+/// Appends a decimal in the width that its precision requires.
 pub(super) fn decimal(out: &mut Vec<u8>, unscaled: i128, precision: u8, scale: u8) {
     let (type_id, width) = match precision {
         0..=9 => (8, 4),
@@ -28,7 +28,7 @@ pub(super) fn decimal(out: &mut Vec<u8>, unscaled: i128, precision: u8, scale: u
     out.extend(unscaled.to_le_bytes().iter().take(width));
 }
 
-/// Appends text, short where it fits.
+/// Appends a string, in the short form if possible.
 pub(super) fn string(out: &mut Vec<u8>, text: &str) -> Result<()> {
     match u8::try_from(text.len()) {
         Ok(length @ 0..=63) => {
@@ -40,7 +40,7 @@ pub(super) fn string(out: &mut Vec<u8>, text: &str) -> Result<()> {
     }
 }
 
-/// Appends bytes with a length of four bytes.
+/// Appends bytes with a four-byte length.
 pub(super) fn long_bytes(out: &mut Vec<u8>, type_id: u8, bytes: &[u8]) -> Result<()> {
     let Ok(length) = u32::try_from(bytes.len()) else { return Err(too_long(bytes.len())) };
     primitive(out, type_id, &length.to_le_bytes());
@@ -48,7 +48,7 @@ pub(super) fn long_bytes(out: &mut Vec<u8>, type_id: u8, bytes: &[u8]) -> Result
     Ok(())
 }
 
-/// Makes what was appended from `start` on an array of the elements that begin at `starts`.
+/// Converts the bytes appended from `start` on to an array of the elements that begin at `starts`.
 pub(super) fn array(out: &mut Vec<u8>, start: usize, starts: &[usize]) -> Result<()> {
     let data_len = out.len() - start;
     let offset_width = width(data_len)?;
@@ -62,7 +62,7 @@ pub(super) fn array(out: &mut Vec<u8>, start: usize, starts: &[usize]) -> Result
     Ok(())
 }
 
-/// Makes what was appended from `start` on an object of `fields`, which are put in the order of their names.
+/// Converts the bytes appended from `start` on to an object of `fields`, which are sorted by name.
 pub(super) fn object(out: &mut Vec<u8>, start: usize, fields: &mut [FieldEntry]) -> Result<()> {
     fields.sort_unstable_by_key(|field| field.name);
     let data_len = out.len() - start;
@@ -90,7 +90,7 @@ fn insert(out: &mut Vec<u8>, at: usize, bytes: &[u8]) {
     }
 }
 
-/// How many bytes a number takes, one to four.
+/// Returns the number of bytes that a number needs, from one to four.
 fn width(number: usize) -> Result<u8> {
     match number {
         0..=0xff => Ok(1),
@@ -112,5 +112,5 @@ fn push_number(out: &mut Vec<u8>, number: usize, width: u8) {
 }
 
 fn too_long(length: usize) -> Error {
-    Error::new(ErrorKind::LimitExceeded, format!("a variant of {length} bytes"))
+    Error::new(ErrorKind::LimitExceeded, format!("a variant of {length} bytes is too long"))
 }

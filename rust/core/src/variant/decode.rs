@@ -1,4 +1,5 @@
-//! Checked reading of variant bytes. Nothing is copied, and no count or offset is believed before the bytes are there.
+//! Reads variant bytes with checks. Nothing is copied, and no count or offset is trusted before the bytes are
+//! available.
 
 use crate::bytes::Cursor;
 use crate::error::{Error, Result};
@@ -6,7 +7,7 @@ use crate::error::{Error, Result};
 /// The dictionary of field names of one variant.
 #[derive(Debug, Clone, Copy)]
 pub struct Metadata<'a> {
-    /// Offsets, `count + 1` numbers of `width` bytes.
+    /// The offsets: `count + 1` numbers of `width` bytes.
     offsets: &'a [u8],
     width: usize,
     count: usize,
@@ -15,15 +16,15 @@ pub struct Metadata<'a> {
 }
 
 impl<'a> Metadata<'a> {
-    /// Reads the header; names are checked when they are asked for.
+    /// Parses the header; names are checked when they are read.
     ///
     /// # Errors
-    /// `CorruptData` for another version than 1 or a dictionary that is longer than the bytes.
+    /// `CorruptData` for a version other than 1, or a dictionary that is longer than the bytes.
     pub fn parse(bytes: &'a [u8]) -> Result<Self> {
         let mut cursor = Cursor::new(bytes);
         let header = cursor.byte()?;
         if header & 0x0f != 1 {
-            return Err(Error::corrupt(format!("variant metadata of version {}", header & 0x0f)));
+            return Err(Error::corrupt(format!("unsupported variant metadata version {}", header & 0x0f)));
         }
         let width = usize::from(header >> 6) + 1;
         let count = number(cursor.take(width)?);
@@ -31,36 +32,37 @@ impl<'a> Metadata<'a> {
         Ok(Self { offsets, width, count, text: cursor.rest(), sorted: header & 0x10 != 0 })
     }
 
-    /// How many names there are.
+    /// Returns the number of names.
     pub fn len(&self) -> usize {
         self.count
     }
 
-    /// Whether there are no names.
+    /// Returns whether there are no names.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// The name with this id.
+    /// Returns the name with this id.
     ///
     /// # Errors
-    /// `CorruptData` when there is none or it is not UTF-8.
+    /// `CorruptData` if it does not exist or is not valid UTF-8.
     pub fn name(&self, id: usize) -> Result<&'a str> {
         if id >= self.count {
-            return Err(Error::corrupt(format!("variant field name {id} of {}", self.count)));
+            return Err(Error::corrupt(format!(
+                "the variant field name {id} is out of range for {} names",
+                self.count
+            )));
         }
         let (start, end) = (entry(self.offsets, id, self.width)?, entry(self.offsets, id + 1, self.width)?);
-        let bytes = self
-            .text
-            .get(start..end)
-            .ok_or_else(|| Error::corrupt("a variant field name leads out of the metadata"))?;
+        let bytes =
+            self.text.get(start..end).ok_or_else(|| Error::corrupt("a variant field name is outside the metadata"))?;
         text(bytes)
     }
 
-    /// The id of a name; None when the dictionary lacks it.
+    /// Returns the id of a name; None if it is not in the dictionary.
     ///
     /// # Errors
-    /// `CorruptData` when a name that was looked at is corrupt.
+    /// `CorruptData` if a name that was compared is corrupt.
     pub fn id_of(&self, name: &str) -> Result<Option<usize>> {
         if !self.sorted {
             for id in 0..self.count {
@@ -83,24 +85,24 @@ impl<'a> Metadata<'a> {
     }
 }
 
-/// One decoded value; objects and arrays are decoded one level at a time.
+/// A decoded value; objects and arrays are decoded one level at a time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Value<'a> {
-    /// Null, as a value.
+    /// The variant null value.
     Null,
     /// A boolean.
     Boolean(bool),
     /// An integer of 8 to 64 bits.
     Int(i64),
-    /// IEEE 754 single.
+    /// An IEEE 754 single.
     Float(f32),
-    /// IEEE 754 double.
+    /// An IEEE 754 double.
     Double(f64),
     /// A decimal of at most 38 digits.
     Decimal {
-        /// The integer without its point.
+        /// The unscaled integer.
         unscaled: i128,
-        /// Digits after the point, at most 38.
+        /// The number of digits after the point, at most 38.
         scale: u8,
     },
     /// Days since 1970-01-01.
@@ -111,28 +113,28 @@ pub enum Value<'a> {
     Timestamp {
         /// The number of units.
         value: i64,
-        /// Nanoseconds rather than microseconds.
+        /// Whether the unit is nanoseconds rather than microseconds.
         nanos: bool,
-        /// An instant rather than a wall clock.
+        /// Whether it is an instant rather than a local time.
         utc: bool,
     },
     /// Bytes.
     Binary(&'a [u8]),
-    /// UTF-8 text.
+    /// A UTF-8 string.
     String(&'a str),
     /// Sixteen bytes, big-endian.
     Uuid([u8; 16]),
-    /// Named fields.
+    /// An object of named fields.
     Object(Object<'a>),
-    /// Elements.
+    /// An array of elements.
     Array(Array<'a>),
 }
 
 impl<'a> Value<'a> {
-    /// The value at the start of `bytes` and how many bytes it takes.
+    /// Parses the value at the start of `bytes`, and returns it with its length.
     ///
     /// # Errors
-    /// `CorruptData` when the bytes end early, `Unsupported` for a primitive type that is not known.
+    /// `CorruptData` if the bytes are truncated, `Unsupported` for an unknown primitive type.
     pub fn parse(bytes: &'a [u8]) -> Result<(Self, usize)> {
         let mut cursor = Cursor::new(bytes);
         let header = cursor.byte()?;
@@ -171,14 +173,14 @@ fn primitive<'a>(type_id: u8, cursor: &mut Cursor<'a>) -> Result<Value<'a>> {
         18 => timestamp(cursor.le_i64()?, true, true),
         19 => timestamp(cursor.le_i64()?, true, false),
         20 => Value::Uuid(cursor.array()?),
-        other => return Err(Error::unsupported(format!("variant primitive type {other}"))),
+        other => return Err(Error::unsupported(format!("the variant primitive type {other} is not supported"))),
     })
 }
 
 fn decimal<'a>(cursor: &mut Cursor<'a>, unscaled: impl Fn(&mut Cursor<'a>) -> Result<i128>) -> Result<Value<'a>> {
     let scale = cursor.byte()?;
     if scale > 38 {
-        return Err(cursor.error(format_args!("variant decimal of scale {scale}")));
+        return Err(cursor.error(format_args!("the scale {scale} of a variant decimal exceeds 38")));
     }
     Ok(Value::Decimal { unscaled: unscaled(cursor)?, scale })
 }
@@ -205,20 +207,20 @@ impl<'a> Object<'a> {
         Ok(Self { ids, id_width, values: Array::parse_values(count, offset_width, cursor)? })
     }
 
-    /// How many fields there are.
+    /// Returns the number of fields.
     pub fn len(&self) -> usize {
         self.values.len()
     }
 
-    /// Whether there are no fields.
+    /// Returns whether there are no fields.
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
     }
 
-    /// The name id of a field, and its value followed by other bytes.
+    /// Returns the name id of a field, and its value followed by other bytes.
     ///
     /// # Errors
-    /// `CorruptData` when there is no such field or its offset leads out of the object.
+    /// `CorruptData` if the field does not exist or its offset is outside the object.
     pub fn field(&self, at: usize) -> Result<(usize, &'a [u8])> {
         Ok((entry(self.ids, at, self.id_width)?, self.values.element(at)?))
     }
@@ -227,7 +229,7 @@ impl<'a> Object<'a> {
 /// The elements of an array.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Array<'a> {
-    /// Offsets, `count + 1` numbers of `width` bytes.
+    /// The offsets: `count + 1` numbers of `width` bytes.
     offsets: &'a [u8],
     width: usize,
     count: usize,
@@ -243,31 +245,34 @@ impl<'a> Array<'a> {
 
     fn parse_values(count: usize, width: usize, cursor: &mut Cursor<'a>) -> Result<Self> {
         let offsets = cursor.take(table_len(count, 1, width)?)?;
-        // The last offset is the length of all values.
+        // The last offset is the total length of the values.
         let data = cursor.take(entry(offsets, count, width)?)?;
         Ok(Self { offsets, width, count, data })
     }
 
-    /// How many elements there are.
+    /// Returns the number of elements.
     pub fn len(&self) -> usize {
         self.count
     }
 
-    /// Whether there are no elements.
+    /// Returns whether there are no elements.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// An element followed by other bytes.
+    /// Returns an element followed by other bytes.
     ///
     /// # Errors
-    /// `CorruptData` when there is no such element or its offset leads out of the array.
+    /// `CorruptData` if the element does not exist or its offset is outside the array.
     pub fn element(&self, at: usize) -> Result<&'a [u8]> {
         if at >= self.count {
-            return Err(Error::corrupt(format!("variant element {at} of {}", self.count)));
+            return Err(Error::corrupt(format!(
+                "the variant element {at} is out of range for {} elements",
+                self.count
+            )));
         }
         let start = entry(self.offsets, at, self.width)?;
-        self.data.get(start..).ok_or_else(|| Error::corrupt("a variant element leads out of its array"))
+        self.data.get(start..).ok_or_else(|| Error::corrupt("a variant element is outside its array"))
     }
 }
 
@@ -279,10 +284,10 @@ fn table_len(count: usize, more: usize, width: usize) -> Result<usize> {
     count
         .checked_add(more)
         .and_then(|entries| entries.checked_mul(width))
-        .ok_or_else(|| Error::corrupt(format!("variant with {count} entries")))
+        .ok_or_else(|| Error::corrupt(format!("a variant has too many entries ({count})")))
 }
 
-/// An unsigned little-endian number of one to four bytes.
+/// Returns an unsigned little-endian number of one to four bytes.
 fn number(bytes: &[u8]) -> usize {
     bytes.iter().rev().fold(0, |value, byte| value << 8 | usize::from(*byte))
 }
@@ -293,5 +298,5 @@ fn entry(table: &[u8], at: usize, width: usize) -> Result<usize> {
 }
 
 fn text(bytes: &[u8]) -> Result<&str> {
-    std::str::from_utf8(bytes).map_err(|error| Error::corrupt("variant text is not UTF-8").caused_by(error))
+    std::str::from_utf8(bytes).map_err(|error| Error::corrupt("a variant string is not valid UTF-8").caused_by(error))
 }

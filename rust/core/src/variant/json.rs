@@ -1,7 +1,8 @@
-//! Variants as JSON text, as Spark's `to_json` writes them.
+//! Converts variants to JSON text, in the form of Spark's `to_json`.
 //!
-//! Decimals lose their trailing zeros, binary becomes base64, dates, times, timestamps and UUIDs become text, NaN and the
-//! infinities become `"NaN"`, `"Infinity"` and `"-Infinity"`. Fields keep the order of the object: sorted by name.
+//! Decimals lose their trailing zeros, binary values become base64, dates, times, timestamps and UUIDs become strings,
+//! and NaN and the infinities become `"NaN"`, `"Infinity"` and `"-Infinity"`. Fields keep the order of the object:
+//! sorted by name.
 
 use std::fmt::Write;
 
@@ -12,28 +13,28 @@ use super::decode::{Metadata, Value};
 use crate::error::{Error, ErrorKind, Result};
 use crate::scalar::civil::civil_from_days;
 
-/// No JSON text grows longer: a few bytes can name a long field very often.
+/// The maximum length of the JSON text: a few bytes can reference a long field name many times.
 const MAX_JSON_BYTES: usize = i32::MAX as usize;
 
-/// One variant as JSON text.
+/// Returns one variant as JSON text.
 ///
 /// # Errors
-/// `CorruptData` for bytes that are no variant, `Unsupported` for primitive types that are not known, `LimitExceeded`
-/// for values nested deeper than 128 levels or text above 2 GiB.
+/// `CorruptData` for bytes that are not a variant; `Unsupported` for unknown primitive types; `LimitExceeded` for
+/// values that are nested more than 128 levels deep or text above 2 GiB.
 pub fn to_json(metadata: &[u8], value: &[u8]) -> Result<String> {
     let mut text = String::new();
     Writer { metadata: Metadata::parse(metadata)?, budget: value.len(), out: &mut text }.value(value, 0)?;
     Ok(text)
 }
 
-/// Variants, a struct of binary `metadata` and `value`, as JSON text; NULL stays NULL.
+/// Returns variants, a struct of binary `metadata` and `value`, as JSON text; NULL stays NULL.
 ///
 /// # Errors
-/// As [`to_json`]; `InvalidArgument` when the struct is no unshredded variant.
+/// See [`to_json`]; `InvalidArgument` if the struct is not an unshredded variant.
 pub fn to_json_array(variants: &StructArray) -> Result<StringArray> {
     let column = |name: &str| -> Result<&BinaryArray> {
         let column = variants.column_by_name(name).and_then(|column| column.as_binary_opt());
-        column.ok_or_else(|| Error::invalid(format!("a variant needs binary field {name}")))
+        column.ok_or_else(|| Error::invalid(format!("a variant needs a binary field {name}")))
     };
     let (metadata, values) = (column("metadata")?, column("value")?);
     let mut texts = StringBuilder::with_capacity(variants.len(), values.value_data().len());
@@ -60,8 +61,8 @@ pub fn to_json_array(variants: &StructArray) -> Result<StringArray> {
 
 struct Writer<'a, 'o> {
     metadata: Metadata<'a>,
-    /// Bytes of the value that may still be read. Values that share bytes would let a few of them stand for
-    /// exponentially many.
+    /// The number of bytes of the value that may still be read. Without it, values that share bytes could expand
+    /// exponentially.
     budget: usize,
     out: &'o mut String,
 }
@@ -71,7 +72,7 @@ impl<'a> Writer<'a, '_> {
         if depth > MAX_DEPTH {
             return Err(Error::new(
                 ErrorKind::LimitExceeded,
-                format!("a variant nested deeper than {MAX_DEPTH} levels"),
+                format!("a variant is nested more than {MAX_DEPTH} levels deep"),
             ));
         }
         let (value, size) = Value::parse(bytes)?;
@@ -105,7 +106,7 @@ impl<'a> Writer<'a, '_> {
     }
 
     fn spend(&mut self, bytes: usize) -> Result<()> {
-        let left = self.budget.checked_sub(bytes).ok_or_else(|| Error::corrupt("values of a variant overlap"))?;
+        let left = self.budget.checked_sub(bytes).ok_or_else(|| Error::corrupt("the values of a variant overlap"))?;
         self.budget = left;
         Ok(())
     }
@@ -153,7 +154,9 @@ impl<'a> Writer<'a, '_> {
 
     fn text(&mut self, text: &str) -> Result<()> {
         let quoted = serde_json::to_string(text);
-        self.out.push_str(&quoted.map_err(|error| Error::internal("text does not become JSON").caused_by(error))?);
+        self.out.push_str(
+            &quoted.map_err(|error| Error::internal("a string cannot be converted to JSON").caused_by(error))?,
+        );
         Ok(())
     }
 
@@ -179,7 +182,7 @@ impl<'a> Writer<'a, '_> {
         }
     }
 
-    /// Seconds of a day and a fraction of this many digits, of which trailing zeros go.
+    /// Writes the seconds of a day and a fraction with this many digits, without trailing zeros.
     fn time(&mut self, second: i64, fraction: i64, digits: usize) {
         self.put(format_args!("{:02}:{:02}:{:02}", second / 3600, second / 60 % 60, second % 60));
         if fraction > 0 {

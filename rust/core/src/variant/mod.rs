@@ -1,6 +1,6 @@
 //! Variants: JSON-like values in the Parquet binary encoding (Parquet: `VariantEncoding.md`, `VariantShredding.md`).
 //!
-//! A variant is two byte strings. `metadata` is a dictionary of field names, `value` refers to it:
+//! A variant consists of two byte strings. `metadata` is a dictionary of field names, and `value` references it:
 //!
 //! ```text
 //! metadata:  header u8 = version (4 bits, 1) | sorted (1) | unused (1) | offset width - 1 (2)
@@ -14,7 +14,7 @@
 //!                               count (1 or 4 bytes), count + 1 offsets, values
 //! ```
 //!
-//! Files may hold parts of the values as ordinary columns (`typed_value`): [`unshred()`] puts them together again.
+//! Files may store parts of the values as ordinary columns (`typed_value`): [`unshred()`] reassembles them.
 
 mod build;
 mod decode;
@@ -28,5 +28,5 @@ pub use decode::{Array, Metadata, Object, Value};
 pub use json::{to_json, to_json_array};
 pub use unshred::{is_shredded, unshred};
 
-/// How deep values may be nested. Deeper ones are refused before they can exhaust the stack.
+/// The maximum nesting depth of values. Deeper ones are rejected before they can exhaust the stack.
 const MAX_DEPTH: usize = 128;

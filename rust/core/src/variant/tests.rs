@@ -1,4 +1,4 @@
-//! Variant bytes, JSON and unshredding.
+//! Tests of variant bytes, JSON and unshredding.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use rstest::rstest;
 use super::{Metadata, Value, to_json, to_json_array, unshred};
 use crate::error::ErrorKind;
 
-/// A sorted dictionary.
+/// Returns a sorted dictionary.
 fn metadata(names: &[&str]) -> Vec<u8> {
     let mut bytes = vec![0x11, u8::try_from(names.len()).unwrap(), 0];
     let mut end = 0;
@@ -125,7 +125,7 @@ fn an_object_is_put_together_from_typed_columns_and_the_rest() {
     );
     let c = group(vec![("typed_value", Arc::new(StringArray::from(vec![Some("x"), None, None, None, None])))], None);
     let typed = group(vec![("c", Arc::new(c)), ("a", Arc::new(a))], Some(vec![true, true, true, false, false]));
-    // The rest of the first row holds b, and c, which is shredded and therefore wins.
+    // The `value` of the first row contains b, and c, which is shredded; the shredded value takes precedence.
     let rest: &[u8] = &[0x02, 2, 1, 2, 0, 1, 2, 0x04, 0x00];
     let value = binary(vec![Some(rest), None, None, Some(&[0x0c, 7]), None]);
     let metadata = binary(vec![Some(names.as_slice()); 5]);

@@ -1,4 +1,4 @@
-//! Putting shredded variants together again (Parquet: `VariantShredding.md`).
+//! Reassembles shredded variants (Parquet: `VariantShredding.md`).
 //!
 //! ```text
 //! variant  := { metadata: binary, value?: binary, typed_value?: typed }
@@ -6,9 +6,10 @@
 //! group    := { value?: binary, typed_value?: typed }
 //! ```
 //!
-//! Of a group, a `typed_value` that is not NULL is the value; beside a struct, `value` may hold an object of the fields
-//! that the struct lacks. Else `value` is the value. Neither means that the field is missing, or null where a value has
-//! to be. The struct's own fields win over fields of the same name in `value`, which should not be there.
+//! In a group, a `typed_value` that is not NULL is the value; next to a struct, `value` may hold an object of the
+//! fields that the struct lacks. Otherwise `value` is the value. If both are NULL, the field is missing, or null if a
+//! value is required. The struct's own fields take precedence over fields of the same name in `value`, which should not
+//! exist.
 
 use std::sync::Arc;
 
@@ -29,24 +30,24 @@ const METADATA: &str = "metadata";
 const VALUE: &str = "value";
 const TYPED_VALUE: &str = "typed_value";
 
-/// The value null.
+/// The encoded null value.
 const NULL: u8 = 0;
 
-/// Whether a variant with these fields has parts of its values in typed columns.
+/// Returns whether a variant with these fields has parts of its values in typed columns.
 pub fn is_shredded(fields: &Fields) -> bool {
     fields.find(TYPED_VALUE).is_some()
 }
 
-/// Variants as plain pairs: a struct of the non-null binary fields `metadata` and `value`. Rows that are NULL stay NULL.
+/// Returns variants as plain pairs: a struct of the non-null binary fields `metadata` and `value`. NULL rows stay NULL.
 ///
 /// # Errors
-/// `CorruptData` when fields are missing, a value is given twice, a field name is not in the dictionary or the bytes are
-/// no variant; `Unsupported` for typed columns of types that variants lack; `LimitExceeded` when it is nested deeper
-/// than 128 levels or the values exceed 2 GiB.
+/// `CorruptData` if fields are missing, a value is duplicated, a field name is not in the dictionary or the bytes are
+/// not a variant; `Unsupported` for typed columns of types that variants lack; `LimitExceeded` if it is nested more
+/// than 128 levels deep or the values exceed 2 GiB.
 pub fn unshred(array: &StructArray) -> Result<StructArray> {
-    let metadata = binary(array, METADATA)?.ok_or_else(|| Error::corrupt("a variant without metadata"))?;
+    let metadata = binary(array, METADATA)?.ok_or_else(|| Error::corrupt("a variant has no metadata"))?;
     let group = Group::of(array, 0)?;
-    // Rows that are NULL need no value, so what a file without typed columns holds can stay as it is.
+    // NULL rows need no value, so the data of a file without typed columns can be returned unchanged.
     let covered = |nulls| array.nulls().is_some_and(|outer| outer.contains(nulls));
     let plain = matches!(&group, Group { value: Some(value), typed: None, .. } if value.nulls().is_none_or(covered));
     let values = match group.value {
@@ -66,7 +67,7 @@ fn put_together(group: &Group, metadata: &BinaryArray) -> Result<BinaryArray> {
     for row in 0..rows {
         if group.nulls.as_ref().is_none_or(|nulls| nulls.is_valid(row)) {
             if metadata.is_null(row) {
-                return Err(Error::corrupt("a variant without metadata").with("row", row));
+                return Err(Error::corrupt("a variant has no metadata").with("row", row));
             }
             writer.metadata = Some(Metadata::parse(metadata.value(row))?);
             if !writer.append(group, row).map_err(|error| error.with("row", row))? {
@@ -79,7 +80,7 @@ fn put_together(group: &Group, metadata: &BinaryArray) -> Result<BinaryArray> {
     Ok(BinaryArray::try_new(offsets, Buffer::from_vec(writer.out), None)?)
 }
 
-/// A `value` and a `typed_value`, each of which may be absent.
+/// A `value` and a `typed_value`, each of which may be missing.
 struct Group {
     nulls: Option<NullBuffer>,
     value: Option<BinaryArray>,
@@ -97,14 +98,14 @@ enum Typed {
         element: Box<Group>,
     },
     Primitive(ArrayRef),
-    /// As bytes, which are only said to be UTF-8.
+    /// A string column as bytes, which are only declared to be UTF-8.
     String(BinaryArray),
 }
 
 impl Group {
     fn of(array: &StructArray, depth: usize) -> Result<Self> {
         if depth > MAX_DEPTH {
-            let message = format!("a variant shredded deeper than {MAX_DEPTH} levels");
+            let message = format!("a variant is shredded more than {MAX_DEPTH} levels deep");
             return Err(Error::new(ErrorKind::LimitExceeded, message));
         }
         let typed = array.column_by_name(TYPED_VALUE).map(|typed| Typed::of(typed, depth)).transpose()?;
@@ -113,7 +114,10 @@ impl Group {
 
     fn of_any(array: &ArrayRef, depth: usize) -> Result<Self> {
         let Some(group) = array.as_struct_opt() else {
-            return Err(Error::corrupt(format!("a shredded variant has {} for a group", array.data_type())));
+            return Err(Error::corrupt(format!(
+                "a group of a shredded variant has the type {}, expected a struct",
+                array.data_type()
+            )));
         };
         Self::of(group, depth)
     }
@@ -158,7 +162,7 @@ impl Typed {
             | D::Timestamp(TimeUnit::Microsecond | TimeUnit::Nanosecond, _)
             | D::Binary
             | D::FixedSizeBinary(16) => Self::Primitive(Arc::clone(array)),
-            other => return Err(Error::unsupported(format!("a variant shredded into {other}"))),
+            other => return Err(Error::unsupported(format!("variants shredded into {other} are not supported"))),
         })
     }
 
@@ -173,7 +177,8 @@ impl Typed {
     }
 }
 
-/// Appends values to `out`; `fields` and `starts` are stacks for the objects and arrays that are being built.
+/// A writer that appends values to `out`; `fields` and `starts` are stacks for the objects and arrays under
+/// construction.
 struct Writer<'a> {
     metadata: Option<Metadata<'a>>,
     out: Vec<u8>,
@@ -182,7 +187,7 @@ struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    /// Appends the value of one row of a group; false when there is none.
+    /// Appends the value of one row of a group; returns false if there is none.
     fn append(&mut self, group: &'a Group, row: usize) -> Result<bool> {
         if group.nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
             return Ok(false);
@@ -198,7 +203,7 @@ impl<'a> Writer<'a> {
             (Some(Typed::Primitive(array)), None) => primitive(&mut self.out, array, row)?,
             (Some(Typed::String(array)), None) => match std::str::from_utf8(array.value(row)) {
                 Ok(text) => build::string(&mut self.out, text)?,
-                Err(error) => return Err(Error::corrupt("variant text is not UTF-8").caused_by(error)),
+                Err(error) => return Err(Error::corrupt("a variant string is not valid UTF-8").caused_by(error)),
             },
         }
         Ok(true)
@@ -208,7 +213,7 @@ impl<'a> Writer<'a> {
         let (first, start) = (self.starts.len(), self.out.len());
         let bounds = offsets.get(row).zip(offsets.get(row + 1));
         let bounds = bounds.and_then(|(a, b)| Some((usize::try_from(*a).ok()?, usize::try_from(*b).ok()?)));
-        let Some((from, to)) = bounds else { return Err(Error::corrupt("list offsets lead out of the values")) };
+        let Some((from, to)) = bounds else { return Err(Error::corrupt("list offsets are outside the values")) };
         for at in from..to {
             self.starts.push(self.out.len());
             if !self.append(element, at)? {
@@ -226,7 +231,9 @@ impl<'a> Writer<'a> {
             let at = self.out.len();
             if self.append(group, row)? {
                 let id = self.dictionary()?.id_of(name)?;
-                let id = id.ok_or_else(|| Error::corrupt(format!("variant metadata lack the field name {name:?}")))?;
+                let id = id.ok_or_else(|| {
+                    Error::corrupt(format!("the metadata of a variant does not contain the field name {name:?}"))
+                })?;
                 self.fields.push(FieldEntry { name, id, start: at });
             }
         }
@@ -238,10 +245,10 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Appends the fields of an object that `shape` has no columns for.
+    /// Appends the fields of an object for which `shape` has no columns.
     fn rest(&mut self, shape: &[(String, Group)], object: &'a [u8]) -> Result<()> {
         let (Value::Object(fields), size) = Value::parse(object)? else {
-            return Err(Error::corrupt("a variant with shredded fields has a value that is no object"));
+            return Err(Error::corrupt("a variant with shredded fields has a value that is not an object"));
         };
         let mut copied = 0;
         for at in 0..fields.len() {
@@ -253,7 +260,7 @@ impl<'a> Writer<'a> {
             let (_, length) = Value::parse(bytes)?;
             copied += length;
             if copied > size {
-                return Err(Error::corrupt("values of a variant overlap"));
+                return Err(Error::corrupt("the values of a variant overlap"));
             }
             self.fields.push(FieldEntry { name, id, start: self.out.len() });
             self.out.extend(bytes.iter().take(length));
@@ -262,7 +269,7 @@ impl<'a> Writer<'a> {
     }
 
     fn dictionary(&self) -> Result<Metadata<'a>> {
-        self.metadata.ok_or_else(|| Error::internal("a variant is written before its metadata are known"))
+        self.metadata.ok_or_else(|| Error::internal("a variant cannot be written before its metadata is known"))
     }
 }
 
@@ -292,7 +299,7 @@ fn primitive(out: &mut Vec<u8>, array: &ArrayRef, row: usize) -> Result<()> {
         D::Time64(_) => number!(17, Time64MicrosecondType),
         D::Timestamp(_, zone) => number!(if zone.is_some() { 18 } else { 19 }, TimestampNanosecondType),
         D::FixedSizeBinary(_) => build::primitive(out, 20, array.as_fixed_size_binary().value(row)),
-        other => return Err(Error::internal(format!("{other} passed for a type of variants"))),
+        other => return Err(Error::internal(format!("{other} is not a valid type of a shredded column"))),
     }
     Ok(())
 }
@@ -304,10 +311,10 @@ fn binary(array: &StructArray, name: &str) -> Result<Option<BinaryArray>> {
             let plain = arrow_cast::cast(column, &DataType::Binary)?;
             Ok(Some(plain.as_binary().clone()))
         }
-        other => Err(Error::corrupt(format!("{name} of a variant holds {other}"))),
+        other => Err(Error::corrupt(format!("the field {name} of a variant has the type {other}"))),
     }
 }
 
 fn too_long() -> Error {
-    Error::new(ErrorKind::LimitExceeded, "the variants of a batch exceed 2 GiB").hint("read fewer rows at a time")
+    Error::new(ErrorKind::LimitExceeded, "the variants of a batch exceed 2 GiB").hint("read fewer rows per batch")
 }

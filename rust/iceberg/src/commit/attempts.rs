@@ -1,4 +1,5 @@
-//! Commits a change: against the newest state, again when another writer was first, and without losing anything.
+//! Commits a change to the latest state of a table. When another writer commits first, the change is retried on the new
+//! state, so no update is lost.
 //!
 //! ```text
 //! load the newest state -> the change gives its revision of it -> apply -> swap -> done
@@ -6,7 +7,7 @@
 //!          +---------------- wait, as often as commit.retry allows --------+ lost
 //! ```
 //!
-//! An outcome that nobody knows is an error of its own, after which nothing is deleted.
+//! If the outcome of a commit cannot be determined, a separate error is returned and nothing is deleted.
 
 use std::fmt;
 use std::sync::Arc;
@@ -26,50 +27,52 @@ use crate::properties::{self, Property};
 use crate::spec::table_metadata::{MetadataLogEntry, TableMetadata};
 use crate::table::State;
 
-/// What a change does to the state that it meets.
+/// The revision that a change makes to a given state.
 #[derive(Debug)]
 pub enum Revision {
-    /// Makes the table: the state it begins with.
+    /// Creates the table with this initial state.
     Create(Box<TableMetadata>),
-    /// Updates the table; none for nothing to do.
+    /// Updates the table; empty if there is nothing to do.
     Update(Vec<TableUpdate>),
 }
 
-/// A change of a table that can be made again on a newer state.
+/// A change to a table that can be repeated on a newer state.
 pub trait Change: fmt::Debug + Send {
-    /// What to do to `base`, None where there is no table yet. Called once for each attempt, which count from 1; checks
-    /// what must hold.
+    /// Returns the revision of `base`, which is None if the table does not exist yet, and checks the change's
+    /// conditions. Called once per attempt; attempts are counted from 1.
     ///
     /// # Errors
-    /// `CommitConflict`, `CommitValidation` and others where the change cannot be made on this state: it is not tried
-    /// again.
+    /// `CommitConflict`, `CommitValidation` and other errors if the change cannot be made on this state. It is not
+    /// retried.
     fn revise(&mut self, base: Option<&TableMetadata>, attempt: u32, context: &Context) -> Result<Revision>;
 
-    /// Deletes files that this change wrote and that `committed` does not use: of attempts that lost, or all where
-    /// `committed` is None. Not called when the outcome is unknown.
+    /// Deletes the files that this change wrote and `committed` does not use: those of failed attempts, or all of them
+    /// if `committed` is None. Not called when the outcome is unknown.
     fn clean(&mut self, committed: Option<&TableMetadata>);
 
-    /// Whether it commits files, which were written by the schema and the partition spec of the state before it.
+    /// Returns whether the change commits files, which were written with the schema and the partition spec of the base
+    /// state.
     fn writes_files(&self) -> bool {
         true
     }
 }
 
-/// A change that is made.
+/// The result of a committed change.
 #[derive(Debug)]
 pub struct Committed {
     /// The new state.
     pub state: State,
-    /// The state that the commit replaced; None if nothing was committed, or the table was created.
+    /// The state that the commit replaced. None if nothing was committed or the table was created.
     pub replaced: Option<State>,
-    /// How many attempts it took, over all commits that were tried.
+    /// The number of attempts, over all commits that were tried.
     pub attempts: u32,
 }
 
-/// How often and how long to try (`commit.retry.*`): 4 times, waiting 100 ms to a minute, for half an hour unless set.
+/// Returns the retry settings (`commit.retry.*`): by default 4 retries, with waits of 100 ms to one minute, for at most
+/// half an hour.
 ///
 /// # Errors
-/// `InvalidArgument` for a property that is no number.
+/// `InvalidArgument` for a property that is not a number.
 fn retry_of(metadata: Option<&TableMetadata>) -> Result<Retry> {
     let number = |property: &Property| metadata.map_or_else(|| property.number(), |table| table.number(property));
     let time = |property| number(property).map(Duration::from_millis);
@@ -81,15 +84,15 @@ fn retry_of(metadata: Option<&TableMetadata>) -> Result<Retry> {
     })
 }
 
-/// The attempts to make a change, over all commits that are tried for it: what was planned on a state that others
-/// changed is planned and committed anew, and `commit.retry.*` counts both kinds.
+/// The attempts to make a change, over all commits that are tried for it. A change that was planned on a state that
+/// another writer replaced is planned and committed again. `commit.retry.*` counts both kinds of retry.
 #[derive(Debug)]
 pub struct Attempts {
-    /// The number of the one under way, from 1.
+    /// The number of the current attempt, from 1.
     number: u32,
-    /// When the first was committed.
+    /// The time of the first commit attempt.
     since: Option<Instant>,
-    /// The turn among the writers of this machine, held from the planning to the commit of an attempt that is planned anew.
+    /// The turn among the writers of this machine, held from planning to commit when an attempt is planned again.
     turn: Option<Turn>,
 }
 
@@ -100,12 +103,12 @@ impl Default for Attempts {
 }
 
 impl Attempts {
-    /// How many there were before the one under way.
+    /// Returns the number of attempts before the current one.
     pub(super) fn before(&self) -> u32 {
         self.number.saturating_sub(1)
     }
 
-    /// Goes on to the next when others were ahead of this one; false where it was the last that there is.
+    /// Moves on to the next attempt after a conflict. Returns false if no attempts are left.
     fn next(&mut self, retry: &Retry) -> bool {
         let since = *self.since.get_or_insert_with(Instant::now);
         let is_last = self.number > retry.retries || since.elapsed() >= retry.total;
@@ -113,17 +116,17 @@ impl Attempts {
         !is_last
     }
 
-    /// Waits before this one.
+    /// Waits before the current attempt.
     fn wait(&self, retry: &Retry, context: &Context) -> Result<()> {
         pause(retry.wait(self.before())?, context)
     }
 
-    /// Goes on to the next, which is planned anew, when a commit met a conflict: waits for as long as the table asks, then for
-    /// a turn, which is held until the commit ends, so that writers of this machine cannot overtake it again. False where the
-    /// table asks for no other attempt.
+    /// Moves on to the next attempt, which is planned again, after a commit met a conflict. Waits for the table's
+    /// backoff time and then for a turn, which is held until the commit ends, so that writers of this machine cannot
+    /// overtake it again. Returns false if the table allows no further attempt.
     ///
     /// # Errors
-    /// `InvalidArgument` for a property that is no number; `Cancelled`.
+    /// `InvalidArgument` for a property that is not a number; `Cancelled`.
     pub fn again(&mut self, pointer: &dyn Pointer, known: &State, context: &Context) -> Result<bool> {
         let retry = retry_of(Some(&known.metadata))?;
         let goes_on = self.next(&retry);
@@ -135,25 +138,26 @@ impl Attempts {
         Ok(goes_on)
     }
 
-    /// Ends the turn of an attempt that is not committed.
+    /// Ends the turn of an attempt that will not be committed.
     pub fn end_turn(&mut self) {
         self.turn = None;
     }
 }
 
-/// The newest state of a table of which one is known.
+/// Returns the latest state of a table, given a known state of it.
 ///
 /// # Errors
-/// `Unsupported` for a table that is not changed by way of `pointer`; `NoSuchTable`; `CommitConflict` where another table
-/// has taken its place.
+/// `Unsupported` for a table that cannot be changed through `pointer`; `NoSuchTable`; `CommitConflict` if the table was
+/// replaced by another one.
 pub fn newest(pointer: &dyn Pointer, known: &State) -> Result<State> {
     pointer.check(known)?;
     let found = same_table(Some(known), pointer.load()?);
-    let found = found.and_then(|found| found.ok_or_else(|| Error::new(ErrorKind::NoSuchTable, "the table is missing")));
+    let found =
+        found.and_then(|found| found.ok_or_else(|| Error::new(ErrorKind::NoSuchTable, "the table does not exist")));
     found.map_err(|error| error.with("file", &known.metadata_location))
 }
 
-/// What was loaded, if it is the table that was known.
+/// Returns the loaded state if it belongs to the same table as the known one.
 fn same_table(known: Option<&State>, loaded: Option<State>) -> Result<Option<State>> {
     if let Some(uuid) = known.and_then(|known| known.metadata.table_uuid.clone()) {
         Requirement::AssertTableUuid { uuid }.check(loaded.as_ref().map(|state| state.metadata.as_ref()))?;
@@ -161,10 +165,10 @@ fn same_table(known: Option<&State>, loaded: Option<State>) -> Result<Option<Sta
     Ok(loaded)
 }
 
-/// Makes a change. `base` is the state that the caller knows, which spares a look-up if it is still the newest.
+/// Commits a change. `base` is the state that the caller knows; it saves a look-up if it is still the latest.
 ///
 /// # Errors
-/// As [`commit_after`].
+/// See [`commit_after`].
 pub fn commit(
     pointer: &dyn Pointer,
     base: Option<State>,
@@ -174,11 +178,11 @@ pub fn commit(
     commit_after(pointer, base, change, &mut Attempts::default(), context)
 }
 
-/// As [`commit`], after attempts that were made before.
+/// Commits a change like [`commit`], continuing after earlier attempts.
 ///
 /// # Errors
-/// Those of the change; `CommitConflict` when others were first too often; `CommitStateUnknown` when nobody can say
-/// whether it was made; what the storage says when it refuses.
+/// The errors of the change; `CommitConflict` if every attempt lost to another writer; `CommitStateUnknown` if the
+/// outcome cannot be determined; storage errors.
 pub fn commit_after(
     pointer: &dyn Pointer,
     base: Option<State>,
@@ -218,13 +222,13 @@ fn attempted(
         }
         let metadata = base.as_ref().map(|state| state.metadata.as_ref());
         let revision = change.revise(metadata, attempt, context).inspect_err(|error| {
-            // The attempt that lost is the one to be planned anew: this one swapped nothing.
+            // The attempt that lost must be planned again; this one swapped nothing.
             if attempt > 1 && error.kind() == ErrorKind::CommitConflict {
                 attempts.number = attempts.before();
             }
         })?;
         let Some(Applied { next, updates, dropped }) = applied(base.as_ref(), revision)? else {
-            let state = base.ok_or_else(|| Error::internal("a change made no table"))?;
+            let state = base.ok_or_else(|| Error::internal("a change did not create a table"))?;
             return Ok(Committed { state, replaced: None, attempts: attempts.number });
         };
         match pointer.swap(&Proposal { base: base.as_ref(), next: &next, updates: &updates }) {
@@ -236,10 +240,14 @@ fn attempted(
             Swap::Unknown(error) => return Err(unknown(&error)),
             Swap::Lost => {
                 if !attempts.next(&retry) {
-                    return Err(Error::new(ErrorKind::CommitConflict, "other writers were first each time")
-                        .hint("try again later, or raise the table property commit.retry.num-retries"));
+                    return Err(Error::new(
+                        ErrorKind::CommitConflict,
+                        "every commit attempt conflicted with another writer",
+                    )
+                    .hint("try again later, or raise the table property commit.retry.num-retries"));
                 }
-                // What was known was not the newest; whoever waits for a turn will not be first the next time.
+                // A writer that holds a turn retries immediately after its first attempt, because only its base was
+                // stale. In all other cases it backs off.
                 if attempt > 1 || turn.is_none() {
                     attempts.wait(&retry, context)?;
                 }
@@ -249,9 +257,9 @@ fn attempted(
     }
 }
 
-/// Deletes the files of states that fell out of the log, where the table asks for it.
+/// Deletes metadata files that were dropped from the metadata log, if the table's properties request it.
 fn delete_dropped(pointer: &dyn Pointer, committed: &TableMetadata, dropped: &[MetadataLogEntry]) {
-    // Without garbage collection others may use the files of the table.
+    // With garbage collection disabled, other tables may use the files of this one.
     if !committed.flag(&properties::METADATA_DELETE_AFTER_COMMIT) || !committed.flag(&properties::GC_ENABLED) {
         return;
     }
@@ -261,23 +269,23 @@ fn delete_dropped(pointer: &dyn Pointer, committed: &TableMetadata, dropped: &[M
     }
 }
 
-/// A state after a revision.
+/// The state after a revision.
 struct Applied {
     next: Arc<TableMetadata>,
     updates: Vec<TableUpdate>,
-    /// What fell out of the metadata log.
+    /// The entries that were dropped from the metadata log.
     dropped: Vec<MetadataLogEntry>,
 }
 
-/// The state after a revision; None when it changes nothing.
+/// Returns the state after a revision, or None if it changes nothing.
 fn applied(base: Option<&State>, revision: Revision) -> Result<Option<Applied>> {
     match (base, revision) {
         (None, Revision::Create(metadata)) => {
             let updates = TableUpdate::creating(&metadata);
             Ok(Some(Applied { next: Arc::new(*metadata), updates, dropped: Vec::new() }))
         }
-        (Some(_), Revision::Create(_)) => Err(Error::new(ErrorKind::AlreadyExists, "the table exists already")),
-        (None, Revision::Update(_)) => Err(Error::new(ErrorKind::NoSuchTable, "the table is not there any more")),
+        (Some(_), Revision::Create(_)) => Err(Error::new(ErrorKind::AlreadyExists, "the table already exists")),
+        (None, Revision::Update(_)) => Err(Error::new(ErrorKind::NoSuchTable, "the table no longer exists")),
         (Some(base), Revision::Update(updates)) => {
             let timestamp_ms = base.metadata.last_updated_ms;
             let previous = MetadataLogEntry { timestamp_ms, metadata_file: base.metadata_location.clone() };
@@ -294,8 +302,8 @@ fn applied(base: Option<&State>, revision: Revision) -> Result<Option<Applied>> 
 }
 
 fn unknown(cause: &Error) -> Error {
-    Error::new(ErrorKind::CommitStateUnknown, format!("it is not known whether the commit took effect: {cause}"))
-        .hint("nothing was deleted; load the table and look for the change before you make it again")
+    Error::new(ErrorKind::CommitStateUnknown, format!("cannot determine whether the commit took effect: {cause}"))
+        .hint("nothing was deleted; load the table and check for the change before you retry it")
 }
 
 #[cfg(test)]

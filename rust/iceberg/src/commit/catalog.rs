@@ -1,12 +1,12 @@
-//! Tables of a catalog: a row of it names the newest metadata file.
+//! Commits to tables of a catalog, in which a row references the latest metadata file.
 //!
 //! ```text
 //! metadata/<NNNNN>-<uuid>[.gz].metadata.json     the states; N counts from 0
 //! ```
 //!
-//! The file is written first and under a name that nobody else gives, then the row is swapped. After a failed swap the
-//! row is asked again, and where another writer is on top already, the log of that one's metadata. A file of ours is
-//! deleted only when it is certain that no row ever names it.
+//! The metadata file is written first, under a unique name; then the row is swapped. After a failed swap the row is
+//! read again. If another writer has already committed on top, the metadata log of that commit is read too. A file of
+//! this writer is deleted only when it is certain that no row will ever reference it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -22,36 +22,37 @@ use crate::spec::metadata_write::MetadataCodec;
 use crate::spec::table_metadata::TableMetadata;
 use crate::table::{State, read_metadata};
 
-/// How often a row is asked again after a failed swap, and how long to wait in between.
+/// The number of times a row is read again after a failed swap, and the wait between two reads.
 const STATUS_CHECKS: u32 = 3;
 const STATUS_WAIT: Duration = Duration::from_millis(20);
 
-/// What a catalog keeps of one table.
+/// A catalog's record of one table.
 pub trait CatalogRow: fmt::Debug + Send + Sync {
-    /// The metadata file that it names; None when the catalog has no such table.
+    /// Returns the metadata file that the row references; None if the catalog has no such table.
     ///
     /// # Errors
-    /// What the catalog says when it cannot answer.
+    /// The catalog's error if it cannot answer.
     fn location(&self) -> Result<Option<String>>;
 
-    /// Lets it name `new` if it names `expected` (None: there is no such table), in one step of the catalog; false when
-    /// it does not, and nothing changed.
+    /// Sets the row to `new` if it references `expected` (None: there is no such table), in one atomic step of the
+    /// catalog. Returns false if it does not; nothing changed then.
     ///
     /// # Errors
-    /// `Catalog` and others of [`is_definite`] say that nothing changed; after any other error it may have.
+    /// `Catalog` and the other kinds for which [`is_definite`] is true mean that nothing changed; after any other error
+    /// the row may have changed.
     fn replace(&self, expected: Option<&str>, new: &str) -> Result<bool>;
 }
 
-/// A table that a catalog keeps.
+/// A table in a catalog.
 #[derive(Debug)]
 pub struct CatalogPointer {
     files: Files,
     row: Box<dyn CatalogRow>,
 }
 
-/// A metadata file that is written, and the state that it follows.
+/// A written metadata file, and the state that it follows.
 struct Written<'a> {
-    /// What the row named.
+    /// The metadata file that the row referenced.
     expected: Option<String>,
     location: String,
     proposal: &'a Proposal<'a>,
@@ -64,7 +65,7 @@ impl Written<'_> {
 }
 
 impl CatalogPointer {
-    /// The table of `row`, whether there is one or not; its files are among `files`.
+    /// Creates the pointer to the table of `row`, which may not exist yet; its files are among `files`.
     pub fn new(files: Files, row: Box<dyn CatalogRow>) -> Self {
         Self { files, row }
     }
@@ -73,7 +74,7 @@ impl CatalogPointer {
         read_metadata(&self.files, &self.files.openable(location)?)
     }
 
-    /// Writes the file of the proposed state; None when another writer was first.
+    /// Writes the metadata file of the proposed state. Returns None if another writer was first.
     fn write<'a>(&self, proposal: &'a Proposal<'a>) -> Result<Option<Written<'a>>> {
         let Proposal { base, next, .. } = *proposal;
         let expected = self.row.location()?;
@@ -89,25 +90,26 @@ impl CatalogPointer {
         let number = expected.as_deref().map_or(0, next_number);
         let location = format!("{}/{number:05}-{}{}", next.metadata_folder(), ids::uuid()?, codec.suffix());
         let content = next.to_bytes(codec)?;
-        // No row names it, so that what a failed write left can go.
+        // No row references the file, so the remains of a failed write can be deleted.
         self.files.put_if_absent(&location, content.into()).inspect_err(|_| self.delete(&location))?;
         Ok(Some(Written { expected, location, proposal }))
     }
 
-    /// What became of a row that another one had changed: a request that was sent twice finds its own first effect.
+    /// Returns the outcome after another writer changed the row. A request that was sent twice finds its own first
+    /// effect.
     fn lost(&self, written: &Written<'_>) -> Swap<State> {
         match self.named().and_then(|named| named.map_or(Ok(Some(false)), |newer| self.follows(&newer, written))) {
             Ok(Some(true)) => return written.published(),
             Ok(Some(false)) => self.delete(&written.location),
-            // Rather an orphan than a table without its newest state.
+            // An orphan file is better than a table without its latest state.
             Ok(None) => {}
-            // Its snapshot may be there, and the files of that may not be deleted.
+            // Our snapshot may have been committed, so its files must not be deleted.
             Err(error) => return Swap::Unknown(error),
         }
         Swap::Lost
     }
 
-    /// What became of a row whose swap failed.
+    /// Returns the outcome of a failed swap.
     fn settle(&self, written: &Written<'_>, error: Error) -> Swap<State> {
         let Ok(named) = self.named() else { return Swap::Unknown(error) };
         let Some(newer) = named.filter(|named| Some(named) != written.expected.as_ref()) else {
@@ -127,7 +129,7 @@ impl CatalogPointer {
         }
     }
 
-    /// What the row names, asked as often as is reasonable.
+    /// Returns the metadata file that the row references, with as many retries as is reasonable.
     fn named(&self) -> Result<Option<String>> {
         for _ in 1..STATUS_CHECKS {
             if let Ok(named) = self.row.location() {
@@ -138,7 +140,7 @@ impl CatalogPointer {
         self.row.location()
     }
 
-    /// Whether the state in `newer` is the one that was written or was made on top of it; None where that does not show.
+    /// Returns whether the state in `newer` is the written one or is based on it; None if that cannot be determined.
     fn follows(&self, newer: &str, written: &Written<'_>) -> Result<Option<bool>> {
         if newer == written.location {
             return Ok(Some(true));
@@ -149,11 +151,11 @@ impl CatalogPointer {
             return Ok(Some(true));
         }
         if written.proposal.base.is_none() {
-            // The id was given with this very attempt.
+            // The id was assigned by this very attempt.
             return Ok(Some(newer.table_uuid.is_some() && newer.table_uuid == written.proposal.next.table_uuid));
         }
         if written.expected.as_deref().is_some_and(logged) {
-            // The log goes back to where we began, and we are not in it.
+            // The log reaches back to our base, and our state is not in it.
             return Ok(Some(false));
         }
         let added = written.proposal.added_snapshots();
@@ -190,14 +192,14 @@ impl Pointer for CatalogPointer {
     }
 }
 
-/// The number of the state after the one in `location`; 0 where that has none.
+/// Returns the version number that follows that of `location`; 0 if `location` has none.
 fn next_number(location: &str) -> u64 {
     let name = location.rsplit('/').next().unwrap_or_default();
     let number = name.split_once('-').and_then(|(digits, _)| digits.parse::<u64>().ok());
     number.and_then(|number| number.checked_add(1)).unwrap_or(0)
 }
 
-/// Whether a catalog says by such an error that it did nothing.
+/// Returns whether this kind of error from a catalog means that nothing changed.
 pub fn is_definite(kind: ErrorKind) -> bool {
     matches!(
         kind,

@@ -17,19 +17,19 @@ use crate::spec::sort::SortOrder;
 
 const ROOT: &str = "memory://t/table";
 
-/// The row of a table, and how often it was called.
+/// The row of a table, and the number of calls to it.
 #[derive(Debug, Default)]
 struct Shared {
     named: Mutex<Option<String>>,
     calls: AtomicU64,
 }
 
-/// When a row fails and what happens then.
+/// When a row fails, and what happens then.
 #[derive(Debug, Clone, Copy)]
 struct RowFault {
     fault: Fault,
     at_call: u64,
-    /// Whether another writer commits on top right behind the call that fails.
+    /// Whether another writer commits on top immediately after the call that fails.
     overtaken: bool,
 }
 
@@ -50,7 +50,7 @@ impl Row {
                 work();
                 kind
             }
-            // Sent twice, and the answer is the second.
+            // The request is sent twice, and the response is the second one.
             Fault::Truncate => {
                 work();
                 self.overtake(due, number);
@@ -58,7 +58,7 @@ impl Row {
             }
         };
         self.overtake(due, number);
-        Err(Error::new(kind, "an injected fault"))
+        Err(Error::new(kind, "injected fault"))
     }
 
     fn overtake(&self, due: RowFault, number: u64) {
@@ -252,7 +252,7 @@ const KINDS: [ErrorKind; 6] = [
     ErrorKind::CommitStateUnknown,
 ];
 
-/// Checks what is there after an outcome: what is acknowledged is there, what is refused is not and left no file, and
+/// Checks the table after an outcome: an acknowledged commit is present, a refused one is absent and left no file, and
 /// the next writer succeeds.
 fn check(storage: &Arc<dyn Storage>, shared: &Arc<Shared>, outcome: &Result<Committed>, case: &str) {
     let found = properties(storage, shared);
@@ -309,7 +309,7 @@ fn a_fault_of_the_catalog_leaves_the_table_before_or_after() {
                     let calls = shared.calls.load(Ordering::Relaxed);
                     let case = format!("{fault:?} at {at_call}, overtaken {overtaken}, creates {creates}");
                     check(&storage, &shared, &outcome, &case);
-                    // Only a row that may still change its mind leaves a doubt.
+                    // Only a row that may still change leaves the outcome unknown.
                     let is_unknown = outcome.is_err_and(|e| e.kind() == ErrorKind::CommitStateUnknown);
                     let may_be = matches!(fault, Fault::Fail(kind) if !is_definite(kind));
                     let says_so = fault == Fault::FailAfterwards(ErrorKind::CommitStateUnknown);
@@ -323,7 +323,7 @@ fn a_fault_of_the_catalog_leaves_the_table_before_or_after() {
     }
 }
 
-/// Nobody can say so while the newest state cannot be read.
+/// The outcome is unknown while the latest state cannot be read.
 #[test]
 fn a_commit_that_may_be_below_another_one_is_not_called_lost() {
     let (storage, shared) = (memory(), Arc::new(Shared::default()));
@@ -343,7 +343,7 @@ fn a_commit_that_may_be_below_another_one_is_not_called_lost() {
     assert!(storage.size(&written.location).is_ok());
 }
 
-/// The log is too short to say who came first.
+/// The log is too short to determine which commit was first.
 #[test]
 fn a_commit_that_fell_out_of_the_log_is_not_called_lost() {
     let (storage, shared) = (memory(), Arc::new(Shared::default()));

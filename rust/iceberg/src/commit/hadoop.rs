@@ -1,13 +1,13 @@
-//! Tables without a catalog (spec: "File System Tables").
+//! Commits to tables without a catalog (spec: "File System Tables").
 //!
 //! ```text
 //! metadata/v<N>[.gz].metadata.json     the states; N counts from 1
 //! metadata/version-hint.text           N, written after the state; readers do not depend on it
 //! ```
 //!
-//! The spec and Java rename a temporary file after they looked whether the name is free, which loses commits on object
-//! stores and on local disks. Here the file is created only if it is absent, in one step of the store: same names, and
-//! exactly one of two writers wins.
+//! The spec and Java check that a name is free and then rename a temporary file to it, which loses commits on object
+//! stores and on local disks. Here the file is created with put-if-absent, an atomic operation of the store: the names
+//! are the same, and exactly one of two concurrent writers wins.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use crate::spec::metadata_write::MetadataCodec;
 use crate::spec::table_metadata::TableMetadata;
 use crate::table::{METADATA_LIMIT_BYTES, State, read_metadata};
 
-/// The folder of a table.
+/// A table in a folder.
 #[derive(Debug, Clone)]
 pub struct HadoopPointer {
     files: Files,
@@ -30,7 +30,7 @@ pub struct HadoopPointer {
 }
 
 impl HadoopPointer {
-    /// The table in `folder`, whether there is one or not.
+    /// Creates the pointer to the table in `folder`, which may not exist yet.
     pub fn new(files: Files, folder: &str) -> Self {
         Self { files, folder: folder.trim_end_matches('/').to_string() }
     }
@@ -39,8 +39,8 @@ impl HadoopPointer {
         format!("{}/metadata/v{version}{}", self.folder, codec.suffix())
     }
 
-    /// The version after that of `base`. Where a state lies beyond one that is missing, it is not known which is the
-    /// newest.
+    /// Returns the version after that of `base`. Fails if a state exists after a missing one, because the latest is
+    /// then unknown.
     fn next_version(&self, base: Option<&State>) -> Result<u64> {
         let Some(base) = base else { return Ok(1) };
         let version = own_version(base)?;
@@ -49,16 +49,20 @@ impl HadoopPointer {
         let later = self.files.list_named(&format!("{}/metadata", self.folder), &is_later)?;
         let versions = later.iter().filter(|file| file.size_bytes > 0).filter_map(|file| version_of(&file.location));
         let Some(newest) = versions.max() else { return Ok(next) };
-        // Others may have been first since the base was loaded, and a listing may have missed one of theirs.
+        // Another writer may have committed since the base was loaded, and a listing may have missed that version.
         if self.exists(next)? {
-            return Err(Error::new(ErrorKind::AlreadyExists, "another writer was first"));
+            return Err(Error::new(ErrorKind::AlreadyExists, "another writer committed first"));
         }
-        Err(Error::new(ErrorKind::CommitValidation, format!("v{next} is missing between v{version} and v{newest}"))
-            .with("table", &self.folder)
-            .hint("restore the missing file, or move the later ones away"))
+        Err(Error::new(
+            ErrorKind::CommitValidation,
+            format!("metadata v{next} is missing between v{version} and v{newest}"),
+        )
+        .with("table", &self.folder)
+        .hint("restore the missing file, or move the later ones away"))
     }
 
-    /// Whether the file of `base` is still that of its table: one that was dropped and made again counts from 1, too.
+    /// Returns whether the file of `base` still belongs to its table: a table that was dropped and created again also
+    /// counts from 1.
     fn is_there(&self, base: &State) -> Result<bool> {
         match self.files.read(&base.metadata_location, METADATA_LIMIT_BYTES) {
             Err(error) if error.kind() == ErrorKind::MissingFile => Ok(false),
@@ -70,7 +74,8 @@ impl HadoopPointer {
         }
     }
 
-    /// Whether a version is there, in any spelling that is written here. As for readers, an empty file is none.
+    /// Returns whether a version exists, under any file name that is written here. As for readers, an empty file does
+    /// not count.
     fn exists(&self, version: u64) -> Result<bool> {
         for codec in [MetadataCodec::None, MetadataCodec::Gzip] {
             match self.files.size(&self.metadata_file(version, codec)) {
@@ -83,10 +88,10 @@ impl HadoopPointer {
     }
 }
 
-/// The version of a state; only states of tables without a catalog have one.
+/// Returns the version of a state; only states of tables without a catalog have one.
 fn own_version(state: &State) -> Result<u64> {
     version_of(&state.metadata_location).ok_or_else(|| {
-        Error::unsupported("a catalog keeps this table, so it cannot be changed by its folder")
+        Error::unsupported("the table belongs to a catalog and cannot be changed through its folder")
             .with("file", &state.metadata_location)
             .hint("load it from its catalog: frazil.load_catalog(\"<catalog>\").load_table(\"<namespace>.<table>\")")
     })
@@ -111,19 +116,19 @@ impl Pointer for HadoopPointer {
         let Proposal { base, next, .. } = *proposal;
         let prepared = || -> Result<(u64, String, Bytes)> {
             if base.is_some_and(|base| base.metadata.location != next.location) {
-                return Err(Error::unsupported("a table without a catalog stays where it is"));
+                return Err(Error::unsupported("the location of a table without a catalog cannot change"));
             }
             if let Some(base) = base
                 && !self.is_there(base)?
             {
                 return Err(Error::new(ErrorKind::AlreadyExists, "the table was replaced"));
             }
-            // Of the state before, which all writers of this version share: two spellings would be two files.
+            // The codec of the base state, which all writers of this version share: two spellings would be two files.
             let codec = base.map_or(Ok(MetadataCodec::None), |base| MetadataCodec::of(&base.metadata))?;
             let version = self.next_version(base)?;
-            // Other libraries may spell it otherwise.
+            // Other libraries may spell the file name differently.
             if self.exists(version)? {
-                return Err(Error::new(ErrorKind::AlreadyExists, "another writer was first"));
+                return Err(Error::new(ErrorKind::AlreadyExists, "another writer committed first"));
             }
             Ok((version, self.metadata_file(version, codec), next.to_bytes(codec)?.into()))
         };
@@ -134,7 +139,8 @@ impl Pointer for HadoopPointer {
         };
         let swap = publish(&self.files, &location, &content);
         if matches!(swap, Swap::Done(_)) {
-            // A hint: what is true is the file. A reader that finds an old one looks further.
+            // Only a hint: the metadata files are authoritative. A reader that finds a stale hint looks for later
+            // versions.
             let hint = format!("{}/metadata/{HINT_FILE}", self.folder);
             let _ = self.files.put(&hint, version.to_string().into());
         }

@@ -1,10 +1,9 @@
-//! Commits of changes: on the newest state of a table, with retries, by a compare-and-swap of its pointer.
+//! Commits changes to the latest state of a table by a compare-and-swap of its pointer, with retries.
 //!
-//! A [`Change`](attempts::Change) returns updates of the metadata for each state that it meets. A commit applies them and
-//! publishes the result through a [`Pointer`](pointer::Pointer): that of a folder ([`hadoop`]), of a [`catalog`], or of a
-//! server ([`rest`]).
-//! This module does not know what the changes are: those that write files are in [`snapshot`](crate::snapshot), those of
-//! metadata alone in [`evolve`](crate::evolve).
+//! A [`Change`](attempts::Change) returns metadata updates for each state that it is applied to. A commit applies them
+//! and publishes the result through a [`Pointer`](pointer::Pointer): that of a folder ([`hadoop`]), of a [`catalog`],
+//! or of a server ([`rest`]). This module does not define the changes themselves: changes that write files are in
+//! [`snapshot`](crate::snapshot), metadata-only changes in [`evolve`](crate::evolve).
 
 pub mod attempts;
 pub mod catalog;

@@ -1,4 +1,4 @@
-//! Where the newest state of a table is found, and how the next one takes its place.
+//! Finds the latest state of a table and replaces it with the next one.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -12,24 +12,24 @@ use super::update::TableUpdate;
 use crate::spec::table_metadata::TableMetadata;
 use crate::table::State;
 
-/// A state that is proposed as the newest one.
+/// A state that is proposed as the latest one.
 #[derive(Debug, Clone, Copy)]
 pub struct Proposal<'a> {
-    /// The state that it was made from; None for a new table.
+    /// The state that it is based on; None for a new table.
     pub base: Option<&'a State>,
     /// The proposed metadata.
     pub next: &'a Arc<TableMetadata>,
-    /// The updates that turn `base` into `next`, in order; those that create the table if there is no `base`.
+    /// The updates that turn `base` into `next`, in order; without a `base`, the updates that create the table.
     pub updates: &'a [TableUpdate],
 }
 
 impl Proposal<'_> {
-    /// The proposed state, published in the metadata file `metadata_location`.
+    /// Returns the proposed state as published in the metadata file `metadata_location`.
     pub fn published(&self, metadata_location: String) -> State {
         State { metadata: self.next.clone(), metadata_location }
     }
 
-    /// The ids of the snapshots that the proposal adds.
+    /// Returns the ids of the snapshots that the proposal adds.
     pub fn added_snapshots(&self) -> HashSet<i64> {
         let ids = |metadata: &TableMetadata| -> HashSet<i64> {
             metadata.snapshots.iter().map(|snapshot| snapshot.snapshot_id).collect()
@@ -38,40 +38,40 @@ impl Proposal<'_> {
     }
 }
 
-/// The one place that says which state of a table is the newest.
+/// The single place that records which state of a table is the latest.
 pub trait Pointer: fmt::Debug + Send + Sync {
-    /// Refuses a table that is not changed by way of this pointer.
+    /// Rejects a table that cannot be changed through this pointer.
     ///
     /// # Errors
-    /// `Unsupported` naming how to change it.
+    /// `Unsupported`, with a hint on how to change the table.
     fn check(&self, known: &State) -> Result<()> {
         let _ = known;
         Ok(())
     }
 
-    /// The newest state; None when there is no such table.
+    /// Returns the latest state; None if the table does not exist.
     fn load(&self) -> Result<Option<State>>;
 
     /// Returns the table that exists where a new one is created; None if there is none, or if the swap checks it.
     ///
     /// # Errors
-    /// As [`Pointer::load`].
+    /// See [`Pointer::load`].
     fn existing(&self) -> Result<Option<State>> {
         self.load()
     }
 
-    /// Makes `proposal.next` the newest state if `proposal.base` still is: of several writers with one base exactly one
-    /// gets [`Swap::Done`], with the state that was published. A server may have completed it, or made the updates on a
-    /// newer state. An error before anything can have happened is [`Swap::Refused`]. Otherwise the outcome is looked up,
-    /// and is [`Swap::Unknown`] if that does not settle it.
+    /// Makes `proposal.next` the latest state if `proposal.base` still is. Of several writers with the same base,
+    /// exactly one gets [`Swap::Done`], with the published state. A server may have completed the state, or applied the
+    /// updates to a newer one. An error before anything can have happened is [`Swap::Refused`]. Otherwise the outcome
+    /// is looked up, and is [`Swap::Unknown`] if the look-up does not settle it.
     fn swap(&self, proposal: &Proposal<'_>) -> Swap<State>;
 
-    /// Waits for a turn among the writers of this machine, where that can spare them attempts that lose.
+    /// Waits for a turn among the writers of this machine, if that can avoid attempts that would lose.
     fn turn(&self, base: Option<&State>) -> Option<Turn> {
         let _ = base;
         None
     }
 
-    /// Deletes the file of an earlier state. It is not needed any more: what cannot be deleted stays.
+    /// Deletes the file of an earlier state. It is not needed any more, so a failed deletion is ignored.
     fn delete(&self, metadata_file: &str);
 }

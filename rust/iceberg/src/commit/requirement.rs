@@ -1,4 +1,4 @@
-//! What must still hold of a table when a change is committed (REST specification, "TableRequirement").
+//! Conditions on a table that must still hold when a change is committed (REST specification, "TableRequirement").
 
 use frazil_core::error::{Error, ErrorKind, Result};
 use serde::Serialize;
@@ -6,12 +6,12 @@ use serde::Serialize;
 use super::update::TableUpdate;
 use crate::spec::table_metadata::TableMetadata;
 
-/// One thing that must hold.
+/// One condition on the table.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "type", rename_all = "kebab-case", rename_all_fields = "kebab-case")]
 #[expect(missing_docs, reason = "fields of the specification, described by their variants")]
 pub enum Requirement {
-    /// There is no such table yet.
+    /// The table does not exist yet.
     AssertCreate,
     /// The table has this id.
     AssertTableUuid { uuid: String },
@@ -21,9 +21,9 @@ pub enum Requirement {
         name: String,
         snapshot_id: Option<i64>,
     },
-    /// No column was added since.
+    /// No column was added in the meantime.
     AssertLastAssignedFieldId { last_assigned_field_id: i32 },
-    /// No partition field was added since.
+    /// No partition field was added in the meantime.
     AssertLastAssignedPartitionId { last_assigned_partition_id: i32 },
     /// The current schema is this one.
     AssertCurrentSchemaId { current_schema_id: i32 },
@@ -34,8 +34,8 @@ pub enum Requirement {
 }
 
 impl Requirement {
-    /// Returns what must hold of the newest metadata, so that `updates`, which were made for `base`, have the same effect
-    /// on it. `base` is None for a table that they create.
+    /// Returns the conditions on the latest metadata under which `updates`, which were created for `base`, have the
+    /// same effect on it. `base` is None for a table that the updates create.
     pub fn of(base: Option<&TableMetadata>, updates: &[TableUpdate]) -> Vec<Self> {
         let Some(base) = base else { return vec![Self::AssertCreate] };
         let uuid = base.table_uuid.iter().cloned();
@@ -80,19 +80,19 @@ impl Requirement {
         Self::AssertRefSnapshotId { name: name.to_string(), snapshot_id }
     }
 
-    /// Checks it against the newest metadata, None where there is no table.
+    /// Checks the condition against the latest metadata, which is None if the table does not exist.
     ///
     /// # Errors
-    /// `CommitConflict` saying what is otherwise; `AlreadyExists` for a table that was to be made; `NoSuchTable`.
+    /// `CommitConflict` with the difference; `AlreadyExists` for a table that was to be created; `NoSuchTable`.
     pub fn check(&self, metadata: Option<&TableMetadata>) -> Result<()> {
         let Some(metadata) = metadata else {
             return match self {
                 Self::AssertCreate => Ok(()),
-                _ => Err(Error::new(ErrorKind::NoSuchTable, "the table is not there any more")),
+                _ => Err(Error::new(ErrorKind::NoSuchTable, "the table no longer exists")),
             };
         };
         match self {
-            Self::AssertCreate => Err(Error::new(ErrorKind::AlreadyExists, "the table exists already")),
+            Self::AssertCreate => Err(Error::new(ErrorKind::AlreadyExists, "the table already exists")),
             Self::AssertTableUuid { uuid } => {
                 let own = metadata.table_uuid.as_deref().unwrap_or_default();
                 let same = own.eq_ignore_ascii_case(uuid);
@@ -126,11 +126,11 @@ fn equal<T: PartialEq + std::fmt::Display>(what: &str, expected: Option<&T>, fou
         return Ok(());
     }
     let shown = |id: Option<&T>| id.map_or_else(|| "none".to_string(), ToString::to_string);
-    Err(conflict(format!("{what} was {} and is {}", shown(expected), shown(found))))
+    Err(conflict(format!("{what} was {} and is now {}", shown(expected), shown(found))))
 }
 
 fn conflict(message: String) -> Error {
-    Error::new(ErrorKind::CommitConflict, message).hint("load the table anew and try again")
+    Error::new(ErrorKind::CommitConflict, message).hint("load the table again and retry the change")
 }
 
 #[cfg(test)]

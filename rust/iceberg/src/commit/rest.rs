@@ -1,7 +1,8 @@
-//! Tables of a REST catalog (REST specification, "updateTable"): the server keeps the states of a table.
+//! Commits to tables of a REST catalog (REST specification, "updateTable"), where the server keeps the states of a
+//! table.
 //!
-//! A commit sends the updates in order, with what must hold of the newest state. The server applies them to the newest
-//! state, which may be newer than the one that is known here, and writes the metadata file.
+//! A commit sends the updates in order, with the requirements on the latest state. The server applies them to the
+//! latest state, which may be newer than the state known here, and writes the metadata file.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,36 +17,36 @@ use super::update::TableUpdate;
 use crate::spec::table_metadata::TableMetadata;
 use crate::table::State;
 
-/// A table as a server keeps it.
+/// A table on a server.
 pub trait RestTable: fmt::Debug + Send + Sync {
-    /// The newest state: its metadata file and its metadata; None when there is no such table.
+    /// Returns the latest state as its metadata file and its metadata; None if the table does not exist.
     ///
     /// # Errors
-    /// What the server says when it cannot answer.
+    /// The server's error if it cannot answer.
     fn load(&self) -> Result<Option<(String, Vec<u8>)>>;
 
-    /// Sends a commit, a JSON object of `requirements` and `updates`; gives the new state, and None if a requirement
+    /// Sends a commit, a JSON object of `requirements` and `updates`. Returns the new state, or None if a requirement
     /// does not hold.
     ///
     /// # Errors
-    /// `CommitStateUnknown` and `Internal` if the commit may have been made; nothing changed after any other error.
+    /// `CommitStateUnknown` and `Internal` if the commit may have taken effect; after any other error nothing changed.
     fn commit(&self, request: &str) -> Result<Option<(String, Vec<u8>)>>;
 }
 
-/// Finds and changes the newest state of a table by its server.
+/// Finds and changes the latest state of a table through its server.
 #[derive(Debug)]
 pub struct RestPointer {
     table: Box<dyn RestTable>,
 }
 
 impl RestPointer {
-    /// The table of a server, whether there is one or not.
+    /// Creates the pointer to the table of a server, which may not exist yet.
     pub fn new(table: Box<dyn RestTable>) -> Self {
         Self { table }
     }
 
-    /// The outcome of a commit that was refused, or whose answer was lost: a request that was sent twice finds its own
-    /// first effect. Updates that were refused because the table has changed are made again on its newest state.
+    /// Returns the outcome of a commit that was refused or whose response was lost. A request that was sent twice finds
+    /// its own first effect. Updates that were refused because the table has changed are retried on its latest state.
     fn settle(&self, proposal: &Proposal<'_>, otherwise: Swap<State>) -> Swap<State> {
         let newest = match self.table.load() {
             Ok(newest) => newest,
@@ -88,7 +89,7 @@ impl Pointer for RestPointer {
             Err(error) => return Swap::Refused(error),
         };
         match self.table.commit(&request) {
-            // If its answer cannot be read, the commit was still made, so its files must stay.
+            // The commit took effect even if the response cannot be read, so its files must stay.
             Ok(Some(answer)) => state(answer).map_or_else(Swap::Unknown, Swap::Done),
             Ok(None) => self.settle(proposal, Swap::Lost),
             Err(error) if matches!(error.kind(), ErrorKind::CommitStateUnknown | ErrorKind::Internal) => {
@@ -98,7 +99,7 @@ impl Pointer for RestPointer {
         }
     }
 
-    /// The server deletes what it wrote.
+    /// Does nothing: the server deletes the files that it wrote.
     fn delete(&self, _: &str) {}
 }
 
@@ -129,7 +130,7 @@ fn request(proposal: &Proposal<'_>) -> Result<Value> {
 }
 
 fn unserializable(error: serde_json::Error) -> Error {
-    Error::internal("metadata does not serialise").caused_by(error)
+    Error::internal("metadata cannot be serialised").caused_by(error)
 }
 
 #[cfg(test)]

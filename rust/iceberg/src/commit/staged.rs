@@ -1,8 +1,8 @@
-//! Several changes of a table, committed as one.
+//! Commits several changes to a table in one commit.
 //!
-//! Each change is made at once on the *staged* state, which the next one starts from, so that it fails where it is
-//! asked for. The commit hands over what is staged; only when another writer was first are the changes made again, in
-//! their order, on the newer state.
+//! Each change is applied immediately to the *staged* state, which the next change starts from, so an invalid change
+//! fails when it is added. The commit publishes the staged state. Only when another writer was first are the changes
+//! repeated, in order, on the newer state.
 
 use std::sync::Arc;
 
@@ -18,21 +18,21 @@ use super::update::{MetadataBuilder, TableUpdate};
 use crate::spec::table_metadata::TableMetadata;
 use crate::table::State;
 
-/// Changes on their way to be committed.
+/// Changes that are waiting to be committed.
 #[derive(Debug)]
 pub struct Transaction {
     base: State,
-    /// Whether the table is to be made, so that `base` is the state that it begins with, which no file holds.
+    /// Whether the table is to be created; `base` is then its initial state, which no file holds.
     creates: bool,
     staged: Staged,
     changes: Vec<Box<dyn Change>>,
-    /// The staged state that each change was made on first.
+    /// The staged state that each change was first applied to.
     made_on: Vec<Arc<TableMetadata>>,
-    /// The current snapshots that rows of the transaction were made of, while changes since then conflict.
+    /// The current snapshots from which rows of the transaction were read; row changes after them conflict.
     reads: Vec<Option<i64>>,
 }
 
-/// A state with changes, and the updates that lead to it.
+/// A state with changes, and the updates that produced it.
 #[derive(Debug)]
 struct Staged {
     metadata: Arc<TableMetadata>,
@@ -46,7 +46,7 @@ impl Staged {
 
     fn add(&mut self, change: &mut dyn Change, attempt: u32, context: &Context) -> Result<()> {
         let Revision::Update(updates) = change.revise(Some(&self.metadata), attempt, context)? else {
-            return Err(Error::new(ErrorKind::AlreadyExists, "the table exists already"));
+            return Err(Error::new(ErrorKind::AlreadyExists, "the table already exists"));
         };
         if updates.is_empty() {
             return Ok(());
@@ -60,7 +60,7 @@ impl Staged {
 }
 
 impl Transaction {
-    /// Begins at the state that the caller knows.
+    /// Begins a transaction on the state that the caller knows.
     pub fn new(base: State) -> Self {
         Self {
             staged: Staged::new(base.metadata.clone()),
@@ -72,35 +72,36 @@ impl Transaction {
         }
     }
 
-    /// Begins with the first state of a table that its commit makes, if there is none by then.
+    /// Begins a transaction with the initial state of a table that its commit creates, if the table does not exist by
+    /// then.
     ///
     /// # Errors
-    /// Those of the random number generator.
+    /// The errors of the random number generator.
     pub fn creating(metadata: TableMetadata) -> Result<Self> {
         let metadata_location = format!("{}/metadata/uncommitted-{}.metadata.json", metadata.location, ids::uuid()?);
         let base = State { metadata: Arc::new(metadata), metadata_location };
         Ok(Self { creates: true, ..Self::new(base) })
     }
 
-    /// The state that it began from.
+    /// Returns the state that the transaction began from.
     pub fn base(&self) -> &State {
         &self.base
     }
 
-    /// The state with all changes so far; nobody else sees it.
+    /// Returns the state with all changes so far, which is visible only to this transaction.
     pub fn staged(&self) -> &Arc<TableMetadata> {
         &self.staged.metadata
     }
 
-    /// Whether nothing would change.
+    /// Returns whether the transaction changes nothing.
     pub fn is_empty(&self) -> bool {
         !self.creates && self.staged.updates.is_empty()
     }
 
-    /// Makes a change on the staged state.
+    /// Applies a change to the staged state.
     ///
     /// # Errors
-    /// Those of the change; the transaction is then as it was before.
+    /// The errors of the change; the transaction is then unchanged.
     pub fn add(&mut self, mut change: Box<dyn Change>, context: &Context) -> Result<()> {
         let before = self.staged.metadata.clone();
         if let Err(error) = self.staged.add(change.as_mut(), 1, context) {
@@ -112,8 +113,8 @@ impl Transaction {
         Ok(())
     }
 
-    /// Makes it a conflict if another writer adds or deletes rows of the main branch after this snapshot of it, from which
-    /// rows of the transaction were made. None if the branch had no snapshot.
+    /// Makes the commit fail with a conflict if another writer adds or deletes rows on the main branch after the given
+    /// snapshot, from which rows of the transaction were read. None if the branch had no snapshot.
     ///
     /// # Errors
     /// `CommitConflict` if a writer did so before the transaction began.
@@ -123,10 +124,10 @@ impl Transaction {
         Ok(())
     }
 
-    /// Makes changes that belong together on the staged state.
+    /// Applies changes that belong together to the staged state.
     ///
     /// # Errors
-    /// Those of the first that fails; the transaction is then as it was before all of them.
+    /// The errors of the first change that fails; the transaction is then unchanged.
     pub fn add_all(&mut self, changes: Vec<Box<dyn Change>>, context: &Context) -> Result<()> {
         let (metadata, updates, made) = (self.staged.metadata.clone(), self.staged.updates.len(), self.changes.len());
         let outcome = changes.into_iter().try_for_each(|change| self.add(change, context));
@@ -139,10 +140,10 @@ impl Transaction {
         outcome
     }
 
-    /// Commits all changes as one, after attempts that were made before.
+    /// Commits all changes as one, continuing after earlier attempts.
     ///
     /// # Errors
-    /// As [`commit_after`]; `AlreadyExists` for a table that was to be made.
+    /// See [`commit_after`]; `AlreadyExists` for a table that was to be created.
     pub fn commit(mut self, pointer: &dyn Pointer, attempts: &mut Attempts, context: &Context) -> Result<Committed> {
         if self.creates {
             return commit_after(pointer, None, &mut self, attempts, context);
@@ -163,8 +164,8 @@ impl Transaction {
         commit_after(pointer, Some(base), &mut self, attempts, context)
     }
 
-    /// The newest state, if changes of metadata that had nothing to do may have to do something there. Rows that were
-    /// not found need no other look: they were not there when they were looked for.
+    /// Returns the latest state if metadata changes that had nothing to do may have something to do on it. Rows that
+    /// were not found are not searched for again: they did not exist at the time of the search.
     fn newer(&self, pointer: &dyn Pointer) -> Result<Option<State>> {
         if self.changes.iter().all(|change| change.writes_files()) {
             return Ok(None);
@@ -173,7 +174,7 @@ impl Transaction {
         Ok((found.metadata_location != self.base.metadata_location).then_some(found))
     }
 
-    /// Makes all changes again, on another state.
+    /// Applies all changes again to another state.
     fn make_again(&mut self, base: &TableMetadata, attempt: u32, context: &Context) -> Result<()> {
         self.reads.iter().try_for_each(|read| check_read(base, *read))?;
         self.staged = Staged::new(Arc::new(base.clone()));
@@ -186,7 +187,7 @@ impl Transaction {
         Ok(())
     }
 
-    /// Gives up: deletes what the changes wrote.
+    /// Aborts the transaction and deletes the files that the changes wrote.
     pub fn abort(mut self) {
         self.clean(None);
     }
@@ -198,7 +199,7 @@ impl Change for Transaction {
             Requirement::AssertCreate.check(base)?;
             return Ok(Revision::Create(Box::new(self.staged.metadata.as_ref().clone())));
         }
-        let base = base.ok_or_else(|| Error::new(ErrorKind::NoSuchTable, "the table is not there any more"))?;
+        let base = base.ok_or_else(|| Error::new(ErrorKind::NoSuchTable, "the table no longer exists"))?;
         if attempt > 1 {
             self.make_again(base, attempt, context)?;
         }
@@ -210,14 +211,14 @@ impl Change for Transaction {
     }
 }
 
-/// Fails unless the main branch has the rows that it had at a snapshot: only compactions may follow it.
+/// Fails unless the main branch has the same rows as at a snapshot: only compactions may follow it.
 fn check_read(base: &TableMetadata, read: Option<i64>) -> Result<()> {
     let mut id = base.current_snapshot_id;
     while id != read {
         match id.and_then(|id| base.snapshot(id).ok()) {
             Some(snapshot) if snapshot.operation() == Some("replace") => id = snapshot.parent_snapshot_id,
             _ => {
-                let message = "another writer changed the table after the rows of this transaction were read from it";
+                let message = "another writer changed the table after this transaction read rows from it";
                 return Err(Error::new(ErrorKind::CommitConflict, message).hint("run the statement again"));
             }
         }
@@ -225,9 +226,9 @@ fn check_read(base: &TableMetadata, read: Option<i64>) -> Result<()> {
     Ok(())
 }
 
-/// Files were written by the schemas and specs that the transaction itself had made by `then`. Made again after another
-/// writer's, these may have got other ids, which would give the values of one column to another. And partitions are told
-/// apart by values of the types that their columns had.
+/// Checks that schemas and specs have the same ids after a retry. Files were written with the schemas and specs that
+/// the transaction had created by `then`. Created again after another writer's, they may have different ids, which
+/// would assign the values of one column to another. Partition values also depend on the types of their source columns.
 fn check_ids(base: &TableMetadata, then: &TableMetadata, now: &TableMetadata) -> Result<()> {
     let schemas = then.schemas.iter().filter(|schema| !base.schemas.contains(schema));
     let specs = then.partition_specs.iter().filter(|spec| !base.partition_specs.contains(spec));
@@ -241,5 +242,5 @@ fn check_ids(base: &TableMetadata, then: &TableMetadata, now: &TableMetadata) ->
     }
     let message =
         "another writer changed the schema, the partition spec or the sort order that this transaction changed or used";
-    Err(Error::new(ErrorKind::CommitConflict, message).hint("load the table anew and make the transaction again"))
+    Err(Error::new(ErrorKind::CommitConflict, message).hint("load the table again and retry the transaction"))
 }

@@ -1,7 +1,7 @@
-//! Changes of table metadata (REST specification, "TableUpdate"), each applied to the state that it meets.
+//! Defines changes of table metadata (REST specification, "TableUpdate") and applies each to a given state.
 //!
-//! A transaction is a list of these beside its [requirements](super::requirement); both can be applied again to newer
-//! metadata when another writer was first.
+//! A transaction is a list of updates together with their [requirements](super::requirement). Both can be applied again
+//! to newer metadata when another writer was first.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -18,45 +18,47 @@ use crate::spec::table_metadata::{
 };
 use crate::validation::check;
 
-/// Clocks of writers may differ by so much; a snapshot that is older than the last by more is refused.
+/// The maximum difference between the clocks of writers. A snapshot that is older than the last one by more than this
+/// is refused.
 const MAX_CLOCK_SKEW_MS: i64 = 60_000;
 
-/// The newest format version that is written.
+/// The highest format version that is written.
 const NEWEST_VERSION: u8 = 3;
 
-/// Stands for the id that the schema, spec or sort order added last has got.
+/// A placeholder for the id of the schema, spec or sort order that was added last.
 pub const LAST_ADDED: i32 = -1;
 
-/// One change of a table's metadata.
+/// One change to a table's metadata.
 #[derive(Debug, Clone)]
 pub enum TableUpdate {
-    /// Gives the table its id; it never changes.
+    /// Assigns the table's id, which never changes.
     AssignUuid(String),
-    /// To 2 or 3; never back.
+    /// Upgrades the format version to 2 or 3; downgrades are not possible.
     UpgradeFormatVersion(u8),
-    /// Adds a schema. Its id is given anew: that of an equal schema, or the next.
+    /// Adds a schema. Its id is reassigned: the id of an equal schema, or the next free one.
     AddSchema(Schema),
-    /// By id, or [`LAST_ADDED`].
+    /// Sets the current schema by id, or to [`LAST_ADDED`].
     SetCurrentSchema(i32),
-    /// Adds a partition spec. Its id is given anew: that of an equal spec, or the next.
+    /// Adds a partition spec. Its id is reassigned: the id of an equal spec, or the next free one.
     AddSpec(PartitionSpec),
-    /// By id, or [`LAST_ADDED`].
+    /// Sets the default partition spec by id, or to [`LAST_ADDED`].
     SetDefaultSpec(i32),
-    /// Adds a sort order. Its id is given anew: that of an equal order, 0 for none, or the next.
+    /// Adds a sort order. Its id is reassigned: the id of an equal order, 0 for an unsorted order, or the next free
+    /// one.
     AddSortOrder(SortOrder),
-    /// By id, or [`LAST_ADDED`].
+    /// Sets the default sort order by id, or to [`LAST_ADDED`].
     SetDefaultSortOrder(i32),
-    /// Adds a snapshot that no reference names yet.
+    /// Adds a snapshot that no branch or tag references yet.
     AddSnapshot(Snapshot),
-    /// Makes a branch or a tag, or lets it name another snapshot.
+    /// Creates a branch or a tag, or points it to another snapshot.
     SetRef(String, SnapshotRef),
     /// Removes a branch or a tag.
     RemoveRef(String),
-    /// Removes snapshots, with their statistics and the references that name them.
+    /// Removes snapshots, with their statistics and the branches and tags that reference them.
     RemoveSnapshots(Vec<i64>),
-    /// Where new files go.
+    /// Sets the location of new files.
     SetLocation(String),
-    /// Sets properties, leaving others as they are.
+    /// Sets properties and leaves other properties unchanged.
     SetProperties(BTreeMap<String, String>),
     /// Removes properties.
     RemoveProperties(Vec<String>),
@@ -70,7 +72,7 @@ pub enum TableUpdate {
     RemovePartitionStatistics(i64),
 }
 
-/// A new state of a table in the making.
+/// A builder of a new table state.
 #[derive(Debug, Clone)]
 pub struct MetadataBuilder {
     metadata: TableMetadata,
@@ -78,7 +80,7 @@ pub struct MetadataBuilder {
     last_added_schema: Option<i32>,
     last_added_spec: Option<i32>,
     last_added_order: Option<i32>,
-    /// Snapshots that this change added.
+    /// The snapshots that this change added.
     added_snapshots: HashSet<i64>,
     has_new_schema: bool,
     changed: bool,
@@ -87,7 +89,8 @@ pub struct MetadataBuilder {
 }
 
 impl MetadataBuilder {
-    /// Begins from `metadata`; `now_ms` is when the new state is written (milliseconds since the epoch).
+    /// Creates a builder that starts from `metadata`; `now_ms` is the time at which the new state is written
+    /// (milliseconds since the epoch).
     pub fn new(metadata: TableMetadata, now_ms: i64) -> Self {
         Self {
             metadata,
@@ -102,16 +105,17 @@ impl MetadataBuilder {
         }
     }
 
-    /// The state so far, which is not to be written: [`MetadataBuilder::build`] says when it was and what was before.
+    /// Returns the state so far, which must not be written: only [`MetadataBuilder::build`] sets its time and its
+    /// metadata log.
     ///
     /// # Errors
-    /// As [`MetadataBuilder::build`].
+    /// See [`MetadataBuilder::build`].
     pub fn into_metadata(self) -> Result<TableMetadata> {
         self.check()?;
         Ok(self.metadata)
     }
 
-    /// Whether an update changed anything.
+    /// Returns whether an update changed anything.
     pub fn is_changed(&self) -> bool {
         self.changed
     }
@@ -119,7 +123,7 @@ impl MetadataBuilder {
     /// Applies an update.
     ///
     /// # Errors
-    /// `InvalidArgument` for what contradicts the metadata; `Unsupported` for what the format version does not have;
+    /// `InvalidArgument` if the update contradicts the metadata; `Unsupported` if the format version lacks the feature;
     /// `CommitValidation` for a snapshot that cannot follow the current one.
     pub fn apply(&mut self, update: TableUpdate) -> Result<()> {
         self.changed = true;
@@ -154,8 +158,9 @@ impl MetadataBuilder {
         Ok(())
     }
 
-    /// The updates that had an effect, with the ids that were chosen: applied to the same metadata they have the same
-    /// effect, also by a server that refuses [`LAST_ADDED`] for a schema, spec or sort order that the table had before.
+    /// Returns the updates that had an effect, with the assigned ids. Applied to the same metadata they have the same
+    /// effect, even on a server that refuses [`LAST_ADDED`] for a schema, spec or sort order that the table already
+    /// had.
     pub fn effective(&self) -> &[TableUpdate] {
         &self.effective
     }
@@ -191,15 +196,16 @@ impl MetadataBuilder {
         update
     }
 
-    /// The new state, whose log names `previous`, the file of the state before. Returns the log entries that fell out
-    /// because there are more than `write.metadata.previous-versions-max`.
+    /// Returns the new state, whose log references `previous`, the metadata file of the previous state. Also returns
+    /// the log entries that were dropped because there are more than `write.metadata.previous-versions-max`.
     ///
     /// # Errors
-    /// `InvalidArgument` if rows cannot be partitioned: a column of the default spec is gone, or has another type.
+    /// `InvalidArgument` if rows cannot be partitioned: a source column of the default spec was dropped or has another
+    /// type.
     pub fn build(mut self, previous: Option<MetadataLogEntry>) -> Result<(TableMetadata, Vec<MetadataLogEntry>)> {
         self.check()?;
         let metadata = &mut self.metadata;
-        // Java and we refuse to go back in time, but clocks do.
+        // Neither Java nor this crate accepts a timestamp that goes backwards, but clocks do go backwards.
         metadata.last_updated_ms = self.now_ms.max(metadata.last_updated_ms);
         let kept = previous_versions_max(metadata)?;
         metadata.metadata_log.extend(previous);
@@ -208,7 +214,8 @@ impl MetadataBuilder {
         Ok((self.metadata, dropped))
     }
 
-    /// Checks that the default spec fits a new current schema; updates may set one after the other.
+    /// Checks that the default spec fits a new current schema. Updates may set them one after the other, so this runs
+    /// at the end.
     fn check(&self) -> Result<()> {
         if !self.has_new_schema {
             return Ok(());
@@ -217,7 +224,7 @@ impl MetadataBuilder {
         check::spec(metadata.default_spec()?, metadata.current_schema()?, &metadata.partition_specs)
     }
 
-    /// The id of what was added last, of one kind.
+    /// Returns the id of the last added item of one type.
     fn last_added(&self, id: impl Fn(&TableUpdate) -> Option<i32>) -> Option<i32> {
         self.effective.iter().rev().find_map(id)
     }
@@ -225,7 +232,7 @@ impl MetadataBuilder {
     fn assign_uuid(&mut self, uuid: String) -> Result<Option<TableUpdate>> {
         match &self.metadata.table_uuid {
             Some(own) if !own.eq_ignore_ascii_case(&uuid) => {
-                Err(Error::invalid(format!("the table has the id {own}, which never changes")))
+                Err(Error::invalid(format!("the table already has the id {own}, which cannot change")))
             }
             Some(_) => Ok(None),
             None => {
@@ -238,7 +245,7 @@ impl MetadataBuilder {
     fn upgrade(&mut self, version: u8) -> Result<Option<TableUpdate>> {
         let current = self.metadata.format_version;
         if version < current {
-            let message = format!("a table of format version {current} cannot become one of version {version}");
+            let message = format!("a table of format version {current} cannot be downgraded to version {version}");
             return Err(Error::invalid(message));
         }
         if version > NEWEST_VERSION {
@@ -289,8 +296,10 @@ impl MetadataBuilder {
         let schema = self.metadata.current_schema()?;
         check::spec(&spec, schema, &self.metadata.partition_specs)?;
         if self.metadata.format_version == 1 && !(1000..).zip(&spec.fields).all(|(id, field)| field.field_id == id) {
-            return Err(Error::invalid("the fields of a v1 partition spec have the ids 1000, 1001 and so on")
-                .hint("keep the place of a field that is dropped by the transform void, or upgrade the table"));
+            return Err(Error::invalid("the fields of a v1 partition spec must have the ids 1000, 1001 and so on")
+                .hint(
+                    "replace the transform of a dropped field with void to keep its position, or upgrade the table",
+                ));
         }
         if let Some(equal) = self.metadata.partition_specs.iter().find(|known| known.fields == spec.fields) {
             self.last_added_spec = Some(equal.spec_id);
@@ -348,32 +357,36 @@ impl MetadataBuilder {
         let metadata = &mut self.metadata;
         let id = snapshot.snapshot_id;
         if metadata.snapshot(id).is_ok() {
-            return Err(invalid_snapshot(id, "the table has a snapshot of this id"));
+            return Err(invalid_snapshot(id, "the table already has a snapshot with this id"));
         }
         if metadata.format_version > 1 {
             let last = metadata.last_sequence_number;
             if snapshot.sequence_number <= last && snapshot.parent_snapshot_id.is_some() {
-                let message = format!("its sequence number {} is not above {last}", snapshot.sequence_number);
+                let message = format!("its sequence number {} is not greater than {last}", snapshot.sequence_number);
                 return Err(invalid_snapshot(id, &message));
             }
             metadata.last_sequence_number = last.max(snapshot.sequence_number);
         }
         let newest = metadata.snapshot_log.last().map(|entry| entry.timestamp_ms);
         if let Some(newest) = newest.filter(|newest| snapshot.timestamp_ms < newest - MAX_CLOCK_SKEW_MS) {
-            let message =
-                format!("its time {} ms is before {newest} ms of the current snapshot", snapshot.timestamp_ms);
+            let message = format!(
+                "its timestamp {} ms is before that of the current snapshot, {newest} ms",
+                snapshot.timestamp_ms
+            );
             return Err(invalid_snapshot(id, &message));
         }
         if metadata.format_version >= 3 {
             let next = metadata.next_row_id.unwrap_or(0);
             let (Some(first), Some(added)) = (snapshot.first_row_id, snapshot.added_rows) else {
-                return Err(invalid_snapshot(id, "it gives no row ids, which snapshots of v3 do"));
+                return Err(invalid_snapshot(id, "it assigns no row ids, which format version 3 requires"));
             };
             if first < next || added < 0 {
-                let message = format!("its row ids begin at {first}, below {next}, or count {added}");
+                let message = format!(
+                    "its row ids begin at {first}, which must be at least {next}, or its row count {added} is negative"
+                );
                 return Err(invalid_snapshot(id, &message));
             }
-            let end = first.checked_add(added).ok_or_else(|| invalid_snapshot(id, "row ids overflow"))?;
+            let end = first.checked_add(added).ok_or_else(|| invalid_snapshot(id, "its row ids overflow"))?;
             metadata.next_row_id = Some(end);
         }
         self.added_snapshots.insert(id);
@@ -386,12 +399,12 @@ impl MetadataBuilder {
         let timestamp_ms = metadata.snapshot(reference.snapshot_id)?.timestamp_ms;
         if name == MAIN_BRANCH {
             if reference.kind != RefKind::Branch {
-                return Err(Error::invalid("`main` is a branch and cannot be a tag"));
+                return Err(Error::invalid("`main` must be a branch and cannot be a tag"));
             }
             if metadata.current_snapshot_id != Some(reference.snapshot_id) {
                 metadata.current_snapshot_id = Some(reference.snapshot_id);
                 let is_new = self.added_snapshots.contains(&reference.snapshot_id);
-                // What was current before it within this very change was never seen by anyone.
+                // A snapshot that was current only in the middle of this change was never visible.
                 let added = &self.added_snapshots;
                 metadata.snapshot_log.retain(|entry| !added.contains(&entry.snapshot_id));
                 let timestamp_ms = if is_new { timestamp_ms } else { self.now_ms };
@@ -407,7 +420,7 @@ impl MetadataBuilder {
             return Err(Error::new(ErrorKind::NoSuchSnapshot, format!("no branch or tag `{name}`")));
         }
         if name == MAIN_BRANCH {
-            // What was current before is still the history of the table.
+            // The snapshot that was current before remains in the history of the table.
             self.metadata.current_snapshot_id = None;
         }
         Ok(())
@@ -423,7 +436,8 @@ impl MetadataBuilder {
         metadata.refs.retain(|_, reference| !removed.contains(&reference.snapshot_id));
         metadata.statistics.retain(|file| !removed.contains(&file.snapshot_id));
         metadata.partition_statistics.retain(|file| !removed.contains(&file.snapshot_id));
-        // A history with holes would answer "as of" wrongly: all up to the last hole goes (spec: "Snapshot log").
+        // A history with gaps would answer "as of" queries wrongly, so everything up to the last gap is removed (spec:
+        // "Snapshot log").
         let hole = metadata.snapshot_log.iter().rposition(|entry| removed.contains(&entry.snapshot_id));
         metadata.snapshot_log.drain(..hole.map_or(0, |hole| hole + 1));
         Ok(())
@@ -432,7 +446,7 @@ impl MetadataBuilder {
     fn set_location(&mut self, location: &str) -> Result<Option<TableUpdate>> {
         let location = location.trim_end_matches('/').to_string();
         if location.is_empty() {
-            return Err(Error::invalid("the location of a table is empty"));
+            return Err(Error::invalid("the location of a table cannot be empty"));
         }
         let is_changed = self.metadata.location != location;
         self.metadata.location.clone_from(&location);
@@ -440,7 +454,8 @@ impl MetadataBuilder {
     }
 }
 
-/// How many earlier states the log names (`write.metadata.previous-versions-max`, 100 unless set, at least 1).
+/// Returns the number of earlier states in the metadata log (`write.metadata.previous-versions-max`, default 100, at
+/// least 1).
 fn previous_versions_max(metadata: &TableMetadata) -> Result<usize> {
     let count = metadata.number(&properties::METADATA_PREVIOUS_VERSIONS)?;
     let count = usize::try_from(count).unwrap_or(usize::MAX);
@@ -449,22 +464,22 @@ fn previous_versions_max(metadata: &TableMetadata) -> Result<usize> {
 
 fn next_id(used: impl Iterator<Item = i32>, first: i32) -> Result<i32> {
     let next = used.max().map_or(Some(first), |highest| highest.checked_add(1));
-    next.map(|next| next.max(first)).ok_or_else(|| Error::new(ErrorKind::LimitExceeded, "there are no more ids"))
+    next.map(|next| next.max(first)).ok_or_else(|| Error::new(ErrorKind::LimitExceeded, "no ids are left"))
 }
 
 fn chosen(id: i32, last_added: Option<i32>, what: &str) -> Result<i32> {
     if id != LAST_ADDED {
         return Ok(id);
     }
-    last_added.ok_or_else(|| Error::invalid(format!("no {what} was added that could be the last")))
+    last_added.ok_or_else(|| Error::invalid(format!("no {what} was added, so there is no last added one")))
 }
 
-/// The error for a format version that tables cannot have.
+/// Returns the error for an unsupported format version.
 pub(crate) fn unsupported_version(version: u8) -> Error {
     Error::unsupported(format!("format version {version} is not supported, expected 1, 2 or 3"))
 }
 
-/// An id that a caller gave, not the metadata.
+/// Returns the error for an id that came from the caller, not from the metadata.
 fn no_longer_there(error: &Error) -> Error {
     Error::invalid(error.message())
 }

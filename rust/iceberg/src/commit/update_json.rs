@@ -1,4 +1,4 @@
-//! Updates as JSON (REST specification, "TableUpdate"), and the updates that create a table.
+//! Serialises updates as JSON (REST specification, "TableUpdate"), and builds the updates that create a table.
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
@@ -91,7 +91,7 @@ impl TableUpdate {
     }
 }
 
-/// A server assigns ids itself: the last one that was added is not referenced by its id.
+/// Returns the id for the JSON form. A server assigns ids itself, so the last added item is not referenced by its id.
 fn chosen(id: i32, last: Option<i32>) -> i32 {
     if last == Some(id) { LAST_ADDED } else { id }
 }

@@ -50,7 +50,7 @@ fn applied(metadata: TableMetadata, updates: impl IntoIterator<Item = TableUpdat
     for update in updates {
         builder.apply(update)?;
     }
-    // What is built is read back as it is: a state that its own reader refuses must never be written.
+    // The built state is read back unchanged: a state that our own reader rejects must never be written.
     let (built, _) = builder.build(None)?;
     let bytes = built.to_bytes(crate::spec::metadata_write::MetadataCodec::None)?;
     TableMetadata::parse(&bytes)
@@ -69,7 +69,7 @@ fn a_commit_moves_main_and_is_logged() {
     assert_eq!(table.last_updated_ms, 2_000_000);
     let log: Vec<_> = table.snapshot_log.iter().map(|entry| (entry.timestamp_ms, entry.snapshot_id)).collect();
     assert_eq!(log, [(1_500_000, 10), (1_600_000, 20)]);
-    // Setting an old snapshot again is logged with the time of the change, so that "as of" finds it.
+    // Setting an old snapshot again is logged with the time of the change, so that "as of" queries find it.
     let back = applied(table, [TableUpdate::SetRef(MAIN_BRANCH.into(), SnapshotRef::branch(10))]).unwrap();
     assert_eq!(back.snapshot_as_of(2_000_000).unwrap().snapshot_id, 10);
     assert_eq!(back.snapshot_as_of(1_999_999).unwrap().snapshot_id, 20);
@@ -91,9 +91,11 @@ fn snapshots_that_cannot_follow_are_refused() {
         assert_eq!(error.kind(), ErrorKind::CommitValidation);
         error.to_string()
     };
-    assert!(refused(snapshot(10, Some(10), 2, 1_600_000)).contains("of this id"));
-    assert!(refused(snapshot(20, Some(10), 1, 1_600_000)).contains("sequence number 1 is not above 1"));
-    assert!(refused(snapshot(20, Some(10), 2, 1_000)).contains("time 1000 ms is before"));
+    assert!(refused(snapshot(10, Some(10), 2, 1_600_000)).contains("the table already has a snapshot with this id"));
+    assert!(refused(snapshot(20, Some(10), 1, 1_600_000)).contains("sequence number 1 is not greater than 1"));
+    assert!(
+        refused(snapshot(20, Some(10), 2, 1_000)).contains("timestamp 1000 ms is before that of the current snapshot")
+    );
     let main = TableUpdate::SetRef(MAIN_BRANCH.into(), SnapshotRef::branch(99));
     assert_eq!(applied(one, [main]).unwrap_err().kind(), ErrorKind::NoSuchSnapshot);
 }

@@ -1,9 +1,9 @@
-//! Equality deletes (table spec, "Equality Delete Files"): rows whose values in the delete file's `equality_ids`
-//! delete every row with the same values and a lower data sequence number.
+//! Applies equality deletes (table spec, "Equality Delete Files"). Each row of a delete file deletes all rows that have
+//! the same values in the `equality_ids` columns and a lower data sequence number.
 //!
-//! Two values are the same when the bytes of their type are: NULL is NULL, -0.0 is not 0.0; and all NaN are one.
-//! Decimals have one scale, that of the table. A set of keys holds, for each key, the highest sequence number that it
-//! was deleted at, so that one set serves data files of any age.
+//! Two values are equal when the bytes of their type are: NULL equals NULL, -0.0 does not equal 0.0, and all NaN values
+//! are equal. Decimals have one scale, that of the table. A key set holds, for each key, the highest sequence number at
+//! which it was deleted, so one set serves data files of any age.
 
 use std::sync::Arc;
 
@@ -17,43 +17,43 @@ use frazil_core::error::{Error, ErrorKind, Result};
 
 use super::key_table::{IntegerTable, KeyTable};
 
-/// How many rows are encoded at a time: their keys stay in the cache until they are looked up.
+/// The number of rows that are encoded at a time. Their keys stay in the cache until they are looked up.
 const ROWS_AT_A_TIME: usize = 8192;
 
-/// The keys that delete rows, for one list of equality ids.
+/// The deleted keys for one list of equality ids.
 #[derive(Debug)]
 pub struct EqualityKeys {
     types: Vec<DataType>,
     keys: Keys,
-    /// The sequence number of the NULL key, where a single column keeps it apart.
+    /// The sequence number of the NULL key, which is stored separately for a single column.
     null_key: Option<i64>,
     /// The highest sequence number of any key.
     newest: i64,
 }
 
-/// Keys by the cheapest thing that identifies them.
+/// The keys in the cheapest representation that identifies them.
 #[derive(Debug)]
 enum Keys {
     /// One column of a type of up to 64 bits.
     Integers(IntegerTable),
-    /// One column of strings, bytes or decimals.
+    /// One column of strings, binary values or decimals.
     Bytes(KeyTable),
-    /// Anything else: all columns, encoded as rows.
+    /// Any other columns, encoded as rows.
     Rows(RowConverter, KeyTable),
 }
 
-/// Collects the keys of equality delete files that have the same equality ids.
+/// A builder that collects the keys of equality delete files with the same equality ids.
 #[derive(Debug)]
 pub struct EqualityKeysBuilder(EqualityKeys);
 
 impl EqualityKeysBuilder {
-    /// No keys yet, for columns of these types: the table's, in the order of the equality ids.
+    /// Creates an empty builder for columns of these types, which are the table's, in the order of the equality ids.
     ///
     /// # Errors
-    /// `CorruptDeletes` when there are no columns (every row would be deleted); `Unsupported` for nested types.
+    /// `CorruptDeletes` if there are no columns (every row would be deleted); `Unsupported` for nested types.
     pub fn new(types: &[DataType]) -> Result<Self> {
         let keys = match types {
-            [] => return Err(Error::new(ErrorKind::CorruptDeletes, "equality deletes without equality ids")),
+            [] => return Err(Error::new(ErrorKind::CorruptDeletes, "an equality delete file has no equality ids")),
             [one] if is_integer(one) => Keys::Integers(IntegerTable::default()),
             [DataType::Utf8 | DataType::Binary | DataType::FixedSizeBinary(_) | DataType::Decimal128(..)] => {
                 Keys::Bytes(KeyTable::default())
@@ -64,7 +64,9 @@ impl EqualityKeysBuilder {
                 };
                 let fields: Vec<SortField> = many.iter().map(field).collect();
                 if many.iter().any(DataType::is_nested) || !RowConverter::supports_fields(&fields) {
-                    return Err(Error::unsupported(format!("equality deletes on columns of the types {many:?}")));
+                    return Err(Error::unsupported(format!(
+                        "equality deletes on columns of the types {many:?} are not supported"
+                    )));
                 }
                 Keys::Rows(RowConverter::new(fields)?, KeyTable::default())
             }
@@ -73,11 +75,11 @@ impl EqualityKeysBuilder {
         Ok(Self(EqualityKeys { types: types.to_vec(), keys, null_key: None, newest }))
     }
 
-    /// Adds the rows of a delete file that has `sequence_number` as its data sequence number. `columns` are those of
-    /// the equality ids, in order, in the table's types.
+    /// Adds the rows of a delete file with the data sequence number `sequence_number`. `columns` are those of the
+    /// equality ids, in order, in the table's types.
     ///
     /// # Errors
-    /// `Internal` when `columns` do not have the types given to [`EqualityKeysBuilder::new`].
+    /// `Internal` if `columns` do not have the types given to [`EqualityKeysBuilder::new`].
     pub fn push(&mut self, columns: &[ArrayRef], sequence_number: i64) -> Result<()> {
         let Self(EqualityKeys { types, keys, null_key, newest }) = self;
         let rows = check_columns(types, columns)?;
@@ -106,29 +108,29 @@ impl EqualityKeysBuilder {
                 keys.reserve(rows);
                 each_row(converter, columns, rows, |key| keys.insert(key, sequence_number))?;
             }
-            _ => return Err(Error::internal("a key of one column has several")),
+            _ => return Err(Error::internal("a single-column equality key has several columns")),
         }
         Ok(())
     }
 
-    /// The memory this holds, roughly.
+    /// Returns the approximate memory size in bytes.
     pub fn size_bytes(&self) -> usize {
         self.0.size_bytes()
     }
 
-    /// What was collected.
+    /// Returns the collected keys.
     pub fn finish(self) -> EqualityKeys {
         self.0
     }
 }
 
 impl EqualityKeys {
-    /// Which rows of a data file with `data_sequence_number` are deleted: those with a key that was deleted at a
-    /// *higher* sequence number. `columns` are those of the equality ids, in order, in the table's types; columns that
-    /// the file lacks hold their initial default or NULL.
+    /// Returns a mask of the deleted rows of a data file with `data_sequence_number`: those with a key that was deleted
+    /// at a *higher* sequence number. `columns` are those of the equality ids, in order, in the table's types. Columns
+    /// that the file lacks hold their initial default or NULL.
     ///
     /// # Errors
-    /// `Internal` when `columns` do not have the types of the keys.
+    /// `Internal` if `columns` do not have the types of the keys.
     pub fn deleted(&self, columns: &[ArrayRef], data_sequence_number: i64) -> Result<BooleanBuffer> {
         let rows = check_columns(&self.types, columns)?;
         if self.newest <= data_sequence_number || self.is_empty() {
@@ -151,11 +153,11 @@ impl EqualityKeys {
                 each_row(converter, columns, rows, |key| found.append(keys.is_above(key, data_sequence_number)))?;
                 Ok(found.finish())
             }
-            _ => Err(Error::internal("a key of one column has several")),
+            _ => Err(Error::internal("a single-column equality key has several columns")),
         }
     }
 
-    /// How many different keys there are.
+    /// Returns the number of distinct keys.
     pub fn len(&self) -> usize {
         let keys = match &self.keys {
             Keys::Integers(keys) => keys.len(),
@@ -164,12 +166,12 @@ impl EqualityKeys {
         keys + usize::from(self.null_key.is_some())
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no keys.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The memory this holds, roughly.
+    /// Returns the approximate memory size in bytes.
     pub fn size_bytes(&self) -> usize {
         match &self.keys {
             Keys::Integers(keys) => keys.size_bytes(),
@@ -179,16 +181,16 @@ impl EqualityKeys {
     }
 }
 
-/// Whether values of this type are told apart by an `i64`.
+/// Returns whether values of this type can be identified by an `i64`.
 fn is_integer(data_type: &DataType) -> bool {
     use DataType::{Date32, Float32, Float64, Int32, Int64, Time64, Timestamp};
     matches!(data_type, Int32 | Int64 | Float32 | Float64 | Date32 | Time64(_) | Timestamp(..))
 }
 
-/// The numbers that tell the values of a column apart; anything where it is NULL.
+/// Returns an integer for each value of a column that identifies it; arbitrary where the column is NULL.
 fn integers(column: &ArrayRef) -> Result<ScalarBuffer<i64>> {
     let data = column.to_data();
-    let values = data.buffers().first().ok_or_else(|| Error::internal("a column without values"))?;
+    let values = data.buffers().first().ok_or_else(|| Error::internal("a column has no value buffer"))?;
     Ok(match column.data_type() {
         DataType::Int32 | DataType::Date32 => {
             let values = ScalarBuffer::<i32>::new(values.clone(), data.offset(), data.len());
@@ -206,7 +208,7 @@ fn integers(column: &ArrayRef) -> Result<ScalarBuffer<i64>> {
     })
 }
 
-/// The bytes that tell the values of a column apart.
+/// The bytes that identify the values of a column.
 enum ByteColumn<'a> {
     Text(&'a StringArray),
     Binary(&'a BinaryArray),
@@ -222,7 +224,7 @@ impl<'a> ByteColumn<'a> {
             _ => size_of::<i128>(),
         };
         let data = column.to_data();
-        let values = data.buffers().first().ok_or_else(|| Error::internal("a column without values"))?;
+        let values = data.buffers().first().ok_or_else(|| Error::internal("a column has no value buffer"))?;
         Ok(Self::Fixed { values: values.slice_with_length(data.offset() * width, data.len() * width), width })
     }
 
@@ -236,7 +238,7 @@ impl<'a> ByteColumn<'a> {
     }
 }
 
-/// Hands the rows on, encoded, in order.
+/// Passes each encoded row to `take`, in order.
 fn each_row(converter: &RowConverter, columns: &[ArrayRef], rows: usize, mut take: impl FnMut(&[u8])) -> Result<()> {
     let mut encoded = converter.empty_rows(0, 0);
     let mut start = 0;
@@ -262,20 +264,22 @@ fn mask(words: Vec<u64>, rows: usize) -> BooleanBuffer {
     BooleanBuffer::new(words.into(), 0, rows)
 }
 
-/// The number of rows, if the columns are of these types.
+/// Returns the number of rows after checking that the columns have these types.
 fn check_columns(types: &[DataType], columns: &[ArrayRef]) -> Result<usize> {
     let rows = columns.first().map_or(0, Array::len);
     let fits = |(data_type, column): (&DataType, &ArrayRef)| {
         column.len() == rows
             && match (data_type, column.data_type()) {
-                // The name of the zone does not change the instant.
+                // The name of the time zone does not change the instant.
                 (DataType::Timestamp(a, Some(_)), DataType::Timestamp(b, Some(_))) => a == b,
                 (a, b) => a == b,
             }
     };
     if types.len() != columns.len() || !types.iter().zip(columns).all(fits) {
         let found: Vec<_> = columns.iter().map(|column| (column.data_type(), column.len())).collect();
-        return Err(Error::internal(format!("equality keys of {types:?} do not fit columns {found:?}")));
+        return Err(Error::internal(format!(
+            "equality keys of the types {types:?} do not match the columns {found:?}"
+        )));
     }
     Ok(rows)
 }
@@ -286,7 +290,7 @@ fn note_null(null_key: &mut Option<i64>, nulls: Option<&NullBuffer>, sequence_nu
     }
 }
 
-/// `found` where the column is valid, `deletes_null` where it is NULL.
+/// Returns `found` where the column is valid and `deletes_null` where it is NULL.
 fn with_nulls(found: BooleanBuffer, nulls: Option<&NullBuffer>, deletes_null: bool) -> BooleanBuffer {
     match nulls {
         Some(nulls) if deletes_null => &found | &!nulls.inner(),

@@ -1,4 +1,4 @@
-//! Hash tables from keys to the sequence numbers that they are deleted at.
+//! Hash tables from keys to the sequence numbers at which they are deleted.
 
 use std::hash::BuildHasher;
 
@@ -6,14 +6,14 @@ use arrow_buffer::NullBuffer;
 use frazil_core::code_table::{CodeTable, folded, hashed};
 use hashbrown::DefaultHashBuilder;
 
-/// How many keys are touched before they are inserted.
+/// The number of keys that are prefetched before they are inserted.
 const TOUCHED_KEYS: usize = 64;
 
-/// Integers, each with the highest sequence number it was inserted with.
+/// A table of integers, each with the highest sequence number that it was inserted with.
 #[derive(Debug)]
 pub(super) struct IntegerTable {
     table: CodeTable<i64>,
-    /// Nobody else knows it, so that nobody can write a file of keys that all fall into one line.
+    /// The secret hash seed, so that nobody can craft a file whose keys all fall into one cache line.
     seed: u64,
 }
 
@@ -55,7 +55,7 @@ impl IntegerTable {
         }
     }
 
-    /// Which of the keys were inserted with a sequence number above `sequence_number`: one bit for each, 64 to a word.
+    /// Returns which keys were inserted with a sequence number above `sequence_number`: one bit per key, 64 to a word.
     pub(super) fn find_above(&self, keys: &[i64], sequence_number: i64) -> Vec<u64> {
         let code = |row: usize| keys.get(row).map_or(0, |key| key.cast_unsigned());
         let hash = |row: usize| folded(code(row), self.seed);
@@ -72,7 +72,8 @@ impl IntegerTable {
     }
 }
 
-/// Byte strings, end to end in one arena, each with the highest sequence number it was inserted with.
+/// A table of byte strings, stored end to end in one arena, each with the highest sequence number that it was inserted
+/// with.
 #[derive(Debug, Default)]
 pub(super) struct KeyTable {
     table: CodeTable<Key>,
@@ -110,7 +111,7 @@ impl KeyTable {
         self.arena.extend_from_slice(key);
     }
 
-    /// Which of the keys of `rows` rows were inserted with a sequence number above `sequence_number`: one bit for each,
+    /// Returns which keys of `rows` rows were inserted with a sequence number above `sequence_number`: one bit per key,
     /// 64 to a word.
     pub(super) fn find_above<'a>(
         &self,
@@ -121,7 +122,7 @@ impl KeyTable {
         self.table.probe(rows, |row| self.code(key(row)), |row| self.is_above(key(row), sequence_number))
     }
 
-    /// Whether one key was inserted with a sequence number above `sequence_number`.
+    /// Returns whether a key was inserted with a sequence number above `sequence_number`.
     pub(super) fn is_above(&self, key: &[u8], sequence_number: i64) -> bool {
         let code = self.code(key);
         let applies = |own: &Key| own.sequence_number > sequence_number && own.bytes(&self.arena) == key;
@@ -136,7 +137,7 @@ impl KeyTable {
         self.table.size_bytes() + self.arena.capacity()
     }
 
-    /// The hash of a key is its code as well.
+    /// Returns the code of a key, which is its hash.
     #[inline]
     fn code(&self, key: &[u8]) -> u64 {
         hashed(key, &self.hasher)

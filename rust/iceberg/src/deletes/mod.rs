@@ -1,5 +1,5 @@
-//! Deleted rows (table spec, "Delete Formats"): position delete files, deletion vectors, equality delete files, and
-//! what is left of a data file when they are applied. Which deletes apply to which file is decided in planning.
+//! Deleted rows (table spec, "Delete Formats"): reads position delete files, deletion vectors and equality delete
+//! files, and applies them to a data file. Planning decides which deletes apply to which file.
 
 pub mod equality;
 mod key_table;
@@ -18,25 +18,25 @@ use self::equality::EqualityKeys;
 /// The deletes that apply to one data file.
 #[derive(Debug, Clone, Default)]
 pub struct RowDeletes {
-    /// Deleted positions: the deletion vector, or those of each position delete file.
+    /// The deleted positions: those of the deletion vector, or of each position delete file.
     pub positions: Vec<Arc<Positions>>,
-    /// Deleted keys, each with its equality ids in the order of the keys' columns.
+    /// The deleted keys, each with its equality ids in the order of the key columns.
     pub equality: Vec<(Vec<i32>, Arc<EqualityKeys>)>,
 }
 
 impl RowDeletes {
-    /// Whether nothing is deleted.
+    /// Returns whether nothing is deleted.
     pub fn is_empty(&self) -> bool {
         self.positions.iter().all(|positions| positions.is_empty())
             && self.equality.iter().all(|(_, keys)| keys.is_empty())
     }
 
-    /// Which of the rows `first_position .. first_position + rows` of a file of `data_sequence_number` are left; none
-    /// when all of them are. Positions count every row of the file, also those that a reader skipped. `columns` gives
-    /// the columns of equality ids for these rows.
+    /// Returns a mask of the rows that are kept among `first_position .. first_position + rows` of a file with
+    /// `data_sequence_number`, or None if all are kept. Positions count every row of the file, including rows that a
+    /// reader skipped. `columns` returns the columns of equality ids for these rows.
     ///
     /// # Errors
-    /// Those of `columns`, and of [`EqualityKeys::deleted`].
+    /// The errors of `columns` and of [`EqualityKeys::deleted`].
     pub fn kept(
         &self,
         first_position: u64,

@@ -1,9 +1,8 @@
-//! Position delete files (table spec, "Position Delete Files"): rows of `file_path` and `pos`, each of which deletes
-//! the row at `pos` of the data file recorded as `file_path`.
+//! Reads position delete files (table spec, "Position Delete Files"): rows of `file_path` and `pos`, each of which
+//! deletes the row at `pos` of the data file recorded as `file_path`.
 //!
-//! Rows are meant to be sorted by path and position; unsorted ones only cost time. Rows in which either is NULL name
-//! no row and delete nothing, as in other engines. Paths are kept as recorded: matching them with the paths of data
-//! files is the caller's.
+//! Rows should be sorted by path and position; unsorted rows only cost time. Rows in which either value is NULL delete
+//! nothing, as in other engines. Paths are kept as recorded; the caller matches them with the paths of data files.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -16,24 +15,25 @@ use arrow_schema::DataType;
 use frazil_core::bitmap::Positions;
 use frazil_core::error::{Error, ErrorKind, Result};
 
-/// The deleted positions of each data file that a position delete file names.
+/// The deleted positions of each data file that a position delete file references.
 #[derive(Debug, Clone, Default)]
 pub struct PositionDeletes {
     by_path: BTreeMap<Box<str>, Arc<Positions>>,
 }
 
 impl PositionDeletes {
-    /// The paths that are named, as recorded, ascending.
+    /// Returns the referenced paths, as recorded, in ascending order.
     pub fn paths(&self) -> impl Iterator<Item = &str> {
         self.by_path.keys().map(AsRef::as_ref)
     }
 
-    /// The deleted positions of the data file recorded as exactly `path`.
+    /// Returns the deleted positions of the data file recorded exactly as `path`.
     pub fn for_path(&self, path: &str) -> Option<&Arc<Positions>> {
         self.by_path.get(path)
     }
 
-    /// The same deletes under other paths, such as relocated ones. Positions of paths that become one are united.
+    /// Returns the same deletes under renamed paths, such as relocated ones. The positions of paths that become equal
+    /// are merged.
     #[must_use]
     pub fn with_paths(self, mut rename: impl FnMut(&str) -> String) -> Self {
         let mut by_path = BTreeMap::<Box<str>, Arc<Positions>>::new();
@@ -46,22 +46,23 @@ impl PositionDeletes {
         Self { by_path }
     }
 
-    /// The memory this holds, roughly.
+    /// Returns the approximate memory size in bytes.
     pub fn size_bytes(&self) -> usize {
         self.by_path.iter().map(|(path, positions)| named_bytes(path, positions)).sum()
     }
 }
 
-/// Collects the batches of one position delete file, or of several that are to be one.
+/// A builder that collects the batches of one position delete file, or of several that are to be merged.
 #[derive(Debug, Default)]
 pub struct PositionDeletesBuilder {
     by_path: BTreeMap<Box<str>, Positions>,
-    /// Of all paths, kept up with each run of rows: they may be many, and it is asked for after each batch.
+    /// The size of all paths, updated with each run of rows: there may be many paths, and the size is read after each
+    /// batch.
     size_bytes: usize,
 }
 
 impl PositionDeletesBuilder {
-    /// No deletes yet.
+    /// Creates an empty builder.
     pub fn new() -> Self {
         Self::default()
     }
@@ -69,31 +70,37 @@ impl PositionDeletesBuilder {
     /// Adds the rows of one batch. `paths` are strings of any layout, or a dictionary of them.
     ///
     /// # Errors
-    /// `CorruptDeletes` when `paths` are no strings or a position is negative.
+    /// `CorruptDeletes` if `paths` are not strings or a position is negative.
     pub fn push(&mut self, paths: &dyn Array, positions: &Int64Array) -> Result<()> {
         if paths.len() != positions.len() {
-            return Err(Error::internal(format!("{} paths with {} positions", paths.len(), positions.len())));
+            return Err(Error::internal(format!(
+                "position deletes have {} paths but {} positions",
+                paths.len(),
+                positions.len()
+            )));
         }
         let pushed = match paths.data_type() {
             DataType::Utf8 => self.push_texts(paths.as_string::<i32>(), positions),
             DataType::LargeUtf8 => self.push_texts(paths.as_string::<i64>(), positions),
             DataType::Utf8View => self.push_texts(paths.as_string_view(), positions),
             DataType::Dictionary(_, values) if is_text(values) => {
-                // Views of the same dictionary value point to the same bytes, so that comparing them is cheap.
+                // Views of the same dictionary value point to the same bytes, so comparing them is cheap.
                 let views = arrow_cast::cast(paths, &DataType::Utf8View)?;
                 self.push_texts(views.as_string_view(), positions)
             }
-            other => Err(Error::corrupt(format!("file_path of a position delete file is {other}, not a string"))),
+            other => Err(Error::corrupt(format!(
+                "the file_path column of a position delete file has the type {other}, not string"
+            ))),
         };
         pushed.map_err(|error| error.corrupt_as(ErrorKind::CorruptDeletes))
     }
 
-    /// The memory this holds, roughly.
+    /// Returns the approximate memory size in bytes.
     pub fn size_bytes(&self) -> usize {
         self.size_bytes
     }
 
-    /// What was collected.
+    /// Returns the collected deletes.
     pub fn finish(self) -> PositionDeletes {
         let shared = self.by_path.into_iter().map(|(path, positions)| (path, Arc::new(positions)));
         PositionDeletes { by_path: shared.collect() }
@@ -141,7 +148,7 @@ fn is_text(data_type: &DataType) -> bool {
     matches!(data_type, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
 }
 
-/// The positions in `rows` that are not NULL.
+/// Returns the positions in `rows` that are not NULL.
 fn valid(positions: &Int64Array, rows: Range<usize>) -> std::borrow::Cow<'_, [i64]> {
     if positions.null_count() == 0 {
         return positions.values().get(rows).unwrap_or_default().into();

@@ -1,11 +1,11 @@
-//! Deletion vectors: the `deletion-vector-v1` blob (Puffin spec, "`deletion-vector-v1` blob type").
+//! Reads and writes deletion vectors: the `deletion-vector-v1` blob (Puffin spec, "`deletion-vector-v1` blob type").
 //!
 //! ```text
 //! length: u32 BE | magic: d1 d3 39 64 | 64-bit portable roaring bitmap (LE) | CRC-32: u32 BE
 //! ```
 //!
-//! The length and the checksum are those of magic and bitmap. A manifest entry says where the blob lies; whether a
-//! Puffin file is around it does not matter to a reader.
+//! The length and the checksum cover the magic and the bitmap. A manifest entry records the offset of the blob; a
+//! reader does not need the Puffin file around it.
 
 use std::ops::Range;
 
@@ -15,16 +15,16 @@ use frazil_core::bytes::Cursor;
 use frazil_core::error::{Error, ErrorKind, Result};
 
 const MAGIC: [u8; 4] = [0xd1, 0xd3, 0x39, 0x64];
-/// Length, magic, the count of an empty bitmap, checksum.
+/// The length, the magic, the count of an empty bitmap, and the checksum.
 const BLOB_MIN_BYTES: u64 = 20;
-/// What the length prefix of the reference implementation can hold.
+/// The maximum that the length prefix of the reference implementation can hold.
 const BLOB_MAX_BYTES: u64 = i32::MAX.cast_unsigned() as u64;
 
-/// Where the blob of a manifest entry lies in its file of `file_bytes`, by the entry's `content_offset` and
+/// Returns the byte range of a blob in its file of `file_bytes`, given its manifest entry's `content_offset` and
 /// `content_size_in_bytes`.
 ///
 /// # Errors
-/// `CorruptDeletes` when either is negative, the blob too short to be one, or not all of it in the file;
+/// `CorruptDeletes` if either is negative, the blob is too short, or it is not entirely inside the file;
 /// `LimitExceeded` above 2 GiB.
 pub fn blob_range(content_offset: i64, content_size: i64, file_bytes: u64) -> Result<Range<u64>> {
     let corrupt = |what: &str| {
@@ -34,44 +34,45 @@ pub fn blob_range(content_offset: i64, content_size: i64, file_bytes: u64) -> Re
         )
     };
     let (Ok(start), Ok(size)) = (u64::try_from(content_offset), u64::try_from(content_size)) else {
-        return Err(corrupt("cannot be in any file"));
+        return Err(corrupt("has an invalid offset or size"));
     };
     if size < BLOB_MIN_BYTES {
-        return Err(corrupt("is too short to be one"));
+        return Err(corrupt("is too short"));
     }
     match start.checked_add(size).filter(|end| *end <= file_bytes) {
-        None => Err(corrupt("is not inside of its file")),
-        Some(_) if size > BLOB_MAX_BYTES => {
-            Err(Error::new(ErrorKind::LimitExceeded, format!("a deletion vector of {size} bytes, more than 2 GiB")))
-        }
+        None => Err(corrupt("is not inside its file")),
+        Some(_) if size > BLOB_MAX_BYTES => Err(Error::new(
+            ErrorKind::LimitExceeded,
+            format!("a deletion vector of {size} bytes exceeds the limit of 2 GiB"),
+        )),
         Some(end) => Ok(start..end),
     }
 }
 
-/// The positions of a blob. `record_count` is that of its manifest entry: the number of deleted rows.
+/// Returns the positions of a blob. `record_count` is the number of deleted rows according to its manifest entry.
 ///
 /// # Errors
-/// `CorruptDeletes` when length, magic, checksum, bitmap or number of positions is not right.
+/// `CorruptDeletes` if the length, magic, checksum, bitmap or number of positions is wrong.
 pub fn decode(blob: &[u8], record_count: Option<i64>) -> Result<Positions> {
     decode_frame(blob, record_count).map_err(|error| error.corrupt_as(ErrorKind::CorruptDeletes))
 }
 
-/// Which of `rows` rows a blob does *not* delete: the mask of the rows to keep, without a set of positions in between.
+/// Returns a mask of the rows, out of `rows`, that a blob does *not* delete, without building a set of positions.
 ///
 /// # Errors
-/// As [`decode`]; also when a row of `rows` or above is deleted. `LimitExceeded` for a mask that memory does not hold.
+/// See [`decode`]; also if a position is not below `rows`. `LimitExceeded` if the mask does not fit in memory.
 pub fn kept(blob: &[u8], rows: usize) -> Result<BooleanBuffer> {
     let kept = bitmap_of(blob).and_then(|bitmap| kept_of_portable64(bitmap, rows));
     kept.map_err(|error| error.corrupt_as(ErrorKind::CorruptDeletes))
 }
 
-/// The blob of these positions, byte for byte as the reference implementation writes it.
+/// Encodes positions as a blob, byte for byte as the reference implementation writes it.
 ///
 /// # Errors
-/// `LimitExceeded` above 2 GiB, which positions beyond 2^59 or so need.
+/// `LimitExceeded` above 2 GiB, which positions above roughly 2^59 need.
 pub fn encode(positions: &Positions) -> Result<Vec<u8>> {
     let bitmap = positions.encode_portable64()?;
-    let over_limit = || Error::new(ErrorKind::LimitExceeded, "a deletion vector needs more than 2 GiB");
+    let over_limit = || Error::new(ErrorKind::LimitExceeded, "a deletion vector exceeds the limit of 2 GiB");
     let length = i32::try_from(MAGIC.len() + bitmap.len()).map_err(|_| over_limit())?;
     let mut blob = Vec::with_capacity(bitmap.len() + 12);
     blob.extend(length.to_be_bytes());
@@ -86,19 +87,22 @@ fn decode_frame(blob: &[u8], record_count: Option<i64>) -> Result<Positions> {
     let positions = Positions::decode_portable64(bitmap_of(blob)?)?;
     match record_count {
         Some(count) if u64::try_from(count) != Ok(positions.len()) => Err(Error::corrupt(format!(
-            "a deletion vector holds {} positions, its manifest entry says {count}",
+            "a deletion vector holds {} positions, but its manifest entry records {count}",
             positions.len()
         ))),
         _ => Ok(positions),
     }
 }
 
-/// The bitmap of a blob, once length, checksum and magic are right.
+/// Returns the bitmap of a blob after checking its length, checksum and magic.
 fn bitmap_of(blob: &[u8]) -> Result<&[u8]> {
     let mut cursor = Cursor::new(blob);
     let length = cursor.be_u32()? as usize;
     if length.checked_add(8) != Some(blob.len()) {
-        return Err(cursor.error(format_args!("a deletion vector of {length} bytes in a blob of {}", blob.len())));
+        return Err(cursor.error(format_args!(
+            "a deletion vector has a length of {length} bytes in a blob of {} bytes",
+            blob.len()
+        )));
     }
     let content = cursor.take(length)?;
     let expected = cursor.be_u32()?;
@@ -108,7 +112,7 @@ fn bitmap_of(blob: &[u8]) -> Result<&[u8]> {
     };
     if actual != expected {
         return Err(Error::corrupt(format!(
-            "the checksum of a deletion vector is {actual:08x}, {expected:08x} is recorded"
+            "the checksum of a deletion vector is {actual:08x}, but {expected:08x} is recorded"
         )));
     }
     Ok(bitmap)

@@ -1,13 +1,13 @@
-//! Makes a staged snapshot current (Java: `CherryPickOperation`): by moving `main` to it, or, where `main` has moved on
-//! since it was staged, by doing again what it did.
+//! Makes a staged snapshot current (Java: `CherryPickOperation`), either by moving `main` to it or, if `main` has moved
+//! since it was staged, by repeating its changes.
 //!
-//! | the snapshot | is made again where `main` has moved on |
+//! | the snapshot | is repeated if `main` has moved |
 //! |---|---|
 //! | is an append | always |
-//! | replaced partitions | where nobody has added, removed or deleted anything in them since |
-//! | did anything else | never |
+//! | replaced partitions | if no files in them were added, removed or given deletes since |
+//! | is anything else | never |
 //!
-//! Java lets rows of the partitions be deleted meanwhile where that takes delete files only.
+//! Java also allows concurrent deletes in these partitions if they only add delete files.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -29,17 +29,17 @@ use crate::spec::snapshot::{MAIN_BRANCH, Snapshot};
 use crate::spec::table_metadata::TableMetadata;
 use crate::validation::conflict::{Isolation, NewEqualityDeletes, Validation};
 
-/// The pick of one snapshot.
+/// A cherry-pick of one snapshot.
 #[derive(Debug)]
 pub(super) struct CherryPick {
     files: Files,
     operation: ReferenceOperation,
-    /// What does again what it did, once that is needed.
+    /// The change that repeats the snapshot, once it is needed.
     again: Option<SnapshotChange>,
 }
 
 impl CherryPick {
-    /// `operation` is a pick or a publication; None for others.
+    /// Creates the cherry-pick if `operation` is a pick or a publication; None for other operations.
     pub(super) fn new(files: Files, operation: &ReferenceOperation) -> Option<Self> {
         match operation {
             ReferenceOperation::CherryPick { .. } | ReferenceOperation::PublishChanges { .. } => {
@@ -53,11 +53,12 @@ impl CherryPick {
         match &self.operation {
             ReferenceOperation::CherryPick { snapshot_id } => base.snapshot(*snapshot_id),
             ReferenceOperation::PublishChanges { wap_id } => staged_as(base, wap_id),
-            _ => Err(Error::internal("a pick of no snapshot")),
+            _ => Err(Error::internal("a cherry-pick does not reference a snapshot")),
         }
     }
 
-    /// What a snapshot did, as a change: it adds the same files and, where it replaces partitions, removes the same.
+    /// Returns the changes of a snapshot as a new change, which adds the same files and, if the snapshot replaced
+    /// partitions, removes the files of the same partitions.
     fn again(
         &self,
         picked: &Snapshot,
@@ -72,7 +73,10 @@ impl CherryPick {
             changes.properties.insert("published-wap-id".to_string(), wap_id.to_string());
         }
         let mut partitions = HashSet::new();
-        let list = picked.manifest_list.as_deref().ok_or_else(|| Error::unsupported("a snapshot without a list"))?;
+        let list = picked
+            .manifest_list
+            .as_deref()
+            .ok_or_else(|| Error::unsupported("a snapshot without a manifest list is not supported"))?;
         let manifests = manifest_list::read(self.files.read(list, MANIFEST_LIMIT_BYTES)?, context);
         for manifest in manifests.map_err(|e| e.with("file", list))? {
             if manifest.added_snapshot_id != Some(id) {
@@ -96,7 +100,7 @@ impl CherryPick {
                     changes.data.push(AddedFiles { spec_id, data_files: added.data_files()?.clone() });
                 }
                 ManifestContent::Deletes if added.len() > 0 => {
-                    return Err(not_picked(id, "it deletes rows of files that stay"));
+                    return Err(not_picked(id, "it deletes rows of files that it does not remove"));
                 }
                 ManifestContent::Deletes => {
                     let gone = gone.zip(removed.file_long("content_offset")?);
@@ -124,7 +128,7 @@ impl CherryPick {
 
 impl Change for CherryPick {
     fn revise(&mut self, base: Option<&TableMetadata>, attempt: u32, context: &Context) -> Result<Revision> {
-        let base = base.ok_or_else(|| Error::new(ErrorKind::NoSuchTable, "the table is not there any more"))?;
+        let base = base.ok_or_else(|| Error::new(ErrorKind::NoSuchTable, "the table no longer exists"))?;
         let picked = self.picked(base)?;
         let pick = Pick::of(picked, base.main_snapshot_id(), base)?;
         if pick == Pick::Move {
@@ -133,9 +137,9 @@ impl Change for CherryPick {
         if self.again.is_none() {
             self.again = Some(self.again(picked, pick == Pick::Replace, base, context)?);
         }
-        let again = self.again.as_mut().ok_or_else(|| Error::internal("a pick went missing"))?;
+        let again = self.again.as_mut().ok_or_else(|| Error::internal("the change of a cherry-pick is missing"))?;
         again.revise(Some(base), attempt, context).map_err(|error| match error.kind() {
-            // Another attempt would meet the same.
+            // Another attempt would fail in the same way.
             ErrorKind::CommitConflict | ErrorKind::CommitValidation => {
                 let refused = not_picked(picked.snapshot_id, error.message()).hint("write its rows again");
                 error.context().iter().fold(refused, |refused, (key, value)| refused.with(key, value))

@@ -1,4 +1,4 @@
-//! How a change names a column.
+//! Finds the columns that a change references.
 
 use frazil_core::error::{Error, Result};
 use serde::Deserialize;
@@ -7,18 +7,19 @@ use super::same_name;
 use crate::spec::schema::{FieldPath, Schema};
 use crate::spec::types::{NestedField, Type};
 
-/// A column by name. The element of a list and the value of a map may be left out: `points.x` is `points.element.x`.
+/// A column path by name. The element of a list and the value of a map may be left out: `points.x` is
+/// `points.element.x`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub enum ColumnPath {
-    /// `a.b`: a dot separates fields or is part of a name, as the schema has it.
+    /// `a.b`: a dot separates fields or is part of a name, depending on the schema.
     Dotted(String),
     /// The name of each field, outermost first.
     Names(Vec<String>),
 }
 
 impl ColumnPath {
-    /// For messages: names joined by dots.
+    /// Returns the names joined by dots, for messages.
     pub fn text(&self) -> String {
         match self {
             Self::Dotted(text) => text.clone(),
@@ -26,7 +27,7 @@ impl ColumnPath {
         }
     }
 
-    /// The field around a new column, None for the table itself, and the column's name.
+    /// Splits the path of a new column into its parent field, which is None for a top-level column, and its name.
     pub(super) fn split(&self) -> Result<(Option<Self>, String)> {
         let (parent, name) = match self {
             Self::Dotted(text) => match text.rsplit_once('.') {
@@ -40,15 +41,15 @@ impl ColumnPath {
             },
         };
         if name.is_empty() {
-            return Err(Error::invalid(format!("`{}` is no name of a column", self.text())));
+            return Err(Error::invalid(format!("`{}` is not a valid column name", self.text())));
         }
         Ok((parent, name.to_string()))
     }
 
-    /// The column of a schema; None when there is none.
+    /// Returns the column in a schema; None if it does not exist.
     ///
     /// # Errors
-    /// `InvalidArgument` for a name that means two columns.
+    /// `InvalidArgument` for an ambiguous name.
     pub(super) fn find<'a>(&self, schema: &'a Schema, case_sensitive: bool) -> Result<Option<FieldPath<'a>>> {
         let id = match self {
             Self::Dotted(text) => match schema.find(text, case_sensitive)? {
@@ -87,7 +88,9 @@ fn walk(schema: &Schema, names: &[&str], case_sensitive: bool) -> Result<Option<
 fn named<'a>(fields: &[&'a NestedField], name: &str, case_sensitive: bool) -> Result<Option<&'a NestedField>> {
     let mut matching = fields.iter().filter(|field| same_name(&field.name, name, case_sensitive));
     match (matching.next(), matching.next()) {
-        (Some(a), Some(b)) => Err(Error::invalid(format!("`{name}` names both `{}` and `{}`", a.name, b.name))),
+        (Some(a), Some(b)) => {
+            Err(Error::invalid(format!("`{name}` is ambiguous: it matches both `{}` and `{}`", a.name, b.name)))
+        }
         (found, _) => Ok(found.copied()),
     }
 }

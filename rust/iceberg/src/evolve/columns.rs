@@ -1,4 +1,4 @@
-//! Columns that a change names: the ones that its user knows, not others that have their names by now.
+//! Checks that the columns a change references are those that its user knows, not later columns with the same names.
 
 use frazil_core::error::{Error, ErrorKind, Result};
 
@@ -8,10 +8,10 @@ use super::{Evolution, SchemaOperation, SpecOperation};
 use crate::spec::schema::Schema;
 use crate::spec::table_metadata::TableMetadata;
 
-/// Refuses a change that names a column which was replaced since its user looked at the table.
+/// Rejects a change that references a column which was replaced since its user loaded the table.
 ///
 /// # Errors
-/// `CommitConflict` naming the column.
+/// `CommitConflict`, with the column.
 pub(super) fn check(change: &Evolution, known: &TableMetadata, newest: &TableMetadata) -> Result<()> {
     let (known, newest) = (known.current_schema()?, newest.current_schema()?);
     if known == newest {
@@ -41,7 +41,7 @@ pub(super) fn check(change: &Evolution, known: &TableMetadata, newest: &TableMet
     }
 }
 
-/// The columns that an operation needs.
+/// Returns the columns that an operation references.
 fn paths(operation: &SchemaOperation) -> Vec<&ColumnPath> {
     use SchemaOperation as O;
     match operation {
@@ -60,10 +60,10 @@ fn same(known: Option<i32>, newest: Option<i32>, name: impl FnOnce() -> String) 
     match (known, newest) {
         (Some(known), Some(newest)) if known != newest => {
             let name = name();
-            let message = format!("`{name}` is another column now: another writer replaced it");
+            let message = format!("`{name}` is now a different column: another writer replaced it");
             Err(Error::new(ErrorKind::CommitConflict, message)
                 .with("column", name)
-                .hint("load the table again and look at its schema before you try again"))
+                .hint("load the table again and check its schema before you retry"))
         }
         _ => Ok(()),
     }

@@ -1,4 +1,4 @@
-//! The first state of a table.
+//! Builds the initial state of a table.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,28 +20,29 @@ use crate::spec::table_metadata::TableMetadata;
 use crate::spec::types::{NestedField, StructType};
 use crate::validation::check;
 
-/// A table to be made.
+/// A table to be created.
 #[derive(Debug, Clone)]
 pub struct CreateTable {
-    /// 1, 2 or 3.
+    /// The format version: 1, 2 or 3.
     pub format_version: u8,
-    /// Its folder.
+    /// The table's folder.
     pub location: String,
-    /// Its schema; ids are kept.
+    /// The schema; its ids are kept.
     pub schema: Schema,
-    /// Its partition spec.
+    /// The partition spec.
     pub spec: PartitionSpec,
-    /// Its sort order.
+    /// The sort order.
     pub order: SortOrder,
-    /// Its properties.
+    /// The table properties.
     pub properties: BTreeMap<String, String>,
 }
 
 impl CreateTable {
-    /// The state that it begins with.
+    /// Returns the initial state of the table.
     ///
     /// # Errors
-    /// As [`check`]: what the version does not have, transforms that do not apply; values that no property takes.
+    /// See [`check`]: unsupported features of the format version, transforms that do not apply to their columns, and
+    /// invalid property values.
     pub fn metadata(&self) -> Result<TableMetadata> {
         if !(1..=3).contains(&self.format_version) {
             return Err(unsupported_version(self.format_version));
@@ -83,10 +84,11 @@ impl CreateTable {
     }
 }
 
-/// The schema of columns with these names and types as text; ids are given anew, those of the columns first.
+/// Returns the schema of columns with these names and types as text. New ids are assigned, first to the columns
+/// themselves.
 ///
 /// # Errors
-/// `InvalidArgument` for a text that is not a type, and for a name that is there twice.
+/// `InvalidArgument` for an invalid type and for a duplicate name.
 pub fn typed_schema(columns: &[(String, String)]) -> Result<Schema> {
     let fields = columns
         .iter()
@@ -94,7 +96,7 @@ pub fn typed_schema(columns: &[(String, String)]) -> Result<Schema> {
         .collect::<Result<_>>()?;
     let fields = Ids::after(0).given_fields(&StructType { fields })?;
     let schema = Schema { schema_id: 0, fields, identifier_field_ids: Vec::new() };
-    // The reader of schemas checks what must be unique.
+    // The schema reader checks uniqueness.
     Schema::from_json(&schema.to_json()).map_err(|error| Error::invalid(error.message()))
 }
 

@@ -1,14 +1,14 @@
-//! Defaults of columns as users give them (spec: "Default values", appendix D).
+//! Parses column defaults from users (spec: "Default values", appendix D).
 
 use frazil_core::error::{Error, Result};
 
 use crate::spec::types::{PrimitiveType, Type, Value};
 
-/// Reads the JSON of a default; None for NULL. A decimal may be a number, or have fewer digits than its type.
+/// Parses the JSON of a default; None for NULL. A decimal may be a number, or have fewer digits than its type.
 ///
 /// # Errors
-/// `InvalidArgument` for what is no value of the type, and for structs with values: those are the defaults of their
-/// fields.
+/// `InvalidArgument` for a value that does not fit the type, and for structs with values: their values are the defaults
+/// of their fields.
 pub(super) fn parse(text: &str, field_type: &Type) -> Result<Option<Value>> {
     let text = text.trim();
     match field_type {
@@ -18,12 +18,12 @@ pub(super) fn parse(text: &str, field_type: &Type) -> Result<Option<Value>> {
         Type::Map(_) if text == "{}" => Ok(Some(Value::Map(Vec::new()))),
         Type::Struct(fields) => {
             if text != "null" && text != "{}" {
-                return Err(Error::invalid("the default of a struct is NULL or {}")
-                    .hint("add its fields one by one, each with its default"));
+                return Err(Error::invalid("the default of a struct must be NULL or {}")
+                    .hint("add its fields separately, each with its default"));
             }
             let missing = fields.fields.iter().find(|field| field.required && field.initial_default.is_none());
             match missing.filter(|_| text == "{}") {
-                Some(field) => Err(Error::invalid(format!("{{}} leaves out `{}`, which is required", field.name))),
+                Some(field) => Err(Error::invalid(format!("{{}} omits the required field `{}`", field.name))),
                 None => Value::from_json(text, field_type),
             }
         }
@@ -31,7 +31,7 @@ pub(super) fn parse(text: &str, field_type: &Type) -> Result<Option<Value>> {
     }
 }
 
-/// The same number, as text with so many digits behind its point; what is no such number stays as it is.
+/// Returns the same number as text with `scale` digits after the decimal point; other text is returned unchanged.
 fn with_scale(text: &str, scale: usize) -> String {
     let number = text.trim_matches('"');
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));

@@ -1,4 +1,4 @@
-//! Expiry of snapshots, branches and tags (spec: "Snapshot Retention Policy"; Java: `RemoveSnapshots`).
+//! Expires snapshots, branches and tags (spec: "Snapshot Retention Policy"; Java: `RemoveSnapshots`).
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -10,27 +10,27 @@ use crate::properties;
 use crate::spec::snapshot::{MAIN_BRANCH, RefKind, SnapshotRef};
 use crate::spec::table_metadata::TableMetadata;
 
-/// What expires, by age or by id.
+/// The criteria of an expiry, by age or by id.
 ///
-/// Ages are those of the table's properties and of its branches and tags, unless `older_than_ms` or `retain_last` replace
-/// the properties. If only ids are given, nothing expires by age.
+/// Ages are those of the table's properties and of its branches and tags, unless `older_than_ms` or `retain_last`
+/// override the properties. If only ids are given, nothing expires by age.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExpireSnapshots {
-    /// When ages are measured, milliseconds since the epoch.
+    /// The time relative to which ages are measured, in milliseconds since the epoch.
     pub now_ms: i64,
-    /// Snapshots made before this expire, milliseconds since the epoch.
+    /// The time before which snapshots expire, in milliseconds since the epoch.
     pub older_than_ms: Option<i64>,
-    /// How many snapshots of a branch stay, however old they are.
+    /// The number of snapshots of a branch to keep regardless of age.
     pub retain_last: Option<u64>,
-    /// Snapshots that expire whatever their age.
+    /// The snapshots that expire regardless of age.
     #[serde(default)]
     pub snapshot_ids: Vec<i64>,
-    /// What was planned on an earlier state: nothing else expires.
+    /// The expiry that was planned on an earlier state: nothing else expires.
     pub planned: Option<Expired>,
 }
 
-/// Snapshots, branches and tags that have expired.
+/// The expired snapshots, branches and tags.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Expired {
@@ -42,7 +42,8 @@ pub struct Expired {
 
 impl ExpireSnapshots {
     pub(super) fn updates(&self, base: &TableMetadata) -> Result<Vec<TableUpdate>> {
-        base.check_owns_files().map_err(|e| e.hint("set the property gc.enabled to true if they do not"))?;
+        base.check_owns_files()
+            .map_err(|e| e.hint("if no other table uses its files, set the property gc.enabled to true"))?;
         let Expired { snapshot_ids, refs } = self.expired(base)?;
         let mut updates: Vec<TableUpdate> = refs.into_iter().map(TableUpdate::RemoveRef).collect();
         if !snapshot_ids.is_empty() {
@@ -51,11 +52,11 @@ impl ExpireSnapshots {
         Ok(updates)
     }
 
-    /// Return what has expired in this state.
+    /// Returns the snapshots, branches and tags that have expired in this state.
     ///
     /// # Errors
-    /// `NoSuchSnapshot` for an id that the table does not have; `InvalidArgument` for the id of a snapshot that a branch or
-    /// tag names. Neither once the expiry is planned: such a snapshot stays.
+    /// `NoSuchSnapshot` for an id that the table does not have; `InvalidArgument` for the id of a snapshot that a
+    /// branch or tag references. Neither is raised once the expiry is planned: such a snapshot stays.
     fn expired(&self, base: &TableMetadata) -> Result<Expired> {
         let by_age = self.snapshot_ids.is_empty() || self.older_than_ms.is_some() || self.retain_last.is_some();
         let refs = if by_age { self.expired_refs(base)? } else { BTreeSet::new() };
@@ -79,16 +80,16 @@ impl ExpireSnapshots {
             base.snapshot(id)?;
             if let Some((name, reference)) = kept_refs.iter().find(|(_, reference)| reference.snapshot_id == id) {
                 let kind = if reference.kind == RefKind::Branch { "branch" } else { "tag" };
-                let message = format!("snapshot {id} cannot expire: the {kind} `{name}` names it");
+                let message = format!("snapshot {id} cannot expire: the {kind} `{name}` references it");
                 return Err(
-                    Error::invalid(message).hint("remove the branch or tag first, or let it name another snapshot")
+                    Error::invalid(message).hint("remove the branch or tag first, or point it to another snapshot")
                 );
             }
         }
         Ok(())
     }
 
-    /// Branches and tags that are too old, or name a snapshot that is not there; never `main`.
+    /// Returns the branches and tags that are too old or reference a missing snapshot; never `main`.
     fn expired_refs(&self, base: &TableMetadata) -> Result<BTreeSet<String>> {
         let default_age = milliseconds(base.number(&properties::MAX_REF_AGE_MS)?);
         let is_expired = |reference: &SnapshotRef| {
@@ -105,7 +106,7 @@ impl ExpireSnapshots {
         Ok(found.map(|(name, _)| name.clone()).collect())
     }
 
-    /// Snapshots that neither a branch nor a tag keeps, nor their age.
+    /// Returns the snapshots that are retained neither by a branch or tag nor by their age.
     fn expired_by_age(
         &self,
         base: &TableMetadata,
@@ -126,7 +127,8 @@ impl ExpireSnapshots {
             let mut goes_on = true;
             for (before, snapshot) in (0_u64..).zip(base.ancestors(reference.snapshot_id)) {
                 referenced.insert(snapshot.snapshot_id);
-                // The first that is neither among the last nor young ends what the branch keeps.
+                // The first snapshot that is neither among the last ones nor recent enough ends the retained history of
+                // the branch.
                 goes_on = goes_on && (before < least || snapshot.timestamp_ms >= cutoff_ms);
                 if goes_on {
                     kept.insert(snapshot.snapshot_id);

@@ -1,4 +1,5 @@
-//! Properties that name columns follow their renames (Java: `PropertyUtil.applySchemaChanges`, `MappingUtil.update`).
+//! Updates properties that reference columns when columns are renamed (Java: `PropertyUtil.applySchemaChanges`,
+//! `MappingUtil.update`).
 
 use std::collections::BTreeMap;
 
@@ -10,7 +11,7 @@ use crate::spec::schema::Schema;
 use crate::spec::table_metadata::TableMetadata;
 use crate::spec::types::NestedField;
 
-/// The properties to set, and those to remove before, when the schema becomes `new`.
+/// Returns the properties to set, and those to remove first, when the schema becomes `new`.
 pub(super) fn renamed_properties(
     base: &TableMetadata,
     old: &Schema,
@@ -37,8 +38,8 @@ pub(super) fn renamed_properties(
     Ok((set, removed))
 }
 
-/// One level of a mapping for the fields of the new schema. What a name meant in the files that are there it means for
-/// good: a name that another column had stays with that column, even if the new one has no name then.
+/// Returns one level of a name mapping for the fields of the new schema. A name keeps its meaning in existing files: a
+/// name that belonged to another column stays with that column, even if the new column then has no name.
 fn mapped(mapping: &NameMapping, fields: &[&NestedField], old: &Schema) -> NameMapping {
     let mut updated = mapping.clone();
     for field in fields {
@@ -49,7 +50,7 @@ fn mapped(mapping: &NameMapping, fields: &[&NestedField], old: &Schema) -> NameM
                 known.names.extend(free.then(|| field.name.clone()));
                 known.fields = mapped(&known.fields, &children, old);
             }
-            // One that was there and had no name was left out on purpose.
+            // An existing field without a name was left out on purpose.
             None if old.field(field.id).is_some() => {}
             None => updated.fields.push(MappedField {
                 field_id: Some(field.id),

@@ -1,8 +1,9 @@
-//! Changes that write no data: new and replaced tables, schemas, partition specs, sort orders, properties, references.
+//! Changes that write no data: table creation and replacement, schemas, partition specs, sort orders, properties and
+//! references.
 //!
-//! Each names what it changes by name and is applied anew to the newest state at each attempt, so that two writers who
-//! add a column at once get two ids. Their wire form is JSON, tagged by `update`. A cherry-pick moves a branch to a
-//! snapshot, or, if the branch has other commits, adds its files again with a snapshot change.
+//! Each change references its targets by name and is applied to the latest state at each attempt, so two writers that
+//! add a column concurrently get two ids. The wire form is JSON, tagged by `update`. A cherry-pick moves a branch to a
+//! snapshot or, if the branch has other commits, adds its files again with a snapshot change.
 
 mod cherry_pick;
 mod column_path;
@@ -41,21 +42,21 @@ use self::cherry_pick::CherryPick;
 use crate::commit::attempts::{Change, Revision};
 use crate::spec::table_metadata::TableMetadata;
 
-/// One of these changes.
+/// A metadata-only change.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(tag = "update", rename_all = "snake_case")]
 pub enum Evolution {
-    /// Of the schema.
+    /// A change of the schema.
     Schema(UpdateSchema),
-    /// Of the partition spec.
+    /// A change of the partition spec.
     Spec(UpdateSpec),
-    /// Of the sort order.
+    /// A change of the sort order.
     SortOrder(UpdateSortOrder),
-    /// Of properties, location and format version.
+    /// A change of properties, location or format version.
     Properties(UpdateProperties),
-    /// Of branches and tags.
+    /// A change of branches and tags.
     Snapshots(ManageSnapshots),
-    /// Of what expires: snapshots, branches and tags.
+    /// An expiry of snapshots, branches and tags.
     Expire(ExpireSnapshots),
 }
 
@@ -63,18 +64,18 @@ impl Evolution {
     /// Reads a change from its wire form.
     ///
     /// # Errors
-    /// `InvalidArgument` for JSON that is no change.
+    /// `InvalidArgument` for JSON that is not a change.
     pub fn from_json(text: &str) -> Result<Self> {
-        serde_json::from_str(text).map_err(|e| Error::invalid(format!("not a change of a table: {e}")))
+        serde_json::from_str(text).map_err(|e| Error::invalid(format!("invalid table change: {e}")))
     }
 }
 
 impl Evolution {
-    /// Tells the change which state its user knows, before it is made on the newest one: what would undo commits that the
-    /// user has not seen is then refused.
+    /// Records which state the user knows, before the change is made on the latest one. A change that would undo
+    /// commits the user has not seen is then rejected.
     ///
     /// # Errors
-    /// `CommitConflict` where it names a column that another one replaced.
+    /// `CommitConflict` if the change references a column that another writer replaced.
     pub fn decided_on(mut self, known: &TableMetadata, newest: &TableMetadata) -> Result<Self> {
         columns::check(&self, known, newest)?;
         if let Self::Snapshots(change) = &mut self {
@@ -83,7 +84,7 @@ impl Evolution {
         Ok(self)
     }
 
-    /// The changes that this is, in their order: picks of snapshots may have to add files, which `files` are read for.
+    /// Converts this into changes, in order. A cherry-pick may have to add files, which are read through `files`.
     pub fn into_changes(self, files: &Files) -> Vec<Box<dyn Change>> {
         let Self::Snapshots(mut all) = self else { return vec![Box::new(self)] };
         let mut changes: Vec<Box<dyn Change>> = Vec::new();
@@ -108,7 +109,7 @@ impl Evolution {
 
 impl Change for Evolution {
     fn revise(&mut self, base: Option<&TableMetadata>, _: u32, _: &Context) -> Result<Revision> {
-        let base = base.ok_or_else(|| Error::new(ErrorKind::NoSuchTable, "the table is not there any more"))?;
+        let base = base.ok_or_else(|| Error::new(ErrorKind::NoSuchTable, "the table no longer exists"))?;
         let updates = match self {
             Self::Schema(change) => change.updates(base),
             Self::Spec(change) => change.updates(base),
@@ -131,7 +132,7 @@ fn yes() -> bool {
     true
 }
 
-/// Names in the case that they are compared in.
+/// Returns whether two names are equal, with or without regard to case.
 fn same_name(a: &str, b: &str, case_sensitive: bool) -> bool {
     if case_sensitive { a == b } else { a.to_lowercase() == b.to_lowercase() }
 }

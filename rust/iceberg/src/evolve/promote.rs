@@ -1,4 +1,4 @@
-//! Wider types (spec: "Schema Evolution", "Type promotion").
+//! Promotes types to wider types (spec: "Schema Evolution", "Type promotion").
 
 use arrow_schema::TimeUnit;
 use frazil_core::error::{Error, Result};
@@ -10,7 +10,7 @@ use crate::spec::types::{PrimitiveType, Value};
 
 const MICROS_PER_DAY: i64 = 86_400_000_000;
 
-/// Whether every value of `from` is one of `to`, by the rules of a format version.
+/// Returns whether the rules of a format version allow promotion from `from` to `to`.
 pub(super) fn promotes(from: &PrimitiveType, to: &PrimitiveType, version: u8) -> bool {
     use PrimitiveType as P;
     match (from, to) {
@@ -19,16 +19,16 @@ pub(super) fn promotes(from: &PrimitiveType, to: &PrimitiveType, version: u8) ->
             a == b && narrow < wide
         }
         (P::Unknown, to) => version >= 3 && *to != P::Unknown,
-        // Never with a zone: a day begins at another instant in each.
+        // Never to a type with a time zone: a day begins at a different instant in each zone.
         (P::Date, P::Timestamp | P::TimestampNs) => version >= 3,
         _ => false,
     }
 }
 
-/// A column may not change where partition values that were written would be computed otherwise now.
+/// Rejects a type change if it would change partition values that were already written.
 ///
 /// # Errors
-/// `InvalidArgument` naming the partition field.
+/// `InvalidArgument`, with the partition field.
 pub(super) fn check_partitions(base: &TableMetadata, id: i32, from: &PrimitiveType) -> Result<()> {
     if *from != PrimitiveType::Date {
         return Ok(());
@@ -47,13 +47,13 @@ pub(super) fn check_partitions(base: &TableMetadata, id: i32, from: &PrimitiveTy
     }
 }
 
-/// A default of a narrower type as one of `to`.
+/// Returns a default of a narrower type as a value of `to`.
 pub(super) fn promoted(value: &Value, to: &PrimitiveType) -> Result<Value> {
     use PrimitiveType as P;
     let Value::Scalar(scalar) = value else {
         return Err(Error::internal("expected a scalar default for a primitive type"));
     };
-    let overflow = || Error::invalid(format!("the default does not fit {to}"));
+    let overflow = || Error::invalid(format!("the default does not fit the type {to}"));
     let scalar = match (scalar, to) {
         (Scalar::Int32(value), P::Long) => Scalar::Int64(i64::from(*value)),
         (Scalar::Float32(value), P::Double) => Scalar::Float64(f64::from(*value)),
@@ -68,7 +68,7 @@ pub(super) fn promoted(value: &Value, to: &PrimitiveType) -> Result<Value> {
             };
             Scalar::Timestamp { value, unit, utc: false }
         }
-        _ => return Err(Error::internal(format!("a default cannot become one of {to}"))),
+        _ => return Err(Error::internal(format!("a default cannot be converted to {to}"))),
     };
     Ok(Value::Scalar(scalar))
 }

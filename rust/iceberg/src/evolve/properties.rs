@@ -1,4 +1,4 @@
-//! Changes of what a table is told to do: properties, location, format version.
+//! Changes a table's properties, location and format version.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::property_values::check;
 use crate::commit::update::TableUpdate;
 use crate::spec::table_metadata::TableMetadata;
 
-/// Names that say what metadata says elsewhere (Java: `TableProperties.RESERVED_PROPERTIES`).
+/// Reserved names, whose values are in other parts of the metadata (Java: `TableProperties.RESERVED_PROPERTIES`).
 const RESERVED: [&str; 9] = [
     "format-version",
     "uuid",
@@ -23,17 +23,17 @@ const RESERVED: [&str; 9] = [
     "default-sort-order",
 ];
 
-/// Properties to set and to remove; others stay as they are.
+/// The properties to set and to remove; other properties stay unchanged.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct UpdateProperties {
-    /// Names and values.
+    /// The names and values to set.
     pub set: BTreeMap<String, String>,
-    /// Names; those that are not there are no error.
+    /// The names to remove; names that are not set are ignored.
     pub remove: Vec<String>,
-    /// Where new files go.
+    /// The location of new files.
     pub location: Option<String>,
-    /// 2 or 3; never back.
+    /// The new format version, 2 or 3; downgrades are not possible.
     pub format_version: Option<u8>,
 }
 
@@ -41,7 +41,7 @@ impl UpdateProperties {
     pub(super) fn updates(&self, base: &TableMetadata) -> Result<Vec<TableUpdate>> {
         for key in self.set.keys().chain(&self.remove) {
             if RESERVED.contains(&key.as_str()) {
-                let error = Error::invalid(format!("`{key}` is no property that can be set")).with("property", key);
+                let error = Error::invalid(format!("`{key}` is reserved and cannot be set")).with("property", key);
                 return Err(if key == "format-version" { error.hint("upgrade the table instead") } else { error });
             }
         }
@@ -66,13 +66,13 @@ impl UpdateProperties {
         let Some(version) = self.format_version.filter(|&version| version != base.format_version) else {
             return Ok(Vec::new());
         };
-        // v1 may list manifests in the snapshot itself, which later versions do not know.
+        // A v1 snapshot may list manifests directly, which later versions do not support.
         if let Some(snapshot) = base.snapshots.iter().find(|snapshot| snapshot.manifest_list.is_none()) {
             let message = format!(
-                "snapshot {} has no manifest list, which format version {version} asks for",
+                "snapshot {} has no manifest list, which format version {version} requires",
                 snapshot.snapshot_id
             );
-            return Err(Error::unsupported(message).hint("expire it first"));
+            return Err(Error::unsupported(message).hint("expire the snapshot first"));
         }
         let mut updates = vec![TableUpdate::UpgradeFormatVersion(version)];
         if base.table_uuid.is_none() {

@@ -1,4 +1,4 @@
-//! Checks of new table properties: a bad value would fail every later write.
+//! Checks new table properties: an invalid value would make every later write fail.
 
 use frazil_core::error::{Error, Result};
 use frazil_core::storage::options::is_option;
@@ -7,24 +7,23 @@ use crate::properties;
 use crate::spec::name_mapping::NameMapping;
 use crate::spec::schema::Schema;
 
-/// What options of other libraries' storage begin with; they hold credentials too.
+/// The prefixes of storage options of other libraries, which may also hold credentials.
 const STORAGE_OF_OTHERS: [&str; 5] = ["fs.", "hadoop.", "spark.hadoop.", "oss.", "hdfs."];
 
-/// Rejects options of the storage: whoever can read the table would read its credentials.
+/// Rejects storage options: anyone who can read the table could read its credentials.
 fn reject_storage_option(key: &str) -> Result<()> {
     let lower = key.to_ascii_lowercase();
     if !is_option(&lower) && !STORAGE_OF_OTHERS.iter().any(|prefix| lower.starts_with(prefix)) {
         return Ok(());
     }
-    Err(Error::invalid(format!("`{key}` is an option of the storage, not a property of the table")).hint(
-        "pass it as storage={...} to load_table or create_table, or to load_catalog; it is not written to the table",
-    ))
+    Err(Error::invalid(format!("`{key}` is a storage option, not a table property"))
+        .hint("pass it as storage={...} to load_table, create_table or load_catalog; it is not written to the table"))
 }
 
-/// Refuses a value that the property does not take; any value goes for properties that are not known.
+/// Rejects an invalid value of a known property; unknown properties may have any value.
 ///
 /// # Errors
-/// `InvalidArgument` saying what is expected; for options of the storage.
+/// `InvalidArgument` with the expected values; also for storage options.
 pub(super) fn check(key: &str, value: &str, schema: &Schema) -> Result<()> {
     reject_storage_option(key)?;
     let Some((property, column)) = properties::find(key) else { return Ok(()) };

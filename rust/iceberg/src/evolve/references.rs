@@ -1,4 +1,4 @@
-//! Changes of branches and tags (spec: "Snapshot References"; Java: `SnapshotManager`).
+//! Changes branches and tags (spec: "Snapshot References"; Java: `SnapshotManager`).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,59 +10,60 @@ use crate::commit::update::TableUpdate;
 use crate::spec::snapshot::{MAIN_BRANCH, RefKind, Snapshot, SnapshotRef};
 use crate::spec::table_metadata::TableMetadata;
 
-/// Operations on branches and tags, applied one after the other.
+/// A list of operations on branches and tags, applied in order.
 ///
-/// What leaves the snapshot of a reference behind (replace, remove, rename, roll back, set) is refused with
-/// `CommitConflict` when another writer moved the reference meanwhile: it would undo a commit that nobody looked at.
+/// An operation that moves a reference off its snapshot (replace, remove, rename, roll back, set) fails with
+/// `CommitConflict` if another writer moved the reference in the meantime. It would undo a commit that the user has not
+/// seen.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ManageSnapshots {
-    /// What to do.
+    /// The operations.
     pub operations: Vec<ReferenceOperation>,
-    /// The history of the references that leave a snapshot behind, the newest first, when this change was made first.
+    /// The history of each reference that is moved off its snapshot, latest first, as of the first attempt.
     #[serde(skip)]
     seen: BTreeMap<String, Vec<i64>>,
 }
 
-/// What expiry keeps of a reference; None is what the table's properties say.
+/// The retention settings of a reference; None means that the table's properties apply.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(default)]
 pub struct Retention {
-    /// How old the reference gets, milliseconds.
+    /// The maximum age of the reference in milliseconds.
     pub max_ref_age_ms: Option<i64>,
-    /// Branches: how old its snapshots get, milliseconds.
+    /// For branches: the maximum age of snapshots in milliseconds.
     pub max_snapshot_age_ms: Option<i64>,
-    /// Branches: how many of its snapshots stay.
+    /// For branches: the minimum number of snapshots to keep.
     pub min_snapshots_to_keep: Option<i32>,
 }
 
-/// One operation. Where no snapshot is given, the current one of `main` is meant.
+/// One operation on references. The default snapshot is the current one of `main`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(tag = "operation", rename_all = "snake_case")]
 #[expect(missing_docs, reason = "fields are named like the attributes of a reference")]
 pub enum ReferenceOperation {
-    /// Makes a branch.
+    /// Creates a branch.
     CreateBranch {
         name: String,
         snapshot_id: Option<i64>,
         #[serde(flatten)]
         retention: Retention,
     },
-    /// Makes a tag.
+    /// Creates a tag.
     CreateTag {
         name: String,
         snapshot_id: Option<i64>,
         #[serde(flatten)]
         retention: Retention,
     },
-    /// Lets a branch name any other snapshot. Retention that is not given stays.
+    /// Points a branch to any other snapshot. Retention settings that are not given stay unchanged.
     ReplaceBranch {
         name: String,
         snapshot_id: i64,
         #[serde(flatten)]
         retention: Retention,
     },
-    /// Lets a tag name another snapshot. Retention that is not given stays.
+    /// Points a tag to another snapshot. Retention settings that are not given stay unchanged.
     ReplaceTag {
         name: String,
         snapshot_id: i64,
@@ -75,35 +76,38 @@ pub enum ReferenceOperation {
     RemoveTag { name: String },
     /// Renames a branch.
     RenameBranch { name: String, new_name: String },
-    /// Sets what expiry keeps of a branch or a tag. What is not given stays.
+    /// Sets the retention of a branch or a tag. Settings that are not given stay unchanged.
     SetRetention {
         name: String,
         #[serde(flatten)]
         retention: Retention,
     },
-    /// Back to an ancestor of the current snapshot.
+    /// Rolls back to an ancestor of the current snapshot.
     RollbackToSnapshot { snapshot_id: i64 },
-    /// Back to the newest ancestor of the current snapshot that is older than this, milliseconds since the epoch.
+    /// Rolls back to the latest ancestor of the current snapshot that is older than this time, in milliseconds since
+    /// the epoch.
     RollbackToTimestamp { timestamp_ms: i64 },
-    /// To any snapshot.
+    /// Makes any snapshot current.
     SetCurrentSnapshot { snapshot_id: i64 },
-    /// To the snapshot of a branch or a tag.
+    /// Makes the snapshot of a branch or a tag current.
     SetCurrentReference { name: String },
-    /// Moves a branch to the snapshot of another reference, whose ancestor it is. Makes the branch if there is none.
+    /// Moves a branch to the snapshot of another reference, whose ancestor it must be. Creates the branch if it does
+    /// not exist.
     FastForward { name: String, to: String },
     /// Makes a staged snapshot current.
     CherryPick { snapshot_id: i64 },
-    /// Makes the snapshot current that was staged under this `wap.id`.
+    /// Makes the snapshot that was staged under this `wap.id` current.
     PublishChanges { wap_id: String },
 }
 
 impl ManageSnapshots {
-    /// These operations.
+    /// Creates a change with these operations.
     pub fn new(operations: Vec<ReferenceOperation>) -> Self {
         Self { operations, seen: BTreeMap::new() }
     }
 
-    /// Remembers where the references were that moved between the state that the user knows and the newest one.
+    /// Records the previous positions of references that moved between the state that the user knows and the latest
+    /// one.
     pub(super) fn decided_on(&mut self, known: &TableMetadata, newest: &TableMetadata) {
         let head = |name: &String| newest.refs.get(name).map(|reference| reference.snapshot_id);
         let moved = known.refs.iter().filter(|&(name, reference)| head(name) != Some(reference.snapshot_id));
@@ -111,7 +115,7 @@ impl ManageSnapshots {
         self.seen = moved.map(|(name, reference)| (name.clone(), history(reference.snapshot_id))).collect();
     }
 
-    /// The same for some of the operations.
+    /// Returns the same change with only these operations.
     pub(super) fn with_operations(&self, operations: Vec<ReferenceOperation>) -> Self {
         Self { operations, seen: self.seen.clone() }
     }
@@ -163,8 +167,8 @@ impl Draft<'_> {
             O::RollbackToSnapshot { snapshot_id } => {
                 self.base.snapshot(*snapshot_id)?;
                 if !self.is_ancestor(*snapshot_id, self.current()?) {
-                    let message = format!("snapshot {snapshot_id} is no ancestor of the current one");
-                    return Err(Error::invalid(message).hint("set_current_snapshot takes any snapshot"));
+                    let message = format!("snapshot {snapshot_id} is not an ancestor of the current snapshot");
+                    return Err(Error::invalid(message).hint("set_current_snapshot accepts any snapshot"));
                 }
                 self.set_current(*snapshot_id)
             }
@@ -193,7 +197,7 @@ impl Draft<'_> {
         let snapshot_id = snapshot_id.map_or_else(|| self.current(), Ok)?;
         self.base.snapshot(snapshot_id)?;
         if name == MAIN_BRANCH && kind == RefKind::Tag {
-            return Err(Error::invalid("`main` is a branch and cannot be a tag"));
+            return Err(Error::invalid("`main` must be a branch and cannot be a tag"));
         }
         let reference = SnapshotRef { kind, ..SnapshotRef::branch(snapshot_id) };
         self.refs.insert(name.to_string(), kept(&reference, retention)?);
@@ -214,7 +218,7 @@ impl Draft<'_> {
             return Err(Error::invalid("the branch `main` cannot be removed or renamed"));
         }
         self.check_unmoved(name)?;
-        self.refs.remove(name).ok_or_else(|| Error::internal("a reference went away"))
+        self.refs.remove(name).ok_or_else(|| Error::internal("a reference is missing"))
     }
 
     fn fast_forward(&mut self, name: &str, to: &str) -> Result<()> {
@@ -223,11 +227,11 @@ impl Draft<'_> {
             return self.create(name, RefKind::Branch, Some(target), Retention::default());
         };
         if branch.kind == RefKind::Tag {
-            return Err(Error::invalid(format!("`{name}` is a tag, which never moves")));
+            return Err(Error::invalid(format!("`{name}` is a tag and cannot be fast-forwarded")));
         }
         if !self.is_ancestor(branch.snapshot_id, target) {
-            let message = format!("`{name}` cannot be fast-forwarded: it is no ancestor of `{to}`");
-            return Err(Error::invalid(message).hint("replace_branch moves it wherever you like"));
+            let message = format!("`{name}` cannot be fast-forwarded: it is not an ancestor of `{to}`");
+            return Err(Error::invalid(message).hint("replace_branch can move it to any snapshot"));
         }
         let reference = SnapshotRef { snapshot_id: target, ..branch.clone() };
         self.refs.insert(name.to_string(), reference);
@@ -237,7 +241,9 @@ impl Draft<'_> {
     fn cherry_pick(&mut self, picked: &Snapshot) -> Result<()> {
         match Pick::of(picked, self.refs.get(MAIN_BRANCH).map(|main| main.snapshot_id), self.base)? {
             Pick::Move => self.move_main(picked.snapshot_id),
-            Pick::Append | Pick::Replace => return Err(Error::internal("a pick that writes files is made by itself")),
+            Pick::Append | Pick::Replace => {
+                return Err(Error::internal("a cherry-pick that writes files must be a separate change"));
+            }
         }
         Ok(())
     }
@@ -254,7 +260,7 @@ impl Draft<'_> {
         self.refs.insert(MAIN_BRANCH.to_string(), SnapshotRef { snapshot_id, ..main });
     }
 
-    /// The current snapshot of `main`.
+    /// Returns the current snapshot of `main`.
     fn current(&self) -> Result<i64> {
         let main = self.refs.get(MAIN_BRANCH).map(|main| main.snapshot_id);
         main.ok_or_else(|| Error::new(ErrorKind::NoSuchSnapshot, "the table has no snapshot yet"))
@@ -265,7 +271,7 @@ impl Draft<'_> {
             Some(reference) => Ok(reference),
             None => match self.base.snapshot_by_ref(name) {
                 Err(error) => Err(error),
-                Ok(_) => Err(Error::new(ErrorKind::NoSuchSnapshot, format!("`{name}` is removed by this update"))),
+                Ok(_) => Err(Error::new(ErrorKind::NoSuchSnapshot, format!("`{name}` was removed by this update"))),
             },
         }
     }
@@ -284,28 +290,28 @@ impl Draft<'_> {
 
     fn check_new(&self, name: &str) -> Result<()> {
         if name.is_empty() {
-            return Err(Error::invalid("the name of a branch or a tag is empty"));
+            return Err(Error::invalid("the name of a branch or a tag cannot be empty"));
         }
         if self.refs.contains_key(name) {
-            let message = format!("there is a branch or a tag `{name}` already");
+            let message = format!("a branch or tag `{name}` already exists");
             return Err(Error::new(ErrorKind::AlreadyExists, message).hint("replace it, or choose another name"));
         }
         Ok(())
     }
 
-    /// Refuses to leave a snapshot behind that was not there when the user decided to. The newest one may be of the same
-    /// transaction, below which those of others come to lie when it is made again.
+    /// Rejects moving off a snapshot that did not exist when the user decided. The latest one may belong to the same
+    /// transaction; on a retry, snapshots of other writers come before it.
     fn check_unmoved(&mut self, name: &str) -> Result<()> {
         let head = self.base.refs.get(name).map(|reference| reference.snapshot_id);
         let history = head.into_iter().flat_map(|head| self.base.ancestors(head));
         let now: Vec<i64> = history.map(|snapshot| snapshot.snapshot_id).collect();
         let seen = self.seen.entry(name.to_string()).or_insert_with(|| now.clone());
-        // The oldest may expire meanwhile.
+        // The oldest snapshot may expire in the meantime.
         if now.first() == seen.first() && seen.starts_with(&now) {
             return Ok(());
         }
-        Err(Error::new(ErrorKind::CommitConflict, format!("another writer moved `{name}` meanwhile"))
-            .hint("load the table anew and look at what was written before you try again"))
+        Err(Error::new(ErrorKind::CommitConflict, format!("another writer moved `{name}` in the meantime"))
+            .hint("load the table again and check the new snapshots before you retry"))
     }
 
     fn is_ancestor(&self, id: i64, of: i64) -> bool {
@@ -313,36 +319,36 @@ impl Draft<'_> {
     }
 }
 
-/// How a staged snapshot becomes current (Java: `CherryPickOperation`).
+/// How a staged snapshot is made current (Java: `CherryPickOperation`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Pick {
-    /// `main` moves to it.
+    /// `main` is moved to it.
     Move,
-    /// `main` has moved on since it was staged: its files are added again.
+    /// `main` has moved since it was staged; its files are added again.
     Append,
-    /// So it has, and the snapshot replaced partitions: its files are added and others removed again.
+    /// `main` has moved and the snapshot replaced partitions; its files are added and the replaced ones removed again.
     Replace,
 }
 
 impl Pick {
-    /// Where `main` names `current`.
+    /// Returns how the snapshot is made current when `main` references `current`.
     ///
     /// # Errors
-    /// `CommitValidation` for what is current already, or cannot be.
+    /// `CommitValidation` for a snapshot that is already current or cannot be picked.
     pub(super) fn of(picked: &Snapshot, current: Option<i64>, base: &TableMetadata) -> Result<Self> {
         let id = picked.snapshot_id;
         let refused = |why| Err(not_picked(id, why));
         let wap_id = picked.summary.value("wap.id");
         for ancestor in current.into_iter().flat_map(|current| base.ancestors(current)) {
             if ancestor.snapshot_id == id {
-                return refused("it is an ancestor of the current snapshot already");
+                return refused("it is already an ancestor of the current snapshot");
             }
             if ancestor.summary.count("source-snapshot-id") == Some(id) {
-                return refused("it was picked before");
+                return refused("it was already picked");
             }
             let published = [ancestor.summary.value("wap.id"), ancestor.summary.value("published-wap-id")];
             if wap_id.is_some() && published.contains(&wap_id) {
-                return refused("changes of its wap.id were published before");
+                return refused("changes with its wap.id were already published");
             }
         }
         if picked.parent_snapshot_id == current {
@@ -352,17 +358,17 @@ impl Pick {
         match picked.operation() {
             Some("append") => Ok(Self::Append),
             Some("overwrite") if replaces => Ok(Self::Replace),
-            _ => refused("it is no append and no dynamic overwrite, and was not made from the current snapshot"),
+            _ => refused("it is not an append or a dynamic overwrite, and is not based on the current snapshot"),
         }
     }
 }
 
-/// Why a staged snapshot does not become current.
+/// Returns the error for a staged snapshot that cannot be made current.
 pub(super) fn not_picked(snapshot_id: i64, why: &str) -> Error {
-    Error::new(ErrorKind::CommitValidation, format!("snapshot {snapshot_id} cannot be picked: {why}"))
+    Error::new(ErrorKind::CommitValidation, format!("snapshot {snapshot_id} cannot be cherry-picked: {why}"))
 }
 
-/// The newest snapshot that was staged under a `wap.id`.
+/// Returns the latest snapshot that was staged under a `wap.id`.
 pub(super) fn staged_as<'a>(base: &'a TableMetadata, wap_id: &str) -> Result<&'a Arc<Snapshot>> {
     let found = base.snapshots.iter().rev().find(|snapshot| snapshot.summary.value("wap.id") == Some(wap_id));
     found.ok_or_else(|| {
@@ -370,15 +376,15 @@ pub(super) fn staged_as<'a>(base: &'a TableMetadata, wap_id: &str) -> Result<&'a
     })
 }
 
-/// A reference with another retention, where one is given.
+/// Returns a reference with the given retention settings replaced.
 fn kept(reference: &SnapshotRef, retention: Retention) -> Result<SnapshotRef> {
     let Retention { max_ref_age_ms, max_snapshot_age_ms, min_snapshots_to_keep } = retention;
     let numbers = [max_ref_age_ms, max_snapshot_age_ms, min_snapshots_to_keep.map(i64::from)];
     if numbers.into_iter().flatten().any(|number| number <= 0) {
-        return Err(Error::invalid("retention is counted from 1 on"));
+        return Err(Error::invalid("retention settings must be at least 1"));
     }
     if reference.kind == RefKind::Tag && (max_snapshot_age_ms.is_some() || min_snapshots_to_keep.is_some()) {
-        return Err(Error::invalid("a tag names one snapshot: only max_ref_age_ms says how long it stays"));
+        return Err(Error::invalid("a tag references one snapshot: only max_ref_age_ms applies to it"));
     }
     Ok(SnapshotRef {
         max_ref_age_ms: max_ref_age_ms.or(reference.max_ref_age_ms),

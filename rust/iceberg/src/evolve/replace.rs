@@ -1,4 +1,4 @@
-//! A new definition of a table that is there, whose history stays (Java: `TableMetadata.buildReplacement`).
+//! Replaces the definition of an existing table and keeps its history (Java: `TableMetadata.buildReplacement`).
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -18,23 +18,23 @@ use crate::spec::table_metadata::TableMetadata;
 use crate::spec::transform::Transform;
 use crate::spec::types::{ListType, MapType, NestedField, StructType, Type};
 
-/// What a table is to be from now on. It has no rows then; earlier snapshots and other branches keep theirs.
+/// The new definition of a table. The table has no rows afterwards; earlier snapshots and other branches keep theirs.
 ///
-/// A column gets the id of the column that had its name, unless a partition spec takes no values of its type, and a
-/// partition field that of the one with the same transform.
+/// A column reuses the id of the existing column with its name, unless a partition spec does not accept its type. A
+/// partition field reuses the id of the field with the same transform.
 #[derive(Debug, Clone)]
 pub struct ReplaceTable {
-    /// None keeps the version.
+    /// The format version; None keeps the current one.
     pub format_version: Option<u8>,
-    /// None keeps the folder.
+    /// The folder; None keeps the current one.
     pub location: Option<String>,
     /// The schema, with any ids.
     pub schema: Schema,
-    /// The partition spec, by the ids of `schema`.
+    /// The partition spec, with the ids of `schema`.
     pub spec: PartitionSpec,
-    /// The sort order, by the ids of `schema`.
+    /// The sort order, with the ids of `schema`.
     pub order: SortOrder,
-    /// Properties that are set; others stay.
+    /// The properties to set; other properties stay unchanged.
     pub properties: BTreeMap<String, String>,
 }
 
@@ -73,7 +73,7 @@ impl ReplaceTable {
 
 impl Change for ReplaceTable {
     fn revise(&mut self, base: Option<&TableMetadata>, _: u32, _: &Context) -> Result<Revision> {
-        let base = base.ok_or_else(|| Error::new(ErrorKind::NoSuchTable, "the table is not there any more"))?;
+        let base = base.ok_or_else(|| Error::new(ErrorKind::NoSuchTable, "the table no longer exists"))?;
         self.updates(base).map(Revision::Update)
     }
 
@@ -84,14 +84,14 @@ impl Change for ReplaceTable {
     }
 }
 
-/// The id that each column of a new schema gets: that of the column with its full name now, or a new one.
+/// Returns the new id of each column of a new schema: that of the existing column with its full name, or a new one.
 fn column_ids(schema: &Schema, base: &TableMetadata) -> Result<HashMap<i32, i32>> {
     let current = base.current_schema()?;
     let mut known: HashMap<String, i32> =
         in_order(&current.fields).into_iter().filter_map(|id| current.full_name(id).map(|name| (name, id))).collect();
     let mut new = Ids::after(base.last_column_id);
     let given = in_order(&schema.fields).into_iter().map(|id| {
-        // Two columns may have one full name where names have dots.
+        // Two columns may have the same full name if names contain dots.
         let same = schema.full_name(id).and_then(|name| known.remove(&name));
         let same = same.filter(|same| schema.field(id).is_some_and(|field| fits_specs(field, *same, base)));
         Ok((id, same.map_or_else(|| new.next(), Ok)?))
@@ -99,8 +99,8 @@ fn column_ids(schema: &Schema, base: &TableMetadata) -> Result<HashMap<i32, i32>
     given.collect()
 }
 
-/// Whether each transform of a column in a spec of the table applies to a new type of it. Java gives the column its id in
-/// any case, and then cannot read the table any more.
+/// Returns whether each transform of a column in the table's specs applies to its new type. Java reuses the id in any
+/// case, and then cannot read the table any more.
 fn fits_specs(field: &NestedField, id: i32, base: &TableMetadata) -> bool {
     let fields = base.partition_specs.iter().flat_map(|spec| &spec.fields);
     let mut of_column = fields.filter(|part| part.source_ids.contains(&id) && part.transform != Transform::Void);
@@ -110,7 +110,7 @@ fn fits_specs(field: &NestedField, id: i32, base: &TableMetadata) -> bool {
     }
 }
 
-/// The ids of all fields, those of a struct before those inside of them, as Java numbers them.
+/// Returns the ids of all fields, a struct's own fields before the fields inside them, as Java numbers them.
 fn in_order(fields: &StructType) -> Vec<i32> {
     fn visit(fields: &[&NestedField], found: &mut Vec<i32>) {
         found.extend(fields.iter().map(|field| field.id));
@@ -152,18 +152,19 @@ fn mapped(from: &[i32], ids: &HashMap<i32, i32>) -> Vec<i32> {
     from.iter().map(|id| new_id(*id, ids)).collect()
 }
 
-/// An id that the schema does not have stays, and is refused where the spec or the order is checked.
+/// Returns the new id of a field. An id that the schema does not have stays, and is rejected when the spec or the order
+/// is checked.
 fn new_id(id: i32, ids: &HashMap<i32, i32>) -> i32 {
     ids.get(&id).copied().unwrap_or(id)
 }
 
-/// The fields of the new spec with ids that fit those of earlier specs. In v1 each field of the current one keeps its
-/// place, as void where it is gone: readers count the places.
+/// Returns the fields of the new spec with ids that match those of earlier specs. In v1 each field of the current spec
+/// keeps its position, as void if it was dropped, because readers identify fields by position.
 fn partition_fields(mut wanted: Vec<PartitionField>, base: &TableMetadata) -> Result<Vec<PartitionField>> {
     let is_same = |a: &PartitionField, b: &PartitionField| a.source_ids == b.source_ids && a.transform == b.transform;
     let mut last_id = base.last_partition_id;
     let mut next_id = || {
-        last_id = last_id.checked_add(1).ok_or_else(|| Error::invalid("there are no more field ids"))?;
+        last_id = last_id.checked_add(1).ok_or_else(|| Error::invalid("no field ids are left"))?;
         Ok::<_, Error>(last_id)
     };
     let mut fields = Vec::new();

@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::commit::update::MetadataBuilder;
 
-/// A table of three columns, partitioned by the day of one and by another, with a snapshot.
+/// Returns a table of three columns, partitioned by the day of one and by another, with a snapshot.
 fn table(version: u8) -> TableMetadata {
     let schema = json!({"type": "struct", "schema-id": 0, "fields": [
         {"id": 1, "name": "id", "required": false, "type": "long"},
@@ -72,7 +72,7 @@ fn columns_keep_the_ids_of_their_names_and_history_stays() {
     assert_eq!((new.snapshots.len(), new.table_uuid.as_ref()), (1, base.table_uuid.as_ref()));
     assert_eq!(new.properties, BTreeMap::from([("a".into(), "1".into()), ("b".into(), "3".into())]));
     assert_eq!((new.default_spec_id, new.partition_specs.len(), new.last_partition_id), (1, 2, 1001));
-    // The columns of the earlier spec may be gone.
+    // The columns of the earlier spec may be dropped.
     assert!(new.current_schema().unwrap().field(2).is_none());
 }
 

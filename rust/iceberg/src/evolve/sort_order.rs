@@ -1,4 +1,4 @@
-//! Changes of how new files are sorted (spec: "Sorting").
+//! Changes the sort order of new files (spec: "Sorting").
 
 use frazil_core::error::{Error, Result};
 use serde::Deserialize;
@@ -10,27 +10,27 @@ use crate::spec::schema::Schema;
 use crate::spec::sort::{SortField, SortOrder};
 use crate::spec::table_metadata::TableMetadata;
 
-/// A sort order in place of the one that a table has; without terms new files are not sorted.
+/// The new sort order of a table; without terms, new files are not sorted.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UpdateSortOrder {
-    /// Whether `ID` is another column than `id`.
+    /// Whether column names are case-sensitive.
     #[serde(default = "yes")]
     pub case_sensitive: bool,
-    /// What rows are sorted by, the first term first.
+    /// The sort terms, in order of precedence.
     pub terms: Vec<SortTerm>,
 }
 
-/// What rows are sorted by.
+/// One term of a sort order.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SortTerm {
-    /// The value.
+    /// The sort value.
     pub term: Term,
-    /// Whether greater values come first.
+    /// Whether the order is descending.
     #[serde(default)]
     pub descending: bool,
-    /// Whether NULL comes before all values.
+    /// Whether NULL sorts before all values.
     pub nulls_first: bool,
 }
 
@@ -38,15 +38,15 @@ impl UpdateSortOrder {
     /// Reads a sort order from its wire form.
     ///
     /// # Errors
-    /// `InvalidArgument` for other JSON.
+    /// `InvalidArgument` for invalid JSON.
     pub fn from_json(text: &str) -> Result<Self> {
-        serde_json::from_str(text).map_err(|e| Error::invalid(format!("not a sort order: {e}")))
+        serde_json::from_str(text).map_err(|e| Error::invalid(format!("invalid sort order: {e}")))
     }
 
-    /// The sort order over the columns of a schema.
+    /// Returns the sort order for a schema.
     ///
     /// # Errors
-    /// `InvalidArgument` for a term that does not fit the schema or is there twice.
+    /// `InvalidArgument` for a term that does not fit the schema or is duplicated.
     pub fn order(&self, schema: &Schema) -> Result<SortOrder> {
         let mut fields: Vec<SortField> = Vec::with_capacity(self.terms.len());
         for SortTerm { term, descending, nulls_first } in &self.terms {

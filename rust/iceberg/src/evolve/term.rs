@@ -1,4 +1,4 @@
-//! What a partition or a sort field is computed from, as people write it.
+//! Parses the terms of partition and sort fields, as users write them.
 
 use frazil_core::error::{Error, Result};
 use serde::Deserialize;
@@ -12,14 +12,15 @@ use crate::spec::transform::Transform;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Term {
-    /// The column; None where the transform names it.
+    /// The column; None if the transform includes it.
     #[serde(default)]
     pub column: Option<String>,
-    /// `day`, `bucket[16]` of the column; or with it: `day(ts)`, `bucket(16, id)`, `id`.
+    /// The transform: `day` or `bucket[16]` of the column, or with the column included: `day(ts)`, `bucket(16, id)`,
+    /// `id`.
     pub transform: String,
 }
 
-/// A term over the columns of a schema.
+/// A term resolved against a schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Resolved {
     pub(super) source_id: i32,
@@ -30,17 +31,17 @@ pub(super) struct Resolved {
 
 impl Term {
     /// # Errors
-    /// `InvalidArgument` for what is no transform, and for a column that is not there.
+    /// `InvalidArgument` for an invalid transform, and for a missing column.
     pub(super) fn resolve(&self, schema: &Schema, case_sensitive: bool) -> Result<Resolved> {
         let text = self.transform.trim();
         let found = match &self.column {
-            // `bucket(16)` is as clear as `bucket[16]`.
+            // `bucket(16)` is accepted like `bucket[16]`.
             Some(column) => Some((Transform::parse(&text.replace('(', "[").replace(')', "]")), column.clone())),
             None => partition_text::parse(text),
         };
         let (transform, column) =
             found.filter(|(transform, _)| !matches!(transform, Transform::Unknown(_))).ok_or_else(|| {
-                Error::invalid(format!("`{text}` is no transform")).hint(
+                Error::invalid(format!("`{text}` is not a valid transform")).hint(
                     "expected identity, year, month, day, hour, bucket[n] or truncate[width] of a column, or day(ts), bucket(16, id)",
                 )
             })?;
@@ -51,7 +52,7 @@ impl Term {
 }
 
 impl Resolved {
-    /// The name that Java gives a partition field that is added without one.
+    /// Returns the name that Java assigns to a partition field that is added without one.
     pub(super) fn default_name(&self) -> String {
         let column = &self.column;
         match &self.transform {

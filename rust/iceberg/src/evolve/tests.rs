@@ -1,4 +1,4 @@
-//! Changes applied to metadata: what comes out, and what is refused.
+//! Tests of changes applied to metadata: results and rejections.
 
 use std::sync::Arc;
 
@@ -11,7 +11,8 @@ use crate::commit::update::MetadataBuilder;
 use crate::spec::metadata_write::MetadataCodec;
 use crate::table::State;
 
-/// Columns: 1 id, 2 ts, 3 s{4 x, 5 y}, 6 l[7 element{8 a}], 9 m{10 key{12 k}, 11 value{13 v}}, 14 n, 15 d.
+/// Returns a table with the columns 1 id, 2 ts, 3 s{4 x, 5 y}, 6 l[7 element{8 a}], 9 m{10 key{12 k}, 11 value{13 v}},
+/// 14 n, 15 d.
 fn table(version: u8) -> TableMetadata {
     changed_json(version, |_| {})
 }
@@ -48,7 +49,7 @@ fn changed_json(version: u8, change: impl FnOnce(&mut Json)) -> TableMetadata {
     TableMetadata::parse(table.to_string().as_bytes()).unwrap()
 }
 
-/// The state after a change, written and read again: what its own reader refuses must never be written.
+/// Returns the state after a change, written and read again: a state that our own reader rejects must never be written.
 fn made(base: &TableMetadata, change: &Json) -> Result<TableMetadata> {
     made_again(base, &mut Evolution::from_json(&change.to_string()).unwrap())
 }
@@ -81,7 +82,7 @@ fn columns(table: &TableMetadata) -> Vec<String> {
     table.current_schema().unwrap().full_names()
 }
 
-/// `name: type` of a column, with its id.
+/// Returns `name: type` of a column, with its id.
 fn shown(table: &TableMetadata, name: &str) -> String {
     let schema = table.current_schema().unwrap();
     let found = schema.find(name, true).unwrap().unwrap();
@@ -117,7 +118,7 @@ fn a_retry_gives_ids_of_the_state_that_it_meets() {
     let theirs = with_schema(&table(2), &json!([add("theirs", "int")])).unwrap();
     let second = made_again(&theirs, &mut change).unwrap();
     assert_eq!((shown(&second, "theirs"), shown(&second, "mine")), ("16 int".into(), "17 int".into()));
-    // The other writer added the very column.
+    // The other writer added the same column.
     assert_eq!(made_again(&first, &mut change).unwrap_err().kind(), ErrorKind::InvalidArgument);
 }
 
@@ -130,11 +131,11 @@ fn schema_operations_that_cannot_be_are_refused_by_name() {
     let beside = |path: &str, other: &str| json!({"operation": "move_after", "path": path, "other": other});
     let identifier = |path: &str| json!({"operation": "set_identifier_fields", "paths": [path]});
     for (operations, message) in [
-        (json!([add("id", "int")]), "there is a column `id` already"),
+        (json!([add("id", "int")]), "a column `id` already exists"),
         (json!([add("nope.a", "int")]), "no column `nope`"),
-        (json!([add("n.a", "int")]), "`n` holds no struct"),
+        (json!([add("n.a", "int")]), "`n` does not contain a struct"),
         (json!([add("m.key.a", "int")]), "key of a map"),
-        (json!([add("", "int")]), "no name of a column"),
+        (json!([add("", "int")]), "is not a valid column name"),
         (json!([add("a", "frob")]), "unknown type"),
         (json!([add("a", "struct<x: int, x: int>")]), "two columns would have the name `a.x`"),
         (json!([{"operation": "add_column", "path": "a", "type": "int", "required": true}]), "without a default"),
@@ -143,23 +144,23 @@ fn schema_operations_that_cannot_be_are_refused_by_name() {
         (json!([path("delete_column", "l.element")]), "part of a list or a map"),
         (json!([path("delete_column", "m.key.k")]), "key of a map"),
         (json!([path("delete_column", "n"), path("delete_column", "n")]), "no column `n`"),
-        (json!([rename("id", "ts")]), "there is a column `ts` already"),
+        (json!([rename("id", "ts")]), "a column `ts` already exists"),
         (json!([rename("id", "")]), "empty"),
         (json!([rename("m.value", "x")]), "part of a list or a map"),
-        (json!([widen("ts", "timestamptz")]), "timestamp cannot become timestamptz"),
-        (json!([widen("id", "string")]), "int cannot become string"),
-        (json!([widen("s.y", "decimal(12, 3)")]), "cannot become"),
-        (json!([widen("s.y", "decimal(8, 2)")]), "cannot become"),
-        (json!([widen("d", "timestamp")]), "date cannot become timestamp"),
+        (json!([widen("ts", "timestamptz")]), "timestamp cannot be changed to timestamptz"),
+        (json!([widen("id", "string")]), "int cannot be changed to string"),
+        (json!([widen("s.y", "decimal(12, 3)")]), "cannot be changed to decimal(12, 3)"),
+        (json!([widen("s.y", "decimal(8, 2)")]), "cannot be changed to decimal(8, 2)"),
+        (json!([widen("d", "timestamp")]), "date cannot be changed to timestamp"),
         (json!([widen("m.key.k", "long")]), "key of a map"),
-        (json!([widen("s", "int")]), "cannot become int"),
+        (json!([widen("s", "int")]), "cannot be changed to int"),
         (json!([required("n")]), "cannot become required"),
         (json!([beside("id", "s.x")]), "cannot be moved next to `s.x`"),
         (json!([beside("id", "id")]), "cannot be moved next to `id`"),
         (json!([identifier("n")]), "may be NULL"),
         (json!([identifier("l.element.a")]), "inside a list"),
-        (json!([identifier("s.x")]), "floating point"),
-        (json!([identifier("id"), path("delete_column", "id")]), "`id` cannot be dropped: it identifies rows"),
+        (json!([identifier("s.x")]), "floating-point"),
+        (json!([identifier("id"), path("delete_column", "id")]), "`id` cannot be dropped: it is an identifier field"),
         (json!([identifier("id"), {"operation": "update_column", "path": "id", "required": false}]), "may be NULL"),
     ] {
         let error = with_schema(&table(2), &operations).unwrap_err();
@@ -178,7 +179,7 @@ fn columns_are_dropped_renamed_and_moved() {
             {"operation": "delete_column", "path": "l"}, {"operation": "delete_column", "path": "m"},
             {"operation": "delete_column", "path": "d"}, rename("id", "key"), rename("s.x", "first"),
             {"operation": "move_first", "path": "s.y"}, {"operation": "move_before", "path": "n", "other": "ts"},
-            // By the name that it had before: no other column has it.
+            // By its previous name: no other column has it.
             {"operation": "move_after", "path": "id", "other": "ts"},
         ]),
     )
@@ -189,7 +190,7 @@ fn columns_are_dropped_renamed_and_moved() {
     let swapped = with_schema(&table(2), &json!([rename("n", "t"), rename("d", "n"), rename("t", "d")])).unwrap();
     assert_eq!((shown(&swapped, "d"), shown(&swapped, "n")), ("14 string".into(), "15 date".into()));
 
-    // Dropped and added again: another column, with an id of its own.
+    // Dropped and added again: a different column with a new id.
     let again = with_schema(&table(2), &json!([{"operation": "delete_column", "path": "n"}, add("n", "int")])).unwrap();
     assert_eq!(shown(&again, "n"), "16 int");
     assert!(again.schemas[0].field(14).is_some(), "old schemas stay");
@@ -223,7 +224,7 @@ fn dates_stay_dates_where_partition_values_would_change() {
     {
         let table = changed_json(3, |table| {
             let field = json!({"name": "p", "transform": transform, "source-id": 15, "field-id": 1000});
-            // An older spec: files of it are still there.
+            // An older spec, which existing files still use.
             table["partition-specs"] = json!([{"spec-id": 0, "fields": []}, {"spec-id": 1, "fields": [field]}]);
             table["last-partition-id"] = json!(1000);
         });
@@ -350,7 +351,7 @@ fn a_union_adds_and_widens_and_never_narrows() {
     for field_type in ["int", "binary", "timestamptz"] {
         let other =
             json!({"type": "struct", "fields": [{"id": 1, "name": "ts", "required": false, "type": field_type}]});
-        assert!(union(&table, &other).unwrap_err().to_string().contains("cannot become"));
+        assert!(union(&table, &other).unwrap_err().to_string().contains("cannot be changed to"));
     }
 }
 
@@ -374,7 +375,7 @@ fn what_partitions_and_orders_need_cannot_be_dropped() {
         let error = with_schema(&table, &delete).unwrap_err();
         assert!(error.to_string().contains("`ts` cannot be dropped"), "{error}");
     }
-    // One of an old spec can.
+    // A field of an old spec can be.
     let old = changed_json(2, |table| {
         let field = json!({"name": "ts_day", "transform": "day", "source-id": 2, "field-id": 1000});
         table["partition-specs"] = json!([{"spec-id": 0, "fields": []}, {"spec-id": 1, "fields": [field]}]);
@@ -470,7 +471,7 @@ fn fields_of_v1_keep_their_places_and_others_come_back() {
     let none = json!([remove_field("id_bucket_4"), remove_field("ts_day")]);
     let none = with_spec(&back, &none).unwrap();
     assert_eq!((none.default_spec_id, none.partition_specs.len()), (0, 4), "the spec of the beginning");
-    // Removed and added again in one update: nothing happened.
+    // Removed and added again in one update: no change.
     let same = with_spec(&back, &json!([remove_field("ts_day"), add_field("day(ts)")])).unwrap();
     assert_eq!(same.default_spec_id, back.default_spec_id);
 }
@@ -481,28 +482,28 @@ fn spec_operations_that_cannot_be_are_refused() {
     let rename = |name: &str, new: &str| json!({"operation": "rename_field", "name": name, "new_name": new});
     let named = |text: &str, name: &str| json!({"operation": "add_field", "term": {"transform": text}, "name": name});
     for (operations, message) in [
-        (json!([add_field("day(ts)")]), "is the partition field `ts_day` already"),
-        (json!([add_field("id"), add_field("id")]), "is the partition field `id` already"),
+        (json!([add_field("day(ts)")]), "is already the partition field `ts_day`"),
+        (json!([add_field("id"), add_field("id")]), "is already the partition field `id`"),
         (json!([add_field("hour(ts)"), add_field("month(ts)")]), "redundant"),
-        (json!([named("id", "ts_day")]), "there is a partition field `ts_day` already"),
-        (json!([named("bucket(4, id)", "n")]), "has the name of a column"),
+        (json!([named("id", "ts_day")]), "a partition field `ts_day` already exists"),
+        (json!([named("bucket(4, id)", "n")]), "has the same name as a column"),
         (json!([add_field("day(n)")]), "does not apply"),
         (json!([add_field("day(nope)")]), "no column `nope`"),
-        (json!([add_field("frob(ts)")]), "is no transform"),
-        (json!([add_field("bucket(0, id)")]), "is no transform"),
+        (json!([add_field("frob(ts)")]), "is not a valid transform"),
+        (json!([add_field("bucket(0, id)")]), "is not a valid transform"),
         (json!([add_field("bucket(4, l.a)")]), "inside a list"),
-        (json!([add_field("s")]), "no primitive"),
+        (json!([add_field("s")]), "does not have a primitive type"),
         (json!([remove_field("nope")]), "no partition field `nope`"),
-        (json!([add_field("id"), remove_field("id")]), "added by this very update"),
+        (json!([add_field("id"), remove_field("id")]), "was added by this update"),
         (json!([remove_field("ts_day"), rename("ts_day", "x")]), "no partition field `ts_day`"),
-        (json!([rename("ts_day", "id")]), "has the name of a column"),
-        (json!([add_field("id"), rename("ts_day", "id")]), "there is a partition field `id` already"),
+        (json!([rename("ts_day", "id")]), "has the same name as a column"),
+        (json!([add_field("id"), rename("ts_day", "id")]), "a partition field `id` already exists"),
     ] {
         let error = with_spec(&base, &operations).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{operations}");
         assert!(error.to_string().contains(message), "{operations}: {error}");
     }
-    // Beside the day that is there, hours are no mistake: Java allows it.
+    // An hour field next to the existing day field is valid: Java allows it.
     assert_eq!(
         spec_of(&with_spec(&base, &json!([add_field("hour(ts)")])).unwrap()),
         "1000:ts_day:day 1001:ts_hour:hour"
@@ -618,7 +619,8 @@ fn tables_are_upgraded_and_given_what_they_lack() {
     assert_eq!(made(&inline, &upgrade(2)).unwrap_err().kind(), ErrorKind::Unsupported);
 }
 
-/// 10 <- 20 <- 30 (main); 20 <- 25 (dev), an append; 30 <- 40 staged under the wap.id `w`.
+/// Returns a table with the snapshots 10 <- 20 <- 30 (main); 20 <- 25 (dev), an append; 30 <- 40 staged under the
+/// wap.id `w`.
 fn forked() -> TableMetadata {
     changed_json(2, |table| {
         let snapshot = |id: i64, parent: Option<i64>, summary: Json| {
@@ -689,7 +691,7 @@ fn references_are_made_moved_and_removed() {
         (op("create_branch", json!({"name": "dev"})), ErrorKind::AlreadyExists, "`dev` already"),
         (op("create_tag", json!({"name": "t", "snapshot_id": 99})), ErrorKind::NoSuchSnapshot, "no snapshot 99"),
         (op("create_tag", json!({"name": "t", "min_snapshots_to_keep": 2})), ErrorKind::InvalidArgument, "a tag"),
-        (op("create_tag", json!({"name": "t", "max_ref_age_ms": 0})), ErrorKind::InvalidArgument, "from 1"),
+        (op("create_tag", json!({"name": "t", "max_ref_age_ms": 0})), ErrorKind::InvalidArgument, "must be at least 1"),
         (op("create_tag", json!({"name": ""})), ErrorKind::InvalidArgument, "empty"),
         (op("replace_branch", json!({"name": "v1", "snapshot_id": 10})), ErrorKind::InvalidArgument, "is a tag"),
         (op("remove_tag", json!({"name": "dev"})), ErrorKind::InvalidArgument, "is a branch"),
@@ -697,11 +699,15 @@ fn references_are_made_moved_and_removed() {
         (op("remove_branch", json!({"name": "nope"})), ErrorKind::NoSuchSnapshot, "`nope`"),
         (op("rename_branch", json!({"name": "main", "new_name": "x"})), ErrorKind::InvalidArgument, "`main`"),
         (op("rename_branch", json!({"name": "dev", "new_name": "v1"})), ErrorKind::AlreadyExists, "`v1`"),
-        (op("rollback_to_snapshot", json!({"snapshot_id": 25})), ErrorKind::InvalidArgument, "no ancestor"),
+        (op("rollback_to_snapshot", json!({"snapshot_id": 25})), ErrorKind::InvalidArgument, "is not an ancestor"),
         (op("rollback_to_timestamp", json!({"timestamp_ms": 10_000})), ErrorKind::NoSuchSnapshot, "older than"),
-        (op("fast_forward", json!({"name": "main", "to": "dev"})), ErrorKind::InvalidArgument, "no ancestor of `dev`"),
+        (
+            op("fast_forward", json!({"name": "main", "to": "dev"})),
+            ErrorKind::InvalidArgument,
+            "not an ancestor of `dev`",
+        ),
         (op("fast_forward", json!({"name": "v1", "to": "main"})), ErrorKind::InvalidArgument, "is a tag"),
-        (op("cherry_pick", json!({"snapshot_id": 45})), ErrorKind::CommitValidation, "no append"),
+        (op("cherry_pick", json!({"snapshot_id": 45})), ErrorKind::CommitValidation, "not an append"),
         (op("cherry_pick", json!({"snapshot_id": 20})), ErrorKind::CommitValidation, "an ancestor"),
         (op("publish_changes", json!({"wap_id": "nope"})), ErrorKind::NoSuchSnapshot, "`nope`"),
     ] {
@@ -737,7 +743,7 @@ fn what_was_published_is_not_published_again() {
         table["current-snapshot-id"] = json!(2);
         table["last-sequence-number"] = json!(3);
     });
-    for (id, message) in [(1, "picked before"), (3, "published before")] {
+    for (id, message) in [(1, "already picked"), (3, "already published")] {
         let pick = managed(&json!([{"operation": "cherry_pick", "snapshot_id": id}]));
         let error = made(&published, &pick).unwrap_err();
         assert!(error.kind() == ErrorKind::CommitValidation && error.to_string().contains(message), "{error}");
@@ -773,7 +779,7 @@ fn commits_that_nobody_looked_at_are_not_undone_by_a_retry() {
         let moved = made(&forked(), &managed(&json!([{"operation": "publish_changes", "wap_id": "w"}]))).unwrap();
         assert_eq!(made_again(&moved, &mut change).unwrap_err().kind(), ErrorKind::CommitConflict);
     }
-    // What leaves nothing behind is made again.
+    // An operation that moves off no snapshot is retried.
     let tag = managed(&json!([{"operation": "create_tag", "name": "t", "snapshot_id": 10}]));
     let mut change = Evolution::from_json(&tag.to_string()).unwrap();
     made_again(&forked(), &mut change).unwrap();

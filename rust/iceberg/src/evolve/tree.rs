@@ -1,4 +1,4 @@
-//! A schema in the making: fields found by id and changed in place, and ids for new ones.
+//! A schema under construction: finds and changes fields by id, and assigns ids to new ones.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use frazil_core::error::{Error, ErrorKind, Result};
 use crate::spec::schema::{MAX_FIELD_ID, Schema};
 use crate::spec::types::{ListType, MapType, NestedField, StructType, Type};
 
-/// Gives ids that the table never had.
+/// A generator of ids that the table never had.
 #[derive(Debug)]
 pub(super) struct Ids {
     last: i32,
@@ -21,12 +21,15 @@ impl Ids {
     pub(super) fn next(&mut self) -> Result<i32> {
         let next = self.last.checked_add(1).filter(|&next| next <= MAX_FIELD_ID);
         self.last = next.ok_or_else(|| {
-            Error::new(ErrorKind::LimitExceeded, format!("a table has no column ids beyond {MAX_FIELD_ID}"))
+            Error::new(
+                ErrorKind::LimitExceeded,
+                format!("no column ids are left: the highest allowed id is {MAX_FIELD_ID}"),
+            )
         })?;
         Ok(self.last)
     }
 
-    /// The same type with new ids: those of a struct's fields before the fields inside them, as Java gives them.
+    /// Returns the same type with new ids: a struct's own fields before the fields inside them, as Java assigns them.
     pub(super) fn given(&mut self, field_type: &Type) -> Result<Type> {
         Ok(match field_type {
             Type::Primitive(primitive) => Type::Primitive(primitive.clone()),
@@ -43,7 +46,7 @@ impl Ids {
         })
     }
 
-    /// The same fields with new ids, as [`Self::given`].
+    /// Returns the same fields with new ids, like [`Self::given`].
     pub(super) fn given_fields(&mut self, fields: &StructType) -> Result<StructType> {
         let ids: Vec<i32> = fields.fields.iter().map(|_| self.next()).collect::<Result<_>>()?;
         let fields = fields.fields.iter().zip(ids).map(|(field, id)| self.field(field, id));
@@ -55,7 +58,7 @@ impl Ids {
     }
 }
 
-/// A field at any depth, to be changed.
+/// Returns a field at any depth, for modification.
 pub(super) fn field_mut(fields: &mut StructType, id: i32) -> Option<&mut NestedField> {
     fields.fields.iter_mut().find_map(|field| inside_mut(field, id))
 }
@@ -78,16 +81,16 @@ fn inside_mut(field: &mut NestedField, id: i32) -> Option<&mut NestedField> {
     }
 }
 
-/// The fields of a struct, by the id of the field that has it; those of the schema for None.
+/// Returns the fields of a struct by the id of its field, or those of the schema for None.
 pub(super) fn fields_of(schema: &mut Schema, id: Option<i32>) -> Result<&mut Vec<NestedField>> {
     let Some(id) = id else { return Ok(&mut schema.fields.fields) };
     match field_mut(&mut schema.fields, id).map(|field| &mut field.field_type) {
         Some(Type::Struct(fields)) => Ok(&mut fields.fields),
-        _ => Err(Error::internal(format!("no struct has the id {id}"))),
+        _ => Err(Error::internal(format!("no struct field has the id {id}"))),
     }
 }
 
-/// The fields of a struct, as [`fields_of`].
+/// Returns the fields of a struct, like [`fields_of`].
 pub(super) fn fields_in(schema: &Schema, id: Option<i32>) -> &[NestedField] {
     match id.map(|id| schema.field(id).map(|field| &field.field_type)) {
         None => &schema.fields.fields,

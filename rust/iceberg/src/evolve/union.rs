@@ -1,4 +1,4 @@
-//! A schema made to hold the rows of another one (Java: `unionByNameWith`).
+//! Extends a schema so that it can hold the rows of another one (Java: `unionByNameWith`).
 
 use frazil_core::error::{Error, Result};
 
@@ -6,11 +6,11 @@ use super::promote::promotes;
 use super::update_schema::Draft;
 use crate::spec::types::{NestedField, PrimitiveType, Type};
 
-/// Adds to a struct of `draft`, or to the table for None, what `fields` have and it has not.
+/// Adds the `fields` that are missing to a struct of `draft`, or to the table for None.
 pub(super) fn by_name(draft: &mut Draft<'_>, parent: Option<i32>, fields: &[NestedField]) -> Result<()> {
     for field in fields {
         let merged = match draft.sibling(parent, &field.name).map(|there| there.id) {
-            // Rows that are there have no value.
+            // Existing rows have no value.
             None => draft.insert(parent, &NestedField { required: false, ..field.clone() }),
             Some(id) => merge(draft, id, field),
         };
@@ -20,7 +20,7 @@ pub(super) fn by_name(draft: &mut Draft<'_>, parent: Option<i32>, fields: &[Nest
 }
 
 fn merge(draft: &mut Draft<'_>, id: i32, field: &NestedField) -> Result<()> {
-    // Arrow's columns are optional unless somebody says otherwise; that is no reason to lose what identifies rows.
+    // Arrow columns are nullable by default, which is not a reason to drop an identifier field.
     if !field.required && !draft.is_identifier(id) {
         draft.set_required(id, false)?;
     }
@@ -42,7 +42,7 @@ fn merge(draft: &mut Draft<'_>, id: i32, field: &NestedField) -> Result<()> {
     }
 }
 
-/// Whether a column of type `own` takes values of type `other` as it is.
+/// Returns whether a column of type `own` accepts values of type `other` unchanged.
 fn holds(own: &Type, other: &Type) -> bool {
     match (own, other) {
         (Type::Primitive(own), Type::Primitive(other)) => own == other || promotes(other, own, 3),

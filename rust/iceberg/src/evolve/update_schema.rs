@@ -1,4 +1,4 @@
-//! Changes of a table's schema (spec: "Schema Evolution", "Default values").
+//! Changes a table's schema (spec: "Schema Evolution", "Default values").
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -14,27 +14,29 @@ use crate::spec::table_metadata::TableMetadata;
 use crate::spec::transform::Transform;
 use crate::spec::types::{NestedField, PrimitiveType, Type, Value};
 
-/// Operations on a schema, applied one after the other: each sees the names that those before it left. A name that is
-/// gone by a rename still means its column, as long as no other has it.
+/// A list of operations on a schema, applied in order: each sees the names that the previous ones left. After a rename,
+/// the old name still refers to its column as long as no other column has it.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UpdateSchema {
-    /// Whether `ID` is another column than `id`.
+    /// Whether column names are case-sensitive.
     #[serde(default = "yes")]
     pub case_sensitive: bool,
-    /// Whether columns may become required, and required ones be added without a default: old rows may break this.
+    /// Whether columns may become required, and required columns be added without a default. Existing rows may violate
+    /// this.
     #[serde(default)]
     pub allow_incompatible: bool,
-    /// What to do.
+    /// The operations.
     pub operations: Vec<SchemaOperation>,
 }
 
-/// One operation. Types are texts as people write them or JSON; defaults are JSON values (spec: appendix D).
+/// One operation on the schema. Types are strings as users write them, or JSON; defaults are JSON values (spec:
+/// appendix D).
 #[derive(Debug, Clone, Deserialize)]
 #[serde(tag = "operation", rename_all = "snake_case", deny_unknown_fields)]
 #[expect(missing_docs, reason = "fields are named like the attributes of a column")]
 pub enum SchemaOperation {
-    /// Adds a column at the end of its struct. `default` becomes its initial and its write default.
+    /// Adds a column at the end of its struct. `default` becomes both its initial default and its write default.
     AddColumn {
         path: ColumnPath,
         #[serde(rename = "type")]
@@ -46,11 +48,11 @@ pub enum SchemaOperation {
         #[serde(default)]
         default: Option<String>,
     },
-    /// Drops a column with all that is in it.
+    /// Drops a column and all its nested fields.
     DeleteColumn { path: ColumnPath },
-    /// Renames a column; `name` is its own name, without those around it.
+    /// Renames a column; `name` is its own name, without parent names.
     RenameColumn { path: ColumnPath, name: String },
-    /// Widens the type, changes whether it may be NULL, or its documentation; None leaves things as they are.
+    /// Widens the type, or changes the nullability or the documentation; None leaves a setting unchanged.
     UpdateColumn {
         path: ColumnPath,
         #[serde(default, rename = "type")]
@@ -60,18 +62,18 @@ pub enum SchemaOperation {
         #[serde(default)]
         doc: Option<String>,
     },
-    /// Sets the default of rows written from now on.
+    /// Sets the default of rows that are written from now on.
     SetWriteDefault { path: ColumnPath, default: Option<String> },
-    /// Makes a column the first of its struct.
+    /// Moves a column to the first position of its struct.
     MoveFirst { path: ColumnPath },
-    /// Puts a column before another one of its struct.
+    /// Moves a column before another column of its struct.
     MoveBefore { path: ColumnPath, other: ColumnPath },
-    /// Puts a column after another one of its struct.
+    /// Moves a column after another column of its struct.
     MoveAfter { path: ColumnPath, other: ColumnPath },
-    /// Sets the columns that identify a row; none for no such columns.
+    /// Sets the columns that identify a row; empty to clear them.
     SetIdentifierFields { paths: Vec<ColumnPath> },
-    /// Adds the columns of another schema (JSON) that are missing, widens types and makes columns optional as it needs.
-    /// Columns that it lacks stay, and nothing becomes narrower.
+    /// Adds the columns of another schema (JSON) that are missing, and widens types and makes columns optional as
+    /// needed. Columns that the other schema lacks stay, and no type becomes narrower.
     UnionByName { schema: String },
 }
 
@@ -100,13 +102,13 @@ impl UpdateSchema {
     }
 }
 
-/// A schema in the making.
+/// A schema under construction.
 pub(super) struct Draft<'a> {
     base: &'a TableMetadata,
     original: &'a Schema,
     schema: Schema,
     ids: Ids,
-    /// Columns that this update added: no row has them yet.
+    /// The columns that this update added: no existing row has them.
     added: HashSet<i32>,
     pub(super) case_sensitive: bool,
     allow_incompatible: bool,
@@ -158,7 +160,7 @@ impl Draft<'_> {
         }
     }
 
-    /// The id of a column that may be changed.
+    /// Returns the id of a column that may be changed.
     fn find(&self, path: &ColumnPath) -> Result<i32> {
         let id = if let Some(found) = path.find(&self.schema, self.case_sensitive)? {
             found.field().id
@@ -183,7 +185,7 @@ impl Draft<'_> {
         self.schema.field(id).ok_or_else(|| Error::internal(format!("no column has the id {id}")))
     }
 
-    /// Whether a column identifies rows, which NULL cannot.
+    /// Returns whether a column is an identifier field, which cannot be NULL.
     pub(super) fn is_identifier(&self, id: i32) -> bool {
         self.schema.identifier_field_ids.contains(&id)
     }
@@ -192,13 +194,13 @@ impl Draft<'_> {
         field_mut(&mut self.schema.fields, id).ok_or_else(|| Error::internal(format!("no column has the id {id}")))
     }
 
-    /// The field around a field of a struct; None for columns.
+    /// Returns the parent of a struct field; None for top-level columns.
     fn parent(&self, id: i32, path: &ColumnPath) -> Result<Option<i32>> {
         let found = self.schema.path(id).ok_or_else(|| Error::internal("a column has no path"))?;
         match found.fields() {
             [.., parent, _] if matches!(parent.field_type, Type::Struct(_)) => Ok(Some(parent.id)),
             [.., _, _] => {
-                let message = format!("`{}` is part of a list or a map and stays as it is", path.text());
+                let message = format!("`{}` is part of a list or a map and cannot be changed", path.text());
                 Err(Error::invalid(message).with("column", path.text()))
             }
             _ => Ok(None),
@@ -235,10 +237,10 @@ impl Draft<'_> {
         self.insert(parent, &field).map_err(named)
     }
 
-    /// Puts a field, with new ids, at the end of a struct.
+    /// Appends a field, with new ids, to a struct.
     pub(super) fn insert(&mut self, parent: Option<i32>, field: &NestedField) -> Result<()> {
         if let Some(there) = self.sibling(parent, &field.name) {
-            return Err(Error::invalid(format!("there is a column `{}` already", there.name)));
+            return Err(Error::invalid(format!("a column `{}` already exists", there.name)));
         }
         let id = self.ids.next()?;
         let field_type = self.ids.given(&field.field_type)?;
@@ -247,10 +249,11 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// The struct that a new column goes into: the column itself, the elements of a list, the values of a map.
+    /// Returns the struct to which a new column is added: the column itself, the elements of a list, or the values of a
+    /// map.
     fn container(&self, path: &ColumnPath) -> Result<i32> {
         let id = self.find(path).map_err(|e| match path {
-            ColumnPath::Dotted(_) => e.hint("give the names as a tuple where a dot is part of a name"),
+            ColumnPath::Dotted(_) => e.hint("pass the names as a tuple if a name contains a dot"),
             ColumnPath::Names(_) => e,
         })?;
         let field = self.field(id)?;
@@ -261,15 +264,16 @@ impl Draft<'_> {
             Type::Primitive(_) => None,
         };
         let inside = inside.filter(|inside| matches!(inside.field_type, Type::Struct(_)));
-        inside.map(|inside| inside.id).ok_or_else(|| Error::invalid(format!("`{}` holds no struct", path.text())))
+        inside
+            .map(|inside| inside.id)
+            .ok_or_else(|| Error::invalid(format!("`{}` does not contain a struct", path.text())))
     }
 
     fn default(&self, field_type: &Type, text: Option<&str>) -> Result<Option<Value>> {
         let value = text.map_or(Ok(None), |text| default::parse(text, field_type))?;
         if value.is_some() && self.base.format_version < 3 {
-            return Err(
-                Error::unsupported("defaults need format version 3").hint("upgrade the table to format version 3")
-            );
+            return Err(Error::unsupported("column defaults need format version 3")
+                .hint("upgrade the table to format version 3"));
         }
         Ok(value)
     }
@@ -281,8 +285,8 @@ impl Draft<'_> {
         if !required || default.is_some() || self.allow_incompatible {
             return Ok(());
         }
-        Err(Error::invalid("a required column without a default cannot be added: rows that are there have no value")
-            .hint("give a default (format version 3), or make it optional"))
+        Err(Error::invalid("a required column without a default cannot be added: existing rows have no value")
+            .hint("set a default (format version 3), or make the column optional"))
     }
 
     fn delete(&mut self, path: &ColumnPath) -> Result<()> {
@@ -296,10 +300,10 @@ impl Draft<'_> {
         let id = self.find(path)?;
         let parent = self.parent(id, path)?;
         if name.is_empty() {
-            return Err(Error::invalid("the new name is empty").with("column", path.text()));
+            return Err(Error::invalid("the new name cannot be empty").with("column", path.text()));
         }
         if let Some(there) = self.sibling(parent, name).filter(|there| there.id != id) {
-            let message = format!("there is a column `{}` already", there.name);
+            let message = format!("a column `{}` already exists", there.name);
             return Err(Error::invalid(message).with("column", path.text()));
         }
         self.field_mut(id)?.name = name.to_string();
@@ -325,7 +329,7 @@ impl Draft<'_> {
                 self.field_mut(id)?.field_type = given;
                 Ok(())
             }
-            (from, to) => Err(Error::invalid(format!("the type {from} cannot become {to}"))
+            (from, to) => Err(Error::invalid(format!("the type {from} cannot be changed to {to}"))
                 .hint("int widens to long, float to double, a decimal to more digits; in format version 3 also date to timestamp and timestamp_ns, and unknown to anything")),
         }
     }
@@ -339,15 +343,15 @@ impl Draft<'_> {
                 return Err(Error::invalid("a column of type unknown is always optional"));
             }
             if !(is_filled || allowed) {
-                return Err(Error::invalid("an optional column cannot become required: rows may hold NULL")
-                    .hint("allow incompatible changes if you know that none does"));
+                return Err(Error::invalid("an optional column cannot become required: existing rows may hold NULL")
+                    .hint("allow incompatible changes if no row holds NULL"));
             }
         }
         field.required = required;
         Ok(())
     }
 
-    /// Puts a column `offset` places after `other`, or at the beginning.
+    /// Moves a column to `offset` positions after `other`, or to the beginning.
     fn reorder(&mut self, path: &ColumnPath, other: Option<&ColumnPath>, offset: usize) -> Result<()> {
         let id = self.find(path)?;
         let parent = self.parent(id, path)?;
@@ -363,20 +367,21 @@ impl Draft<'_> {
         };
         let Some(to) = to else {
             let other = other.map(|(_, path)| path.text()).unwrap_or_default();
-            let message = format!("`{}` cannot be moved next to `{other}`, which is no field beside it", path.text());
+            let message =
+                format!("`{}` cannot be moved next to `{other}`, which is not in the same struct", path.text());
             return Err(Error::invalid(message).with("column", path.text()));
         };
         siblings.insert(to, field);
         Ok(())
     }
 
-    /// Checks the whole.
+    /// Checks and returns the new schema.
     fn finish(self) -> Result<Schema> {
         let schema = self.schema;
         let gone = |id: i32| schema.field(id).is_none();
         let name = |id: i32| self.original.full_name(id).unwrap_or_else(|| id.to_string());
         if let Some(&id) = schema.identifier_field_ids.iter().find(|&&id| gone(id)) {
-            return Err(Error::invalid(format!("`{}` cannot be dropped: it identifies rows", name(id)))
+            return Err(Error::invalid(format!("`{}` cannot be dropped: it is an identifier field", name(id)))
                 .hint("set other identifier fields first"));
         }
         let refuse = |id: i32, what: &str| {
@@ -395,11 +400,11 @@ impl Draft<'_> {
                 return refuse(*id, "the sort order");
             }
         }
-        // What was so before is not for this update to mend.
+        // Duplicates that existed before are not for this update to fix.
         if check_names(self.original, self.case_sensitive).is_ok() {
             check_names(&schema, self.case_sensitive)?;
         }
-        // The reader of schemas checks what must be unique, and how deep types are.
+        // The schema reader checks uniqueness and the nesting depth of types.
         Schema::from_json(&schema.to_json()).map_err(|e| match e.kind() {
             ErrorKind::LimitExceeded => e,
             _ => Error::invalid(e.message()),
@@ -407,13 +412,13 @@ impl Draft<'_> {
     }
 }
 
-/// Refuses two columns that have one full name: neither could be asked for.
+/// Rejects two columns with the same full name, because neither could be selected.
 fn check_names(schema: &Schema, case_sensitive: bool) -> Result<()> {
     let mut seen: BTreeMap<String, String> = BTreeMap::new();
     for name in schema.full_names() {
         let key = if case_sensitive { name.clone() } else { name.to_lowercase() };
         if let Some(other) = seen.insert(key, name.clone()) {
-            let otherwise = if other == name { String::new() } else { format!(", one as `{other}`") };
+            let otherwise = if other == name { String::new() } else { format!(", one of them as `{other}`") };
             return Err(Error::invalid(format!("two columns would have the name `{name}`{otherwise}")));
         }
     }

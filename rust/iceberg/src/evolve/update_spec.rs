@@ -1,4 +1,4 @@
-//! Changes of how new rows are partitioned (spec: "Partition Evolution"; Java: `BaseUpdatePartitionSpec`).
+//! Changes the partitioning of new rows (spec: "Partition Evolution"; Java: `BaseUpdatePartitionSpec`).
 
 use frazil_core::error::{Error, Result};
 use serde::Deserialize;
@@ -11,29 +11,29 @@ use crate::spec::schema::Schema;
 use crate::spec::table_metadata::TableMetadata;
 use crate::spec::transform::Transform;
 
-/// Operations on the partition spec of new files, applied one after the other. Files that are there keep theirs.
+/// A list of operations on the partition spec of new files, applied in order. Existing files keep their spec.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UpdateSpec {
-    /// Whether `ID` is another column than `id`.
+    /// Whether column names are case-sensitive.
     #[serde(default = "yes")]
     pub case_sensitive: bool,
-    /// What to do.
+    /// The operations.
     pub operations: Vec<SpecOperation>,
 }
 
-/// One operation.
+/// One operation on the partition spec.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(tag = "operation", rename_all = "snake_case", deny_unknown_fields)]
 #[expect(missing_docs, reason = "fields are named like the attributes of a partition field")]
 pub enum SpecOperation {
-    /// Adds a field; without a name it gets that of Java. A field that the table had before comes back with its id.
+    /// Adds a field; the default name is Java's. A field that the table had before gets its earlier id.
     AddField {
         term: Term,
         #[serde(default)]
         name: Option<String>,
     },
-    /// Removes a field, by name or as it is written: `day(ts)`.
+    /// Removes a field, by name or by its term, such as `day(ts)`.
     RemoveField { name: String },
     /// Renames a field.
     RenameField { name: String, new_name: String },
@@ -88,7 +88,7 @@ impl Draft<'_> {
             if !slot.is_removed {
                 return Err(duplicate(&slot.field, &term));
             }
-            // Removed and added again: it never left.
+            // Removed and added again: unchanged.
             slot.is_removed = false;
             return match name.filter(|name| *name != slot.field.name).map(ToString::to_string) {
                 Some(new_name) => {
@@ -104,10 +104,10 @@ impl Draft<'_> {
         let times = |field: &&PartitionField| is_time(&field.transform) && field.source_ids == [term.source_id];
         if let Some(there) = self.added.iter().find(times).filter(|_| is_time(&term.transform)) {
             let message = format!(
-                "{}({}) is redundant beside the partition field `{}` ({})",
+                "{}({}) is redundant with the partition field `{}` ({})",
                 term.transform, term.column, there.name, there.transform
             );
-            return Err(Error::invalid(message).hint("keep the finer of the two: filters use it for both"));
+            return Err(Error::invalid(message).hint("keep the finer of the two: filters on either one use it"));
         }
         let field = self.recycled(&term, name).map_or_else(|| self.made(&term, name), Ok)?;
         self.free(&field.name)?;
@@ -115,7 +115,8 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// A field of an earlier spec that is the same, so that its values keep one id. Those of v1 count by their places.
+    /// Returns the same field of an earlier spec, so that its values keep one id. In v1, fields are identified by
+    /// position.
     fn recycled(&self, term: &Resolved, name: Option<&str>) -> Option<PartitionField> {
         let fields = self.base.partition_specs.iter().flat_map(|spec| &spec.fields);
         let taken = |id: i32| self.slots.iter().any(|slot| slot.field.field_id == id && !slot.is_removed);
@@ -127,14 +128,14 @@ impl Draft<'_> {
     fn made(&mut self, term: &Resolved, name: Option<&str>) -> Result<PartitionField> {
         let name = name.map_or_else(|| term.default_name(), ToString::to_string);
         if name.is_empty() {
-            return Err(Error::invalid("the name of a partition field is empty"));
+            return Err(Error::invalid("the name of a partition field cannot be empty"));
         }
-        self.last_id = self.last_id.checked_add(1).ok_or_else(|| Error::invalid("there are no more field ids"))?;
+        self.last_id = self.last_id.checked_add(1).ok_or_else(|| Error::invalid("no field ids are left"))?;
         let transform = term.transform.clone();
         Ok(PartitionField { source_ids: vec![term.source_id], field_id: self.last_id, name, transform })
     }
 
-    /// Makes a name free for another field: what is void, or becomes so, gives it up.
+    /// Frees a name for another field: a field that is void, or becomes void, gives up its name.
     fn free(&mut self, name: &str) -> Result<()> {
         if self.added.iter().any(|field| field.name == name) {
             return Err(there_is(name));
@@ -153,7 +154,7 @@ impl Draft<'_> {
         let is_meant =
             |field: &PartitionField| field.name == name || term.as_ref().is_some_and(|term| is_of(field, term));
         if self.added.iter().any(is_meant) {
-            return Err(Error::invalid(format!("the partition field `{name}` is added by this very update")));
+            return Err(Error::invalid(format!("the partition field `{name}` was added by this update")));
         }
         let slot = self.slots.iter_mut().find(|slot| !slot.is_removed && is_meant(&slot.field));
         slot.ok_or_else(|| no_field(self.base, name))?.is_removed = true;
@@ -162,7 +163,7 @@ impl Draft<'_> {
 
     fn rename(&mut self, name: &str, new_name: &str) -> Result<()> {
         if new_name.is_empty() {
-            return Err(Error::invalid("the name of a partition field is empty"));
+            return Err(Error::invalid("the name of a partition field cannot be empty"));
         }
         let find = |slot: &Slot| !slot.is_removed && slot.field.name == name;
         if !self.slots.iter().any(find) {
@@ -178,7 +179,8 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// The fields of the new spec. In v1 a removed field keeps its place, always NULL: readers count the places.
+    /// Returns the fields of the new spec. In v1 a removed field keeps its position, always NULL, because readers
+    /// identify fields by position.
     fn finish(self) -> Vec<PartitionField> {
         let is_v1 = self.base.format_version == 1;
         let kept = self.slots.into_iter().filter_map(|Slot { field, is_removed }| {
@@ -198,16 +200,16 @@ fn is_time(transform: &Transform) -> bool {
 }
 
 fn duplicate(there: &PartitionField, term: &Resolved) -> Error {
-    Error::invalid(format!("{}({}) is the partition field `{}` already", term.transform, term.column, there.name))
+    Error::invalid(format!("{}({}) is already the partition field `{}`", term.transform, term.column, there.name))
 }
 
 fn there_is(name: &str) -> Error {
-    Error::invalid(format!("there is a partition field `{name}` already"))
+    Error::invalid(format!("a partition field `{name}` already exists"))
 }
 
 fn no_field(base: &TableMetadata, name: &str) -> Error {
     let names: Vec<String> =
         base.default_spec().iter().flat_map(|spec| &spec.fields).map(|field| format!("`{}`", field.name)).collect();
-    let error = Error::invalid(format!("there is no partition field `{name}`"));
-    if names.is_empty() { error } else { error.hint(format!("there are {}", names.join(", "))) }
+    let error = Error::invalid(format!("no partition field `{name}`"));
+    if names.is_empty() { error } else { error.hint(format!("the partition fields are {}", names.join(", "))) }
 }

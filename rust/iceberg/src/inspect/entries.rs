@@ -1,4 +1,4 @@
-//! `entries` and `files` with their variants: a part for each manifest, read in batches.
+//! The `entries` and `files` metadata tables and their variants: one part per manifest, read in batches.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -31,21 +31,21 @@ use crate::spec::snapshot::Snapshot;
 use crate::spec::types::StructType;
 use crate::table::Table;
 
-/// The entries of some snapshots, or the files that are live in them.
+/// A table of the entries of some snapshots, or of their live files.
 #[derive(Debug, Clone)]
 pub(super) struct FilesTable {
     table: Table,
     snapshots: Vec<Arc<Snapshot>>,
-    /// Which manifests are read; None for all.
+    /// The type of manifests to read; None for all.
     content: Option<ManifestContent>,
-    /// Whether each row is an entry, of deleted files too.
+    /// Whether each row is an entry, including those of deleted files.
     entries: bool,
     partition: StructType,
     metrics: Arc<ReadableMetrics>,
     schema: SchemaRef,
 }
 
-/// What is needed of a manifest list to read a manifest.
+/// The fields of a manifest list that are needed to read a manifest.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct ManifestPart {
     path: String,
@@ -83,7 +83,7 @@ impl FilesTable {
         Ok(Self { table: table.clone(), snapshots, content, entries, partition, metrics, schema })
     }
 
-    /// The manifests of the snapshots, each once.
+    /// Returns the manifests of the snapshots, without duplicates.
     pub(super) fn manifests(&self, context: &Context) -> Result<Vec<ManifestPart>> {
         let mut seen = HashSet::new();
         let mut parts = Vec::new();
@@ -98,7 +98,7 @@ impl FilesTable {
         Ok(parts)
     }
 
-    /// The columns at these positions, of the rows of a manifest.
+    /// Returns the columns at these positions for the rows of a manifest.
     fn rows(&self, part: ManifestPart, columns: &[usize], context: &Context) -> Result<Batches> {
         let wanted = Wanted::of(self.schema.fields(), columns);
         let manifest = Manifest::open(&self.table, part, &|name| wanted.reads(name), context)?;
@@ -112,7 +112,7 @@ impl FilesTable {
         Ok(Box::new(batches))
     }
 
-    /// The rows of a batch of entries; None if there are none.
+    /// Returns the rows of a batch of entries; None if there are no rows.
     fn batch(&self, entries: &Entries, schema: &SchemaRef) -> Result<Option<RecordBatch>> {
         let live = entries.status()?.values().iter().map(|status| self.entries || *status != DELETED);
         let live: BooleanArray = live.map(Some).collect();
@@ -213,7 +213,7 @@ impl ManifestPart {
     }
 }
 
-/// The entries of a manifest, batch by batch, with what they inherit.
+/// A reader of the entries of a manifest in batches, with their inherited values.
 pub(super) struct Manifest<I> {
     part: ManifestPart,
     manifest: ManifestFile,
@@ -224,7 +224,7 @@ pub(super) struct Manifest<I> {
 }
 
 impl Manifest<()> {
-    /// Open a manifest; of files only the fields that `wanted` names are read, besides those that inheritance needs.
+    /// Opens a manifest. Only the file fields in `wanted` are read, and those that inheritance needs.
     pub(super) fn open(
         table: &Table,
         part: ManifestPart,
@@ -304,7 +304,7 @@ impl Entries {
         self.spec_id
     }
 
-    /// Whether the spec of the manifest has no partitions.
+    /// Returns whether the manifest's spec is unpartitioned.
     pub(super) fn is_unpartitioned(&self) -> bool {
         self.partition.fields.is_empty()
     }
@@ -313,7 +313,7 @@ impl Entries {
         let status = self.rows.column_by_name("status").and_then(|column| column.as_primitive_opt::<Int32Type>());
         let status = status.ok_or_else(|| missing("status"))?;
         match status.iter().find(|status| !matches!(status, Some(0..=DELETED))) {
-            Some(unknown) => Err(Error::corrupt(format!("manifest entry of status {unknown:?}"))),
+            Some(unknown) => Err(Error::corrupt(format!("a manifest entry has the invalid status {unknown:?}"))),
             None => Ok(status),
         }
     }
@@ -335,7 +335,8 @@ impl Entries {
         column.ok_or_else(|| missing(name))
     }
 
-    /// The partition values as those of a table whose partition type is `target`: fields by id, absent ones NULL.
+    /// Returns the partition values as the partition type `target`: fields are matched by id, and missing ones are
+    /// NULL.
     pub(super) fn partition(&self, target: &StructType) -> Result<ArrayRef> {
         let tuples = self.files()?.column_by_name("partition").and_then(|column| column.as_struct_opt());
         let tuples = tuples.ok_or_else(|| missing("partition"))?;
@@ -373,7 +374,7 @@ impl Entries {
     }
 }
 
-/// Which fields of files are read.
+/// The file fields to read.
 struct Wanted {
     names: HashSet<String>,
     all: bool,
@@ -394,7 +395,7 @@ impl Wanted {
     }
 }
 
-/// The columns of files, in Java's order.
+/// Returns the columns of files, in Java's order.
 fn file_fields(partition: &StructType) -> Fields {
     let map = |name: &str, value: DataType| {
         let entry = vec![Field::new("key", DataType::Int32, false), Field::new("value", value, true)];
@@ -434,7 +435,7 @@ fn file_fields(partition: &StructType) -> Fields {
     fields.into()
 }
 
-/// A list of keys and values as the map that it is.
+/// Converts a list of keys and values to a map.
 fn as_map(list: &ArrayRef, field: &Field) -> Result<ArrayRef> {
     let name = field.name().as_str();
     let list = list.as_list_opt::<i32>().ok_or_else(|| missing(name))?;
@@ -448,5 +449,5 @@ fn as_map(list: &ArrayRef, field: &Field) -> Result<ArrayRef> {
 }
 
 fn missing(name: &str) -> Error {
-    Error::internal("rows of manifest entries have other columns").with("column", name)
+    Error::internal("manifest entries do not have the expected columns").with("column", name)
 }

@@ -1,4 +1,4 @@
-//! `snapshots`, `history`, `metadata_log_entries`, `refs`: what the metadata file alone says.
+//! The `snapshots`, `history`, `metadata_log_entries` and `refs` metadata tables, which need only the metadata file.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ pub(super) fn snapshots(metadata: &TableMetadata) -> Result<RecordBatch> {
             summary.keys().append_value(key);
             summary.values().append_value(value);
         }
-        // Early v1 has none.
+        // Early v1 snapshots have no summary.
         summary.append(snapshot.summary.iter().next().is_some())?;
     }
     batch(vec![
@@ -64,7 +64,7 @@ pub(super) fn metadata_log_entries(table: &Table) -> Result<RecordBatch> {
     let own = table.state().metadata_location;
     let earlier = metadata.metadata_log.iter().map(|entry| (entry.timestamp_ms, entry.metadata_file.as_str()));
     let entries: Vec<(i64, &str)> = earlier.chain([(metadata.last_updated_ms, own.as_str())]).collect();
-    // The snapshot that was current then, though it may have expired.
+    // The snapshot that was current at that time, even if it has expired.
     let latest: Vec<Option<i64>> = entries
         .iter()
         .map(|(time, _)| metadata.snapshot_log.iter().rev().find(|entry| entry.timestamp_ms <= *time))
@@ -109,7 +109,7 @@ pub(super) fn refs(metadata: &TableMetadata) -> Result<RecordBatch> {
     ])
 }
 
-/// Points in time in UTC, in microseconds.
+/// Returns the timestamps in UTC, in microseconds.
 pub(super) fn times(millis: impl Iterator<Item = i64>) -> ArrayRef {
     let micros = millis.map(|ms| ms.saturating_mul(1_000));
     Arc::new(TimestampMicrosecondArray::from_iter_values(micros).with_timezone("UTC"))

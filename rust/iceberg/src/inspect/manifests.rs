@@ -1,4 +1,4 @@
-//! `manifests` and `all_manifests`: a part for each snapshot.
+//! The `manifests` and `all_manifests` metadata tables: one part per snapshot.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ const COUNTS: [(&str, i32, &str); 6] = [
     ("deleted_delete_files_count", 1, "deleted_files_count"),
 ];
 
-/// The manifests of some snapshots.
+/// A table of the manifests of some snapshots.
 #[derive(Debug, Clone)]
 pub(super) struct ManifestsTable {
     table: Table,
@@ -39,7 +39,7 @@ pub(super) struct ManifestsTable {
 }
 
 impl ManifestsTable {
-    /// `all` adds the snapshot of each row, and the key metadata.
+    /// Creates the table; `all` adds the snapshot of each row and the key metadata.
     pub(super) fn new(table: &Table, snapshots: Vec<Arc<Snapshot>>, all: bool) -> Self {
         let mut fields = vec![
             Field::new("content", DataType::Int32, false),
@@ -85,7 +85,8 @@ impl ManifestsTable {
         Ok(RecordBatch::try_new(self.schema.clone(), columns.collect::<Result<_>>()?)?)
     }
 
-    /// The manifests that a snapshot of v1 names without a list, of which little is known.
+    /// Returns the manifests that a v1 snapshot references directly, without a manifest list; few columns are known for
+    /// them.
     fn inline(&self, snapshot: &Snapshot, context: &Context) -> Result<RecordBatch> {
         let manifests = manifests_of(snapshot, self.table.files(), context)?;
         let lengths = manifests.iter().map(|manifest| self.table.files().size(&manifest.manifest_path));
@@ -104,7 +105,7 @@ impl ManifestsTable {
         Ok(RecordBatch::try_new(self.schema.clone(), columns.collect())?)
     }
 
-    /// What lists say of partition fields, with bounds as text.
+    /// Returns the partition field summaries of manifest lists, with bounds as text.
     fn summaries(&self, manifests: &RecordBatch) -> Result<ArrayRef> {
         let metadata = self.table.metadata();
         let current = metadata.current_schema()?;
@@ -148,7 +149,7 @@ impl ManifestsTable {
     }
 }
 
-/// Decode a bound; None if it is absent or cannot be decoded.
+/// Decodes a bound; None if it is missing or cannot be decoded.
 fn bound(
     bounds: &arrow_array::BinaryArray,
     place: usize,
@@ -192,5 +193,5 @@ fn summary_field() -> Arc<Field> {
 }
 
 fn missing(name: &str) -> Error {
-    Error::internal("rows of manifest lists have other columns").with("column", name)
+    Error::internal("manifest lists do not have the expected columns").with("column", name)
 }

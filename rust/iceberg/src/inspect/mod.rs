@@ -1,4 +1,4 @@
-//! Metadata tables, with the columns of Java (1.11): what is in a table, as tables.
+//! Metadata tables: the contents of a table as tables, with the columns of Java (1.11).
 
 mod entries;
 mod history;
@@ -22,37 +22,41 @@ use crate::table::{SnapshotChoice, Table};
 /// All metadata tables.
 pub static TABLES: [TableInfo; 16] = [
     info("snapshots", "The snapshots of the table that have not expired.", false),
-    info("history", "Which snapshot was current, and since when.", false),
-    info("metadata_log_entries", "The metadata files of the table, with the newest snapshot of each.", false),
+    info("history", "The history of current snapshots, with the time at which each became current.", false),
+    info("metadata_log_entries", "The metadata files of the table, with the latest snapshot of each.", false),
     info("refs", "The branches and tags.", false),
     info("manifests", "The manifests of a snapshot.", true),
     info("all_manifests", "The manifests of all snapshots: a row for each snapshot and manifest.", false),
-    info("entries", "The entries of the manifests of a snapshot, of deleted files too.", true),
+    info("entries", "The entries of the manifests of a snapshot, including those of deleted files.", true),
     info("all_entries", "The entries of the manifests of all snapshots.", false),
     info("files", "The data files and delete files of a snapshot.", true),
     info("data_files", "The data files of a snapshot.", true),
     info("delete_files", "The delete files of a snapshot.", true),
-    info("all_files", "The data files and delete files of all snapshots; a file may be in several rows.", false),
-    info("all_data_files", "The data files of all snapshots; a file may be in several rows.", false),
-    info("all_delete_files", "The delete files of all snapshots; a file may be in several rows.", false),
+    info("all_files", "The data files and delete files of all snapshots; a file may occur in several rows.", false),
+    info("all_data_files", "The data files of all snapshots; a file may occur in several rows.", false),
+    info("all_delete_files", "The delete files of all snapshots; a file may occur in several rows.", false),
     info("partitions", "The partitions of a snapshot, with the rows and files in each.", true),
-    info("position_deletes", "The rows that position deletes and deletion vectors of a snapshot delete.", true),
+    info(
+        "position_deletes",
+        "The rows that are deleted by the position deletes and deletion vectors of a snapshot.",
+        true,
+    ),
 ];
 
 const fn info(name: &'static str, doc: &'static str, time_travel: bool) -> TableInfo {
     TableInfo { name, doc, time_travel }
 }
 
-/// Open the metadata table of this name.
+/// Opens the metadata table with this name.
 ///
 /// # Errors
-/// `InvalidArgument` for an unknown name, and for a snapshot that is chosen in a table that shows all of them;
+/// `InvalidArgument` for an unknown name, and if a snapshot is chosen for a table that shows all of them;
 /// `NoSuchSnapshot`.
 pub fn open(table: &Table, name: &str, choice: &SnapshotChoice) -> Result<Arc<dyn VirtualTable>> {
     let info = find(&TABLES, name)?;
     if !info.time_travel && *choice != SnapshotChoice::Current {
-        return Err(Error::invalid(format!("the metadata table `{name}` does not show a single snapshot"))
-            .hint("leave out snapshot_id, ref and as_of"));
+        return Err(Error::invalid(format!("the metadata table `{name}` does not support a snapshot selection"))
+            .hint("omit snapshot_id, ref and as_of"));
     }
     let metadata = table.metadata();
     let snapshots = || Ok::<_, Error>(table.choose(choice)?.0.into_iter().collect::<Vec<_>>());
@@ -79,11 +83,11 @@ pub fn open(table: &Table, name: &str, choice: &SnapshotChoice) -> Result<Arc<dy
         "position_deletes" => {
             Arc::new(position_deletes::PositionDeletesTable::new(table, files(deletes, snapshots()?)?)?)
         }
-        other => return Err(Error::internal(format!("the metadata table {other} is not opened"))),
+        other => return Err(Error::internal(format!("the metadata table {other} cannot be opened"))),
     })
 }
 
-/// Rows that the metadata file has: one part.
+/// The rows of a table that needs only the metadata file, as one part.
 #[derive(Debug)]
 struct Rows(RecordBatch);
 

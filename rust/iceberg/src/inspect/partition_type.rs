@@ -1,4 +1,4 @@
-//! The partition type of a table: the fields of all its specs, as one struct.
+//! Computes the partition type of a table: the fields of all its specs, as one struct.
 
 use std::collections::BTreeMap;
 
@@ -6,9 +6,9 @@ use crate::spec::table_metadata::TableMetadata;
 use crate::spec::transform::Transform;
 use crate::spec::types::{NestedField, StructType};
 
-/// Return the fields of all specs by id, with the newest name of each.
+/// Returns the fields of all specs by id, with the latest name of each.
 ///
-/// Fields whose column was dropped are left out. A `void` field takes the type that another spec gives it.
+/// Fields whose column was dropped are omitted. A `void` field has the type that another spec gives it.
 pub(super) fn partition_type(metadata: &TableMetadata) -> StructType {
     let mut specs: Vec<_> = metadata.partition_specs.iter().collect();
     specs.sort_by_key(|spec| std::cmp::Reverse(spec.spec_id));

@@ -1,4 +1,4 @@
-//! `partitions`: the live files of a snapshot, summed by partition.
+//! The `partitions` metadata table: the live files of a snapshot, summed by partition.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use crate::table::Table;
 const POSITION_DELETES: i32 = 1;
 const EQUALITY_DELETES: i32 = 2;
 
-/// The partitions of a snapshot.
+/// A table of the partitions of a snapshot.
 #[derive(Debug)]
 pub(super) struct PartitionsTable {
     table: Table,
@@ -33,10 +33,10 @@ pub(super) struct PartitionsTable {
     schema: SchemaRef,
 }
 
-/// What is summed of a partition.
+/// The sums of a partition.
 #[derive(Debug, Clone, Default)]
 struct Sums {
-    /// The spec of the file that was added last.
+    /// The spec of the most recently added file.
     spec_id: i32,
     rows: i64,
     files: i32,
@@ -45,7 +45,7 @@ struct Sums {
     position_delete_files: i32,
     equality_deletes: i64,
     equality_delete_files: i32,
-    /// When the newest snapshot that added a file was committed, and its id.
+    /// The commit time and the id of the latest snapshot that added a file.
     updated: Option<(i64, i64)>,
 }
 
@@ -130,9 +130,10 @@ impl VirtualTable for PartitionsTable {
     }
 }
 
-/// Sums by tuple, whatever the spec, but apart for specs without partitions (as in Java), in the order in which they were met.
+/// Sums by partition tuple across specs, in order of first occurrence. Unpartitioned specs are kept separate, as in
+/// Java.
 struct Partitions {
-    /// None for tuples without fields, which have no rows.
+    /// The row converter; None for tuples without fields, which have no rows.
     converter: Option<RowConverter>,
     places: HashMap<(bool, Option<OwnedRow>), usize>,
     tuples: Vec<OwnedRow>,
@@ -148,7 +149,7 @@ impl Partitions {
     }
 
     fn add(&mut self, entries: &Entries, partition: &StructType, times: &HashMap<i64, i64>) -> Result<()> {
-        let mistyped = || Error::internal("rows of manifest entries have other columns");
+        let mistyped = || Error::internal("manifest entries do not have the expected columns");
         let tuples = entries.partition(partition)?;
         let tuples = tuples.as_struct_opt().ok_or_else(mistyped)?;
         let columns: Vec<ArrayRef> = tuples.columns().iter().map(one_nan).collect();
@@ -179,7 +180,7 @@ impl Partitions {
     }
 
     fn tuples(&self, partition: &StructType) -> Result<ArrayRef> {
-        let converter = self.converter.as_ref().ok_or_else(|| Error::internal("no partition has fields"))?;
+        let converter = self.converter.as_ref().ok_or_else(|| Error::internal("the partition type has no fields"))?;
         let columns = converter.convert_rows(self.tuples.iter().map(OwnedRow::row))?;
         Ok(Arc::new(StructArray::try_new(arrow_fields(partition), columns, None)?))
     }

@@ -1,5 +1,5 @@
-//! `position_deletes`: a row for each row that a position delete file or a deletion vector deletes. A part for each of
-//! them; deletion vectors are read here, files are opened by the caller.
+//! The `position_deletes` metadata table: one row for each row that a position delete file or a deletion vector
+//! deletes, and one part per delete file. Deletion vectors are read here; the caller opens position delete files.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -26,12 +26,12 @@ use crate::spec::types::{NestedField, PrimitiveType, StructType, Type};
 use crate::table::Table;
 
 const PART: Kind = Kind { name: "delete file", key: "frazil.delete-file", version: "1" };
-/// The id of `row` in position delete files.
+/// The field id of `row` in position delete files.
 const DELETE_FILE_ROW_ID: i32 = 2_147_483_544;
-/// From this format version on deletes are deletion vectors.
+/// The format version from which position deletes are written as deletion vectors.
 const VECTOR_VERSION: u8 = 3;
 const BATCH_ROWS: usize = 65_536;
-/// What is recorded of a delete file, by the names of the metadata table `delete_files`.
+/// The recorded properties of a delete file, as columns of the metadata table `delete_files`.
 const RECORDED: [&str; 8] = [
     "file_path",
     "file_format",
@@ -51,11 +51,11 @@ pub(super) struct PositionDeletesTable {
     schema: SchemaRef,
 }
 
-/// One delete file: a row of `delete_files`.
+/// One delete file, as a row of `delete_files`.
 struct DeletePart(RecordBatch);
 
 impl PositionDeletesTable {
-    /// `files` are the delete files.
+    /// Creates the table for the delete files in `files`.
     pub(super) fn new(table: &Table, files: FilesTable) -> Result<Self> {
         let current = table.metadata().current_schema()?;
         let row = StructType { fields: current.fields.fields.iter().cloned().map(optional).collect() };
@@ -116,10 +116,9 @@ impl VirtualTable for PositionDeletesTable {
     fn read(&self, part: &[u8], columns: &[usize], context: &Context) -> Result<Batches> {
         let part = DeletePart::from_bytes(part)?;
         let file = part.delete_file()?;
-        let data_file = file
-            .referenced_data_file
-            .clone()
-            .ok_or_else(|| corrupt_deletes(Error::corrupt("a deletion vector does not name its data file"), &file))?;
+        let data_file = file.referenced_data_file.clone().ok_or_else(|| {
+            corrupt_deletes(Error::corrupt("a deletion vector does not reference a data file"), &file)
+        })?;
         let positions = read_vector(self.table.files(), &file)?;
         let lease = context.budget.lease(positions.len().saturating_mul(8))?;
         let (scan, columns) = (self.clone(), columns.to_vec());
@@ -135,7 +134,7 @@ impl VirtualTable for PositionDeletesTable {
                 "pos" => {
                     let longs = next.iter().map(|&position| i64::try_from(position));
                     let longs = longs.collect::<std::result::Result<Vec<i64>, _>>();
-                    Ok(Arc::new(Int64Array::from(longs.map_err(|_| Error::corrupt("a position is above 2^63"))?))
+                    Ok(Arc::new(Int64Array::from(longs.map_err(|_| Error::corrupt("a position exceeds 2^63"))?))
                         as ArrayRef)
                 }
                 name => match part.constant(name, rows)? {
@@ -170,7 +169,7 @@ impl VirtualTable for PositionDeletesTable {
     }
 }
 
-/// A position delete file that is being read.
+/// A reader of a position delete file.
 struct PositionFile {
     table: PositionDeletesTable,
     part: DeletePart,
@@ -204,7 +203,7 @@ impl FileRows for PositionFile {
 }
 
 impl DeletePart {
-    /// Columns that are the same in all rows of the part; None for the others.
+    /// Returns a column that is the same in all rows of the part; None for other columns.
     fn constant(&self, name: &str, rows: usize) -> Result<Option<ArrayRef>> {
         let name = match name {
             "delete_file_path" => "file_path",

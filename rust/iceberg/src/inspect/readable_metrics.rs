@@ -1,4 +1,4 @@
-//! `readable_metrics`: the statistics of each column of the current schema, decoded.
+//! The `readable_metrics` column: the decoded statistics of each column of the current schema.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::spec::schema::Schema;
 use crate::spec::single_value;
 use crate::spec::types::{PrimitiveType, Type};
 
-/// The metrics of a column and the maps of a file that they are found in.
+/// The metrics of a column, and the map in a file entry that holds each.
 pub(super) const METRICS: [(&str, &str); 6] = [
     ("column_size", "column_sizes"),
     ("value_count", "value_counts"),
@@ -26,7 +26,7 @@ pub(super) const METRICS: [(&str, &str); 6] = [
     ("upper_bound", "upper_bounds"),
 ];
 
-/// How many of the [`METRICS`] are counts; the others are bounds.
+/// The number of [`METRICS`] that are counts; the remaining ones are bounds.
 const COUNTS: usize = 4;
 
 /// The columns of a schema that have statistics, sorted by name.
@@ -67,7 +67,7 @@ impl ReadableMetrics {
         &self.fields
     }
 
-    /// The metrics of files, whose columns hold all maps of [`METRICS`].
+    /// Returns the metrics of files, whose columns must include all maps of [`METRICS`].
     pub(super) fn column(&self, files: &StructArray) -> Result<ArrayRef> {
         let mut metrics: Vec<Vec<ArrayRef>> = vec![Vec::with_capacity(METRICS.len()); self.columns.len()];
         for (place, (_, recorded)) in METRICS.iter().enumerate() {
@@ -84,7 +84,7 @@ impl ReadableMetrics {
         }
         let columns = self.fields.iter().zip(metrics).map(|(field, metrics)| {
             let DataType::Struct(fields) = field.data_type() else {
-                return Err(Error::internal("the metrics of a column are a struct"));
+                return Err(Error::internal("the metrics of a column are not a struct"));
             };
             Ok(Arc::new(StructArray::try_new(fields.clone(), metrics, None)?) as ArrayRef)
         });
@@ -92,14 +92,15 @@ impl ReadableMetrics {
         Ok(Arc::new(StructArray::try_new_with_length(self.fields.clone(), columns, None, files.len())?))
     }
 
-    /// For each column and file, where its value is among those of all maps; NULL where it is not.
+    /// Returns, for each column and file, the position of its value among those of all maps; NULL if it has no value.
     fn found(&self, maps: &ListArray) -> Result<Vec<Int32Array>> {
-        let mistyped = || Error::internal("the keys of statistics are numbers");
+        let mistyped = || Error::internal("the keys of a statistics map are not integers");
         let pairs = maps.values().as_struct_opt().ok_or_else(mistyped)?;
         let keys =
             pairs.columns().first().and_then(|keys| keys.as_primitive_opt::<Int32Type>()).ok_or_else(mistyped)?;
         let mut found = vec![vec![NOT_FOUND; maps.len()]; self.columns.len()];
-        // Maps of most files have the same keys in the same order: the column of each key in the map before.
+        // The maps of most files have the same keys in the same order, so the column of each key in the previous map is
+        // kept.
         let mut before: Vec<(i32, Option<usize>)> = Vec::new();
         for (file, ends) in maps.value_offsets().windows(2).enumerate().filter(|(file, _)| maps.is_valid(*file)) {
             let &[start, end] = ends else { continue };
@@ -127,7 +128,7 @@ impl ReadableMetrics {
     }
 }
 
-/// Stands for a file that has no value of a column.
+/// A placeholder for a file without a value for a column.
 const NOT_FOUND: i32 = -1;
 
 fn indices(places: Vec<i32>) -> Int32Array {
@@ -137,7 +138,7 @@ fn indices(places: Vec<i32>) -> Int32Array {
 }
 
 fn bounds(recorded: &ArrayRef, primitive: &PrimitiveType) -> Result<ArrayRef> {
-    let binary = recorded.as_binary_opt::<i32>().ok_or_else(|| Error::internal("bounds are binary"))?;
+    let binary = recorded.as_binary_opt::<i32>().ok_or_else(|| Error::internal("bounds are not binary"))?;
     let decoded = single_value::decode_column(primitive, binary);
     Ok(decoded.unwrap_or_else(|| new_null_array(&arrow_primitive(primitive), recorded.len())))
 }

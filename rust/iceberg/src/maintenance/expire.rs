@@ -1,4 +1,4 @@
-//! The files that only expired snapshots name.
+//! Finds the files that only expired snapshots reference.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -14,14 +14,16 @@ use crate::spec::snapshot::Snapshot;
 use crate::spec::table_metadata::TableMetadata;
 use crate::table::Table;
 
-/// Return the files that snapshots of `before` name and nothing in `after` does, each once, in the order in which they
-/// can be deleted: what names others comes after them. `after` is a later state of the same table.
+/// Returns the files that are referenced by snapshots of `before` but not in `after`, without duplicates, in an order
+/// in which they can be deleted: a file comes after the files that it references. `after` is a later state of the same
+/// table.
 ///
-/// A file of an expired snapshot that is missing is passed over, with what it named: an earlier run may have deleted it.
+/// A missing file of an expired snapshot is skipped, along with the files that it references: an earlier run may have
+/// deleted it.
 ///
 /// # Errors
-/// What the storage says of a file of `after` that cannot be read: what it names would be taken for unused.
-/// `PathNotAllowed` for a file that lies where the table may not read, and so not delete.
+/// Storage errors for an unreadable file of `after`, because the files it references would be considered unused.
+/// `PathNotAllowed` for a file in a location that the table may not read, and therefore may not delete.
 pub fn unreachable(before: &Table, after: &Table, workers: usize, context: &Context) -> Result<Vec<OwnedFile>> {
     let files = before.files();
     let kept: HashSet<i64> = after.metadata().snapshots.iter().map(|snapshot| snapshot.snapshot_id).collect();
@@ -71,7 +73,7 @@ pub fn unreachable(before: &Table, after: &Table, workers: usize, context: &Cont
     Ok(unused.found)
 }
 
-/// Manifest lists and manifests by what makes two locations one file.
+/// The known manifest lists and manifests, keyed so that two locations of the same file are equal.
 struct Listed {
     lists: HashMap<String, OwnedFile>,
     manifests: HashMap<String, ManifestFile>,
@@ -99,7 +101,7 @@ fn listed(
     Ok(found)
 }
 
-/// Nothing for a file that is missing.
+/// Returns the default for a missing file, and any other error.
 fn pass_missing<T: Default>(error: Error) -> Result<T> {
     if error.kind() == ErrorKind::MissingFile { Ok(T::default()) } else { Err(error) }
 }

@@ -1,4 +1,4 @@
-//! Maintenance of tables: which of their files can be deleted, and which are worth writing again.
+//! Table maintenance: finds files that can be deleted and files that should be rewritten.
 
 pub mod expire;
 pub mod orphans;

@@ -1,6 +1,6 @@
-//! Orphan files: files in the folder of a table that its metadata does not reference.
+//! Finds orphan files: files in the folder of a table that its metadata does not reference.
 //!
-//! The folder is listed before the metadata is loaded, so that a file of a commit in between is either not listed or
+//! The folder is listed before the metadata is loaded, so that a file of a concurrent commit is either not listed or
 //! referenced.
 
 use std::collections::{HashMap, HashSet};
@@ -16,38 +16,39 @@ use crate::locate::HINT_FILE;
 use crate::spec::table_metadata::TableMetadata;
 use crate::table::{Table, read_metadata};
 
-/// Folders below a table are looked at to this depth.
+/// The maximum depth of folders below a table.
 const DEPTH_LIMIT: usize = 64;
 
-/// A file that lies in the folder of a table.
+/// A file in the folder of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListedFile {
-    /// Where it lies, as the table would record it.
+    /// The location of the file, as the table would record it.
     pub location: String,
-    /// Its length.
+    /// The size of the file.
     pub size_bytes: u64,
 }
 
-/// What lies in a folder: the files that may be orphans, and how much there is in all.
+/// The contents of a folder: the possible orphan files, and the totals of all files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Listing {
-    /// The files that are old enough.
+    /// The files that are old enough to be deleted.
     pub old: Vec<ListedFile>,
     /// The number of all files.
     pub files: usize,
-    /// The bytes of all files.
+    /// The total size of all files in bytes.
     pub bytes: u64,
 }
 
 impl Listing {
-    /// Lists a folder and the folders below it; old files are those that were changed before `older_than_ms`.
+    /// Lists a folder and its subfolders. Old files are those that were modified before `older_than_ms`.
     ///
     /// Skips names that begin with `.` or `_`, except temporary files of killed writers and partitions of a field with
-    /// such a name; names with control characters, which are not locations; and folders of other tables.
+    /// such a name. Also skips names with control characters, which are not valid locations, and folders of other
+    /// tables.
     ///
     /// # Errors
-    /// `CommitValidation` if the table has `gc.enabled=false`, or the folder belongs to another table; what the storage says
-    /// of a folder that cannot be listed; `LimitExceeded` for folders that are nested too deeply.
+    /// `CommitValidation` if the table has `gc.enabled=false` or the folder belongs to another table; storage errors
+    /// for a folder that cannot be listed; `LimitExceeded` for folders that are nested too deeply.
     pub fn of(table: &Table, folder: &str, older_than_ms: i64, workers: usize, context: &Context) -> Result<Self> {
         check_owns_files(table)?;
         check_not_in_another_table(table, folder)?;
@@ -57,7 +58,7 @@ impl Listing {
         let mut level = vec![folder.trim_end_matches('/').to_string()];
         for depth in 0.. {
             if depth > DEPTH_LIMIT {
-                let message = format!("folders are nested more than {DEPTH_LIMIT} deep");
+                let message = format!("folders are nested more than {DEPTH_LIMIT} levels deep");
                 return Err(Error::new(ErrorKind::LimitExceeded, message).with("folder", folder));
             }
             let listed = parallel::map(&level, workers, |folder| {
@@ -80,13 +81,13 @@ impl Listing {
         Ok(found)
     }
 
-    /// The old files that nothing in `table` names: no snapshot, statistics or metadata file. The state must have been
-    /// loaded after the folder was listed.
+    /// Returns the old files that `table` does not reference: neither as a file of a snapshot nor as a statistics or
+    /// metadata file. The state must have been loaded after the folder was listed.
     ///
     /// # Errors
-    /// What the storage says of a manifest that cannot be read: what it names would be taken for orphans.
-    /// `CommitValidation` if the table has `gc.enabled=false`, or names a file of the same path in another store: which of
-    /// both is meant is unknown.
+    /// Storage errors for a manifest that cannot be read, because the files it references would be considered orphans.
+    /// `CommitValidation` if the table has `gc.enabled=false`, or if it references a file with the same path in another
+    /// store, because it is unknown which one is meant.
     pub fn orphans(&self, table: &Table, workers: usize, context: &Context) -> Result<Vec<&ListedFile>> {
         check_owns_files(table)?;
         let files = table.files();
@@ -97,17 +98,17 @@ impl Listing {
         if left.is_empty() {
             return Ok(left);
         }
-        // Folders of the table may be reached through links, by other names than those that were listed.
+        // Folders of the table may be reached through links, under names other than those in the listing.
         let mut links = Links { files, folders: HashMap::new() };
         let real: HashSet<String> = named.iter().filter_map(|location| links.real_path(location)).collect();
         left.retain(|file| links.real_path(&file.location).is_none_or(|path| !real.contains(&path)));
         let paths: HashSet<String> = named.iter().filter_map(|location| path_of(location)).collect();
         for file in &left {
             if path_of(&file.location).is_some_and(|path| paths.contains(&path)) {
-                let message = "the table names a file of this path by another scheme or host";
+                let message = "the table references a file with this path under another scheme or host";
                 return Err(Error::new(ErrorKind::CommitValidation, message)
                     .with("file", &file.location)
-                    .hint("nothing is deleted; open the table with `relocate` to say that both are the same place"));
+                    .hint("nothing was deleted; if both are the same location, open the table with `relocate`"));
             }
         }
         Ok(left)
@@ -115,11 +116,11 @@ impl Listing {
 }
 
 fn check_owns_files(table: &Table) -> Result<()> {
-    let hint = "set the property gc.enabled to true if they do not";
+    let hint = "if no other table uses its files, set the property gc.enabled to true";
     table.metadata().check_owns_files().map_err(|e| e.hint(hint))
 }
 
-/// Refuses a folder outside of the table that is another table, or is inside of one.
+/// Rejects a folder outside the table that is another table or is inside one.
 fn check_not_in_another_table(table: &Table, folder: &str) -> Result<()> {
     let files = table.files();
     let own = files.same_file_key(table.metadata().location.trim_end_matches('/'));
@@ -135,9 +136,10 @@ fn check_not_in_another_table(table: &Table, folder: &str) -> Result<()> {
                 let message = "the folder belongs to another table";
                 return Err(Error::new(ErrorKind::CommitValidation, message)
                     .with("folder", ancestor)
-                    .hint("remove its orphan files with that table"));
+                    .hint("remove its orphan files through that table"));
             }
-            // Beyond what may be listed, there is nothing to learn. The folder itself is listed next, and fails.
+            // This ancestor cannot be listed, so nothing more can be found. The folder itself is listed next, which
+            // fails.
             Err(_) => return Ok(()),
         }
         match ancestor.rsplit_once('/') {
@@ -147,7 +149,7 @@ fn check_not_in_another_table(table: &Table, folder: &str) -> Result<()> {
     }
 }
 
-/// Where files lie whose folders are reached through links.
+/// The actual locations of files in folders that are reached through links.
 struct Links<'a> {
     files: &'a Files,
     folders: HashMap<String, Option<String>>,
@@ -164,9 +166,9 @@ impl Links<'_> {
     }
 }
 
-/// Which names are passed over.
+/// The rules for skipped names.
 struct HiddenNames {
-    /// Names of partition fields that look hidden.
+    /// The names of partition fields that look like hidden names.
     fields: Vec<String>,
 }
 
@@ -186,12 +188,12 @@ fn looks_hidden(name: &str) -> bool {
     name.starts_with(['.', '_'])
 }
 
-/// Whether a name is that of a file that is renamed when it is complete.
+/// Returns whether a name is that of a temporary file, which is renamed when it is complete.
 fn is_temporary(name: &str) -> bool {
     name.strip_suffix(".tmp").is_some_and(|name| name.starts_with(".frazil-"))
 }
 
-/// The files of one folder, and the folders below it that are looked at.
+/// Returns the files of one folder, and the subfolders to be listed.
 fn list(
     files: &Files,
     folder: &str,
@@ -212,7 +214,7 @@ fn list(
         found.files += 1;
         found.bytes = found.bytes.saturating_add(object.size_bytes);
         if object.modified_ms < older_than_ms && name != HINT_FILE {
-            // The recorded location, which need not be that at which it lies.
+            // The recorded location, which may differ from the physical one.
             found.old.push(ListedFile { location: format!("{folder}/{name}"), size_bytes: object.size_bytes });
         }
     }
@@ -220,7 +222,7 @@ fn list(
     Ok((found, folders.into_iter().map(|name| format!("{folder}/{name}")).collect()))
 }
 
-/// Whether a folder holds a table of its own: of Iceberg, Paimon, Delta Lake or Hudi.
+/// Returns whether a folder holds a separate table: Iceberg, Paimon, Delta Lake or Hudi.
 fn is_table(files: &Files, folder: &str, folders: &[String]) -> Result<bool> {
     let has = |name: &str| folders.iter().any(|own| own == name);
     if has("_delta_log") || has(".hoodie") || (has("snapshot") && has("schema")) {
@@ -230,7 +232,8 @@ fn is_table(files: &Files, folder: &str, folders: &[String]) -> Result<bool> {
     Ok(has("metadata") && !files.list_named(&format!("{folder}/metadata"), &is_metadata)?.is_empty())
 }
 
-/// The locations that a table names: files of all snapshots, statistics, metadata files and those that they follow.
+/// Returns the locations that a table references: files of all snapshots, statistics, and current and earlier metadata
+/// files.
 fn named_by(table: &Table, workers: usize, context: &Context) -> Result<Vec<String>> {
     let (files, metadata) = (table.files(), table.metadata());
     let mut named: Vec<String> = vec![table.state().metadata_location.clone()];
@@ -252,8 +255,8 @@ fn named_by(table: &Table, workers: usize, context: &Context) -> Result<Vec<Stri
     Ok(named)
 }
 
-/// The metadata files that a state follows, also those that its log does not reach: the oldest that is there has a log of
-/// its own.
+/// Returns the metadata files of earlier states, including those beyond the metadata log: the oldest existing file has
+/// its own log.
 fn earlier_metadata(files: &Files, metadata: &TableMetadata) -> Result<Vec<String>> {
     let mut found = Vec::new();
     let mut log: Vec<String> = metadata.metadata_log.iter().map(|entry| entry.metadata_file.clone()).collect();
@@ -269,7 +272,7 @@ fn earlier_metadata(files: &Files, metadata: &TableMetadata) -> Result<Vec<Strin
     }
 }
 
-/// The oldest of these metadata files that is there.
+/// Returns the oldest of these metadata files that exists.
 fn oldest_of(files: &Files, log: &[String]) -> Result<Option<TableMetadata>> {
     for location in log {
         match files.openable(location).and_then(|location| read_metadata(files, &location)) {
@@ -281,7 +284,7 @@ fn oldest_of(files: &Files, log: &[String]) -> Result<Option<TableMetadata>> {
     Ok(None)
 }
 
-/// The path of a location, without scheme and host.
+/// Returns the path of a location, without scheme and host.
 fn path_of(location: &str) -> Option<String> {
     Location::parse(location).ok().map(|location| location.key().trim_start_matches('/').to_string())
 }

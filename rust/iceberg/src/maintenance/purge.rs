@@ -1,8 +1,8 @@
-//! All files of a table, for when it is to be deleted as a whole.
+//! Lists all files of a table that is to be deleted completely.
 //!
-//! Of all snapshots, not only of those that a branch names: their manifest lists, manifests, data files and delete files;
-//! beside them the metadata files that the log names and the statistics. What cannot be read is an error, because what
-//! it names would be left or, worse, be taken for somebody else's.
+//! The list covers all snapshots, not only those that a branch references: their manifest lists, manifests, data files
+//! and delete files. It also includes the metadata files in the log and the statistics files. An unreadable file is an
+//! error, because the files it references would be left or, worse, be attributed to another table.
 
 use frazil_core::context::Context;
 use frazil_core::error::Result;
@@ -11,12 +11,12 @@ use frazil_core::parallel;
 use super::reach::{FileKind, Owned, OwnedFile, entries, owned_file};
 use crate::table::Table;
 
-/// Every file that a table owns, each once, in the order in which they can be deleted: what names others comes after
-/// them, the current metadata file last.
+/// Returns every file that a table owns, without duplicates, in an order in which they can be deleted: a file comes
+/// after the files that it references, and the current metadata file is last.
 ///
 /// # Errors
-/// `CommitValidation` where `gc.enabled` is false; what the storage says of a file that cannot be read; `PathNotAllowed`
-/// for a file that lies where the table may not read, and so not delete.
+/// `CommitValidation` if `gc.enabled` is false; storage errors for a file that cannot be read; `PathNotAllowed` for a
+/// file in a location that the table may not read, and therefore may not delete.
 pub fn files_of(table: &Table, workers: usize, context: &Context) -> Result<Vec<OwnedFile>> {
     let metadata = table.metadata();
     let hint = "drop it without deleting files, or set the property gc.enabled to true first";

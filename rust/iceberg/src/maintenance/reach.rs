@@ -1,4 +1,4 @@
-//! The files that snapshots of a table name, each once.
+//! Collects the files that snapshots of a table reference, without duplicates.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -12,27 +12,27 @@ use crate::spec::manifest::{self, FileContent};
 use crate::spec::manifest_list::{self, MANIFEST_LIMIT_BYTES, ManifestFile};
 use crate::spec::snapshot::Snapshot;
 
-/// What a file of a table is; those that name others come after them.
+/// The type of a file of a table. A type comes after the types that it references.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum FileKind {
-    /// Rows.
+    /// A data file.
     Data,
-    /// Position deletes or deletion vectors.
+    /// A position delete file or a deletion vector.
     PositionDeletes,
-    /// Equality deletes.
+    /// An equality delete file.
     EqualityDeletes,
     /// A manifest.
     Manifest,
     /// A manifest list.
     ManifestList,
-    /// Statistics of the table or of its partitions.
+    /// A statistics file of the table or of its partitions.
     Statistics,
     /// A `metadata.json`.
     Metadata,
 }
 
 impl FileKind {
-    /// As users read it.
+    /// Returns the name for users.
     pub fn name(self) -> &'static str {
         match self {
             Self::Data => "data",
@@ -49,15 +49,15 @@ impl FileKind {
 /// A file of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OwnedFile {
-    /// What it is.
+    /// The type of the file.
     pub kind: FileKind,
-    /// Its location as recorded.
+    /// The location as recorded.
     pub location: Arc<str>,
-    /// Its length.
+    /// The size of the file.
     pub size_bytes: u64,
 }
 
-/// Files that are found, each once.
+/// The files found so far, without duplicates.
 pub(super) struct Owned<'a> {
     pub(super) files: &'a Files,
     seen: HashSet<String>,
@@ -77,7 +77,7 @@ impl<'a> Owned<'a> {
         Ok(())
     }
 
-    /// Adds a file whose length nothing records; one that is gone already is no error if it `may_be_gone`.
+    /// Adds a file whose length is not recorded. A missing file is not an error if it `may_be_gone`.
     pub(super) fn add_sized(&mut self, kind: FileKind, location: &str, may_be_gone: bool) -> Result<()> {
         match self.files.size(location) {
             Ok(size_bytes) => self.add(owned_file(kind, location, size_bytes)),
@@ -86,7 +86,7 @@ impl<'a> Owned<'a> {
         }
     }
 
-    /// The manifests of snapshots, each once; adds them and their lists.
+    /// Returns the manifests of snapshots, without duplicates, and adds them and their manifest lists.
     pub(super) fn manifests(
         &mut self,
         snapshots: &[Arc<Snapshot>],
@@ -114,7 +114,7 @@ impl<'a> Owned<'a> {
     }
 }
 
-/// The manifest list of a snapshot, where it has one, and its manifests.
+/// Returns the manifest list of a snapshot, if it has one, and its manifests.
 pub(super) fn manifests_of(
     files: &Files,
     snapshot: &Snapshot,
@@ -133,7 +133,7 @@ pub(super) fn manifests_of(
     Ok((Some(file), manifests))
 }
 
-/// The live files of a manifest.
+/// Returns the live files of a manifest.
 pub(super) fn entries(files: &Files, manifest: &ManifestFile, context: &Context) -> Result<Vec<OwnedFile>> {
     context.check()?;
     let path = &*manifest.manifest_path;

@@ -1,4 +1,4 @@
-//! Selection and grouping of data files for compaction, by the rules of Java's `rewrite_data_files`.
+//! Selects and groups data files for compaction, following the rules of Java's `rewrite_data_files`.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -11,58 +11,60 @@ use crate::scan::delete_index::{DeleteFile, DeleteIndex};
 use crate::scan::plan::{Plan, PlannedFiles};
 use crate::spec::manifest::FileContent;
 
-/// What makes a data file or a group of them worth it.
+/// The rules by which a data file or a group of files is selected for rewriting.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RewriteRules {
-    /// The length that new files should have.
+    /// The target length of new files.
     pub target_file_bytes: i64,
-    /// Shorter files are written again.
+    /// The length below which a file is rewritten.
     pub min_file_bytes: i64,
-    /// Longer files are written again.
+    /// The length above which a file is rewritten.
     pub max_file_bytes: i64,
-    /// A group of so many files is written again, however short they are together.
+    /// The number of files from which a group is rewritten regardless of its total length.
     pub min_input_files: usize,
-    /// A file with so many delete files is written again.
+    /// The number of delete files from which a file is rewritten.
     pub delete_file_threshold: usize,
-    /// A file of which this share of the rows is deleted is written again, as far as deletes for it alone tell.
+    /// The share of deleted rows from which a file is rewritten. Only deletes that apply to the file alone are counted.
     pub delete_ratio_threshold: f64,
-    /// The most bytes of a group.
+    /// The maximum number of bytes in a group.
     pub max_group_bytes: i64,
-    /// Whether all files are written again.
+    /// Whether all files are rewritten.
     pub rewrite_all: bool,
 }
 
-/// Data files that are written again together.
+/// A group of data files that are rewritten together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileGroup {
-    /// Their places in the plan.
+    /// The positions of the files in the plan.
     pub places: Vec<usize>,
-    /// Whether they are of another spec than the new files, and of any of its partitions; else all are of one partition.
+    /// Whether the files have a different spec than the new files and may be in any of its partitions. Otherwise all
+    /// files are in one partition.
     pub changes_spec: bool,
-    /// Their bytes.
+    /// The total size of the files in bytes.
     pub input_bytes: i64,
-    /// How many delete files apply to them; one that applies to several counts for each.
+    /// The number of delete files that apply to the files. A delete file that applies to several files is counted once
+    /// for each.
     pub delete_files: usize,
-    /// How many new files are expected.
+    /// The expected number of new files.
     pub output_files: i64,
-    /// The length at which a new file ends.
+    /// The length at which a new file is closed.
     pub output_file_bytes: i64,
 }
 
-/// A data file that is looked at.
+/// A data file that is considered for rewriting.
 struct Candidate {
     place: usize,
     bytes: i64,
     delete_files: usize,
-    /// Whether its deletes alone are a reason to write it again.
+    /// Whether its deletes alone are a reason to rewrite it.
     has_many_deletes: bool,
 }
 
-/// Groups the files of a plan that are worth it: those of one partition of `spec_id` together, and those of all other
-/// specs. Groups come in the order of the plan.
+/// Groups the files of a plan that should be rewritten: those in one partition of `spec_id` together, and those of all
+/// other specs together. Groups are in the order of the plan.
 ///
 /// # Errors
-/// `CorruptManifest` for a manifest without the lengths of its files.
+/// `CorruptManifest` for a manifest that does not record the lengths of its files.
 pub fn file_groups(plan: &Plan, rules: &RewriteRules, spec_id: i32, context: &Context) -> Result<Vec<FileGroup>> {
     let mut partitions: HashMap<Option<Box<[u8]>>, usize> = HashMap::new();
     let mut members: Vec<(bool, Vec<Candidate>)> = Vec::new();
@@ -133,7 +135,7 @@ fn is_for_one_file(deletes: &DeleteFile) -> bool {
     deletes.content == FileContent::PositionDeletes && deletes.referenced_data_file.is_some()
 }
 
-/// Files in their order, in bins of at most so many bytes; a longer file has a bin of its own.
+/// Packs files, in order, into bins of at most `most_bytes` bytes; a longer file gets a separate bin.
 fn packed(files: Vec<Candidate>, most_bytes: i64) -> Vec<Vec<Candidate>> {
     let mut bins: Vec<Vec<Candidate>> = Vec::new();
     let mut bytes = 0_i64;
@@ -174,8 +176,8 @@ impl RewriteRules {
         }
     }
 
-    /// The files that so many bytes become: what is left over has a file of its own if that is long enough, or if the
-    /// others would be more than a tenth longer with it.
+    /// Returns the expected number of output files. The remainder gets a separate file if it is long enough, or if it
+    /// would otherwise make the other files more than a tenth longer.
     fn output_files(&self, bytes: i64) -> i64 {
         let target = self.target_file_bytes.max(1);
         let (full, rest) = (bytes / target, bytes % target);
@@ -187,7 +189,8 @@ impl RewriteRules {
         if has_own_file { full + 1 } else { full }
     }
 
-    /// Rows may become longer than they were: a file ends late rather than leave a short one behind it.
+    /// Returns the length at which an output file is closed. Rows may become longer than before, so it is better to
+    /// close a file late than to leave a short one at the end.
     fn output_file_bytes(&self, bytes: i64, files: i64) -> i64 {
         if files == 1 {
             return self.most_file_bytes();
@@ -196,7 +199,7 @@ impl RewriteRules {
         share.saturating_add(share / 20).clamp(self.target_file_bytes, self.most_file_bytes())
     }
 
-    /// Halfway between the target and what would be written again.
+    /// Returns the midpoint between the target length and the length above which files are rewritten.
     fn most_file_bytes(&self) -> i64 {
         self.target_file_bytes.midpoint(self.max_file_bytes.max(self.target_file_bytes))
     }
@@ -206,12 +209,12 @@ fn input_bytes(files: &[Candidate]) -> i64 {
     files.iter().fold(0, |sum: i64, file| sum.saturating_add(file.bytes))
 }
 
-/// For each group of data files of `planned`, whether `newer`, a later plan of the same filter, still has all of them
-/// with the same deletes and row ids. Equality deletes that came since do not matter if they are `passed_over`: they also apply to
-/// new files that have the sequence number of `planned`.
+/// Returns, for each group of data files of `planned`, whether `newer`, a later plan with the same filter, still has
+/// all of them with the same deletes and row ids. If `passed_over` is true, equality deletes that were added since are
+/// ignored: they also apply to new files with the sequence number of `planned`.
 ///
 /// # Errors
-/// `InvalidArgument` for places that `planned` does not have.
+/// `InvalidArgument` for positions that `planned` does not have.
 pub fn unchanged(planned: &Plan, newer: &Plan, groups: &[&[usize]], passed_over: bool) -> Result<Vec<bool>> {
     let mut tasks = HashMap::new();
     for &place in groups.iter().copied().flatten() {
@@ -223,7 +226,7 @@ pub fn unchanged(planned: &Plan, newer: &Plan, groups: &[&[usize]], passed_over:
         let row_ids = files.entries().first_row_ids()?;
         for (row, path) in files.entries().paths()?.iter().enumerate() {
             let Some((place, before, first_row_id)) = path.and_then(|path| tasks.get(path)) else { continue };
-            // The first commit after an upgrade to v3 gives ids to rows that had none.
+            // The first commit after an upgrade to v3 assigns ids to rows that had none.
             if row_ids.filter(|ids| ids.is_valid(row)).map(|ids| ids.value(row)) != *first_row_id {
                 continue;
             }
@@ -240,7 +243,7 @@ pub fn unchanged(planned: &Plan, newer: &Plan, groups: &[&[usize]], passed_over:
     Ok(groups.iter().map(|places| places.iter().all(|place| same.contains(place))).collect())
 }
 
-/// What tells delete files apart.
+/// Returns the values that identify a delete file.
 fn identity(deletes: &DeleteFile) -> (Arc<str>, Option<i64>) {
     (deletes.path.clone(), deletes.content_range.map(|(offset, _)| offset))
 }

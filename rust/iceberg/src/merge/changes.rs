@@ -1,4 +1,4 @@
-//! What becomes of the rows of one batch.
+//! The effects of a merge on the rows of one batch.
 
 use arrow_array::{RecordBatch, UInt32Array};
 use arrow_buffer::BooleanBuffer;
@@ -13,25 +13,25 @@ use frazil_core::join::Pairs;
 use super::clause::BoundAction;
 use super::rows::updated;
 
-/// What becomes of the rows of a batch.
+/// The result of probing a batch of target rows.
 #[derive(Debug)]
 pub struct Probe {
-    /// The rows that stay as they are.
+    /// The rows that stay unchanged.
     pub untouched: BooleanBuffer,
-    /// The rows that are deleted, ascending.
+    /// The rows that are deleted, in ascending order.
     pub deleted: Vec<u32>,
-    /// The rows that are updated, ascending.
+    /// The rows that are updated, in ascending order.
     pub updated: Vec<u32>,
-    /// What they become, in the same order, in the target's schema.
+    /// The updated rows, in the same order, in the target's schema.
     pub rows: RecordBatch,
-    /// Whether a row matches one of the source, changed or not.
+    /// Whether any row matches a source row, changed or not.
     pub has_matches: bool,
 }
 
-/// What clauses do to the rows of a batch.
+/// The effects of the clauses on the rows of a batch.
 pub(super) struct Changes {
     claimed: Vec<bool>,
-    /// Rows of the target that several rows of the source would change.
+    /// The target rows that several source rows would change.
     pub(super) claimed_twice: Vec<u32>,
     deleted: Vec<u32>,
     updated: Vec<(Vec<u32>, RecordBatch)>,
@@ -42,7 +42,8 @@ impl Changes {
         Self { claimed: vec![false; rows], claimed_twice: Vec::new(), deleted: Vec::new(), updated: Vec::new() }
     }
 
-    /// Pairs whose row of the target no pair before has; the others are noted, unless they may be.
+    /// Returns the pairs whose target row is not in an earlier pair. The other pairs are recorded, unless duplicates
+    /// are allowed.
     pub(super) fn claim(&mut self, pairs: Pairs, twice_allowed: bool) -> Pairs {
         let mut kept = Pairs::default();
         for (row, source) in pairs.probed.into_iter().zip(pairs.found) {
@@ -57,7 +58,7 @@ impl Changes {
         kept
     }
 
-    /// Does what a clause says to the rows at these places; `rows` are the same ones.
+    /// Applies the action of a clause to the rows at these positions; `rows` are the same rows.
     pub(super) fn apply(
         &mut self,
         action: &BoundAction,
@@ -76,17 +77,17 @@ impl Changes {
                 let kept = |index: usize| Ok(take(batch.column(index).as_ref(), &indices, None)?);
                 self.updated.push((places.to_vec(), updated(set, rows, target, kept)?));
             }
-            BoundAction::Insert(_) => return Err(Error::internal("a row of the target is not inserted")),
+            BoundAction::Insert(_) => return Err(Error::internal("a target row cannot be inserted")),
         }
         Ok(())
     }
 
-    /// What all clauses did.
+    /// Returns the combined effects of all clauses.
     pub(super) fn finish(mut self, target: &SchemaRef, has_matches: bool) -> Result<Probe> {
         self.deleted.sort_unstable();
         let (updated, rows) = match self.updated.len() {
             0 => (Vec::new(), RecordBatch::new_empty(target.clone())),
-            1 => self.updated.pop().ok_or_else(|| Error::internal("an update is lost"))?,
+            1 => self.updated.pop().ok_or_else(|| Error::internal("an update is missing"))?,
             _ => {
                 let (places, parts): (Vec<Vec<u32>>, Vec<RecordBatch>) = self.updated.into_iter().unzip();
                 let places = UInt32Array::from(places.concat());

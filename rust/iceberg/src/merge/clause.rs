@@ -1,4 +1,4 @@
-//! Clauses with types.
+//! Clauses of a merge, bound to column types.
 
 use arrow_schema::Schema;
 use frazil_core::error::{Error, Result};
@@ -8,14 +8,14 @@ use frazil_core::predicate::column_names;
 
 use super::{Action, Clause, MergePlan, When};
 
-/// A clause with types.
+/// A clause that is bound to column types.
 #[derive(Debug)]
 pub(super) struct BoundClause {
     pub(super) condition: Option<Bound>,
     pub(super) action: BoundAction,
 }
 
-/// What becomes of a row, by column of the target: None leaves it.
+/// The action on a row, by column of the target: None leaves the column unchanged.
 #[derive(Debug)]
 pub(super) enum BoundAction {
     Delete,
@@ -23,11 +23,11 @@ pub(super) enum BoundAction {
     Insert(Vec<Option<Bound>>),
 }
 
-/// The clauses of one kind.
+/// Binds the clauses of one WHEN type.
 ///
 /// # Errors
-/// `InvalidArgument` for an action that does not go with the kind, for a clause behind one that takes every row, and for
-/// what cannot be bound.
+/// `InvalidArgument` for an action that the WHEN type does not support, for a clause after one without a condition, and
+/// for an expression that cannot be bound.
 pub(super) fn bind_clauses(
     plan: &MergePlan,
     when: When,
@@ -43,8 +43,8 @@ pub(super) fn bind_clauses(
     let clauses: Vec<&Clause> = plan.clauses.iter().filter(|clause| clause.when == when).collect();
     let before_last = clauses.len().saturating_sub(1);
     if clauses.iter().take(before_last).any(|clause| clause.condition.is_none()) {
-        let message = format!("a clause {} behind one without a condition never applies", when.text());
-        return Err(Error::invalid(message).hint("give every clause but the last of its kind a condition"));
+        let message = format!("a clause {} after one without a condition never applies", when.text());
+        return Err(Error::invalid(message).hint("give every clause but the last of its type a condition"));
     }
     let bind = |clause: &&Clause| {
         let condition = clause.condition.as_ref().map(|condition| scope.bind_condition(condition)).transpose()?;
@@ -54,7 +54,7 @@ pub(super) fn bind_clauses(
 }
 
 impl When {
-    /// As SQL says it.
+    /// Returns the SQL keywords.
     pub(super) fn text(self) -> &'static str {
         match self {
             Self::Matched => "WHEN MATCHED",
@@ -90,7 +90,7 @@ fn action(
     }
 }
 
-/// Each column of the source for the column of the target that has its name.
+/// Maps each source column to the target column with the same name.
 fn all_columns(
     plan: &MergePlan,
     target: &Schema,
@@ -99,15 +99,15 @@ fn all_columns(
 ) -> Result<Vec<(String, Expression)>> {
     let except = column_names(except, source);
     if let Some(unknown) = except.iter().find(|name| source.field_with_name(name).is_err()) {
-        return Err(Error::invalid(format!("the source has no column `{unknown}` to leave out")));
+        return Err(Error::invalid(format!("the source has no column `{unknown}` to exclude")));
     }
     let names = source.fields().iter().map(|field| field.name()).filter(|name| !except.contains(name));
     let column = |name: &String| {
         if target.field_with_name(name).is_err() {
-            let message = format!("the source has a column `{name}`, which the table does not have");
+            let message = format!("the source has a column `{name}`, which does not exist in the table");
             return Err(Error::invalid(message)
                 .with("column", name)
-                .hint("leave it out (except_columns), or add it to the table first (schema evolution)"));
+                .hint("exclude it (except_columns), or add it to the table first (schema evolution)"));
         }
         Ok((name.clone(), Expression::column([plan.source_alias.as_str(), name])))
     };

@@ -1,4 +1,4 @@
-//! The rows of a source against rows of a target.
+//! Matches the rows of a source with the rows of a target.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -20,16 +20,16 @@ use super::clause::{BoundAction, BoundClause, bind_clauses};
 use super::rows::inserted;
 use super::{MergePlan, When};
 
-/// How many keys an error names.
+/// The maximum number of keys in an error message.
 const NAMED_KEYS: usize = 5;
-/// How many values of a key a filter lists.
+/// The maximum number of key values in a filter.
 const LISTED_VALUES: usize = 200;
-/// Rows of a batch of new rows.
+/// The number of rows in a batch of new rows.
 const INSERT_ROWS: usize = 1 << 16;
 const TARGET: usize = 0;
 const SOURCE: usize = 1;
 
-/// A MERGE under way. After [`Merger::seal`] several threads can use it.
+/// A MERGE in progress. After [`Merger::seal`], several threads can use it.
 #[derive(Debug)]
 pub struct Merger {
     target: SchemaRef,
@@ -40,15 +40,15 @@ pub struct Merger {
     not_matched: Vec<BoundClause>,
     not_matched_by_source: Vec<BoundClause>,
     unique_source: bool,
-    /// Which columns of the target decide what becomes of its rows.
+    /// Whether each target column is needed to decide the changes to target rows.
     needed: Vec<bool>,
-    /// The target, whose other columns may be NULL.
+    /// The target schema, in which the columns that are not needed may be NULL.
     completed: SchemaRef,
     batches: Vec<RecordBatch>,
     sealed: Option<Sealed>,
 }
 
-/// An equality of both sides, in one type.
+/// An equality between both sides, with a common type.
 #[derive(Debug)]
 struct Key {
     target: Bound,
@@ -60,23 +60,22 @@ struct Key {
 struct Sealed {
     rows: RecordBatch,
     table: JoinTable,
-    /// A bit for each row of the source that matched.
+    /// A bit for each source row that matched.
     matched: Vec<AtomicU64>,
 }
 
 impl Merger {
-    /// For rows of these schemas.
+    /// Creates a merger for rows of these schemas.
     ///
     /// # Errors
-    /// `InvalidArgument` for a plan that cannot be meant: see the functions of [`MergePlan`].
+    /// `InvalidArgument` for an invalid plan: see the functions of [`MergePlan`].
     pub fn new(plan: &MergePlan, target: SchemaRef, source: SchemaRef) -> Result<Self> {
         if plan.target_alias == plan.source_alias {
-            return Err(Error::invalid(format!("both sides of the merge are called {}", plan.target_alias)));
+            return Err(Error::invalid(format!("both sides of the merge have the alias {}", plan.target_alias)));
         }
         if plan.clauses.is_empty() {
-            return Err(
-                Error::invalid("a merge without clauses does nothing").hint("add one, as when_matched_update_all()")
-            );
+            return Err(Error::invalid("a merge without clauses has no effect")
+                .hint("add a clause, for example when_matched_update_all()"));
         }
         let now = plan.now_micros;
         let relations =
@@ -91,10 +90,12 @@ impl Merger {
             }
         }
         if keys.is_empty() {
-            return Err(Error::invalid("rows are matched by no equality of the table and the source").hint(format!(
-                "write on=\"{}.id = {}.id\", and other conditions with AND",
-                plan.target_alias, plan.source_alias
-            )));
+            return Err(Error::invalid("the ON condition needs at least one equality between target and source").hint(
+                format!(
+                    "write on=\"{}.id = {}.id\", and add other conditions with AND",
+                    plan.target_alias, plan.source_alias
+                ),
+            ));
         }
         let clauses = |when| bind_clauses(plan, when, &target, &source, now);
         let nullable = |field: &FieldRef| field.as_ref().clone().with_nullable(true);
@@ -116,28 +117,28 @@ impl Merger {
         })
     }
 
-    /// Takes rows of the source.
+    /// Adds rows of the source.
     ///
     /// # Errors
-    /// `InvalidArgument` for rows of another schema; `Internal` after [`Merger::seal`].
+    /// `InvalidArgument` for rows with a different schema; `Internal` after [`Merger::seal`].
     pub fn source(&mut self, batch: RecordBatch) -> Result<()> {
         if self.sealed.is_some() {
-            return Err(Error::internal("the source is complete"));
+            return Err(Error::internal("the source is already complete"));
         }
         check_schema(&self.source, &batch, "source")?;
         self.batches.push(batch);
         Ok(())
     }
 
-    /// Ends the source.
+    /// Completes the source.
     ///
     /// # Errors
-    /// `InvalidArgument` where keys have to be unique and are not, naming five of them.
+    /// `InvalidArgument` with five of the duplicate keys if keys must be unique and are not.
     pub fn seal(&mut self) -> Result<()> {
         let rows = concat_batches(&self.source, &std::mem::take(&mut self.batches)).map_err(|error| {
-            Error::new(frazil_core::error::ErrorKind::LimitExceeded, "the source does not fit one batch")
+            Error::new(frazil_core::error::ErrorKind::LimitExceeded, "the source does not fit in one batch")
                 .caused_by(error)
-                .hint("merge it in several parts")
+                .hint("merge the source in several parts")
         })?;
         let keys = self.keys_of(&rows, SOURCE)?;
         let null_safe: Vec<bool> = self.keys.iter().map(|key| key.null_safe).collect();
@@ -146,7 +147,7 @@ impl Merger {
             let twice = table.duplicates(NAMED_KEYS);
             if !twice.is_empty() {
                 let shown = named(&keys, &twice)?;
-                return Err(Error::invalid(format!("several rows of the source have the same key: {shown}"))
+                return Err(Error::invalid(format!("several source rows have the same key: {shown}"))
                     .hint("keep one row for each key"));
             }
         }
@@ -155,19 +156,21 @@ impl Merger {
         Ok(())
     }
 
-    /// Whether rows of the target change that match no row of the source, so that [`Merger::filter`] may not be used.
+    /// Returns whether target rows that match no source row may change, in which case [`Merger::filter`] must not be
+    /// used.
     pub fn changes_unmatched(&self) -> bool {
         !self.not_matched_by_source.is_empty()
     }
 
-    /// The columns of the target that decide what becomes of its rows, in order: [`Merger::probe`] needs no others.
+    /// Returns the target columns that decide the changes to target rows, in order: [`Merger::probe`] needs no other
+    /// columns.
     pub fn target_columns(&self) -> Vec<&str> {
         let fields = self.target.fields().iter().zip(&self.needed);
         fields.filter(|(_, needed)| **needed).map(|(field, _)| field.name().as_str()).collect()
     }
 
-    /// A filter, as SQL text over the columns of the target, for the rows that can match a row of the source. None where
-    /// nothing is known.
+    /// Returns a filter for the target rows that can match a source row, as SQL text over the target columns. None if
+    /// no filter can be derived.
     ///
     /// # Errors
     /// `Internal` before [`Merger::seal`].
@@ -178,10 +181,10 @@ impl Merger {
             let Some((TARGET, index)) = key.target.as_column() else { continue };
             let field = self.target.field(index);
             if values.data_type().is_floating() && !normal_type(field.data_type()).is_floating() {
-                continue; // numbers that are no doubles match the nearest one, so that none of them is a bound
+                continue; // such a number matches the nearest double: it is not a bound
             }
             if matches!(values.data_type(), DataType::Timestamp(_, Some(_))) && *field.data_type() == DataType::Date32 {
-                continue; // filters do not compare instants with days
+                continue; // filters do not compare timestamps with dates
             }
             let name = ColumnName(vec![field.name().clone()]);
             let mut part = match bounds(values, LISTED_VALUES)? {
@@ -201,19 +204,19 @@ impl Merger {
         Ok((!parts.is_empty()).then(|| parts.join(" AND ")))
     }
 
-    /// As [`Merger::probe`], for batches that have at least the [`Merger::target_columns`].
+    /// Returns the same result as [`Merger::probe`] for batches that have at least the [`Merger::target_columns`].
     ///
     /// # Errors
-    /// As there.
+    /// See [`Merger::probe`].
     pub fn probe_partial(&self, batch: &RecordBatch) -> Result<Probe> {
         self.probe(&self.completed(batch)?)
     }
 
-    /// What becomes of rows of the target.
+    /// Returns the changes to a batch of target rows.
     ///
     /// # Errors
-    /// `InvalidArgument` where several rows of the source would change one row, naming five keys, and where a row has no
-    /// new value; `Internal` before [`Merger::seal`].
+    /// `InvalidArgument` with five keys if several source rows would change one row, and if a row has no new value;
+    /// `Internal` before [`Merger::seal`].
     pub fn probe(&self, batch: &RecordBatch) -> Result<Probe> {
         check_schema(&self.target, batch, "target")?;
         let sealed = self.sealed()?;
@@ -243,15 +246,15 @@ impl Merger {
             let rows: Vec<u32> = changes.claimed_twice.iter().copied().take(NAMED_KEYS).collect();
             let shown = named(&keys, &rows)?;
             return Err(Error::invalid(format!(
-                "several rows of the source would change the same row of the table, with the key: {shown}"
+                "several source rows would change the same row of the table, with the key: {shown}"
             ))
-            .hint("keep one row for each key in the source, or make the conditions exclude each other"));
+            .hint("keep one row for each key in the source, or make the conditions mutually exclusive"));
         }
         self.unmatched(batch, &pairs, &mut changes)?;
         changes.finish(&self.target, !pairs.probed.is_empty())
     }
 
-    /// The clauses for rows that match nothing.
+    /// Applies the clauses for target rows without a match.
     fn unmatched(&self, batch: &RecordBatch, pairs: &Pairs, changes: &mut Changes) -> Result<()> {
         if self.not_matched_by_source.is_empty() {
             return Ok(());
@@ -271,11 +274,11 @@ impl Merger {
         Ok(())
     }
 
-    /// Rows to insert, in the order of the source for each clause. They have the columns that the clause sets, in the order
-    /// and types of the target; others are to get their defaults.
+    /// Returns the rows to insert, in source order for each clause. They have the columns that the clause sets, in the
+    /// order and types of the target; the other columns get their defaults.
     ///
     /// # Errors
-    /// `InvalidArgument` where a row has no value; `Internal` before [`Merger::seal`].
+    /// `InvalidArgument` if a row has no value; `Internal` before [`Merger::seal`].
     pub fn inserts(&self) -> Result<Vec<RecordBatch>> {
         let sealed = self.sealed()?;
         let mut batches = Vec::new();
@@ -291,7 +294,9 @@ impl Merger {
         for clause in &self.not_matched {
             let rows = |places: Vec<u32>| Rows::new(places.len(), vec![None, Some(Relation::at(source, places))]);
             let taken = first_of(&mut rest, clause, &rows)?;
-            let BoundAction::Insert(set) = &clause.action else { return Err(Error::internal("no insert")) };
+            let BoundAction::Insert(set) = &clause.action else {
+                return Err(Error::internal("the action of a clause is not an insert"));
+            };
             for places in taken.chunks(INSERT_ROWS) {
                 batches.push(inserted(set, &rows(places.to_vec()), &self.target)?);
             }
@@ -299,7 +304,7 @@ impl Merger {
         Ok(batches)
     }
 
-    /// Which rows of the source matched so far: a bit for each, the first one lowest.
+    /// Returns which source rows have matched so far: one bit per row, starting at the lowest bit.
     ///
     /// # Errors
     /// `Internal` before [`Merger::seal`].
@@ -307,16 +312,16 @@ impl Merger {
         Ok(self.sealed()?.matched.iter().flat_map(|word| word.load(Ordering::Relaxed).to_le_bytes()).collect())
     }
 
-    /// Adds what another merger of the same source gave as [`Merger::matched`].
+    /// Adds the result of [`Merger::matched`] from another merger of the same source.
     ///
     /// # Errors
-    /// `InvalidArgument` for bits of another source; `Internal` before [`Merger::seal`].
+    /// `InvalidArgument` for bits of a different source; `Internal` before [`Merger::seal`].
     pub fn merge_matched(&self, bits: &[u8]) -> Result<()> {
         let matched = &self.sealed()?.matched;
         let (words, rest) = bits.as_chunks::<8>();
         if words.len() != matched.len() || !rest.is_empty() {
             return Err(Error::invalid(format!(
-                "{} bytes of matched rows, {} expected",
+                "the bitmap of matched rows has {} bytes, expected {}",
                 bits.len(),
                 8 * matched.len()
             )));
@@ -328,24 +333,22 @@ impl Merger {
     }
 
     fn sealed(&self) -> Result<&Sealed> {
-        self.sealed.as_ref().ok_or_else(|| Error::internal("the source is not complete"))
+        self.sealed.as_ref().ok_or_else(|| Error::internal("the source is not yet complete"))
     }
 
-    /// Whether all that is done to matched rows is to delete them, so that it can be done twice.
+    /// Returns whether matched rows are only ever deleted, an action that can be repeated.
     fn deletes_only(&self) -> bool {
         matches!(self.matched.as_slice(), [BoundClause { condition: None, action: BoundAction::Delete }])
     }
 
-    /// Rows of the target with NULL for the columns that nobody looks at.
+    /// Returns target rows with NULL in the columns that are not needed.
     fn completed(&self, batch: &RecordBatch) -> Result<RecordBatch> {
         if batch.num_columns() == self.target.fields().len() {
             return Ok(batch.clone());
         }
         let column = |(field, needed): (&FieldRef, &bool)| match batch.column_by_name(field.name()) {
             Some(column) => Ok(column.clone()),
-            None if *needed => {
-                Err(Error::invalid(format!("a batch of the target lacks the column `{}`", field.name())))
-            }
+            None if *needed => Err(Error::invalid(format!("a batch of the target has no column `{}`", field.name()))),
             None => Ok(new_null_array(field.data_type(), batch.num_rows())),
         };
         let columns = self.target.fields().iter().zip(&self.needed).map(column).collect::<Result<Vec<_>>>()?;
@@ -362,7 +365,7 @@ impl Merger {
 }
 
 impl Sealed {
-    /// Both sides of pairs, in the order of the scope.
+    /// Returns both sides of pairs, in the order of the scope.
     fn paired<'a>(&'a self, batch: &'a RecordBatch, pairs: &Pairs) -> Rows<'a> {
         let target = Relation::at(batch, pairs.probed.clone());
         let source = Relation::at(&self.rows, pairs.found.clone());
@@ -381,7 +384,7 @@ impl Sealed {
     }
 }
 
-/// The rows that a clause takes, out of those that are left.
+/// Removes and returns the remaining rows to which a clause applies.
 fn first_of<'a>(rest: &mut Vec<u32>, clause: &BoundClause, rows: &impl Fn(Vec<u32>) -> Rows<'a>) -> Result<Vec<u32>> {
     let Some(condition) = &clause.condition else { return Ok(std::mem::take(rest)) };
     let holds = condition.holds(&rows(rest.clone()))?;
@@ -393,7 +396,7 @@ fn first_of<'a>(rest: &mut Vec<u32>, clause: &BoundClause, rows: &impl Fn(Vec<u3
     Ok(taken)
 }
 
-/// Which columns of the target decide what becomes of its rows: those of keys, conditions and new values.
+/// Returns which target columns decide the changes to target rows: those in keys, conditions and new values.
 fn needed<'a>(
     target: &Schema,
     keys: &[Key],
@@ -419,7 +422,7 @@ fn needed<'a>(
     needed
 }
 
-/// Keys for a message.
+/// Formats keys for a message.
 fn named(keys: &[ArrayRef], rows: &[u32]) -> Result<String> {
     let mut shown = Vec::new();
     for row in rows {
@@ -443,7 +446,7 @@ fn chosen(pairs: &Pairs, mask: &BooleanBuffer) -> Pairs {
     Pairs { probed: of(&pairs.probed), found: of(&pairs.found) }
 }
 
-/// The key that a condition is, if it is an equality with one side in each relation.
+/// Returns the key that a condition defines, if it is an equality with one side in each relation.
 fn key(bound: &Bound) -> Option<Key> {
     let (left, right, null_safe) = bound.as_equality()?;
     if left.data_type().is_nested() {
@@ -468,7 +471,7 @@ fn check_schema(expected: &SchemaRef, batch: &RecordBatch, side: &str) -> Result
     if same {
         Ok(())
     } else {
-        Err(Error::invalid(format!("a batch of the {side} has another schema than it was said")))
+        Err(Error::invalid(format!("the schema of a {side} batch does not match the declared schema")))
     }
 }
 

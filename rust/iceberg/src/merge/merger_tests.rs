@@ -8,7 +8,7 @@ use frazil_core::predicate::Predicate;
 use super::super::{Action, Clause};
 use super::*;
 
-/// Deletes days that are moments of the source.
+/// Returns a merger that deletes dates that equal timestamps of the source.
 fn merger(zone: Option<&str>) -> (Merger, RecordBatch) {
     let days: ArrayRef = Arc::new(Date32Array::from(vec![Some(1), Some(2), None]));
     let target = RecordBatch::try_from_iter([("d", days)]).unwrap();

@@ -1,8 +1,8 @@
-//! MERGE: which rows of a table change, and how, by the rows of a source. Knows nothing of files or commits.
+//! MERGE: decides which rows of a table change, and how, given the rows of a source. Independent of files and commits.
 //!
-//! A [`MergePlan`] is what was asked for. A [`Merger`](merger::Merger) takes the rows of the source, then rows of the target
-//! batch by batch, from any thread, and says of each batch which rows are deleted and what others become; the rows to insert
-//! come last. Clauses are tried in their order, and the first whose condition is TRUE decides.
+//! A [`MergePlan`] is the request. A [`Merger`](merger::Merger) reads the source rows and then target rows in batches,
+//! from any thread, and returns for each batch the deleted rows and the new values of updated rows. The rows to insert
+//! are returned last. Clauses are tried in order, and the first whose condition is TRUE applies.
 
 mod changes;
 mod clause;
@@ -16,65 +16,66 @@ use frazil_core::error::{Error, Result};
 use frazil_core::expression::Expression;
 use frazil_core::predicate::{CompareOp, column_names};
 
-/// A MERGE.
+/// The definition of a MERGE.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MergePlan {
-    /// What expressions call the rows of the table.
+    /// The alias of the table in expressions.
     pub target_alias: String,
-    /// What expressions call the rows of the source.
+    /// The alias of the source in expressions.
     pub source_alias: String,
-    /// When a row of the target and one of the source match: at least one equality between them, and anything else.
+    /// The condition for a match between a target row and a source row: at least one equality between them, and any
+    /// other conditions.
     pub on: Expression,
-    /// What happens, in order of precedence.
+    /// The clauses, in order of precedence.
     pub clauses: Vec<Clause>,
-    /// Whether two rows of the source with one key are an error, even if they match nothing.
+    /// Whether two source rows with the same key are an error, even if they match nothing.
     pub unique_source: bool,
-    /// The current time of the statement, in microseconds since the epoch: the same in every process.
+    /// The current time of the statement, in microseconds since the epoch; the same in every process.
     pub now_micros: i64,
 }
 
-/// One WHEN.
+/// One WHEN clause.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Clause {
-    /// The rows it is about.
+    /// The rows to which it applies.
     pub when: When,
-    /// Which of them; None is all.
+    /// The condition on these rows; None for all of them.
     pub condition: Option<Expression>,
-    /// What becomes of them.
+    /// The action on the rows.
     pub action: Action,
 }
 
-/// The rows that a [`Clause`] is about.
+/// The rows to which a [`Clause`] applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum When {
-    /// Rows of the target that match a row of the source.
+    /// Target rows that match a source row.
     Matched,
-    /// Rows of the source that match no row of the target.
+    /// Source rows that match no target row.
     NotMatched,
-    /// Rows of the target that match no row of the source.
+    /// Target rows that match no source row.
     NotMatchedBySource,
 }
 
-/// What becomes of a row.
+/// An action on a row.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Action {
-    /// These columns get these values, others stay.
+    /// Sets these columns to these values; other columns stay unchanged.
     Update(Vec<(String, Expression)>),
-    /// The columns of the source, but these, get its values.
+    /// Sets all columns of the source, except these, to its values.
     UpdateAll(Vec<String>),
-    /// It is deleted.
+    /// Deletes the row.
     Delete,
-    /// A row of these values; other columns get their defaults.
+    /// Inserts a row of these values; other columns get their defaults.
     Insert(Vec<(String, Expression)>),
-    /// A row of the columns of the source, but these; other columns get their defaults.
+    /// Inserts a row with the columns of the source, except these; other columns get their defaults.
     InsertAll(Vec<String>),
 }
 
 impl MergePlan {
-    /// Matches rows by columns that both sides have.
+    /// Matches rows by columns that exist on both sides.
     ///
     /// # Errors
-    /// `InvalidArgument` without columns.
+    /// `InvalidArgument` if there are no columns.
     pub fn on_columns(
         columns: &[String],
         source: &Schema,
@@ -83,7 +84,7 @@ impl MergePlan {
     ) -> Result<Expression> {
         let columns = column_names(columns, source);
         if columns.is_empty() {
-            return Err(Error::invalid("a merge needs at least one column to match rows by"));
+            return Err(Error::invalid("a merge needs at least one key column"));
         }
         let equal = |name: &String| {
             let side = |alias| Box::new(Expression::column([alias, name]));
@@ -92,19 +93,21 @@ impl MergePlan {
         Ok(Expression::And(columns.iter().map(equal).collect()))
     }
 
-    /// Updates rows that the source has other values for, by key, and inserts the others. NULL in a key matches nothing.
+    /// Updates rows by key if the source has different values for them, and inserts the remaining source rows. NULL in
+    /// a key matches nothing.
     ///
     /// # Errors
-    /// `InvalidArgument` without keys, for a key that the source does not have, and where nothing would happen.
+    /// `InvalidArgument` if there are no keys, if the source does not have a key, and if the upsert would have no
+    /// effect.
     pub fn upsert(join_columns: &[String], update: bool, insert: bool, source: &Schema) -> Result<Self> {
         const TARGET: &str = "target";
         const SOURCE: &str = "source";
         if !update && !insert {
-            return Err(Error::invalid("an upsert that neither updates nor inserts does nothing"));
+            return Err(Error::invalid("an upsert that neither updates nor inserts has no effect"));
         }
         let join_columns = &column_names(join_columns, source);
         if let Some(missing) = join_columns.iter().find(|name| source.field_with_name(name).is_err()) {
-            return Err(Error::invalid(format!("the rows have no column `{missing}` to match by")));
+            return Err(Error::invalid(format!("the rows have no key column `{missing}`")));
         }
         let on = Self::on_columns(join_columns, source, TARGET, SOURCE)?;
         let others = source.fields().iter().map(|field| field.name()).filter(|name| !join_columns.contains(name));
@@ -117,7 +120,7 @@ impl MergePlan {
         let mut clauses = Vec::new();
         if update && !changed.is_empty() {
             let condition = Some(Expression::Or(changed));
-            // Also the columns of the key: -0.0 and 0.0 are equal and not the same.
+            // The key columns are also set: -0.0 and 0.0 are equal but not identical.
             clauses.push(Clause { when: When::Matched, condition, action: Action::UpdateAll(Vec::new()) });
         }
         if insert {

@@ -1,4 +1,4 @@
-//! Rows of the table out of values and rows that stay.
+//! Builds table rows from new values and existing rows.
 
 use std::sync::Arc;
 
@@ -9,21 +9,21 @@ use frazil_core::expression::bind::Bound;
 use frazil_core::expression::rows::Rows;
 use frazil_core::expression::widened;
 
-/// The values of a column, in its type.
+/// Returns the values of a column, in its type.
 ///
 /// # Errors
-/// `InvalidArgument` for a NULL in a required column, and as of [`Bound::evaluate`].
+/// `InvalidArgument` for a NULL in a required column, and the errors of [`Bound::evaluate`].
 pub(super) fn column(value: &Bound, rows: &Rows<'_>, field: &Field) -> Result<ArrayRef> {
     let values = value.evaluate(rows).and_then(|values| widened(&values, field.data_type()));
     let values = values.map_err(|error| error.with("column", field.name()))?;
     if !field.is_nullable() && values.logical_null_count() > 0 {
-        let message = format!("the column `{}` is required, and a new value of it is NULL", field.name());
+        let message = format!("a new value of the required column `{}` is NULL", field.name());
         return Err(Error::invalid(message).with("column", field.name()));
     }
     Ok(values)
 }
 
-/// Rows with the values that are set; `kept` gives the column at a place as it was.
+/// Returns rows with the new values set; `kept` returns the unchanged column at a position.
 pub(super) fn updated(
     set: &[Option<Bound>],
     rows: &Rows<'_>,
@@ -37,7 +37,7 @@ pub(super) fn updated(
     batch(target.clone(), columns.collect::<Result<_>>()?, rows.len())
 }
 
-/// New rows, of the columns that are set.
+/// Returns new rows with the columns that are set.
 pub(super) fn inserted(set: &[Option<Bound>], rows: &Rows<'_>, target: &Schema) -> Result<RecordBatch> {
     let set = || set.iter().zip(target.fields()).filter_map(|(value, field)| Some((value.as_ref()?, field)));
     let columns = set().map(|(value, field)| column(value, rows, field)).collect::<Result<_>>()?;

@@ -1,4 +1,4 @@
-//! The rows of a source as a merge takes them: in the types of the table's columns, by the rules of `append`.
+//! Prepares source rows for a merge: converts them to the types of the table's columns, by the rules of `append`.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -18,15 +18,15 @@ use crate::spec::schema::Schema;
 use crate::spec::types::NestedField;
 use crate::write::align::align_column;
 
-/// The batches with one schema, which a merge takes.
+/// Converts batches to one schema, which a merge requires.
 ///
-/// A column of the table's gets the table's type where `append` would take it. Others keep theirs, because conditions
-/// and values may read them; with `exact` they are errors. Large forms of text and bytes stay as they are, because the
-/// whole source becomes one batch.
+/// A column of the table gets the table's type if `append` would accept it. Other columns keep their type, because
+/// conditions and values may read them; with `exact` they are errors. Large string and binary types are kept, because
+/// the whole source becomes one batch.
 ///
 /// # Errors
-/// `InvalidArgument` for batches of different columns, for two columns of one name, and with `exact` as
-/// [`Align::align`](crate::write::align::Align::align).
+/// `InvalidArgument` for batches with different columns and for two columns with the same name; with `exact`, also the
+/// errors of [`Align::align`](crate::write::align::Align::align).
 pub fn source_batches(schema: &Schema, batches: &[RecordBatch], exact: bool) -> Result<Vec<RecordBatch>> {
     let Some(first) = batches.first() else { return Ok(Vec::new()) };
     let names = names_of(first)?;
@@ -60,17 +60,17 @@ fn names_of(batch: &RecordBatch) -> Result<Vec<&str>> {
     let names: Vec<&str> = batch.schema_ref().fields().iter().map(|field| field.name().as_str()).collect();
     let mut seen = HashSet::new();
     match names.iter().find(|name| !seen.insert(**name)) {
-        Some(name) => Err(Error::invalid(format!("two columns have the name `{name}`"))),
+        Some(name) => Err(Error::invalid(format!("two columns have the same name `{name}`"))),
         None => Ok(names),
     }
 }
 
 #[cold]
 fn other_columns(name: &str) -> Error {
-    Error::invalid(format!("not every batch of the source has the column `{name}`")).with("column", name)
+    Error::invalid(format!("not every batch of the source has a column `{name}`")).with("column", name)
 }
 
-/// A column of all batches, in one type.
+/// Returns a column of all batches, in one type.
 fn column(known: Option<&NestedField>, name: &str, parts: Vec<ArrayRef>, exact: bool) -> Result<Vec<ArrayRef>> {
     let first = parts.first().map_or(DataType::Null, |part| part.data_type().clone());
     let is_one_type = parts.iter().all(|part| *part.data_type() == first);
@@ -102,7 +102,8 @@ fn column(known: Option<&NestedField>, name: &str, parts: Vec<ArrayRef>, exact: 
     parts.iter().map(plain).collect()
 }
 
-/// The values in the form that expressions take: lists of one kind, decimals of 128 bits, times of microseconds.
+/// Returns the values in the form that expressions accept: lists of one type, decimals of 128 bits, times in
+/// microseconds.
 fn plain(values: &ArrayRef) -> Result<ArrayRef> {
     use DataType as D;
     Ok(match values.data_type() {
@@ -144,7 +145,7 @@ fn retyped(field: &FieldRef, values: &ArrayRef) -> FieldRef {
     Arc::new(field.as_ref().clone().with_data_type(values.data_type().clone()))
 }
 
-/// Times in microseconds if no digit is lost.
+/// Returns times in microseconds if no digit is lost.
 fn micros(values: &ArrayRef) -> Result<ArrayRef> {
     let options = CastOptions { safe: true, ..CastOptions::default() };
     let cast = cast_with_options(values, &DataType::Time64(TimeUnit::Microsecond), &options)?;
@@ -154,5 +155,5 @@ fn micros(values: &ArrayRef) -> Result<ArrayRef> {
 
 #[cold]
 fn no_entries() -> Error {
-    Error::internal("a nested array without its parts")
+    Error::internal("a nested array has no child arrays")
 }

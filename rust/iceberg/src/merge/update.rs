@@ -1,4 +1,4 @@
-//! UPDATE: rows with some columns replaced.
+//! UPDATE: replaces some columns of rows.
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
@@ -9,7 +9,7 @@ use frazil_core::expression::rows::{Relation, Rows};
 
 use super::rows::updated;
 
-/// Replaces columns of rows.
+/// An updater, which replaces columns of rows.
 #[derive(Debug)]
 pub struct Updater {
     target: SchemaRef,
@@ -17,24 +17,26 @@ pub struct Updater {
 }
 
 impl Updater {
-    /// Values by column, for rows of this schema, which expressions may call `alias`. `now_micros` is the current
-    /// time of the statement, in microseconds since the epoch.
+    /// Creates an updater that sets columns of `target` rows to the values of expressions. The expressions may qualify
+    /// columns with `alias`.
     ///
     /// # Errors
-    /// `InvalidArgument` for a column that is not there, is set twice, or does not take the values of its expression.
+    /// `InvalidArgument` for a column that does not exist, is set twice, or does not accept the values of its
+    /// expression.
     pub fn new(set: &[(String, Expression)], target: SchemaRef, alias: &str, now_micros: i64) -> Result<Self> {
         let scope = Scope::new(vec![(alias, Some(&target))], now_micros);
         Ok(Self { set: scope.assign(set, &target, alias)?, target })
     }
 
-    /// The rows with their new values.
+    /// Returns the rows with their new values.
     ///
     /// # Errors
-    /// `InvalidArgument` where a row has no new value: an overflow, a division by zero, NULL in a required column.
+    /// `InvalidArgument` if a row has no new value because of an overflow, a division by zero, or NULL in a required
+    /// column.
     pub fn update(&self, batch: &RecordBatch) -> Result<RecordBatch> {
         let rows = Rows::new(batch.num_rows(), vec![Some(Relation::whole(batch))]);
         updated(&self.set, &rows, &self.target, |index| {
-            batch.columns().get(index).cloned().ok_or_else(|| Error::internal("a batch of too few columns"))
+            batch.columns().get(index).cloned().ok_or_else(|| Error::internal("a batch has too few columns"))
         })
     }
 }

@@ -1,7 +1,8 @@
-//! Arrays of the columns of a data file as arrays of the columns of the table, as [`super::project`] planned it.
+//! Converts arrays of data file columns to arrays of table columns, as planned by [`super::project`].
 //!
-//! NULLs of a struct are NULLs of all it holds: they are passed down as a mask, so that a required field inside a NULL
-//! struct is no error. Lists and maps are cut to what their offsets reach, so that nothing else is looked at.
+//! The NULLs of a struct apply to all its fields: they are passed down as a mask, so that a required field inside a
+//! NULL struct is not an error. Lists and maps are cut to the range of their offsets, so values outside it are not
+//! checked.
 
 use std::sync::Arc;
 
@@ -16,44 +17,44 @@ use frazil_core::variant;
 use super::{FileFormat, convert, default};
 use crate::spec::types::PrimitiveType;
 
-/// A field of a struct of the table, or a column of it, and where its values come from.
+/// A column of the table, or a struct field, and the source of its values.
 #[derive(Debug)]
 pub(crate) struct Column {
     pub(crate) slot: Slot,
     pub(crate) source: Source,
 }
 
-/// What an array has to be.
+/// The name and type that an array must have.
 #[derive(Debug)]
 pub(crate) struct Slot {
-    /// The dotted name, for errors.
+    /// The dotted name, for error messages.
     pub(crate) path: String,
-    /// Name, type, nullability and id.
+    /// The name, type, nullability and id.
     pub(crate) field: FieldRef,
 }
 
-/// Where the values of a column come from.
+/// The source of a column's values.
 #[derive(Debug)]
 pub(crate) enum Source {
     /// Always NULL.
     Null,
-    /// Always the value of this one row.
+    /// A constant, held as an array with one element.
     One(ArrayRef),
     /// A column of the file.
     File {
-        /// Its place among the columns, or fields, that are read.
+        /// The position among the columns, or struct fields, that are read.
         position: usize,
-        /// Its name in the file.
+        /// The name in the file.
         name: String,
-        /// How to read it.
+        /// The conversion.
         read: Read,
     },
 }
 
-/// How to read a column of the file.
+/// The conversion of a file column.
 #[derive(Debug)]
 pub(crate) enum Read {
-    /// As a primitive.
+    /// As a primitive type.
     Leaf { to: PrimitiveType, format: FileFormat },
     /// As a variant, shredded or not.
     Variant,
@@ -66,7 +67,7 @@ pub(crate) enum Read {
 }
 
 impl Column {
-    /// This column of `row_count` rows of the file, of which those that `mask` says NULL do not count.
+    /// Returns this column for `row_count` rows of the file; rows that are NULL in `mask` are not checked.
     pub(crate) fn read(
         &self,
         fields: &Fields,
@@ -81,7 +82,7 @@ impl Column {
                 (Some(array), Some(field)) if field.name() == name => self.slot.read(read, array, mask),
                 (_, found) => {
                     let found = found.map_or("nothing", |field| field.name());
-                    Err(Error::internal(format!("column {name} was to be read, {found} came")))
+                    Err(Error::internal(format!("expected column {name} in the batch, found {found}")))
                 }
             },
         }
@@ -93,7 +94,7 @@ impl Slot {
         let array = self.values(read, array, mask).map_err(|error| error.with("column", &self.path))?;
         if !self.field.is_nullable() && has_unmasked_null(array.as_ref(), mask) {
             return Err(
-                Error::corrupt("the column is required and the data file holds NULL").with("column", &self.path)
+                Error::corrupt("the column is required, but the data file contains NULL").with("column", &self.path)
             );
         }
         Ok(array)
@@ -111,7 +112,9 @@ impl Slot {
             }
             (Read::List(element), _, DataType::List(field)) => read_list(element, field, array, mask),
             (Read::Map(parts), _, DataType::Map(field, _)) => read_map(parts, field, array, mask),
-            (_, found, _) => Err(Error::corrupt(format!("an array of type {found} came where another was planned"))),
+            (_, found, _) => {
+                Err(Error::corrupt(format!("an array has the type {found}, which does not match the planned type")))
+            }
         }
     }
 }
@@ -143,15 +146,15 @@ fn read_map(
 ) -> Result<ArrayRef> {
     let map = Repeated::masked(array, mask)?;
     let (DataType::Struct(fields), Some(entries)) = (to.data_type(), map.values.as_struct_opt()) else {
-        return Err(Error::corrupt("a map came without entries"));
+        return Err(Error::corrupt("a map has no entries"));
     };
-    let [keys, values] = entries.columns() else { return Err(Error::corrupt("a map came without keys or values")) };
+    let [keys, values] = entries.columns() else { return Err(Error::corrupt("a map has no keys or values")) };
     if entries.null_count() > 0 {
-        return Err(Error::corrupt("a map holds NULL in place of an entry"));
+        return Err(Error::corrupt("a map contains a NULL entry"));
     }
     let columns = vec![key_slot.read(key, keys, None)?, value_slot.read(value, values, None)?];
     if columns.first().is_some_and(|keys| keys.logical_null_count() > 0) {
-        return Err(Error::corrupt("a map holds the key NULL"));
+        return Err(Error::corrupt("a map contains a NULL key"));
     }
     let entries = StructArray::try_new_with_length(fields.clone(), columns, None, entries.len())?;
     Ok(Arc::new(MapArray::try_new(Arc::clone(to), map.offsets, entries, map.nulls, false)?))

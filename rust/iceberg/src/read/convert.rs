@@ -1,8 +1,8 @@
-//! Values of one leaf column of a data file as values of the column's type in the table (spec: "Schema Evolution",
+//! Converts the values of a leaf column of a data file to the column's type in the table (spec: "Schema Evolution",
 //! appendix A).
 //!
-//! Three things may differ: the encoding of the array (dictionaries, views, 64-bit offsets), the way a format stores a
-//! type (ORC has no UUID, Parquet may hold INT96), and the type that the column had when the file was written.
+//! Three things may differ: the encoding of the array (dictionaries, views, 64-bit offsets); the storage type of the
+//! format (ORC has no UUID, Parquet may hold INT96); and the type of the column when the file was written.
 
 use std::sync::Arc;
 
@@ -23,15 +23,15 @@ use super::FileFormat;
 use crate::spec::arrow::arrow_primitive;
 use crate::spec::types::PrimitiveType;
 
-/// Whether a file column of this Arrow type can be read as `to`.
+/// Returns whether a file column of this Arrow type can be read as `to`.
 pub(crate) fn is_convertible(from: &DataType, to: &PrimitiveType, format: FileFormat) -> bool {
     convert(&arrow_array::new_empty_array(from), to, format).is_ok()
 }
 
-/// The column as `to`, in the Arrow type of [`arrow_primitive`]; shares the buffers when nothing has to change.
+/// Returns the column as `to`, in the Arrow type of [`arrow_primitive`]; shares the buffers if no conversion is needed.
 ///
 /// # Errors
-/// `CorruptData` when the types do not fit, a value is out of range, or text is not UTF-8.
+/// `CorruptData` if the types are incompatible, a value is out of range, or a string is not valid UTF-8.
 pub(crate) fn convert(array: &ArrayRef, to: &PrimitiveType, format: FileFormat) -> Result<ArrayRef> {
     use DataType as D;
     use PrimitiveType as P;
@@ -53,11 +53,13 @@ pub(crate) fn convert(array: &ArrayRef, to: &PrimitiveType, format: FileFormat) 
         (P::Time, D::Int64) if format == FileFormat::Orc => time(array),
         (P::Uuid, D::Binary) => fixed(array.as_binary(), 16),
         (P::Fixed(length), D::Binary) => fixed(array.as_binary(), *length),
-        (_, from) => Err(Error::corrupt(format!("the data file holds {from}, which cannot be read as {same}"))),
+        (_, from) => {
+            Err(Error::corrupt(format!("the data file column has the type {from}, which cannot be read as {same}")))
+        }
     }
 }
 
-/// The same values without dictionaries, runs, views and 64-bit offsets.
+/// Returns the same values without dictionaries, runs, views and 64-bit offsets.
 fn plain(array: &ArrayRef) -> Result<ArrayRef> {
     match array.data_type() {
         DataType::Dictionary(_, values) => plain(&cast(array, values)?),
@@ -77,7 +79,11 @@ fn time(array: &ArrayRef) -> Result<ArrayRef> {
             array.as_primitive::<Time64NanosecondType>().unary(|nanos| nanos.div_euclid(1000))
         }
         DataType::Int64 => array.as_primitive::<Int64Type>().reinterpret_cast(),
-        other => return Err(Error::corrupt(format!("the data file holds {other}, which cannot be read as a time"))),
+        other => {
+            return Err(Error::corrupt(format!(
+                "the data file column has the type {other}, which cannot be read as a time"
+            )));
+        }
     };
     Ok(Arc::new(micros))
 }
@@ -86,8 +92,8 @@ const MICROS_PER_SECOND: i64 = 1_000_000;
 const NANOS_PER_SECOND: i64 = 1_000_000_000;
 const SECONDS_PER_DAY: i64 = 86_400;
 
-/// Timestamps of any unit, and dates, in the unit of `to`: finer ones are floored, coarser ones multiplied. Whether the
-/// file calls them instants or wall clocks does not change the stored number, which in both is counted in UTC.
+/// Returns timestamps of any unit, and dates, in the unit of `to`: finer units are rounded down, coarser ones
+/// multiplied. The stored number is the same with and without a time zone, as both are counted in UTC.
 fn timestamp(array: &ArrayRef, to: &PrimitiveType) -> Result<ArrayRef> {
     let nanos = matches!(to, PrimitiveType::TimestampNs | PrimitiveType::TimestamptzNs);
     let to_per_second = if nanos { NANOS_PER_SECOND } else { MICROS_PER_SECOND };
@@ -106,7 +112,9 @@ fn timestamp(array: &ArrayRef, to: &PrimitiveType) -> Result<ArrayRef> {
             rescale(cast(array, &DataType::Int64)?.as_primitive(), from_per_second, to_per_second)?
         }
         other => {
-            return Err(Error::corrupt(format!("the data file holds {other}, which cannot be read as a timestamp")));
+            return Err(Error::corrupt(format!(
+                "the data file column has the type {other}, which cannot be read as a timestamp"
+            )));
         }
     };
     let zone = matches!(to, PrimitiveType::Timestamptz | PrimitiveType::TimestamptzNs).then_some("UTC");
@@ -126,10 +134,12 @@ fn rescale(values: &Int64Array, from_per_second: i64, to_per_second: i64) -> Res
 }
 
 fn times(value: i64, factor: i64) -> Result<i64> {
-    value.checked_mul(factor).ok_or_else(|| Error::corrupt(format!("{value} x {factor} is no 64-bit timestamp")))
+    value
+        .checked_mul(factor)
+        .ok_or_else(|| Error::corrupt(format!("{value} x {factor} does not fit a 64-bit timestamp")))
 }
 
-/// Byte strings that must all be of one length.
+/// Returns byte strings after checking that all have the same length.
 fn fixed(array: &BinaryArray, length: u32) -> Result<ArrayRef> {
     let (Ok(length), Ok(size)) = (usize::try_from(length), i32::try_from(length)) else {
         return Err(Error::unsupported(format!("fixed({length})")));
@@ -139,7 +149,7 @@ fn fixed(array: &BinaryArray, length: u32) -> Result<ArrayRef> {
         match value {
             Some(value) if value.len() == length => bytes.extend_from_slice(value),
             Some(value) => {
-                return Err(Error::corrupt(format!("{} bytes where every value has {length}", value.len())));
+                return Err(Error::corrupt(format!("a fixed value has {} bytes, expected {length}", value.len())));
             }
             None => bytes.extend_zeros(length),
         }

@@ -1,4 +1,4 @@
-//! Columns of one repeated value: initial defaults and identity partition values (spec: "Default values").
+//! Builds columns of one repeated value: initial defaults and identity partition values (spec: "Default values").
 
 use std::sync::Arc;
 
@@ -17,33 +17,33 @@ use super::{FileFormat, convert};
 use crate::spec::arrow::{arrow_field, arrow_fields, arrow_type};
 use crate::spec::types::{ListType, MapType, NestedField, StructType, Type, Value};
 
-/// `row_count` rows of `value` (None is NULL) as a column of type `field_type`.
+/// Returns `row_count` rows of `value` (None is NULL) as a column of type `field_type`.
 ///
-/// A scalar of a narrower type is promoted. Fields that a struct value does not name take their own initial default.
+/// A scalar of a narrower type is promoted. Fields that are missing in a struct value get their own initial default.
 ///
 /// # Errors
-/// [`ErrorKind::CorruptMetadata`] when the value is not one of the type.
+/// [`ErrorKind::CorruptMetadata`] if the value does not fit the type.
 pub fn repeated(field_type: &Type, value: Option<&Value>, row_count: usize) -> Result<ArrayRef> {
     let Some(value) = value else { return Ok(new_null_array(&arrow_type(field_type), row_count)) };
     repeat(&one(field_type, value)?, row_count)
 }
 
-/// One row that holds `value`.
+/// Returns one row with `value`.
 pub(crate) fn one(field_type: &Type, value: &Value) -> Result<ArrayRef> {
     match (field_type, value) {
         (Type::Primitive(primitive), Value::Scalar(scalar)) => {
-            // Partition values may have been written before their column was promoted, in any format.
+            // Partition values may have been written before their column was promoted, whatever the file format.
             convert::convert(&scalar_array(scalar)?, primitive, FileFormat::Parquet)
                 .map_err(|error| error.corrupt_as(ErrorKind::CorruptMetadata))
         }
         (Type::Struct(fields), Value::Struct(values)) => one_struct(fields, values),
         (Type::List(list), Value::List(elements)) => one_list(list, elements),
         (Type::Map(map), Value::Map(entries)) => one_map(map, entries),
-        _ => Err(corrupt(format!("a default value does not fit type {}", arrow_type(field_type)))),
+        _ => Err(corrupt(format!("a default value does not fit the type {}", arrow_type(field_type)))),
     }
 }
 
-/// The first row of `array`, `row_count` times.
+/// Returns the first row of `array`, repeated `row_count` times.
 pub(crate) fn repeat(array: &ArrayRef, row_count: usize) -> Result<ArrayRef> {
     let indices = UInt32Array::from_value(0, row_count);
     Ok(arrow_select::take::take(array, &indices, None)?)
@@ -62,7 +62,7 @@ fn one_field(field: &NestedField, value: Option<&Value>) -> Result<ArrayRef> {
     match value {
         Some(value) => one(&field.field_type, value),
         None if field.required => {
-            Err(corrupt(format!("a default value lacks required field {} (id {})", field.name, field.id)))
+            Err(corrupt(format!("a default value has no required field {} (id {})", field.name, field.id)))
         }
         None => Ok(new_null_array(&arrow_type(&field.field_type), 1)),
     }
@@ -81,10 +81,10 @@ fn one_map(map: &MapType, entries: &[(Value, Option<Value>)]) -> Result<ArrayRef
     let columns =
         vec![concat(&arrow_type(&map.key.field_type), &keys)?, concat(&arrow_type(&map.value.field_type), &values)?];
     let DataType::Map(field, ordered) = arrow_type(&Type::Map(Arc::new(map.clone()))) else {
-        return Err(Error::internal("expected the Arrow type of a map"));
+        return Err(Error::internal("the Arrow type of a map is not a map"));
     };
     let DataType::Struct(fields) = field.data_type().clone() else {
-        return Err(Error::internal("the entries of a map are no struct"));
+        return Err(Error::internal("the entries of a map are not a struct"));
     };
     let entries = StructArray::try_new(fields, columns, None)?;
     let offsets = OffsetBuffer::from_lengths([keys.len()]);
@@ -99,7 +99,7 @@ fn concat(data_type: &DataType, rows: &[ArrayRef]) -> Result<ArrayRef> {
     Ok(arrow_select::concat::concat(&rows)?)
 }
 
-/// One row that holds `scalar`, in the Arrow type of the scalar.
+/// Returns one row with `scalar`, in the Arrow type of the scalar.
 fn scalar_array(scalar: &Scalar) -> Result<ArrayRef> {
     Ok(match scalar {
         Scalar::Boolean(v) => Arc::new(BooleanArray::from(vec![*v])),

@@ -1,8 +1,8 @@
-//! Field ids of the columns of a data file (spec: "Column Projection", appendix A).
+//! Assigns field ids to the columns of a data file (spec: "Column Projection", appendix A).
 //!
-//! A file that has ids is matched by them alone: a column without one is no column of the table. A file without any id
-//! takes them from the table's name mapping. Without that, as the reference implementation does, Parquet columns count
-//! as columns 1, 2, 3 … in their order and ORC and Avro columns are matched by the current names.
+//! A file with ids is matched by ids only: a column without an id is not a column of the table. A file without any ids
+//! uses the table's name mapping. Without a name mapping, Parquet columns have the ids 1, 2, 3 … in order; ORC and
+//! Avro columns are matched by the current names. Both are as in the reference implementation.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -19,23 +19,23 @@ use crate::spec::types::{NestedField, StructType, Type};
 /// The attribute that holds the field id of an ORC type.
 const ORC_FIELD_ID: &str = "iceberg.id";
 
-/// How deep columns may be nested; deeper ones are refused before they can exhaust the stack.
+/// The maximum nesting depth of columns; deeper ones are rejected before they can exhaust the stack.
 const MAX_DEPTH: usize = 128;
 
 /// A column of a data file, at any level.
 #[derive(Debug)]
 pub(crate) struct FileField<'a> {
-    /// What the file says of it.
+    /// The column as the file defines it.
     pub(crate) field: &'a Field,
-    /// The id by which the table knows it, if it does.
+    /// The field id in the table, if the column has one.
     pub(crate) id: Option<i32>,
-    /// Its leaf columns, counted depth-first over the whole file.
+    /// The leaf columns of the column, counted depth-first over the whole file.
     pub(crate) leaves: Range<usize>,
-    /// Fields of a struct; the element of a list; key and value of a map.
+    /// The fields of a struct, the element of a list, or the key and value of a map.
     pub(crate) children: Vec<FileField<'a>>,
 }
 
-/// The columns of a file with the ids by which `target` is to be matched.
+/// Returns the columns of a file with the ids by which `target` is to be matched.
 pub(crate) fn file_fields<'a>(file: &FileColumns<'a>, target: &StructType) -> Result<Vec<FileField<'a>>> {
     let mut leaf = 0;
     let mut fields = tree(file.schema.fields(), &mut leaf, 0)?;
@@ -60,7 +60,7 @@ fn tree<'a>(fields: &'a Fields, leaf: &mut usize, depth: usize) -> Result<Vec<Fi
 
 fn node<'a>(field: &'a Field, leaf: &mut usize, depth: usize) -> Result<FileField<'a>> {
     if depth > MAX_DEPTH {
-        let message = format!("columns of the data file are nested deeper than {MAX_DEPTH} levels");
+        let message = format!("columns of the data file are nested more than {MAX_DEPTH} levels deep");
         return Err(Error::new(ErrorKind::LimitExceeded, message));
     }
     let first = *leaf;
@@ -83,13 +83,13 @@ fn node<'a>(field: &'a Field, leaf: &mut usize, depth: usize) -> Result<FileFiel
     Ok(FileField { field, id: own_id(field)?, leaves: first..*leaf, children })
 }
 
-/// The id that the file itself gives; negative ones mean none.
+/// Returns the id that the file records; negative ids mean None.
 fn own_id(field: &Field) -> Result<Option<i32>> {
     let metadata = field.metadata();
     let Some(text) = metadata.get(FIELD_ID).or_else(|| metadata.get(ORC_FIELD_ID)) else { return Ok(None) };
     match text.parse::<i32>() {
         Ok(id) => Ok((id >= 0).then_some(id)),
-        Err(_) => Err(Error::corrupt(format!("field id {text:?} of the data file is no number"))
+        Err(_) => Err(Error::corrupt(format!("the field id {text:?} of the data file is not an integer"))
             .with("column", field.name())
             .corrupt_as(ErrorKind::CorruptDataFile)),
     }
@@ -109,7 +109,7 @@ fn by_name(fields: &mut [FileField], mapping: &NameMapping) {
 fn assign(field: &mut FileField, mapped: Option<&MappedField>) {
     let Some(mapped) = mapped else { return };
     field.id = mapped.field_id;
-    // Files name the parts of lists and maps as their writers liked; mappings always name them so.
+    // Writers name the parts of lists and maps in files differently; mappings always use these names.
     let parts: &[&str] = match field.field.data_type() {
         DataType::Struct(_) => return by_name(&mut field.children, &mapped.fields),
         DataType::Map(..) => &["key", "value"],
@@ -125,7 +125,7 @@ fn index(mapping: &NameMapping) -> HashMap<&str, &MappedField> {
     mapping.fields.iter().flat_map(|field| field.names.iter().map(move |name| (name.as_str(), field))).collect()
 }
 
-/// The mapping by which every field of the table is known by its current name alone.
+/// Returns the mapping that maps every field of the table by its current name only.
 fn names_of(fields: &StructType) -> NameMapping {
     NameMapping { fields: fields.fields.iter().map(name_of).collect() }
 }

@@ -1,8 +1,9 @@
-//! From the columns of a data file to the projected columns of a table (spec: "Column Projection", "Schema Evolution").
+//! Converts the columns of a data file to the projected columns of a table (spec: "Column Projection", "Schema
+//! Evolution").
 //!
-//! Whoever opens a data file hands its Arrow schema to [`project::Projector`], learns which leaf columns to read, and
-//! gives each batch of them back to be turned into the columns of the table: matched by field id at every level,
-//! promoted, filled with partition constants and defaults, variants put together from their shredded parts.
+//! The reader of a data file passes its Arrow schema to [`project::Projector`], which returns the leaf columns to read.
+//! The reader then passes each batch to the projector, which converts it to the columns of the table: it matches fields
+//! by id at every level, promotes types, fills in partition constants and defaults, and reassembles shredded variants.
 
 pub mod default;
 pub mod project;
@@ -14,31 +15,31 @@ mod ids;
 
 use frazil_core::error::{Error, Result};
 
-/// The format of a file of rows or of deletes.
+/// The format of a data file or delete file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FileFormat {
-    /// Apache Parquet: every leaf can be read alone.
+    /// Apache Parquet: every leaf column can be read separately.
     Parquet,
-    /// Apache ORC: top-level columns are read whole.
+    /// Apache ORC: top-level columns are read completely.
     Orc,
-    /// Apache Avro: top-level columns are read whole.
+    /// Apache Avro: top-level columns are read completely.
     Avro,
     /// Puffin: deletion vectors, no columns.
     Puffin,
 }
 
 impl FileFormat {
-    /// The format of this name in a manifest; writers differ in case.
+    /// Returns the format with this name in a manifest, ignoring case because writers differ.
     ///
     /// # Errors
-    /// `CorruptData` for a name that the spec does not know.
+    /// `CorruptData` for a name that the spec does not define.
     pub fn parse(name: &str) -> Result<Self> {
         let known = [Self::Parquet, Self::Orc, Self::Avro, Self::Puffin];
         let found = known.into_iter().find(|format| format.name().eq_ignore_ascii_case(name));
         found.ok_or_else(|| Error::corrupt(format!("unknown file format {name:?}")))
     }
 
-    /// The name in manifests, in upper case.
+    /// Returns the name in manifests, in upper case.
     pub fn name(self) -> &'static str {
         match self {
             Self::Parquet => "PARQUET",

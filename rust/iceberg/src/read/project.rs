@@ -1,11 +1,11 @@
-//! Which leaf columns of a data file a projection needs, and how batches of them become columns of the table (spec:
-//! "Column Projection").
+//! Plans which leaf columns of a data file a projection needs, and converts batches of them to columns of the table
+//! (spec: "Column Projection").
 //!
 //! Fields are matched by id at every level of structs; the element of a list and the key and value of a map belong to
-//! their list or map. A field that the file lacks is, in this order, the identity partition value of the file, its
-//! initial default, NULL; a required field without any of these is an error.
+//! their list or map. The value of a field that the file lacks is the first of these: the identity partition value of
+//! the file, its initial default, NULL. A required field with none of these is an error.
 //!
-//! A struct of which the file has no wanted field is still read through its cheapest leaf, for its NULLs.
+//! A struct of which the file has none of the wanted fields is still read through its cheapest leaf, for its NULLs.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,10 +22,10 @@ use crate::spec::arrow::{arrow_field, arrow_schema, arrow_type};
 use crate::spec::name_mapping::NameMapping;
 use crate::spec::types::{NestedField, PrimitiveType, StructType, Type, Value};
 
-/// What is known of a data file before it is read.
+/// The properties of a data file that are known before it is read.
 #[derive(Debug, Clone, Copy)]
 pub struct FileColumns<'a> {
-    /// The schema of the file as its reader gives it, with field ids in the metadata of fields if the file has any.
+    /// The schema of the file as its reader returns it, with field ids in the field metadata if the file has any.
     pub schema: &'a Schema,
     /// The name mapping of the table; used when the file has no field ids.
     pub name_mapping: Option<&'a NameMapping>,
@@ -35,7 +35,7 @@ pub struct FileColumns<'a> {
     pub format: FileFormat,
 }
 
-/// The way from one data file to the projected columns of a table.
+/// A projector from the columns of one data file to the projected columns of a table.
 #[derive(Debug)]
 pub struct Projector {
     schema: Arc<Schema>,
@@ -46,11 +46,11 @@ pub struct Projector {
 }
 
 impl Projector {
-    /// Plans how to read `target`, the wanted fields of the table, from a file.
+    /// Plans reading `target`, the wanted fields of the table, from a file.
     ///
     /// # Errors
-    /// `CorruptDataFile` when a required field is missing, a type cannot be read as that of the table, or two columns of
-    /// the file have the id of one wanted field; `CorruptMetadata` when a default does not fit its field.
+    /// `CorruptDataFile` if a required field is missing, a type cannot be read as that of the table, or two columns of
+    /// the file have the same wanted id; `CorruptMetadata` if a default does not fit its field.
     pub fn try_new(target: &StructType, file: &FileColumns) -> Result<Self> {
         Self::plan(target, file).map_err(|error| error.corrupt_as(ErrorKind::CorruptDataFile))
     }
@@ -65,7 +65,7 @@ impl Projector {
             leaf_by_id: HashMap::new(),
             path: Vec::new(),
         };
-        // Where a field stands depends on all leaves that are selected, so they are selected first.
+        // The position of a field depends on all selected leaves, so they are selected first.
         planner.fields(target, &fields, Place::Top)?;
         let columns = planner.fields(target, &fields, Place::Top)?;
         let leaves = (0..).zip(&planner.wanted).filter_map(|(leaf, &wanted)| wanted.then_some(leaf)).collect();
@@ -73,42 +73,43 @@ impl Projector {
         Ok(Self { schema: Arc::new(arrow_schema(target)), columns, leaves, top_level, leaf_by_id: planner.leaf_by_id })
     }
 
-    /// The schema of the projected columns.
+    /// Returns the schema of the projected columns.
     pub fn schema(&self) -> &Arc<Schema> {
         &self.schema
     }
 
-    /// The leaf columns to read, counted depth-first over the file as Parquet counts them, ascending. Empty when the
-    /// file has none of the wanted fields. Of ORC and Avro files all leaves of each needed top-level column.
+    /// Returns the leaf columns to read, counted depth-first over the file as in Parquet, in ascending order. Empty if
+    /// the file has none of the wanted fields. For ORC and Avro files, all leaves of each needed top-level column are
+    /// included.
     pub fn leaves(&self) -> &[usize] {
         &self.leaves
     }
 
-    /// The top-level columns that hold [`Projector::leaves`], ascending.
+    /// Returns the top-level columns that contain [`Projector::leaves`], in ascending order.
     pub fn top_level(&self) -> &[usize] {
         &self.top_level
     }
 
-    /// The leaf column that holds the values of a wanted primitive field which is not inside a list or a map; None when
+    /// Returns the leaf column with the values of a wanted primitive field that is not inside a list or a map; None if
     /// the file lacks it.
     pub fn file_leaf_of(&self, field_id: i32) -> Option<usize> {
         self.leaf_by_id.get(&field_id).map(|(leaf, _)| *leaf)
     }
 
-    /// The type that the file has for a field of [`Projector::file_leaf_of`].
+    /// Returns the type in the file of a field of [`Projector::file_leaf_of`].
     pub fn file_type_of(&self, field_id: i32) -> Option<&DataType> {
         self.leaf_by_id.get(&field_id).map(|(_, data_type)| data_type)
     }
 
-    /// Turns `row_count` rows of exactly the selected leaves, in file order and with structs pruned to them, into the
+    /// Converts `row_count` rows of exactly the selected leaves, in file order and with structs pruned to them, to the
     /// wanted columns.
     ///
     /// # Errors
-    /// `CorruptDataFile` when a value cannot be read as the type of the table or a required field is NULL; `Internal`
-    /// when the batch does not hold the selected leaves.
+    /// `CorruptDataFile` if a value cannot be read as the type of the table or a required field is NULL; `Internal` if
+    /// the batch does not hold the selected leaves.
     pub fn project(&self, batch: &RecordBatch, row_count: usize) -> Result<Vec<ArrayRef>> {
         if !self.top_level.is_empty() && batch.num_rows() != row_count {
-            return Err(Error::internal(format!("{} rows came where {row_count} were read", batch.num_rows())));
+            return Err(Error::internal(format!("the batch has {} rows, expected {row_count}", batch.num_rows())));
         }
         let fields = batch.schema_ref().fields();
         let columns = self.columns.iter().map(|column| column.read(fields, batch.columns(), row_count, None));
@@ -116,14 +117,14 @@ impl Projector {
     }
 }
 
-/// Where a struct stands whose fields are planned.
+/// The place of a struct whose fields are planned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
-    /// The columns of the file.
+    /// At the top level of the file.
     Top,
-    /// Inside structs only.
+    /// Nested in structs only.
     Struct,
-    /// Below a list or a map.
+    /// Nested in a list or a map.
     Repeated,
 }
 
@@ -158,14 +159,15 @@ impl Planner<'_, '_> {
         placed.collect()
     }
 
-    /// For each field of the file where it stands in batches that hold only what is selected, if it does.
+    /// Returns, for each field of the file, its position in batches that hold only the selected leaves; None if it is
+    /// not selected.
     fn positions(&self, fields: &[FileField], place: Place) -> Vec<Option<usize>> {
         let mut next = 0;
         let position = |(at, field): (usize, &FileField)| {
             let selected = match (self.file.format, place) {
                 (_, Place::Top) => self.whole.get(at).copied().unwrap_or_default(),
                 (FileFormat::Parquet, _) => self.selects_any(field),
-                // Below the top level these formats are read whole.
+                // Below the top level these formats are read completely.
                 (FileFormat::Orc | FileFormat::Avro | FileFormat::Puffin, _) => true,
             };
             selected.then(|| {
@@ -186,11 +188,11 @@ impl Planner<'_, '_> {
         if let Some((_, other)) = found.next() {
             let (first, second) = (field.field.name(), other.field.name());
             return Err(Error::corrupt(format!(
-                "columns {first} and {second} of the data file both are field {}",
+                "columns {first} and {second} of the data file both have the field id {}",
                 target.id
             )));
         }
-        // Nothing but NULL is stored for a column that was of type unknown, or of Avro's null.
+        // A column of type unknown, or of Avro's null type, stores only NULL.
         if field.field.data_type() == &DataType::Null {
             return if target.required {
                 Err(self.lacks(target, fields))
@@ -241,14 +243,14 @@ impl Planner<'_, '_> {
             names.push(format!("{} more", fields.len() - SHOWN));
         }
         Error::corrupt(format!(
-            "required column {} (id {}) has no initial default and no values in the data file, which has {}",
+            "the required column {} (id {}) has no initial default and is missing from the data file, which has {}",
             self.path.join("."),
             target.id,
             if names.is_empty() { "no columns".to_string() } else { names.join(", ") }
         ))
     }
 
-    /// How to read a column of the file as `target`; selects its leaves.
+    /// Selects the leaves of a file column and returns its conversion to `target`.
     fn read(&mut self, target: &Type, field: &FileField, place: Place) -> Result<Read> {
         match (target, field.field.data_type(), field.children.as_slice()) {
             (Type::Primitive(PrimitiveType::Variant), DataType::Struct(_), _) => {
@@ -260,7 +262,8 @@ impl Planner<'_, '_> {
                 Ok(Read::Leaf { to: primitive.clone(), format: self.file.format })
             }
             (Type::Struct(fields), DataType::Struct(_), children) => {
-                // The position of each child depends on what is selected in the end, so its NULLs come first.
+                // The position of each child depends on the final selection, so the leaf for its NULLs is selected
+                // first.
                 if !reads_any(fields, children) {
                     self.select_cheapest(field);
                 }
@@ -270,11 +273,11 @@ impl Planner<'_, '_> {
                 Ok(Read::List(Box::new(self.part(&list.element, element)?)))
             }
             (Type::Map(map), DataType::Map(..), [key, value]) => {
-                // A map without one of its keys' leaves would not come as a map.
+                // A map with an unselected key leaf would not be returned as a map.
                 self.select_all(key);
                 Ok(Read::Map(Box::new((self.part(&map.key, key)?, self.part(&map.value, value)?))))
             }
-            // Avro stores maps whose keys are no strings as arrays of key-value records.
+            // Avro stores maps whose keys are not strings as arrays of key-value records.
             (Type::Map(map), from, [FileField { children, .. }]) if is_list(from) => match children.as_slice() {
                 [key, value] => {
                     self.select_all(key);
@@ -296,7 +299,7 @@ impl Planner<'_, '_> {
 
     fn differs(&self, target: &Type, field: &FileField) -> Error {
         let (from, to) = (field.field.data_type(), arrow_type(target));
-        Error::corrupt(format!("the data file holds {from}, which cannot be read as {to}"))
+        Error::corrupt(format!("the data file column has the type {from}, which cannot be read as {to}"))
             .with("column", self.path.join("."))
     }
 
@@ -319,7 +322,7 @@ impl Planner<'_, '_> {
 
 enum Planned {
     Fill(Source),
-    /// From the field of the file at this place among its siblings.
+    /// The field of the file at this position among its siblings.
     File(usize, Read),
 }
 
@@ -328,7 +331,7 @@ fn is_list(data_type: &DataType) -> bool {
     matches!(data_type, D::List(_) | D::LargeList(_) | D::ListView(_) | D::LargeListView(_) | D::FixedSizeList(..))
 }
 
-/// Whether a struct of the file has a field that is wanted and holds values.
+/// Returns whether a struct of the file has a wanted field that holds values.
 fn reads_any(wanted: &StructType, children: &[FileField]) -> bool {
     wanted.fields.iter().any(|field| children.iter().any(|child| child.id == Some(field.id) && is_read(field, child)))
 }
@@ -337,7 +340,8 @@ fn is_read(wanted: &NestedField, child: &FileField) -> bool {
     child.field.data_type() != &DataType::Null && wanted.field_type != Type::Primitive(PrimitiveType::Unknown)
 }
 
-/// The leaf under `field` that costs least to read, with its cost: lists and maps cost more than any leaf beside them.
+/// Returns the leaf under `field` that is cheapest to read, with its cost: lists and maps cost more than any leaf next
+/// to them.
 fn cheapest(field: &FileField) -> Option<(u32, usize)> {
     let own = match field.field.data_type() {
         DataType::Struct(_) => 0,

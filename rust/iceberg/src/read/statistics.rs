@@ -1,7 +1,8 @@
-//! Bounds of Parquet row groups as arrays of the column's type in the table (Parquet: `Statistics`, "Column Orders").
+//! Converts bounds of Parquet row groups to arrays of the column's type in the table (Parquet: `Statistics`, "Column
+//! Orders").
 //!
-//! Bounds are hints: one that cannot be decoded is NULL and decides nothing. They may be truncated, so a lower bound is
-//! at most, and an upper bound at least, any value of the row group, and neither need be a value.
+//! Bounds are hints: a bound that cannot be decoded is NULL and has no effect. Bounds may be truncated: a lower bound
+//! is at most, and an upper bound at least, any value of the row group, and neither needs to be an actual value.
 
 use std::sync::Arc;
 
@@ -14,11 +15,12 @@ use arrow_schema::DataType;
 use super::{FileFormat, convert};
 use crate::spec::types::PrimitiveType;
 
-/// The lower or the upper bounds of one leaf column, one per row group, in the Arrow type of `target`.
+/// Returns the lower or upper bounds of one leaf column, one per row group, in the Arrow type of `target`.
 ///
 /// `file_type` is the Arrow type of the leaf column and `physical` the name of its Parquet type; each value is in
-/// Parquet's plain encoding: numbers little-endian, byte arrays without a length. What is missing, NaN, or no value of
-/// the type is NULL. None when no bound of such a column can be used: INT96, variants, geometries, other types.
+/// Parquet's plain encoding: numbers little-endian, byte arrays without a length. Bounds that are missing, NaN, or
+/// invalid for the type are NULL. Returns None if no bound of such a column can be used: INT96, variants, geometries,
+/// other types.
 pub fn bounds_array(
     target: &PrimitiveType,
     file_type: &DataType,
@@ -102,7 +104,7 @@ fn integer(value: Option<&[u8]>) -> Option<i64> {
     bytes(value).map(|value| i64::from(i32::from_le_bytes(value))).or_else(|| bytes(value).map(i64::from_le_bytes))
 }
 
-/// A two's complement number of at most sixteen bytes.
+/// Returns a two's complement number of at most sixteen bytes.
 fn big_endian(value: Option<&[u8]>) -> Option<i128> {
     let value = value.filter(|bytes| bytes.len() <= 16)?;
     let sign = if *value.first()? < 0x80 { 0 } else { -1 };

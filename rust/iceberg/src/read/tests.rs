@@ -1,4 +1,4 @@
-//! Projection of file columns: what is read, what comes out, and what is refused.
+//! Tests of projecting file columns: the columns read, the results and the rejections.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -57,7 +57,7 @@ fn map(key: NestedField, value: NestedField) -> Type {
     Type::Map(Arc::new(MapType { key, value }))
 }
 
-/// A field of a file, with an id unless it is 0.
+/// Returns a field of a file, with an id unless it is 0.
 fn file_field(id: i32, name: &str, data_type: DataType) -> Field {
     let field = Field::new(name, data_type, true);
     if id == 0 { field } else { field.with_metadata(HashMap::from([(FIELD_ID.to_string(), id.to_string())])) }
@@ -71,7 +71,7 @@ fn int(value: i32) -> Value {
     Value::Scalar(Scalar::Int32(value))
 }
 
-/// A file of one format, for the tests below.
+/// A file of one format for the tests below.
 struct File {
     schema: Schema,
     mapping: Option<NameMapping>,
@@ -222,7 +222,7 @@ fn maps_and_lists_of_any_make_come_out_canonical_even_when_sliced() {
     let batch = batch(fields, vec![Arc::new(maps), large.unwrap()]).slice(1, 2);
     let columns = projector.project(&batch, 2).unwrap();
     let m = columns[0].as_map();
-    // A map that is NULL has no entries, whatever the file has in its place.
+    // A NULL map has no entries, whatever values the file stores for it.
     assert_eq!((m.is_null(0), m.value_length(0), m.value_length(1)), (true, 0, 2));
     assert_eq!(m.value(1).column(0).as_string::<i32>().value(1), "21");
     assert_eq!(columns[1].as_list::<i32>().value(1).as_primitive::<Int64Type>().values(), &[0, 1]);
@@ -387,7 +387,7 @@ fn orc_ids_are_found_under_their_own_attribute() {
 }
 
 #[expect(clippy::too_many_lines, reason = "a table of cases")]
-/// Values of a file type, the type of the table, and what they are then; None where they must be refused.
+/// Returns values of a file type, the type of the table, and the expected result; None if they must be rejected.
 fn conversions() -> Vec<(ArrayRef, P, Option<ArrayRef>)> {
     let utc = |array: TimestampMicrosecondArray| -> Option<ArrayRef> { Some(Arc::new(array.with_timezone("UTC"))) };
     let decimals = |values: Vec<Option<i128>>, p: u8, s: i8| -> ArrayRef {
@@ -463,7 +463,7 @@ fn conversions() -> Vec<(ArrayRef, P, Option<ArrayRef>)> {
 #[test]
 fn values_are_promoted_and_encodings_made_canonical() {
     for (from, to, expected) in conversions() {
-        // A row before and after makes the array of interest a slice.
+        // A row before and after turns the array under test into a slice.
         let doubled = arrow_select::concat::concat(&[&from, &from]).unwrap();
         for from in [Arc::clone(&from), doubled.slice(from.len(), from.len())] {
             let label = format!("{} as {to:?}", from.data_type());

@@ -1,4 +1,5 @@
-//! The rows of changes: what the deletes before and after a snapshot leave of a file, and pairs of rows.
+//! Computes the rows of changes: the rows of a file that remain under the deletes before and after a snapshot, and
+//! pairs of rows.
 
 use std::sync::Arc;
 
@@ -20,28 +21,28 @@ use super::output::MetadataColumn;
 use crate::spec::arrow::{arrow_fields, arrow_schema};
 use crate::spec::types::{NestedField, StructType, Type};
 
-/// The schema of changes that are read with `read`.
+/// Returns the schema of changes that are read with `read`.
 pub fn change_schema(read: &ReadContext) -> SchemaRef {
     changes::change_schema(&arrow_fields(&with_row_id(read)))
 }
 
-/// The columns of a read without `_deleted`.
+/// Returns the columns of a read without `_deleted`.
 fn with_row_id(read: &ReadContext) -> StructType {
     let fields = read.output.fields.fields.iter();
     StructType { fields: fields.filter(|field| field.id != MetadataColumn::Deleted.field_id()).cloned().collect() }
 }
 
-/// The columns of the table that a read returns.
+/// Returns the columns of the table that a read returns.
 fn own_columns(read: &ReadContext) -> StructType {
     StructType { fields: read.output.fields.fields.iter().filter(|field| !is_own(field.id)).cloned().collect() }
 }
 
 impl ChangeTask {
-    /// Return the changes among rows of the file, which were read with the deletes before and with those after; None if
-    /// there are none. Both have the same rows, and whether each is deleted as their last column.
+    /// Returns the changes among rows of the file that were read with the previous deletes and with the new ones; None
+    /// if there are no changes. Both batches have the same rows, and their last column is whether each row is deleted.
     ///
     /// # Errors
-    /// `Internal` for batches that do not fit the task.
+    /// `Internal` for batches that do not match the task.
     pub fn rows(&self, before: Option<&RecordBatch>, after: Option<&RecordBatch>) -> Result<Option<RecordBatch>> {
         let (rows, keep, deleted) = match (before, after) {
             (None, None) => return Ok(None),
@@ -55,7 +56,7 @@ impl ChangeTask {
                 let after = deleted(others)?;
                 (rows, &deleted(rows)? ^ &after, after)
             }
-            _ => return Err(Error::internal("a file has other rows with other deletes")),
+            _ => return Err(Error::internal("a file returned different rows with different deletes")),
         };
         let kept = keep.count_set_bits();
         if kept == 0 {
@@ -73,19 +74,19 @@ impl ChangeTask {
         let own = rows.num_columns().saturating_sub(1);
         let columns = rows.columns().get(..own).unwrap_or_default().to_vec();
         let read = self.before.as_ref().or(self.after.as_ref()).map(|task| change_schema(&task.read));
-        let schema = read.ok_or_else(|| Error::internal("a change of no file"))?;
+        let schema = read.ok_or_else(|| Error::internal("a change has no file"))?;
         changed_rows(schema, columns, StringArray::from_iter_values(names), (self.ordinal, self.snapshot_id)).map(Some)
     }
 }
 
-/// Which rows a batch says are deleted, by its last column.
+/// Returns the rows that are marked as deleted in the last column of a batch.
 fn deleted(rows: &RecordBatch) -> Result<BooleanBuffer> {
     let column = rows.columns().last().and_then(|column| column.as_boolean_opt());
-    Ok(column.ok_or_else(|| Error::internal("rows do not say whether they are deleted"))?.values().clone())
+    Ok(column.ok_or_else(|| Error::internal("the last column does not mark deleted rows"))?.values().clone())
 }
 
 impl ChangeStage {
-    /// Begin to pair the rows of the stage, holding about `limit_bytes` of them in memory; None if they are not paired.
+    /// Begins to pair the rows of the stage, with about `limit_bytes` of them in memory; None if they are not paired.
     ///
     /// # Errors
     /// `Unsupported` for columns that cannot be compared.
@@ -100,7 +101,7 @@ impl ChangeStage {
     }
 }
 
-/// Which of the rows that were paired are returned, and which of their columns.
+/// The paired rows that are returned, and their columns.
 struct Wanted {
     read: Arc<ReadContext>,
     result: Arc<ReadContext>,
@@ -126,7 +127,7 @@ impl Wanted {
     }
 }
 
-/// A column, with those of its fields that were selected.
+/// Returns a column, with only the selected nested fields.
 fn chosen(fields: &StructType, columns: &[ArrayRef], wanted: &NestedField) -> Result<ArrayRef> {
     let found = fields.fields.iter().zip(columns).find(|(field, _)| field.id == wanted.id);
     let (field, column) = found.ok_or_else(|| Error::internal("a selected column was not read"))?;

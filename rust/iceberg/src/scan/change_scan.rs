@@ -1,4 +1,4 @@
-//! Changes between snapshots as they are asked for: which snapshots, which rows, and how deletes and inserts are paired.
+//! Defines a read of changes between snapshots: the snapshots, the rows, and how deletes and inserts are paired.
 
 use std::sync::Arc;
 
@@ -18,21 +18,21 @@ use crate::spec::table_metadata::TableMetadata;
 use crate::spec::types::Type;
 use crate::table::Table;
 
-/// The operation of snapshots that change no rows.
+/// The operation of snapshots that do not change rows.
 const REPLACE: &str = "replace";
-/// From this format version on rows have ids.
+/// The format version from which rows have ids.
 const ROW_LINEAGE_VERSION: u8 = 3;
 
-/// What is asked of a table.
+/// The options of a read of changes.
 #[derive(Debug, Clone)]
 pub struct ChangeOptions {
-    /// Rows for which this is true.
+    /// The row filter.
     pub row_filter: Predicate,
-    /// Columns of the table; `*` for all.
+    /// The columns of the table to return; `*` for all.
     pub selected_fields: Vec<String>,
-    /// Whether `ID` is another column than `id`.
+    /// Whether column names are case-sensitive.
     pub case_sensitive: bool,
-    /// The snapshots whose changes are wanted.
+    /// The snapshots whose changes are returned.
     pub range: SnapshotRange,
     /// How deletes and inserts are paired.
     pub mode: ChangeMode,
@@ -45,14 +45,14 @@ pub(super) struct Commit {
     pub(super) parent: Parent,
 }
 
-/// What a snapshot is compared with.
+/// The state with which a snapshot is compared.
 #[derive(Debug, Clone)]
 pub(super) enum Parent {
-    /// The table was empty.
+    /// An empty table.
     Empty,
-    /// The snapshot before it.
+    /// The previous snapshot.
     Snapshot(Arc<Snapshot>),
-    /// A snapshot that has expired.
+    /// An expired snapshot.
     Expired(i64),
 }
 
@@ -60,24 +60,25 @@ pub(super) enum Parent {
 #[derive(Debug, Clone)]
 pub struct ChangeScan {
     pub(super) metadata_location: Arc<str>,
-    /// The rows that are returned.
+    /// The columns and the filter of the returned rows.
     pub(super) result: Arc<ReadContext>,
-    /// The rows that are read to be paired: all columns, and every row that the filter may need.
+    /// The columns and the filter of the rows that are read for pairing: all columns, and every row that the filter may
+    /// need.
     pub(super) paired: Arc<ReadContext>,
     pub(super) mode: ChangeMode,
     pub(super) pairing: Pairing,
-    /// The oldest first.
+    /// The snapshots of the range, oldest first.
     pub(super) commits: Vec<Commit>,
     to_snapshot_id: Option<i64>,
 }
 
 impl ChangeScan {
-    /// Bind a read of changes. Columns are those of the current schema. A column that became required later is optional: rows
-    /// that were deleted before that may have NULL.
+    /// Binds a read of changes. The columns are those of the current schema. A column that later became required is
+    /// optional: rows that were deleted before that may have NULL.
     ///
     /// # Errors
-    /// `NoSuchSnapshot`; `InvalidArgument` for a range that is not on one line of history, a column or literal that does
-    /// not fit, or updates of rows that nothing identifies.
+    /// `NoSuchSnapshot`; `InvalidArgument` for a range that is not on one line of history, a column or literal that
+    /// does not fit, or updates of rows without identifier columns.
     pub fn try_new(table: &Table, options: &ChangeOptions) -> Result<Self> {
         let metadata = table.metadata();
         let schema = Arc::new(metadata.current_schema()?.optional_as_in(&metadata.schemas));
@@ -93,7 +94,7 @@ impl ChangeScan {
         if pairing.by_row_id() {
             whole = whole.with_metadata(&[MetadataColumn::RowId]);
         }
-        // Of an update both rows are needed, whichever of them the filter wants.
+        // An update needs both of its rows, whichever of them matches the filter.
         let both = match options.mode {
             ChangeMode::Updates(_) => filter_of_identifiers(&filter, &pairing.identifier_ids(&schema)),
             _ => filter.clone(),
@@ -112,7 +113,7 @@ impl ChangeScan {
         })
     }
 
-    /// The scan with what decoded deletes may hold.
+    /// Returns the scan with a memory budget for decoded deletes.
     #[must_use]
     pub fn within(self, budget: &Budget) -> Self {
         let within =
@@ -120,20 +121,20 @@ impl ChangeScan {
         Self { result: within(self.result), paired: within(self.paired), ..self }
     }
 
-    /// The context of the rows that are returned.
+    /// Returns the context of the returned rows.
     pub fn result(&self) -> &Arc<ReadContext> {
         &self.result
     }
 
-    /// The last snapshot of the range.
+    /// Returns the last snapshot of the range.
     pub fn to_snapshot_id(&self) -> Option<i64> {
         self.to_snapshot_id
     }
 
-    /// Plan the scan on at most `workers` threads.
+    /// Plans the scan on at most `workers` threads.
     ///
     /// # Errors
-    /// `CorruptManifest`, `MissingFile`, `PathNotAllowed` naming the manifest or manifest list; `NoSuchSnapshot` if a
+    /// `CorruptManifest`, `MissingFile` and `PathNotAllowed` with the manifest or manifest list; `NoSuchSnapshot` if a
     /// snapshot that removed rows is compared with one that has expired.
     pub fn plan(&self, workers: usize, context: &Context) -> Result<ChangePlan> {
         ChangePlan::try_new(self, workers, context)
@@ -141,7 +142,7 @@ impl ChangeScan {
 }
 
 fn commits(metadata: &TableMetadata, newest_first: Vec<Arc<Snapshot>>) -> Vec<Commit> {
-    // The first snapshot of a table brings rows, whatever it calls that.
+    // The first snapshot of a table adds rows, whatever its operation is called.
     let changes =
         |snapshot: &Arc<Snapshot>| snapshot.operation() != Some(REPLACE) || snapshot.parent_snapshot_id.is_none();
     newest_first
@@ -185,7 +186,7 @@ fn pairing(metadata: &TableMetadata, schema: &Schema, mode: &ChangeMode, case_se
             _ if metadata.format_version >= ROW_LINEAGE_VERSION => vec![columns],
             Some(own) if !own.is_empty() => own,
             _ => {
-                let message = "updates need columns that identify rows, and the schema has no identifier fields";
+                let message = "updates need columns that identify rows, but the schema has no identifier fields";
                 return Err(
                     Error::invalid(message).hint("pass identifier_columns, such as identifier_columns=(\"id\",)")
                 );
@@ -197,15 +198,15 @@ fn pairing(metadata: &TableMetadata, schema: &Schema, mode: &ChangeMode, case_se
     Ok(Pairing { columns, identifiers, across_commits: false })
 }
 
-/// The position of a top-level column of a primitive type.
+/// Returns the position of a top-level column of a primitive type.
 fn identifier(schema: &Schema, name: &str, case_sensitive: bool) -> Result<usize> {
     let selected = schema.project(&[name], case_sensitive)?;
     let [field] = selected.fields.as_slice() else {
-        return Err(Error::invalid(format!("`{name}` does not name one column, and cannot identify rows")));
+        return Err(Error::invalid(format!("`{name}` does not match exactly one column and cannot identify rows")));
     };
     let position = schema.fields.fields.iter().position(|own| own.id == field.id);
     position.filter(|_| matches!(field.field_type, Type::Primitive(_))).ok_or_else(|| {
         Error::invalid(format!("the column `{name}` is nested and cannot identify rows"))
-            .hint("name top-level columns of primitive types")
+            .hint("use top-level columns of primitive types")
     })
 }

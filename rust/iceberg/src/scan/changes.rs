@@ -1,8 +1,8 @@
-//! Planning changes: which files each snapshot added and removed, and in which files it deleted rows.
+//! Plans changes: the files that each snapshot added and removed, and the files in which it deleted rows.
 //!
-//! Each snapshot is compared with its parent. A data file that only the parent has is read with the deletes that it had
-//! there (its rows are DELETE), one that only the snapshot has with its deletes now (INSERT), and one that both have with
-//! both, if its deletes differ.
+//! Each snapshot is compared with its parent. A data file that only the parent has is read with its deletes in the
+//! parent (its rows are DELETE). A file that only the snapshot has is read with its current deletes (INSERT). A file
+//! that both have is read with both, if its deletes differ.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -24,58 +24,59 @@ use crate::spec::manifest_list::ManifestFile;
 use crate::spec::schema::Schema;
 use crate::spec::snapshot::Snapshot;
 
-/// How the rows of a stage are paired. The columns of the table come first, then the row id if rows are identified by it.
+/// How the rows of a stage are paired. The columns of the table are first, followed by the row id if rows are
+/// identified by it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pairing {
-    /// How many columns the table has.
+    /// The number of columns of the table.
     pub columns: usize,
-    /// The positions of the columns that identify rows; empty to compute no updates.
+    /// The positions of the columns that identify rows; empty if no updates are computed.
     pub identifiers: Vec<usize>,
     /// Whether rows of different commits cancel each other.
     pub across_commits: bool,
 }
 
 impl Pairing {
-    /// Whether rows are identified by their row ids.
+    /// Returns whether rows are identified by their row ids.
     pub fn by_row_id(&self) -> bool {
         self.identifiers.contains(&self.columns)
     }
 
-    /// The field ids of the columns that identify rows.
+    /// Returns the field ids of the columns that identify rows.
     pub(super) fn identifier_ids(&self, schema: &Schema) -> Vec<i32> {
         self.identifiers.iter().filter_map(|&at| schema.fields.fields.get(at)).map(|field| field.id).collect()
     }
 }
 
-/// A data file of which a snapshot changed rows.
+/// A data file in which a snapshot changed rows.
 #[derive(Debug, Clone)]
 pub struct ChangeTask {
     /// The number of the snapshot in the range.
     pub ordinal: i32,
     /// The snapshot.
     pub snapshot_id: i64,
-    /// The file with its deletes in the parent; None if the parent does not have it.
+    /// The file with its deletes in the parent; None if it is not in the parent.
     pub before: Option<FileScanTask>,
-    /// The file with its deletes in the snapshot; None if the snapshot does not have it.
+    /// The file with its deletes in the snapshot; None if it is not in the snapshot.
     pub after: Option<FileScanTask>,
 }
 
-/// Files that are read together, because their rows are paired, or that can each be read alone.
+/// A set of files that are read together because their rows are paired, or that can each be read separately.
 #[derive(Debug, Clone)]
 pub struct ChangeStage {
-    /// What the files are read with.
+    /// The context with which the files are read.
     pub read: Arc<ReadContext>,
-    /// What is returned.
+    /// The context of the returned rows.
     pub result: Arc<ReadContext>,
-    /// How the rows are paired; None if each file can be read alone.
+    /// How the rows are paired; None if each file can be read separately.
     pub pairing: Option<Pairing>,
     /// The files.
     pub tasks: Vec<ChangeTask>,
 }
 
 impl ChangeStage {
-    /// What can be read alone, in any process: the stage itself if its rows are paired, else groups of files of about
-    /// `target_bytes`, each of which counts at least `open_cost_bytes`.
+    /// Returns the units that can be read separately, in any process: the stage itself if its rows are paired,
+    /// otherwise groups of files of about `target_bytes`, in which each file counts as at least `open_cost_bytes`.
     pub fn groups(&self, target_bytes: i64, open_cost_bytes: i64) -> Vec<Self> {
         if self.pairing.is_some() {
             return vec![self.clone()];
@@ -96,16 +97,16 @@ pub struct ChangePlan {
     pub stages: Vec<ChangeStage>,
 }
 
-/// The files of one snapshot, or those of them that its parent lists differently.
+/// The files of one snapshot, or only those that its parent lists differently.
 struct Files {
     deletes: Arc<DeleteIndex>,
     data: Vec<PlannedFiles>,
 }
 
-/// What one snapshot changed.
+/// The changes of one snapshot.
 #[derive(Default)]
 struct Changed {
-    /// File, deletes before, deletes after.
+    /// Each file with its deletes before and after the snapshot.
     tasks: Vec<(Option<FileScanTask>, Option<FileScanTask>)>,
     inserts: bool,
     deletes: bool,
@@ -130,7 +131,7 @@ impl ChangePlan {
     }
 }
 
-/// Append what a snapshot changed to the last stage, or begin another.
+/// Appends the changes of a snapshot to the last stage, or begins another one.
 fn stage(scan: &ChangeScan, stages: &mut Vec<ChangeStage>, changed: Changed, commit: (i32, i64)) {
     let (ordinal, snapshot_id) = commit;
     let both = changed.inserts && changed.deletes;
@@ -153,7 +154,7 @@ fn stage(scan: &ChangeScan, stages: &mut Vec<ChangeStage>, changed: Changed, com
     }
 }
 
-/// Files whose rows are not paired are read with the columns that are returned.
+/// Reads files whose rows are not paired with only the returned columns.
 fn alone_if_possible(scan: &ChangeScan, stage: &mut ChangeStage) {
     let may = |side: fn(&ChangeTask) -> bool| stage.tasks.iter().any(side);
     if stage.pairing.is_some() && may(|task| task.before.is_some()) && may(|task| task.after.is_some()) {
@@ -199,7 +200,7 @@ impl Comparison<'_> {
         self.compare(&before, &after)
     }
 
-    /// What an append added, without its parent.
+    /// Returns the changes of an append, without reading its parent.
     fn appended(&self, snapshot: &Arc<Snapshot>, parent: i64) -> Result<Changed> {
         if snapshot.operation() != Some("append") {
             let message = format!("its parent {parent}, with which it is compared, has expired");
@@ -276,7 +277,7 @@ impl Comparison<'_> {
 }
 
 impl Files {
-    /// Manifest and row of each file, with its path.
+    /// Returns the manifest and row of each file, with its path.
     fn places(&self) -> Result<Vec<((usize, usize), &str)>> {
         let mut places = Vec::new();
         for (manifest, planned) in self.data.iter().enumerate() {
@@ -301,7 +302,7 @@ impl Files {
     }
 }
 
-/// Whether all of some delete files are among others.
+/// Returns whether all of `some` delete files are among the `others`.
 fn within(some: &[DeleteFile], others: &[DeleteFile]) -> bool {
     some.iter()
         .all(|file| others.iter().any(|other| other.path == file.path && other.content_range == file.content_range))
@@ -321,7 +322,7 @@ fn listed_twice(path: &str) -> Error {
     Error::new(ErrorKind::CorruptManifest, "a data file is listed twice").with("file", path)
 }
 
-/// Whether a column of a scan is one that tasks read for themselves.
+/// Returns whether a scan column is one that tasks compute themselves.
 pub(super) fn is_own(field_id: i32) -> bool {
     [MetadataColumn::Deleted, MetadataColumn::RowId].iter().any(|column| column.field_id() == field_id)
 }

@@ -1,4 +1,4 @@
-//! What all tasks of a scan share: the columns, the filter, the partition specs and the files.
+//! The state that all tasks of a scan share: the columns, the filter, the partition specs and the files.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,28 +20,28 @@ use crate::spec::table_metadata::TableMetadata;
 use crate::spec::types::{NestedField, PrimitiveType, StructType, Type};
 use crate::transform::project;
 
-/// What all tasks of a scan share. Immutable; part of the wire form of a task.
+/// The state that all tasks of a scan share. Immutable; part of the wire form of a task.
 #[derive(Debug, Clone)]
 pub struct ReadContext {
-    /// What the scan returns.
+    /// The columns that the scan returns.
     pub output: Output,
-    /// The schema that names and types are taken from.
+    /// The schema that defines names and types.
     pub schema: Arc<Schema>,
-    /// Fields that deletes, filters or specs refer to and `schema` no longer has: each pruned to one leaf.
+    /// The fields that deletes, filters or specs reference and `schema` no longer has, each pruned to one leaf.
     pub retired: Vec<NestedField>,
-    /// Rows for which this is true are returned.
+    /// The filter of the returned rows.
     pub filter: BoundPredicate,
-    /// Ids for data files that have none.
+    /// The name mapping for data files without ids.
     pub name_mapping: Option<NameMapping>,
     /// The partition specs of the table.
     pub partitions: BTreeMap<i32, Arc<PartitionContext>>,
-    /// What decoded deletes may hold; not part of the wire form.
+    /// The memory budget for decoded deletes; not part of the wire form.
     pub budget: Budget,
-    /// Deletes that were decoded before; not part of the wire form.
+    /// The cache of decoded deletes; not part of the wire form.
     pub cache: Arc<DeleteCache>,
-    /// Memory of batches that were let go; not part of the wire form.
+    /// The memory of released batches for reuse; not part of the wire form.
     pub spare: Arc<Spare>,
-    /// Where files lie and which may be read.
+    /// The locations of files and the rules for which may be read.
     pub files: Files,
 }
 
@@ -50,7 +50,7 @@ pub struct ReadContext {
 pub struct PartitionContext {
     /// The spec.
     pub spec: PartitionSpec,
-    /// The type of its tuples.
+    /// The type of its partition tuples.
     pub fields: Arc<StructType>,
 }
 
@@ -84,7 +84,7 @@ impl PartitionContext {
 }
 
 impl ReadContext {
-    /// Debits `bytes` in place of what a lease has. Deletes that are only kept for later give way.
+    /// Resizes a lease to `bytes`. Cached deletes are evicted if necessary.
     ///
     /// # Errors
     /// `LimitExceeded`.
@@ -95,7 +95,7 @@ impl ReadContext {
         })
     }
 
-    /// Gathers what a read of `metadata` by `schema` needs.
+    /// Creates the context of a read of `metadata` with `schema`.
     pub fn try_new(
         metadata: &TableMetadata,
         schema: Arc<Schema>,
@@ -123,20 +123,23 @@ impl ReadContext {
         })
     }
 
-    /// The Arrow schema of the rows that the scan returns.
+    /// Returns the Arrow schema of the rows that the scan returns.
     pub fn output_schema(&self) -> SchemaRef {
         Arc::new(arrow_schema(&self.output.fields))
     }
 
-    /// A partition spec by id.
+    /// Returns a partition spec by id.
     pub fn partition(&self, spec_id: i32) -> Result<Arc<PartitionContext>> {
         self.partitions.get(&spec_id).cloned().ok_or_else(|| {
-            Error::new(ErrorKind::CorruptManifest, "a manifest names a partition spec that the table does not have")
-                .with("spec id", spec_id)
+            Error::new(
+                ErrorKind::CorruptManifest,
+                "a manifest references a partition spec that the table does not have",
+            )
+            .with("spec id", spec_id)
         })
     }
 
-    /// The type of a column by id.
+    /// Returns a function that maps a column id to its type.
     pub fn types(&self) -> impl Fn(i32) -> Option<PrimitiveType> + '_ {
         |id| match self.field(id).map(|field| &field.field_type) {
             Some(Type::Primitive(primitive)) => Some(primitive.clone()),
@@ -144,22 +147,22 @@ impl ReadContext {
         }
     }
 
-    /// A field by id, current or retired.
+    /// Returns a field by id, current or retired.
     pub fn field(&self, id: i32) -> Option<&NestedField> {
         self.schema.field(id).or_else(|| self.retired.iter().find_map(|field| find(field, id)))
     }
 
-    /// The top-level field that holds the leaf `id`, with nothing else in it.
+    /// Returns the top-level field that contains the leaf `id`, pruned to that leaf.
     ///
     /// # Errors
-    /// `CorruptMetadata` when no schema of the table has the field.
+    /// `CorruptMetadata` if no schema of the table has the field.
     pub fn leaf_field(&self, id: i32) -> Result<NestedField> {
         let current = self.schema.fields.fields.iter().find_map(|field| prune_to(field, id));
         let leaf = current.or_else(|| self.retired.iter().find_map(|field| prune_to(field, id)));
         leaf.ok_or_else(|| unknown_field(id).corrupt_as(ErrorKind::CorruptManifest))
     }
 
-    /// The columns of the filter, ascending.
+    /// Returns the columns of the filter, in ascending order.
     pub fn filter_ids(&self) -> Vec<i32> {
         let mut ids: Vec<i32> = self.filter.columns().iter().map(|column| column.id).collect();
         ids.sort_unstable();
@@ -167,7 +170,7 @@ impl ReadContext {
     }
 }
 
-/// Leaves of other schemas of the table that `schema` lacks, each with its ancestors, the newest schema first.
+/// Returns the leaves of other schemas of the table that `schema` lacks, each with its ancestors, latest schema first.
 fn retired_fields(metadata: &TableMetadata, schema: &Schema) -> Vec<NestedField> {
     let mut retired: Vec<NestedField> = Vec::new();
     for old in metadata.schemas.iter().rev() {
@@ -182,7 +185,7 @@ fn retired_fields(metadata: &TableMetadata, schema: &Schema) -> Vec<NestedField>
     retired
 }
 
-/// The primitive fields of a column that are not inside a list or a map.
+/// Returns the primitive fields of a column that are not inside a list or a map.
 fn leaves(field: &NestedField) -> Vec<i32> {
     match &field.field_type {
         Type::Primitive(_) => vec![field.id],
@@ -201,7 +204,7 @@ fn find(field: &NestedField, id: i32) -> Option<&NestedField> {
     }
 }
 
-/// A column with nothing but the field `id` in it; None when it does not hold it outside of lists and maps.
+/// Returns a column pruned to the field `id`; None if that field is not in it or is inside a list or a map.
 fn prune_to(field: &NestedField, id: i32) -> Option<NestedField> {
     if field.id == id {
         return Some(field.clone());

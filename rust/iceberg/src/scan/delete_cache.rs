@@ -1,6 +1,6 @@
-//! Decoded deletes, kept by bytes for the next data file that needs them.
+//! A byte-limited cache of decoded deletes for the next data file that needs them.
 //!
-//! Delete files never change under their path, so what was decoded stays right; the cache lives as long as the table
+//! Delete files never change under their path, so decoded deletes stay valid. The cache lives as long as the table
 //! handle or the group of tasks that it belongs to.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,25 +11,25 @@ use frazil_core::context::Lease;
 use crate::deletes::equality::EqualityKeys;
 use crate::deletes::position::PositionDeletes;
 
-/// Decoded deletes, and what they debit.
+/// Decoded deletes and their memory lease.
 #[derive(Debug, Clone)]
 pub struct Loaded {
     /// The deletes.
     pub deletes: Deletes,
-    /// The memory that they hold.
+    /// The lease on the memory that they hold.
     pub lease: Arc<Lease>,
 }
 
-/// The decoded deletes of one or several delete files.
+/// The decoded deletes of one or more delete files.
 #[derive(Debug, Clone)]
 pub enum Deletes {
-    /// Deleted positions by the key of the data file (see `Files::same_file_key`).
+    /// Deleted positions, keyed by data file (see `Files::same_file_key`).
     Positions(Arc<PositionDeletes>),
     /// Deleted keys.
     Equality(Arc<EqualityKeys>),
 }
 
-/// Deletes by what they were decoded from, the least recently used dropped first.
+/// A cache of deletes, keyed by the files from which they were decoded. The least recently used entry is evicted first.
 #[derive(Debug)]
 pub struct DeleteCache {
     limit_bytes: usize,
@@ -37,35 +37,36 @@ pub struct DeleteCache {
 }
 
 impl DeleteCache {
-    /// A cache that holds about `limit_bytes`; what is larger alone is not kept.
+    /// Creates a cache that holds about `limit_bytes`; a single entry that is larger is not cached.
     pub fn new(limit_bytes: usize) -> Self {
         Self { limit_bytes, kept: Mutex::default() }
     }
 
-    /// What was kept under `key`.
+    /// Returns the cached entry for `key`.
     pub fn find(&self, key: &str) -> Option<Loaded> {
         self.lock().find(key).cloned()
     }
 
-    /// Keeps `loaded` under `key`, dropping others where there is no room.
+    /// Caches `loaded` under `key`, and evicts other entries if there is no room.
     pub fn keep(&self, key: String, loaded: Loaded) {
         let bytes = loaded.lease.bytes();
         self.lock().keep(key.into(), loaded, bytes, self.limit_bytes as u64);
     }
 
-    /// Drops everything.
+    /// Removes all entries.
     pub fn clear(&self) {
         *self.lock() = Lru::default();
     }
 
-    /// A panic in another thread leaves the map whole: each change is complete before the next call that may panic.
+    /// Locks the cache. A panic in another thread leaves the map consistent: each change is complete before the next
+    /// call that may panic.
     fn lock(&self) -> MutexGuard<'_, Lru<str, Loaded>> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Default for DeleteCache {
-    /// 256 MiB.
+    /// Creates a cache with a limit of 256 MiB.
     fn default() -> Self {
         Self::new(256 << 20)
     }

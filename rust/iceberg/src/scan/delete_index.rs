@@ -1,11 +1,12 @@
-//! Which delete files apply to which data files (spec: "Scan Planning").
+//! Assigns delete files to data files (spec: "Scan Planning").
 //!
-//! * A deletion vector applies to the data file that it names, if the file is not newer; position deletes are not read
-//!   for that file then.
-//! * Position deletes apply to data files of the same spec and partition that are not newer; those that name one data
-//!   file apply to it alone.
-//! * Equality deletes apply to data files that are strictly older, in the same spec and partition, or anywhere when their
-//!   spec is unpartitioned; those whose keys cannot be in a data file, by the bounds of both, are left out.
+//! * A deletion vector applies to the data file that it references, unless the file is newer. Position deletes are then
+//!   not read for that file.
+//! * Position deletes apply to data files of the same spec and partition that are not newer. Position deletes that
+//!   reference one data file apply only to that file.
+//! * Equality deletes apply to data files that are strictly older, in the same spec and partition, or in any partition
+//!   if their spec is unpartitioned. Deletes whose keys cannot be in a data file, according to the bounds of both, are
+//!   omitted.
 
 use std::sync::Arc;
 
@@ -26,28 +27,28 @@ use crate::spec::manifest::{DELETE_FILE_PATH_ID, FileContent, ManifestEntries};
 pub struct DeleteFile {
     /// Position or equality deletes.
     pub content: FileContent,
-    /// Where it lies, as recorded.
+    /// The location, as recorded.
     pub path: Arc<str>,
-    /// Its format; Puffin for deletion vectors.
+    /// The format; Puffin for deletion vectors.
     pub format: FileFormat,
-    /// Its length as recorded; of the whole Puffin file for a deletion vector.
+    /// The length as recorded; for a deletion vector, that of the whole Puffin file.
     pub size_bytes: i64,
-    /// How many rows it has; the cardinality of a deletion vector.
+    /// The number of rows; for a deletion vector, its cardinality.
     pub record_count: i64,
-    /// Its data sequence number.
+    /// The data sequence number.
     pub sequence_number: i64,
-    /// Its partition spec.
+    /// The partition spec.
     pub spec_id: i32,
-    /// The columns that identify deleted rows, ascending; empty for position deletes.
+    /// The columns that identify deleted rows, in ascending order; empty for position deletes.
     pub equality_ids: Vec<i32>,
-    /// The data file that all its deletes are for, as recorded.
+    /// The data file to which all its deletes apply, as recorded.
     pub referenced_data_file: Option<Arc<str>>,
-    /// Where the deletion vector begins and how long it is.
+    /// The offset and the length of the deletion vector.
     pub content_range: Option<(i64, i64)>,
 }
 
 impl DeleteFile {
-    /// Whether it is a deletion vector.
+    /// Returns whether it is a deletion vector.
     pub fn is_vector(&self) -> bool {
         self.format == FileFormat::Puffin
     }
@@ -59,21 +60,21 @@ pub struct DeleteIndex {
     files: Vec<DeleteFile>,
     vector_by_path: HashMap<String, i32>,
     positions_by_path: HashMap<String, Sequence>,
-    /// By spec, then by partition tuple in the row format of [`PartitionTuples::keys`].
+    /// The deletes by spec, then by partition tuple in the row format of [`PartitionTuples::keys`].
     by_partition: HashMap<i32, HashMap<Box<[u8]>, PartitionDeletes>>,
     equality_everywhere: Sequence,
-    /// What equality deletes have in the columns of their keys, by number.
+    /// The value ranges of equality deletes in their key columns, by number.
     key_ranges: HashMap<i32, Vec<KeyRange>>,
 }
 
-/// Delete files of one partition.
+/// The delete files of one partition.
 #[derive(Debug, Default)]
 struct PartitionDeletes {
     positions: Sequence,
     equality: Sequence,
 }
 
-/// Delete files by their data sequence numbers, ascending: those for a data file are the last ones.
+/// Delete files in ascending order of their data sequence numbers: those that apply to a data file are at the end.
 #[derive(Debug, Default)]
 struct Sequence {
     sequence_numbers: Vec<i64>,
@@ -98,7 +99,7 @@ impl Sequence {
         }
     }
 
-    /// The delete files that are not older than `sequence_number`.
+    /// Returns the delete files that are not older than `sequence_number`.
     fn from(&self, sequence_number: i64) -> &[i32] {
         let start = self.sequence_numbers.partition_point(|own| *own < sequence_number);
         self.numbers.get(start..).unwrap_or_default()
@@ -106,17 +107,17 @@ impl Sequence {
 }
 
 impl DeleteIndex {
-    /// Whether there are no deletes at all.
+    /// Returns whether there are no deletes.
     pub fn is_empty(&self) -> bool {
         self.files.is_empty()
     }
 
-    /// The delete files, by the numbers that [`DeleteIndex::assign`] gives.
+    /// Returns the delete files, indexed by the numbers that [`DeleteIndex::assign`] returns.
     pub fn files(&self) -> &[DeleteFile] {
         &self.files
     }
 
-    /// The columns of which equality deletes make their keys, ascending.
+    /// Returns the key columns of equality deletes, in ascending order.
     pub fn equality_ids(&self) -> Vec<i32> {
         let mut ids: Vec<i32> = self.key_ranges.values().flatten().map(|range| range.id).collect();
         ids.sort_unstable();
@@ -124,8 +125,8 @@ impl DeleteIndex {
         ids
     }
 
-    /// Takes the entries of a delete manifest, with what they have in the columns of keys. The spec is known by its id and
-    /// whether it is unpartitioned; `key` makes paths comparable.
+    /// Adds the entries of a delete manifest, with the value ranges of their key columns. The spec is identified by its
+    /// id and whether it is unpartitioned; `key` makes paths comparable.
     pub fn push(
         &mut self,
         entries: &ManifestEntries,
@@ -153,7 +154,7 @@ impl DeleteIndex {
             } else if file.is_vector() {
                 let referenced = file.referenced_data_file.as_deref().unwrap_or_default();
                 if self.vector_by_path.insert(key(referenced), number).is_some() {
-                    return Err(corrupt("two deletion vectors for one data file", referenced));
+                    return Err(corrupt("a data file has two deletion vectors", referenced));
                 }
             } else if let Some(path) = &file.referenced_data_file {
                 self.positions_by_path.entry(key(path)).or_default().push(sequence_number, number);
@@ -169,7 +170,7 @@ impl DeleteIndex {
         self.by_partition.entry(spec_id).or_default().entry_ref(key).or_default()
     }
 
-    /// Orders the index; to be called once, after the last [`DeleteIndex::push`].
+    /// Sorts the index. Must be called once, after the last [`DeleteIndex::push`].
     pub fn finish(&mut self) {
         self.positions_by_path.values_mut().for_each(Sequence::finish);
         for partition in self.by_partition.values_mut().flat_map(HashMap::values_mut) {
@@ -179,7 +180,7 @@ impl DeleteIndex {
         self.equality_everywhere.finish();
     }
 
-    /// The delete files that apply to each data file: offsets into a list of numbers, as an Arrow list has them.
+    /// Returns the delete files that apply to each data file, as offsets into a list of numbers, like an Arrow list.
     pub fn assign(
         &self,
         entries: &ManifestEntries,
@@ -208,7 +209,7 @@ impl DeleteIndex {
     }
 }
 
-/// Lists of delete files, one for each data file, as an Arrow list has them. None have any by default.
+/// Lists of delete files, one for each data file, like an Arrow list. All lists are empty by default.
 #[derive(Debug, Clone)]
 pub struct Assignments {
     offsets: OffsetBuffer<i32>,
@@ -222,12 +223,13 @@ impl Default for Assignments {
 }
 
 impl Assignments {
-    /// The memory that the lists hold.
+    /// Returns the memory size of the lists in bytes.
     pub fn size_bytes(&self) -> usize {
         size_of_val(&*self.offsets) + size_of_val(&*self.numbers)
     }
 
-    /// The numbers of the delete files of a data file, in ascending order of their sequence numbers within each kind.
+    /// Returns the numbers of the delete files of a data file, in ascending order of their sequence numbers within each
+    /// type.
     pub fn row(&self, row: usize) -> &[i32] {
         let offset = |row: usize| self.offsets.get(row).and_then(|offset| usize::try_from(*offset).ok());
         match (offset(row), offset(row + 1)) {
@@ -236,7 +238,7 @@ impl Assignments {
         }
     }
 
-    /// Where the list of each of so many data files begins and ends in the numbers.
+    /// Returns the offsets of the lists of this many data files, and the numbers.
     pub fn lists(&self, rows: usize) -> (OffsetBuffer<i32>, ScalarBuffer<i32>) {
         if self.numbers.is_empty() {
             return (OffsetBuffer::new_zeroed(rows), self.numbers.clone());
@@ -245,7 +247,7 @@ impl Assignments {
     }
 }
 
-/// Looks for the deletes of data files of one spec.
+/// A lookup of the deletes for data files of one spec.
 struct Lookup<'a> {
     index: &'a DeleteIndex,
     spec_id: i32,
@@ -272,10 +274,10 @@ impl Lookup<'_> {
         let index = self.index;
         let vector = path.and_then(|path| index.vector_by_path.get(path)).copied();
         let vector = vector.and_then(|n| Some((n, index.files.get(usize::try_from(n).ok()?)?)));
-        // A vector that is older than the data file belongs to a file that was there before under the same path.
+        // A vector that is older than the data file belongs to an earlier file with the same path.
         if let Some((number, file)) = vector.filter(|(_, file)| file.sequence_number >= sequence) {
             if file.spec_id != self.spec_id {
-                let message = "a deletion vector and its data file are of different partition specs";
+                let message = "a deletion vector and its data file have different partition specs";
                 return Err(corrupt(message, &file.path)
                     .with("spec", file.spec_id)
                     .with("spec of the data", self.spec_id));
@@ -336,7 +338,8 @@ impl<'a> DeleteColumns<'a> {
         let path: Arc<str> = self.paths.value(row).into();
         let content = FileContent::from_code(self.contents.map_or(0, |contents| contents.value(row)));
         let content = content.filter(|content| *content != FileContent::Data);
-        let content = content.ok_or_else(|| corrupt("a delete manifest lists a file that is no delete file", &path))?;
+        let content =
+            content.ok_or_else(|| corrupt("a delete manifest lists a file that is not a delete file", &path))?;
         let format = FileFormat::parse(self.formats.value(row)).map_err(|e| e.with("file", &path))?;
         let mut file = DeleteFile {
             content,
@@ -353,7 +356,7 @@ impl<'a> DeleteColumns<'a> {
         if content == FileContent::EqualityDeletes {
             file.equality_ids = self.equality_ids(row)?;
             if file.equality_ids.is_empty() {
-                return Err(corrupt("an equality delete file names no columns", &file.path));
+                return Err(corrupt("an equality delete file has no equality ids", &file.path));
             }
         } else if file.is_vector() {
             file.content_range = Some(self.content_range(row, &file)?);
@@ -361,7 +364,7 @@ impl<'a> DeleteColumns<'a> {
         Ok(file)
     }
 
-    /// The data file that is named, or that the bounds of the path column show to be the only one.
+    /// Returns the data file that is referenced, or the only possible one according to the bounds of the path column.
     fn referenced_data_file(&self, row: usize) -> Option<Arc<str>> {
         if let Some(named) = self.referenced.filter(|named| named.is_valid(row)) {
             return Some(named.value(row).into());
@@ -373,7 +376,7 @@ impl<'a> DeleteColumns<'a> {
 
     fn content_range(&self, row: usize, file: &DeleteFile) -> Result<(i64, i64)> {
         if file.referenced_data_file.is_none() {
-            return Err(corrupt("a deletion vector names no data file", &file.path));
+            return Err(corrupt("a deletion vector does not reference a data file", &file.path));
         }
         let value =
             |column: Option<&Int64Array>| column.filter(|column| column.is_valid(row)).map(|column| column.value(row));
@@ -386,7 +389,7 @@ impl<'a> DeleteColumns<'a> {
         let Some(lists) = self.equality_ids.filter(|lists| lists.is_valid(row)) else { return Ok(Vec::new()) };
         let values = lists.value(row);
         let values =
-            values.as_primitive_opt::<Int32Type>().ok_or_else(|| Error::internal("equality ids are no ints"))?;
+            values.as_primitive_opt::<Int32Type>().ok_or_else(|| Error::internal("equality ids are not integers"))?;
         let mut ids: Vec<i32> = values.iter().flatten().collect();
         ids.sort_unstable();
         ids.dedup();

@@ -1,5 +1,5 @@
-//! Loading the deletes of a task: deletion vectors are read here, delete files are opened by the caller, who pushes
-//! their batches.
+//! Loads the deletes of a task. Deletion vectors are read here; delete files are opened by the caller, who pushes their
+//! batches.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -26,22 +26,22 @@ use crate::read::project::{FileColumns, Projector};
 use crate::spec::manifest::{DELETE_FILE_PATH_ID, FileContent};
 use crate::spec::types::{NestedField, PrimitiveType, StructType, Type};
 
-/// The id of `pos` in position delete files.
+/// The field id of `pos` in position delete files.
 pub(crate) const DELETE_FILE_POS_ID: i32 = 2_147_483_545;
 
-/// The deletes of one data file, as far as they are loaded.
+/// The deletes of one data file that are loaded so far.
 #[derive(Debug, Default)]
 pub struct TaskDeletes {
     loaded: RowDeletes,
     pending: Vec<DeleteFile>,
-    /// Under which key the cache holds the deleted keys of these columns.
+    /// The cache keys of deleted keys, by their columns.
     cache_keys: BTreeMap<Vec<i32>, String>,
-    /// The memory of what is loaded.
+    /// The memory leases of the loaded deletes.
     leases: Vec<Arc<Lease>>,
 }
 
 impl TaskDeletes {
-    /// Reads the deletion vector of a task, takes what is cached, and lists what is to be loaded.
+    /// Reads the deletion vector of a task, gets cached deletes, and lists the delete files to be loaded.
     pub fn try_new(task: &FileScanTask) -> Result<Self> {
         let mut deletes = Self::default();
         let mut by_ids: BTreeMap<&[i32], Vec<&DeleteFile>> = BTreeMap::new();
@@ -72,20 +72,20 @@ impl TaskDeletes {
         Ok(deletes)
     }
 
-    /// The delete files that are to be read, in an order in which they may be pushed.
+    /// Returns the delete files that are still to be read, in an order in which they may be pushed.
     pub fn pending(&self) -> &[DeleteFile] {
         &self.pending
     }
 
-    /// The columns that equality deletes look at.
+    /// Returns the key columns of the equality deletes.
     pub fn equality_ids(&self) -> impl Iterator<Item = i32> + '_ {
         self.cache_keys.keys().flatten().copied()
     }
 
-    /// The deletes.
+    /// Returns the deletes.
     ///
     /// # Errors
-    /// `Internal` while some are pending: rows must not be returned then.
+    /// `Internal` while delete files are pending: rows must not be returned then.
     pub fn rows(&self) -> Result<&RowDeletes> {
         match self.pending.first() {
             None => Ok(&self.loaded),
@@ -105,14 +105,14 @@ impl TaskDeletes {
     }
 }
 
-/// Reads the pending delete files of a task, one after the other.
+/// A loader that reads the pending delete files of a task one after the other.
 #[derive(Debug)]
 pub struct DeleteLoader {
     read: Arc<ReadContext>,
     keys: BTreeMap<Vec<i32>, (EqualityKeysBuilder, Lease)>,
 }
 
-/// One delete file that is being read.
+/// A reader of one delete file.
 #[derive(Debug)]
 pub struct DeleteFileReader {
     file: DeleteFile,
@@ -124,15 +124,15 @@ pub struct DeleteFileReader {
 }
 
 impl DeleteLoader {
-    /// A loader for the pending deletes of a task.
+    /// Creates a loader for the pending deletes of a task.
     pub fn new(read: Arc<ReadContext>) -> Self {
         Self { read, keys: BTreeMap::new() }
     }
 
-    /// Starts a delete file with this schema; says by its projector which columns are to be read.
+    /// Begins a delete file with this schema. The reader's projector has the columns to be read.
     ///
     /// # Errors
-    /// `CorruptDeletes` when the file lacks a column that its kind of deletes needs.
+    /// `CorruptDeletes` if the file lacks a column that its type of deletes needs.
     pub fn open(&self, file: &DeleteFile, schema: &ArrowSchema) -> Result<DeleteFileReader> {
         let target = self.target(file)?;
         let columns = FileColumns {
@@ -144,7 +144,7 @@ impl DeleteLoader {
         let projector = Projector::try_new(&target, &columns).map_err(|e| corrupt_deletes(e, file))?;
         for id in leaf_ids(file) {
             if projector.file_leaf_of(id).is_none() {
-                let message = "a delete file lacks a column that identifies deleted rows";
+                let message = "a delete file is missing a column that identifies deleted rows";
                 return Err(corrupt_deletes(Error::corrupt(message).with("field id", id), file));
             }
         }
@@ -158,7 +158,7 @@ impl DeleteLoader {
         })
     }
 
-    /// Takes rows of a delete file.
+    /// Adds rows of a delete file.
     pub fn push(&mut self, reader: &mut DeleteFileReader, batch: &RecordBatch) -> Result<()> {
         self.push_rows(reader, batch).map_err(|e| corrupt_deletes(e, &reader.file))
     }
@@ -175,10 +175,10 @@ impl DeleteLoader {
         let columns = reader.projector.project(batch, batch.num_rows())?;
         if reader.file.content == FileContent::PositionDeletes {
             let [paths, positions] = columns.as_slice() else {
-                return Err(Error::internal("a position delete file has two columns"));
+                return Err(Error::internal("a position delete file does not have two columns"));
             };
             let positions = positions.as_primitive_opt::<Int64Type>();
-            let positions = positions.ok_or_else(|| Error::internal("positions are longs"))?;
+            let positions = positions.ok_or_else(|| Error::internal("positions are not longs"))?;
             return self.push_positions(reader, paths.as_ref(), positions);
         }
         let leaves = LeafColumns::new(&reader.target, &columns);
@@ -200,15 +200,15 @@ impl DeleteLoader {
         self.read.resize(&mut reader.lease, reader.positions.size_bytes())
     }
 
-    /// Ends a delete file.
+    /// Completes a delete file.
     ///
     /// # Errors
-    /// `CorruptDeletes` when it had fewer rows than its manifest says. Some writers state fewer than they wrote, and all of
-    /// those delete: engines read such a file whole.
+    /// `CorruptDeletes` if it has fewer rows than its manifest records. Some writers record fewer rows than they wrote;
+    /// all of those rows delete, because engines read such a file completely.
     pub fn finish(&mut self, reader: DeleteFileReader, task: &FileScanTask, deletes: &mut TaskDeletes) -> Result<()> {
         let DeleteFileReader { file, positions, mut lease, rows, .. } = reader;
         if u64::try_from(file.record_count).is_ok_and(|expected| expected > rows) {
-            let message = format!("a delete file has {rows} rows, its manifest says {}", file.record_count);
+            let message = format!("a delete file has {rows} rows, but its manifest records {}", file.record_count);
             return Err(corrupt_deletes(Error::corrupt(message), &file));
         }
         deletes.pending.retain(|pending| *pending != file);
@@ -223,7 +223,7 @@ impl DeleteLoader {
         if deletes.pending.iter().any(|pending| pending.equality_ids == file.equality_ids) {
             return Ok(());
         }
-        // Files without rows never told their types, and delete nothing.
+        // Files without rows have no known types and delete nothing.
         let Some((builder, lease)) = self.keys.remove(&file.equality_ids) else { return Ok(()) };
         let loaded = Loaded { deletes: Deletes::Equality(Arc::new(builder.finish())), lease: Arc::new(lease) };
         if let Some(cache_key) = deletes.cache_keys.get(&file.equality_ids) {
@@ -233,7 +233,7 @@ impl DeleteLoader {
         Ok(())
     }
 
-    /// The columns to read: path and position, or the columns of the key as they are in the table now.
+    /// Returns the columns to read: path and position, or the key columns with their current types in the table.
     fn target(&self, file: &DeleteFile) -> Result<StructType> {
         let field = |id, name: &str, data_type| NestedField::new(id, name, Type::Primitive(data_type), false);
         if file.content == FileContent::PositionDeletes {
@@ -247,13 +247,13 @@ impl DeleteLoader {
 }
 
 impl DeleteFileReader {
-    /// Says which columns of the file are to be read.
+    /// Returns the projector, which has the columns of the file to be read.
     pub fn projector(&self) -> &Projector {
         &self.projector
     }
 
-    /// The paths of a position delete file where they come as a dictionary: they are few, and are not to be repeated for
-    /// every row.
+    /// Returns the paths of a position delete file if they are dictionary-encoded: there are only a few, so they are
+    /// not repeated for every row.
     fn path_dictionary<'b>(&self, batch: &'b RecordBatch) -> Result<Option<&'b ArrayRef>> {
         let Some(paths) = self.column(batch, DELETE_FILE_PATH_ID) else { return Ok(None) };
         let Some(dictionary) = paths.as_any_dictionary_opt() else { return Ok(None) };
@@ -265,7 +265,7 @@ impl DeleteFileReader {
         Ok(Some(paths))
     }
 
-    /// The column of a batch that holds a leaf field, of a file without nested columns.
+    /// Returns the column of a batch with a leaf field, for a file without nested columns.
     fn column<'b>(&self, batch: &'b RecordBatch, id: i32) -> Option<&'b ArrayRef> {
         let leaf = self.projector.file_leaf_of(id)?;
         let at = self.projector.leaves().iter().position(|&selected| selected == leaf)?;
@@ -280,26 +280,27 @@ fn leaf_ids(file: &DeleteFile) -> Vec<i32> {
     }
 }
 
-/// The positions in a deletion vector.
+/// Returns the positions in a deletion vector.
 ///
 /// # Errors
-/// `CorruptDeletes` naming the file.
+/// `CorruptDeletes` with the file.
 pub(crate) fn read_vector(files: &Files, file: &DeleteFile) -> Result<Positions> {
-    let (offset, size) = file.content_range.ok_or_else(|| Error::internal("a deletion vector without a range"))?;
+    let (offset, size) = file.content_range.ok_or_else(|| Error::internal("a deletion vector has no byte range"))?;
     let read_blob = || -> Result<Positions> {
         let range = vector::blob_range(offset, size, files.size(&file.path)?)?;
         let blobs = files.read_ranges(&file.path, std::slice::from_ref(&range))?;
-        let blob = blobs.first().ok_or_else(|| Error::internal("one range gives one buffer"))?;
+        let blob = blobs.first().ok_or_else(|| Error::internal("reading one byte range returned no buffer"))?;
         vector::decode(blob, Some(file.record_count))
     };
     read_blob().map_err(|e| corrupt_deletes(e, file))
 }
 
-/// A deletion vector is for one file: a position that the file does not have shows that one of them is the wrong one.
+/// Rejects positions beyond the end of the data file. A deletion vector applies to one file, so a position that the
+/// file does not have means that one of the two is wrong.
 fn refuse_beyond(positions: &Positions, task: &FileScanTask, file: &DeleteFile) -> Result<()> {
     match task.file.beyond(positions) {
         Some(last) => {
-            let message = format!("position {last} is deleted in a file of {} rows", task.file.record_count);
+            let message = format!("position {last} is deleted in a file with {} rows", task.file.record_count);
             Err(corrupt_deletes(Error::corrupt(message).with("data file", &task.file.path), file))
         }
         None => Ok(()),

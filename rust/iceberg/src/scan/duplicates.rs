@@ -1,4 +1,4 @@
-//! A data file that is live twice would double its rows.
+//! Rejects duplicate data files, because a file that is listed twice would double its rows.
 
 use std::collections::HashSet;
 use std::hash::BuildHasher;
@@ -9,15 +9,15 @@ use frazil_core::parallel;
 
 use super::plan::PlannedFiles;
 
-/// Bits for each path: of so many, one in 32 paths shares its bit with another by chance.
+/// The number of bits per path: with this many, one in 32 paths shares its bit with another by chance.
 const BITS_PER_PATH: usize = 16;
 
-/// Refuses paths that are planned twice.
+/// Rejects paths that are planned twice.
 ///
-/// Two equal paths have equal hashes, and so set one bit twice. The few that do are compared.
+/// Two equal paths have equal hashes, so both set the same bit. Only the few paths whose bits collide are compared.
 ///
 /// # Errors
-/// `CorruptManifest` naming the file.
+/// `CorruptManifest` with the file.
 pub(super) fn refuse_duplicates(files: &[PlannedFiles], workers: usize) -> Result<()> {
     let hasher = hashbrown::DefaultHashBuilder::default();
     let hashes = parallel::map(files, workers, |files| {

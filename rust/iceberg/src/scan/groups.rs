@@ -1,4 +1,4 @@
-//! Tasks packed into balanced groups, for engines that run many at once.
+//! Packs tasks into balanced groups, for engines that run many tasks in parallel.
 
 use std::collections::HashSet;
 
@@ -11,13 +11,13 @@ use super::task::FileScanTask;
 use super::wire;
 
 impl Plan {
-    /// Wire forms of groups of tasks of about `target_bytes` each, the largest files first, every file once. Files
-    /// above the target are split at their split offsets; each task counts at least `open_cost_bytes`.
+    /// Returns the wire forms of groups of tasks of about `target_bytes` each, largest files first, each file once.
+    /// Files above the target are split at their split offsets; each task counts as at least `open_cost_bytes`.
     pub fn groups(&self, target_bytes: i64, open_cost_bytes: i64, context: &Context) -> Result<Vec<Vec<u8>>> {
         self.groups_without(&HashSet::new(), target_bytes, open_cost_bytes, context)
     }
 
-    /// [`Plan::groups`] without the tasks at these places, which are read in another way.
+    /// Returns the same as [`Plan::groups`], without the tasks at these positions, which are read in another way.
     pub fn groups_without(
         &self,
         without: &HashSet<usize>,
@@ -34,8 +34,8 @@ impl Plan {
         first_fit_decreasing(tasks, target_bytes, weight).iter().map(|group| wire::write(group)).collect()
     }
 
-    /// Wire forms of groups of the tasks at `indices`, as [`Plan::groups`] makes them but of whole files, each with the
-    /// places of its tasks.
+    /// Returns the wire forms of groups of the tasks at `indices`, like [`Plan::groups`] but without splitting files.
+    /// Each group includes the positions of its tasks.
     pub fn whole_groups(
         &self,
         indices: &[usize],

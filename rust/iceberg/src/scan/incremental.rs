@@ -1,4 +1,4 @@
-//! Ranges of snapshots on one line of history.
+//! Selects ranges of snapshots on one line of history.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -8,30 +8,30 @@ use frazil_core::error::{Error, ErrorKind, Result};
 use crate::spec::snapshot::Snapshot;
 use crate::spec::table_metadata::TableMetadata;
 
-/// The snapshots after one and up to another.
+/// A range of snapshots, with an exclusive start and an inclusive end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SnapshotRange {
-    /// The snapshot after which to begin; None for the first of the table.
+    /// The snapshot after which the range begins; None to begin at the table's first snapshot.
     pub from_snapshot_id_exclusive: Option<i64>,
-    /// The last snapshot; None for the current one.
+    /// The last snapshot of the range; None for the current one.
     pub to_snapshot_id_inclusive: Option<i64>,
 }
 
-/// The append snapshots of a range, the newest first. Snapshots of other operations are passed over, as the reference
-/// implementation does.
+/// Returns the append snapshots of a range, latest first. Snapshots of other operations are skipped, as in the
+/// reference implementation.
 ///
 /// # Errors
-/// As [`snapshots_of`].
+/// See [`snapshots_of`].
 pub fn appended(metadata: &TableMetadata, range: SnapshotRange) -> Result<Vec<Arc<Snapshot>>> {
     let mut snapshots = snapshots_of(metadata, range)?;
     snapshots.retain(|snapshot| snapshot.operation() == Some("append"));
     Ok(snapshots)
 }
 
-/// The snapshots of a range, the newest first.
+/// Returns the snapshots of a range, latest first.
 ///
 /// # Errors
-/// `NoSuchSnapshot` for an id that the table does not have; `InvalidArgument` if the range does not begin at an
+/// `NoSuchSnapshot` for an id that the table does not have; `InvalidArgument` if the start of the range is not an
 /// ancestor of its end.
 pub fn snapshots_of(metadata: &TableMetadata, range: SnapshotRange) -> Result<Vec<Arc<Snapshot>>> {
     let last = match range.to_snapshot_id_inclusive {

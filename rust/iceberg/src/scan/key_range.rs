@@ -1,7 +1,7 @@
-//! The values that a data file and an equality delete file have in the columns of a key, by their counts and bounds:
-//! deletes whose keys lie elsewhere need not be read.
+//! Compares the key columns of a data file and an equality delete file by their counts and bounds: deletes whose keys
+//! cannot occur in the data file need not be read.
 //!
-//! Keys match by the rules of equality deletes: NULL matches NULL, NaN matches NaN. Bounds hold for the other values.
+//! Keys match by the rules of equality deletes: NULL matches NULL, NaN matches NaN. Bounds apply to the other values.
 
 use std::cmp::Ordering;
 
@@ -11,11 +11,11 @@ use frazil_core::predicate::BoundColumn;
 use frazil_core::prune::{Bounds, ColumnStats};
 use frazil_core::scalar::{Scalar, ScalarType};
 
-/// Columns that keys are made of, and their statistics over some files.
+/// The statistics of key columns over some files.
 #[derive(Debug, Default)]
 pub struct KeyStatistics(Vec<(BoundColumn, Bounds)>);
 
-/// What one file has in one column of a key.
+/// The values of one file in one key column.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KeyRange {
     /// The field id.
@@ -28,7 +28,8 @@ pub struct KeyRange {
 }
 
 impl KeyStatistics {
-    /// The statistics of the columns of these ids; `types` says what can be compared. Of the others nothing is known.
+    /// Creates the statistics of the columns with these ids; `types` returns the types of comparable columns. Other
+    /// columns have unknown values.
     pub fn try_new(
         ids: &[i32],
         types: &dyn Fn(i32) -> Option<ScalarType>,
@@ -36,7 +37,7 @@ impl KeyStatistics {
     ) -> Result<Self> {
         let mut columns = Vec::with_capacity(ids.len());
         for &id in ids {
-            // Writers do not agree on the order of UUIDs.
+            // Writers disagree on the order of UUIDs.
             let Some(data_type) = types(id).filter(|data_type| *data_type != ScalarType::Uuid) else { continue };
             let column = BoundColumn { id, name: "".into(), data_type, nullable: true };
             if let Some(bounds) = statistics.bounds(&column)? {
@@ -46,7 +47,7 @@ impl KeyStatistics {
         Ok(Self(columns))
     }
 
-    /// What the file at `row` has.
+    /// Returns the key ranges of the file at `row`.
     pub fn row(&self, row: usize) -> Result<Vec<KeyRange>> {
         self.0.iter().map(|(column, bounds)| KeyRange::try_new(column, bounds, row)).collect()
     }
@@ -72,7 +73,7 @@ impl KeyRange {
         })
     }
 
-    /// Whether both may have a value in common. What is not known excludes nothing.
+    /// Returns whether both may have a value in common. An unknown range excludes nothing.
     fn may_meet(&self, other: &Self) -> bool {
         if self.nulls != Some(0) && other.nulls != Some(0) {
             return true;
@@ -96,7 +97,8 @@ impl KeyRange {
     }
 }
 
-/// Whether a row of one file may have the key of a row of the other: whether they may meet in each column.
+/// Returns whether a row of one file may have the same key as a row of the other, which requires all key columns to
+/// overlap.
 pub fn may_share_key(ranges: &[KeyRange], others: &[KeyRange]) -> bool {
     let same = |range: &KeyRange| others.iter().find(|other| other.id == range.id);
     ranges.iter().all(|range| same(range).is_none_or(|other| range.may_meet(other)))

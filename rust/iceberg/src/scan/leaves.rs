@@ -1,4 +1,4 @@
-//! Leaf columns of projected data by field id: what filters and equality deletes look at.
+//! Finds leaf columns of projected data by field id, for filters and equality deletes.
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef};
@@ -8,7 +8,7 @@ use frazil_core::predicate::eval::{RowColumns, masked};
 
 use crate::spec::types::{NestedField, StructType, Type};
 
-/// Columns with the fields that they were projected to.
+/// The columns and the fields to which they were projected.
 #[derive(Debug, Clone, Copy)]
 pub struct LeafColumns<'a> {
     fields: &'a StructType,
@@ -16,12 +16,12 @@ pub struct LeafColumns<'a> {
 }
 
 impl<'a> LeafColumns<'a> {
-    /// `columns` are of the types of `fields`, in the same order.
+    /// Creates the lookup; `columns` have the types of `fields`, in the same order.
     pub fn new(fields: &'a StructType, columns: &'a [ArrayRef]) -> Self {
         Self { fields, columns }
     }
 
-    /// The values of a field that is in no list or map; NULL where a struct around it is NULL.
+    /// Returns the values of a field that is not in a list or a map; NULL where a parent struct is NULL.
     pub fn leaf(&self, id: i32) -> Result<ArrayRef> {
         let found =
             self.fields.fields.iter().zip(self.columns).find_map(|(field, column)| find(field, column, None, id));
@@ -35,7 +35,7 @@ impl RowColumns for LeafColumns<'_> {
     }
 }
 
-/// Whether the field `id` is among these, outside of lists and maps.
+/// Returns whether `field` is or contains the field `id`, outside of lists and maps.
 pub(crate) fn holds(field: &NestedField, id: i32) -> bool {
     field.id == id
         || match &field.field_type {
@@ -44,7 +44,8 @@ pub(crate) fn holds(field: &NestedField, id: i32) -> bool {
         }
 }
 
-/// The same field, optional at every level: what is only looked at need not keep its promises.
+/// Returns the same field, optional at every level. Columns that are not returned need not satisfy the schema's
+/// constraints.
 pub(crate) fn optional(field: NestedField) -> NestedField {
     let field_type = match field.field_type {
         Type::Struct(inner) => Type::Struct(StructType { fields: inner.fields.into_iter().map(optional).collect() }),

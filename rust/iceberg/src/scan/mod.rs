@@ -1,4 +1,4 @@
-//! Scans: plan (metadata to tasks), execute (a task to Arrow batches), anywhere.
+//! Scans: planning (metadata to tasks) and execution (a task to Arrow batches), in any process.
 
 pub mod change_rows;
 pub mod change_scan;

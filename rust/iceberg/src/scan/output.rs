@@ -1,4 +1,5 @@
-//! What a scan returns: table columns by field id, and metadata columns (spec: "Reserved Field IDs") where named.
+//! The output of a scan: table columns by field id, and metadata columns (spec: "Reserved Field IDs") if they are
+//! selected.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +11,7 @@ use crate::spec::table_metadata::TableMetadata;
 use crate::spec::transform::Transform;
 use crate::spec::types::{NestedField, PrimitiveType, StructType, Type};
 
-/// A column that no data file records as the others.
+/// A metadata column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum MetadataColumn {
     /// `_file`: the path of the data file, as recorded.
@@ -23,14 +24,14 @@ pub enum MetadataColumn {
     SpecId,
     /// `_partition`: the partition tuple, as a struct of the fields of all specs.
     Partition,
-    /// `_row_id`: the id that follows a row through rewrites (v3).
+    /// `_row_id`: the id of a row, which is preserved when files are rewritten (v3).
     RowId,
     /// `_last_updated_sequence_number`: the sequence number that last changed the row (v3).
     LastUpdatedSequenceNumber,
 }
 
 impl MetadataColumn {
-    /// All of them.
+    /// All metadata columns.
     pub const ALL: [Self; 7] = [
         Self::File,
         Self::Pos,
@@ -41,7 +42,7 @@ impl MetadataColumn {
         Self::LastUpdatedSequenceNumber,
     ];
 
-    /// The reserved name.
+    /// Returns the reserved name.
     pub fn name(self) -> &'static str {
         match self {
             Self::File => "_file",
@@ -54,7 +55,7 @@ impl MetadataColumn {
         }
     }
 
-    /// The reserved field id.
+    /// Returns the reserved field id.
     pub fn field_id(self) -> i32 {
         match self {
             Self::File => 2_147_483_646,
@@ -67,8 +68,8 @@ impl MetadataColumn {
         }
     }
 
-    /// The name in data files of `schema`: the reserved one, or one that no column of the table has. Readers find the column
-    /// by its field id.
+    /// Returns the name in data files of `schema`: the reserved name, or a name that no table column has. Readers find
+    /// the column by its field id.
     pub fn name_in_files(self, schema: &Schema) -> String {
         let mut name = self.name().to_string();
         while schema.fields.fields.iter().any(|field| field.name.eq_ignore_ascii_case(&name)) {
@@ -77,7 +78,7 @@ impl MetadataColumn {
         name
     }
 
-    /// The column as a field; `partition` is the type of [`MetadataColumn::Partition`].
+    /// Returns the column as a field; `partition` is the type of [`MetadataColumn::Partition`].
     pub fn field(self, partition: &StructType) -> NestedField {
         let (field_type, required) = match self {
             Self::File => (Type::Primitive(PrimitiveType::String), true),
@@ -91,19 +92,19 @@ impl MetadataColumn {
     }
 }
 
-/// The columns of a scan in the order they are returned.
+/// The columns of a scan, in output order.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Output {
-    /// The columns; metadata columns are known by their field ids.
+    /// The columns; metadata columns are identified by their field ids.
     pub fields: StructType,
 }
 
 impl Output {
-    /// The columns that `selected` names: `*` for all of the table, names of columns (`s.x` for a field of a struct), and
-    /// metadata columns. Table columns keep the order of the schema, metadata columns follow in the order named.
+    /// Selects the columns in `selected`: `*` for all table columns, column names (`s.x` for a field of a struct), and
+    /// metadata columns. Table columns keep the order of the schema; metadata columns follow in the order given.
     ///
     /// # Errors
-    /// `InvalidArgument` naming what is no column.
+    /// `InvalidArgument` with the unknown column.
     pub fn select(
         schema: &Schema,
         metadata: &TableMetadata,
@@ -127,7 +128,7 @@ impl Output {
         Ok(Self { fields })
     }
 
-    /// The output with these metadata columns at its end, which columns of the table with their names do not replace.
+    /// Returns the output with these metadata columns appended. Table columns with the same names do not replace them.
     #[must_use]
     pub fn with_metadata(mut self, columns: &[MetadataColumn]) -> Self {
         let partition = StructType::default();
@@ -135,14 +136,15 @@ impl Output {
         self
     }
 
-    /// Whether a metadata column is asked for.
+    /// Returns whether a metadata column is selected.
     pub fn has(&self, column: MetadataColumn) -> bool {
         self.fields.fields.iter().any(|field| field.id == column.field_id())
     }
 }
 
-/// The partition fields of all specs of a table, by field id; a field that some spec has as `void` keeps the type that
-/// another spec gives it. Fields of columns that the schema no longer has are left out, as the reference does.
+/// Returns the partition fields of all specs of a table, by field id. A field that is `void` in some spec keeps the
+/// type that another spec gives it. Fields of columns that the schema no longer has are omitted, as in the reference
+/// implementation.
 fn unified_partition_type(metadata: &TableMetadata, schema: &Schema) -> StructType {
     let mut fields: BTreeMap<i32, NestedField> = BTreeMap::new();
     for spec in &metadata.partition_specs {
@@ -163,7 +165,7 @@ fn unified_partition_type(metadata: &TableMetadata, schema: &Schema) -> StructTy
     StructType { fields: fields.into_values().collect() }
 }
 
-/// An error for a column that a scan needs and the table never had.
+/// Returns the error for a column that a scan needs and the table never had.
 pub(crate) fn unknown_field(id: i32) -> Error {
     Error::corrupt("no schema of the table has the field").with("field id", id)
 }

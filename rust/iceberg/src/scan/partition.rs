@@ -1,4 +1,4 @@
-//! Partition tuples as typed columns, as statistics for pruning and as keys for matching deletes.
+//! Converts partition tuples to typed columns, to statistics for pruning and to keys for matching deletes.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::spec::manifest_entries::file_partitions;
 use crate::spec::partition_value;
 use crate::spec::types::{NestedField, StructType, Type};
 
-/// The tuples of some files of one spec: a column for each field of the partition type, in its order.
+/// The partition tuples of some files of one spec: one column per field of the partition type, in order.
 #[derive(Debug, Clone)]
 pub struct PartitionTuples {
     fields: Arc<StructType>,
@@ -26,8 +26,8 @@ pub struct PartitionTuples {
 }
 
 impl PartitionTuples {
-    /// Types what a manifest recorded (`recorded`, with field ids in the metadata of its fields) as `fields`, the
-    /// partition type of the manifest's spec. Fields that were not recorded are NULL.
+    /// Converts the tuples of a manifest (`recorded`, with field ids in the field metadata) to `fields`, the partition
+    /// type of the manifest's spec. Fields that were not recorded are NULL.
     pub fn try_new(recorded: Option<&StructArray>, fields: &Arc<StructType>, rows: usize) -> Result<Self> {
         let column = |field: &NestedField| -> Result<ArrayRef> {
             let target = scalar_arrow(field);
@@ -46,7 +46,7 @@ impl PartitionTuples {
         Ok(Self { fields: fields.clone(), columns, rows })
     }
 
-    /// Types the columns of `tuples`, which are those of `fields` in their order.
+    /// Converts the columns of `tuples`, which match `fields` in order, to their types.
     pub fn of_rows(tuples: &StructArray, fields: &Arc<StructType>) -> Result<Self> {
         let pairs = fields.fields.iter().zip(tuples.columns());
         let columns =
@@ -54,30 +54,30 @@ impl PartitionTuples {
         Ok(Self { fields: fields.clone(), columns, rows: tuples.len() })
     }
 
-    /// How many tuples.
+    /// Returns the number of tuples.
     pub fn len(&self) -> usize {
         self.rows
     }
 
-    /// Whether there is none.
+    /// Returns whether there are no tuples.
     pub fn is_empty(&self) -> bool {
         self.rows == 0
     }
 
-    /// The tuples at which `keep` is true.
+    /// Returns the tuples for which `keep` is true.
     pub fn filter(&self, keep: &BooleanArray) -> Result<Self> {
         let columns = self.columns.iter().map(|column| Ok(arrow_select::filter::filter(column, keep)?));
         Ok(Self { fields: self.fields.clone(), columns: columns.collect::<Result<_>>()?, rows: keep.true_count() })
     }
 
-    /// Some of the tuples, without a copy.
+    /// Returns a range of the tuples, without copying.
     #[must_use]
     pub fn slice(&self, range: Range<usize>) -> Self {
         let columns = self.columns.iter().map(|column| column.slice(range.start, range.len())).collect();
         Self { fields: self.fields.clone(), columns, rows: range.len() }
     }
 
-    /// Some fields of the tuples, by their positions.
+    /// Returns some fields of the tuples, by position.
     #[must_use]
     pub fn select(&self, positions: &[usize]) -> Self {
         let fields = positions.iter().filter_map(|&position| self.fields.fields.get(position).cloned()).collect();
@@ -85,41 +85,42 @@ impl PartitionTuples {
         Self { fields: Arc::new(StructType { fields }), columns, rows: self.rows }
     }
 
-    /// The columns in the order of the partition type.
+    /// Returns the columns, in the order of the partition type.
     pub fn columns(&self) -> &[ArrayRef] {
         &self.columns
     }
 
-    /// The partition type.
+    /// Returns the partition type.
     pub fn fields(&self) -> &Arc<StructType> {
         &self.fields
     }
 
-    /// The values of a partition field.
+    /// Returns the values of a partition field.
     pub fn column(&self, field_id: i32) -> Option<&ArrayRef> {
         let position = self.fields.fields.iter().position(|field| field.id == field_id)?;
         self.columns.get(position)
     }
 
-    /// One key for each tuple, equal exactly when the tuples are (NULL equals NULL, one NaN, -0.0 is not 0.0).
+    /// Returns one key per tuple. Keys are equal exactly when the tuples are (NULL equals NULL, all NaN are equal, -0.0
+    /// is not 0.0).
     pub fn keys(&self) -> Result<TupleKeys> {
         TupleKeyer::new(&self.fields)?.keys(self)
     }
 }
 
-/// The keys of the partition tuples of `data_file` structs, which are those of a spec with this partition type.
+/// Returns the keys of the partition tuples of `data_file` structs with this partition type.
 pub(crate) fn partition_keys(files: &StructArray, partition: &Arc<StructType>) -> Result<TupleKeys> {
     PartitionTuples::of_rows(file_partitions(files)?, partition)?.keys()
 }
 
-/// Gives keys to tuples of one partition type, whoever asks for how many at once.
+/// An encoder of tuples of one partition type as keys, which are comparable across calls.
 #[derive(Debug)]
 pub struct TupleKeyer(Option<RowConverter>);
 
 impl TupleKeyer {
-    /// For tuples of this type.
+    /// Creates an encoder for tuples of this type.
     pub fn new(fields: &StructType) -> Result<Self> {
-        // Rows of no columns have no length.
+        // Rows without columns have no length.
         if fields.fields.is_empty() {
             return Ok(Self(None));
         }
@@ -127,7 +128,7 @@ impl TupleKeyer {
         Ok(Self(Some(RowConverter::new(sort_fields)?)))
     }
 
-    /// As [`PartitionTuples::keys`].
+    /// Returns the same as [`PartitionTuples::keys`].
     pub fn keys(&self, tuples: &PartitionTuples) -> Result<TupleKeys> {
         let Some(converter) = &self.0 else { return Ok(TupleKeys(None)) };
         let columns: Vec<ArrayRef> = tuples.columns.iter().map(one_nan).collect();
@@ -135,18 +136,18 @@ impl TupleKeyer {
     }
 }
 
-/// Keys of partition tuples, as bytes.
+/// The keys of partition tuples, as bytes.
 #[derive(Debug)]
 pub struct TupleKeys(Option<Rows>);
 
 impl TupleKeys {
-    /// The key of a tuple; `row` is below the number of tuples.
+    /// Returns the key of a tuple; `row` must be less than the number of tuples.
     pub fn row(&self, row: usize) -> &[u8] {
         self.0.as_ref().map_or(&[], |rows| rows.row(row).data())
     }
 }
 
-/// A tuple is its own lower and upper bound.
+/// A tuple is both its own lower and upper bound.
 impl ColumnStats for PartitionTuples {
     fn len(&self) -> usize {
         self.rows
@@ -158,7 +159,7 @@ impl ColumnStats for PartitionTuples {
     }
 }
 
-/// The Arrow type of a partition field (always a primitive).
+/// Returns the Arrow type of a partition field (always a primitive).
 fn scalar_arrow(field: &NestedField) -> DataType {
     match &field.field_type {
         Type::Primitive(primitive) => primitive.scalar().map_or(DataType::Null, ScalarType::arrow),

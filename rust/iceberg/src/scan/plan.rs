@@ -1,4 +1,5 @@
-//! Planning: from a snapshot to the data files that may hold matching rows, each with its deletes (spec: "Scan Planning").
+//! Plans a scan: finds the data files of a snapshot that may hold matching rows, each with its deletes (spec: "Scan
+//! Planning").
 //!
 //! manifest list -> partition summaries -> manifests -> partition tuples -> counts and bounds -> deletes joined by columns.
 
@@ -21,30 +22,30 @@ use crate::spec::manifest::{self, ManifestEntries};
 use crate::spec::manifest_list::{self, MANIFEST_LIMIT_BYTES, ManifestFile};
 use crate::spec::snapshot::Snapshot;
 
-/// Which files of a snapshot are wanted.
+/// The files of a snapshot to select.
 #[derive(Debug, Clone, Default)]
 pub enum Selection {
-    /// All that are live.
+    /// All live files.
     #[default]
     Live,
-    /// Those that one of these snapshots added; deletes do not apply.
+    /// The files that one of these snapshots added; deletes do not apply.
     AddedBy(HashSet<i64>),
 }
 
-/// What planning kept and what it left out.
+/// The numbers of files that planning kept and skipped.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct ScanMetrics {
-    /// Data manifests of the snapshot.
+    /// The data manifests of the snapshot.
     pub manifests: usize,
-    /// Data manifests left out by their partition summaries.
+    /// The data manifests that were skipped by their partition summaries.
     pub manifests_skipped: usize,
-    /// Live data files in the manifests that were read.
+    /// The live data files in the manifests that were read.
     pub files: usize,
-    /// Data files left out by their partition tuples.
+    /// The data files that were skipped by their partition tuples.
     pub files_skipped_by_partition: usize,
-    /// Data files left out by their counts and bounds.
+    /// The data files that were skipped by their counts and bounds.
     pub files_skipped_by_bounds: usize,
-    /// Delete files of the snapshot whose partitions may match.
+    /// The delete files of the snapshot whose partitions may match.
     pub delete_files: usize,
 }
 
@@ -56,13 +57,13 @@ pub struct PlannedFiles {
     pub(super) tuples: PartitionTuples,
     pub(super) partition: Arc<PartitionContext>,
     pub(super) deletes: Assignments,
-    /// Files of which every row matches, by their partition tuples.
+    /// The files in which every row matches, according to their partition tuples.
     pub(super) whole: BooleanBuffer,
-    /// For the memory of the entries, while other manifests are planned.
+    /// The lease on the memory of the entries while other manifests are planned.
     pub(super) _lease: Arc<Lease>,
 }
 
-/// The data files of a scan with their deletes: columns for each manifest, no object for each file.
+/// The data files of a scan with their deletes, stored in columns per manifest rather than as one object per file.
 #[derive(Debug)]
 pub struct Plan {
     read: Arc<ReadContext>,
@@ -73,16 +74,16 @@ pub struct Plan {
     starts: Vec<usize>,
 }
 
-/// What a scan is planned from.
+/// The input of planning.
 #[derive(Debug)]
 pub struct PlanRequest<'a> {
-    /// The snapshot; none for a table without one; for [`Selection::AddedBy`] all snapshots that it names.
+    /// The snapshot; empty for a table without one. For [`Selection::AddedBy`], all snapshots in the selection.
     pub snapshots: &'a [Arc<Snapshot>],
-    /// Which of its files.
+    /// The files to select.
     pub selection: Selection,
-    /// Enough rows to stop at.
+    /// The number of rows after which planning may stop.
     pub limit: Option<u64>,
-    /// Threads that may decode manifests.
+    /// The number of threads that may decode manifests.
     pub workers: usize,
 }
 
@@ -90,7 +91,7 @@ impl Plan {
     /// Plans a scan.
     ///
     /// # Errors
-    /// `CorruptManifest`, `MissingFile`, `PathNotAllowed` naming the manifest or manifest list.
+    /// `CorruptManifest`, `MissingFile` and `PathNotAllowed` with the manifest or manifest list.
     pub fn try_new(read: Arc<ReadContext>, request: &PlanRequest<'_>, context: &Context) -> Result<Self> {
         let mut manifests = Vec::new();
         for snapshot in request.snapshots {
@@ -102,7 +103,7 @@ impl Plan {
     /// Plans a scan of snapshots whose manifests are known.
     ///
     /// # Errors
-    /// As [`Plan::try_new`].
+    /// See [`Plan::try_new`].
     pub(crate) fn of_manifests(
         read: Arc<ReadContext>,
         manifests: Vec<ManifestFile>,
@@ -120,7 +121,7 @@ impl Plan {
         let data = planner.matching(&data)?;
         metrics.manifests_skipped = metrics.manifests - data.len();
         let files = planner.data_files(&data, &deletes, &mut metrics)?;
-        // Two appends may have added the same file, if it was removed between them.
+        // Two appends may have added the same file, if it was removed in between.
         if matches!(request.selection, Selection::Live) {
             refuse_duplicates(&files, request.workers)?;
         }
@@ -128,49 +129,50 @@ impl Plan {
         Ok(Self { read, files, deletes: Arc::new(deletes), delete_paths: OnceLock::new(), metrics, starts })
     }
 
-    /// What all tasks share.
+    /// Returns the state that all tasks share.
     pub fn read(&self) -> &Arc<ReadContext> {
         &self.read
     }
 
-    /// What was kept and left out.
+    /// Returns the numbers of files that were kept and skipped.
     pub fn metrics(&self) -> &ScanMetrics {
         &self.metrics
     }
 
-    /// How many data files.
+    /// Returns the number of data files.
     pub fn len(&self) -> usize {
         self.starts.last().copied().unwrap_or(0)
     }
 
-    /// Whether there is none.
+    /// Returns whether there are no data files.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The files of each manifest.
+    /// Returns the files of each manifest.
     pub fn files(&self) -> &[PlannedFiles] {
         &self.files
     }
 
-    /// The delete files of the snapshot.
+    /// Returns the delete files of the snapshot.
     pub fn deletes(&self) -> &DeleteIndex {
         &self.deletes
     }
 
-    /// The paths of the delete files, by number.
+    /// Returns the paths of the delete files, by number.
     pub(super) fn delete_paths(&self) -> ArrayRef {
         let paths = self.deletes.files().iter().map(|file| &*file.path);
         self.delete_paths.get_or_init(|| Arc::new(StringArray::from_iter_values(paths))).clone()
     }
 
-    /// The task of the data file at `index`, in the order of the manifests.
+    /// Returns the task of the data file at `index`, in the order of the manifests.
     pub fn task(&self, index: usize) -> Result<FileScanTask> {
         let (files, row) = self.place(index)?;
         files.task(row, &self.read, &self.deletes)
     }
 
-    /// The manifest that lists the data file at `index`, and whether every row of it matches by its partition.
+    /// Returns the manifest that lists the data file at `index`, and whether every row of the file matches by its
+    /// partition.
     pub fn origin(&self, index: usize) -> Result<(&Arc<str>, bool)> {
         let (files, row) = self.place(index)?;
         Ok((&files.manifest, files.whole.value(row)))
@@ -179,11 +181,14 @@ impl Plan {
     fn place(&self, index: usize) -> Result<(&PlannedFiles, usize)> {
         let group = self.starts.partition_point(|&start| start <= index).saturating_sub(1);
         let files = self.files.get(group).filter(|_| index < self.len());
-        let files = files.ok_or_else(|| Error::invalid(format!("task {index} of a plan of {}", self.len())))?;
+        let files = files.ok_or_else(|| {
+            Error::invalid(format!("task {index} is out of range for a plan of {} tasks", self.len()))
+        })?;
         Ok((files, index - self.starts.get(group).copied().unwrap_or(0)))
     }
 
-    /// The number of matching rows in files that need not be read, and the tasks of those that must be.
+    /// Returns the number of matching rows in files that need not be read, and the tasks of the files that must be
+    /// read.
     pub fn count(&self) -> Result<(u64, Vec<usize>)> {
         let mut rows = 0_u64;
         let mut unread = Vec::new();
@@ -203,34 +208,35 @@ impl Plan {
 }
 
 impl PlannedFiles {
-    /// The entries.
+    /// Returns the manifest entries.
     pub fn entries(&self) -> &ManifestEntries {
         &self.entries
     }
 
-    /// Their partition tuples.
+    /// Returns the partition tuples of the entries.
     pub fn tuples(&self) -> &PartitionTuples {
         &self.tuples
     }
 
-    /// Their partition spec.
+    /// Returns the partition spec of the entries.
     pub fn partition(&self) -> &Arc<PartitionContext> {
         &self.partition
     }
 
-    /// Their delete files.
+    /// Returns the delete files of the entries.
     pub fn deletes(&self) -> &Assignments {
         &self.deletes
     }
 
-    /// The task of an entry, with its deletes of `deletes`.
+    /// Returns the task of an entry, with its deletes out of `deletes`.
     pub(super) fn task(&self, row: usize, read: &Arc<ReadContext>, deletes: &DeleteIndex) -> Result<FileScanTask> {
         let numbers = self.deletes.row(row).iter();
         let deletes = numbers.filter_map(|&n| deletes.files().get(usize::try_from(n).ok()?).cloned()).collect();
         FileScanTask::from_entry(read.clone(), &self.entries, &self.tuples, self.partition.spec.spec_id, row, deletes)
     }
 
-    /// The first files of which surely `remaining` rows come, which are subtracted; all when they do not suffice.
+    /// Returns the first files that are certain to have `remaining` rows, and subtracts those rows; returns all files
+    /// if they do not suffice.
     pub(super) fn limited(self, remaining: &mut u64) -> Result<Self> {
         let counts = self.entries.record_counts()?;
         let mut needed = 0;
@@ -246,10 +252,10 @@ impl PlannedFiles {
     }
 }
 
-/// What to do when a file of a snapshot is missing.
+/// The hint for a missing file of a snapshot.
 const EXPIRED: &str = "the snapshot may have expired since the table was loaded; refresh the table";
 
-/// The manifests of a snapshot.
+/// Returns the manifests of a snapshot.
 pub(crate) fn manifests_of(snapshot: &Snapshot, files: &Files, context: &Context) -> Result<Vec<ManifestFile>> {
     let named = |e: Error| {
         let e = e.with("snapshot", snapshot.snapshot_id);
@@ -259,7 +265,8 @@ pub(crate) fn manifests_of(snapshot: &Snapshot, files: &Files, context: &Context
         let bytes = files.read(list, MANIFEST_LIMIT_BYTES).map_err(named)?;
         return manifest_list::read(bytes, context).map_err(|e| named(e.with("file", list)));
     }
-    // v1 snapshots may name their manifests inline; what a list would say is in the manifests.
+    // A v1 snapshot may reference its manifests inline; the manifests themselves then provide the fields of a manifest
+    // list.
     let inline = snapshot.manifests.iter().flatten();
     inline
         .map(|path| {

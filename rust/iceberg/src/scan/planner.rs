@@ -1,5 +1,5 @@
-//! Reads the manifests of snapshots and keeps what may match. Manifests are independent of each other: each thread holds
-//! one at a time, and of it only what is kept when it goes to the next.
+//! Reads the manifests of snapshots and keeps the entries that may match. Manifests are independent of each other. Each
+//! thread holds one at a time, and keeps only the matching entries before it reads the next.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -25,10 +25,10 @@ use super::statistics::ManifestStatistics;
 use crate::spec::manifest::{self, DELETE_FILE_PATH_ID, ManifestEntries};
 use crate::spec::manifest_list::{MANIFEST_LIMIT_BYTES, ManifestContent, ManifestFile};
 
-/// What is kept of manifests: [`ManifestStatistics`].
+/// The cached value of a manifest: [`ManifestStatistics`].
 const KEPT: &str = "statistics of an Iceberg manifest";
 
-/// Plans one scan.
+/// A planner of one scan.
 pub(super) struct Planner<'a> {
     read: &'a Arc<ReadContext>,
     request: &'a PlanRequest<'a>,
@@ -36,22 +36,22 @@ pub(super) struct Planner<'a> {
     specs: BTreeMap<i32, SpecFilter>,
 }
 
-/// The filter as a spec's partition tuples see it.
+/// The filter, projected to the partition tuples of a spec.
 struct SpecFilter {
     partition: Arc<PartitionContext>,
-    /// What the tuple of a matching row satisfies.
+    /// The predicate that the tuple of every matching row satisfies.
     inclusive: BoundPredicate,
-    /// What only tuples satisfy of which every row matches.
+    /// The predicate that only holds for tuples whose rows all match.
     strict: BoundPredicate,
 }
 
-/// The deletes of the snapshot, and the columns that their keys are made of.
+/// The deletes of the snapshot, and their key columns.
 struct Deletes<'a> {
     index: &'a DeleteIndex,
     key_ids: Vec<i32>,
 }
 
-/// Which entries of a manifest may match.
+/// The entries of a manifest that may match.
 struct Verdict {
     may: BooleanBuffer,
     metrics: ScanMetrics,
@@ -69,14 +69,14 @@ impl<'a> Planner<'a> {
         Self { read, request, context, specs }
     }
 
-    /// Those of the manifests that may hold wanted files, each once: of data and of deletes.
+    /// Returns the manifests that may contain selected files, without duplicates: data manifests and delete manifests.
     pub(super) fn wanted(&self, mut manifests: Vec<ManifestFile>) -> (Vec<ManifestFile>, Vec<ManifestFile>) {
         let mut seen = HashSet::new();
         manifests.retain(|manifest| self.selected(manifest) && seen.insert(manifest.manifest_path.clone()));
         manifests.into_iter().partition(|manifest| manifest.content == ManifestContent::Data)
     }
 
-    /// The manifests whose partition summaries do not rule them out, in their order.
+    /// Returns the manifests that their partition summaries do not rule out, in order.
     pub(super) fn matching<'m>(&self, manifests: &'m [ManifestFile]) -> Result<Vec<&'m ManifestFile>> {
         let mut by_spec: BTreeMap<i32, Vec<usize>> = BTreeMap::new();
         for (i, manifest) in manifests.iter().enumerate() {
@@ -103,7 +103,11 @@ impl<'a> Planner<'a> {
     fn spec(&self, spec_id: i32) -> Result<&SpecFilter> {
         match self.specs.get(&spec_id) {
             Some(spec) => Ok(spec),
-            None => Err(self.read.partition(spec_id).err().unwrap_or_else(|| Error::internal("a spec went missing"))),
+            None => Err(self
+                .read
+                .partition(spec_id)
+                .err()
+                .unwrap_or_else(|| Error::internal("a partition spec is missing"))),
         }
     }
 
@@ -121,8 +125,8 @@ impl<'a> Planner<'a> {
         entries.map_err(|e| e.with("file", &manifest.manifest_path))
     }
 
-    /// The entries of a delete manifest with statistics of the columns that their keys are made of, and the ids of those.
-    /// Only the entries tell which they are; mostly they are among `seen`, which are of other manifests.
+    /// Returns the entries of a delete manifest with statistics of their key columns, and the ids of these columns.
+    /// Only the entries record the key columns; usually they are among `seen`, the key columns of other manifests.
     fn delete_entries(
         &self,
         manifest: &ManifestFile,
@@ -144,15 +148,15 @@ impl<'a> Planner<'a> {
         Ok((entries, key_ids.into_iter().collect()))
     }
 
-    /// The delete files of manifests, as far as their partitions and keys may match.
+    /// Returns the delete files of manifests whose partitions and keys may match.
     pub(super) fn delete_index(&self, manifests: &[&ManifestFile]) -> Result<DeleteIndex> {
-        // Most writers of equality deletes take the columns that identify rows.
+        // Most writers of equality deletes use the identifier columns as keys.
         let seen = Mutex::new(self.read.schema.identifier_field_ids.iter().copied().collect());
         let decoded = parallel::map(manifests, self.request.workers, |manifest| {
             let (entries, key_ids) = self.delete_entries(manifest, &seen)?;
             let spec = self.spec(manifest.partition_spec_id)?;
             let tuples = PartitionTuples::try_new(entries.partitions()?, &spec.partition.fields, entries.len())?;
-            // Equality deletes of whose keys none matches the filter delete rows that are not wanted.
+            // Equality deletes whose keys cannot match the filter only delete rows that are not selected.
             let types = self.read.types();
             let keys = prune(&self.read.filter, &KeyColumns::new(&entries, &types))?.may;
             let may = BooleanArray::from(&prune(&spec.inclusive, &tuples)?.may & &keys);
@@ -172,7 +176,7 @@ impl<'a> Planner<'a> {
         Ok(index)
     }
 
-    /// The data files of manifests that may match; counts them in `metrics`.
+    /// Returns the data files of manifests that may match, and counts them in `metrics`.
     pub(super) fn data_files(
         &self,
         manifests: &[&ManifestFile],
@@ -183,7 +187,7 @@ impl<'a> Planner<'a> {
         let plan = |manifest: &&ManifestFile| self.files_of(manifest, &deletes);
         let mut planned = Vec::with_capacity(manifests.len());
         let mut remaining = self.request.limit;
-        // With a limit, as few manifests are read as may suffice.
+        // With a limit, only as many manifests are read as may be needed.
         let step = if remaining.is_some() { self.request.workers.max(1) } else { manifests.len().max(1) };
         for manifests in manifests.chunks(step) {
             for (files, found) in parallel::map(manifests, self.request.workers, plan)? {
@@ -203,7 +207,8 @@ impl<'a> Planner<'a> {
         Ok(planned)
     }
 
-    /// The files of one manifest that may match. What is known of it from an earlier plan may show that there are none.
+    /// Returns the files of one manifest that may match. Statistics cached by an earlier plan may show that there are
+    /// none.
     fn files_of(&self, manifest: &ManifestFile, deletes: &Deletes<'_>) -> Result<(Option<PlannedFiles>, ScanMetrics)> {
         self.context.check()?;
         let (spec, types) = (self.spec(manifest.partition_spec_id)?, self.read.types());
@@ -234,7 +239,8 @@ impl<'a> Planner<'a> {
         self.survivors(manifest, &entries, &tuples, deletes, verdict)
     }
 
-    /// The manifest as the cache knows it; None where nothing is kept of it. Statistics are kept only for filters.
+    /// Returns the cache key of a manifest; None if it is not cached. Statistics are cached only for scans with
+    /// filters.
     fn identify(&self, manifest: &ManifestFile) -> Result<Option<FileId>> {
         if self.read.filter == BoundPredicate::True || !matches!(self.request.selection, Selection::Live) {
             return Ok(None);
@@ -261,7 +267,7 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// Judges the entries that are `candidates`.
+    /// Evaluates the filter on the entries in `candidates`.
     fn judge(&self, spec: &SpecFilter, statistics: &ManifestStatistics, candidates: BooleanBuffer) -> Result<Verdict> {
         let files = candidates.count_set_bits();
         let mut may = candidates;
@@ -281,7 +287,7 @@ impl<'a> Planner<'a> {
         Ok(Verdict { may, metrics })
     }
 
-    /// The entries that may match, with their deletes.
+    /// Returns the entries that may match, with their deletes.
     fn survivors(
         &self,
         manifest: &ManifestFile,
@@ -302,7 +308,8 @@ impl<'a> Planner<'a> {
             let may = BooleanArray::from(may);
             (keyed_entries.filter(&may)?, tuples.filter(&may)?)
         };
-        // Counts and bounds may be wrong in harmless ways (a name mapping that changed); the partition tuple decides rows.
+        // Only the partition tuple can prove that every row of a file matches. Counts and bounds may be inexact, for
+        // example after a change of the name mapping.
         let whole = prune(&spec.strict, &tuples)?.all;
         let assigned = if deletes.index.is_empty() {
             Assignments::default()
@@ -331,7 +338,7 @@ impl<'a> Planner<'a> {
         KeyStatistics::try_new(ids, &scalar, &EntryStats::new(entries, &types))
     }
 
-    /// Of an incremental selection, the entries that its snapshots added; else all.
+    /// Returns the entries that the snapshots of an incremental selection added, or all entries for other selections.
     fn added(&self, entries: &ManifestEntries) -> Result<BooleanBuffer> {
         let Selection::AddedBy(ids) = &self.request.selection else { return Ok(BooleanBuffer::new_set(entries.len())) };
         let (status, snapshots) = (entries.status()?.values(), entries.snapshot_ids()?);

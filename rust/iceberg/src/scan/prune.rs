@@ -1,5 +1,5 @@
-//! Statistics of Iceberg metadata for the pruning evaluator: partition summaries of manifests, counts and bounds of
-//! entries. Pruning never changes rows: whatever cannot be decoded says nothing.
+//! Provides statistics of Iceberg metadata to the pruning evaluator: partition summaries of manifests, and counts and
+//! bounds of entries. Pruning never changes the resulting rows: statistics that cannot be decoded count as unknown.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::spec::manifest_list::{FieldSummary, ManifestFile};
 use crate::spec::single_value;
 use crate::spec::types::{PrimitiveType, StructType, Type};
 
-/// The partition summaries of manifests of one spec.
+/// The partition summaries of manifests with one spec.
 #[derive(Debug)]
 pub struct ManifestSummaries<'a> {
     manifests: &'a [&'a ManifestFile],
@@ -25,7 +25,7 @@ pub struct ManifestSummaries<'a> {
 }
 
 impl<'a> ManifestSummaries<'a> {
-    /// `fields` is the partition type of the spec that all of `manifests` have.
+    /// Creates the summaries; `fields` is the partition type of the spec that all `manifests` have.
     pub fn new(manifests: &'a [&'a ManifestFile], fields: &'a StructType) -> Self {
         Self { manifests, fields }
     }
@@ -46,7 +46,7 @@ impl ColumnStats for ManifestSummaries<'_> {
         let Some(Type::Primitive(data_type)) = self.fields.fields.get(position).map(|field| &field.field_type) else {
             return Ok(None);
         };
-        // Only "there is none" is known of NULL and NaN; how many there are is not.
+        // For NULL and NaN, the summary only records whether there are any, not how many.
         let none = |some: Option<bool>| (some == Some(false)).then_some(0_i64);
         let lower = self.summaries(position).map(|s| s.and_then(|s| s.lower_bound.as_deref()));
         let upper = self.summaries(position).map(|s| s.and_then(|s| s.upper_bound.as_deref()));
@@ -67,14 +67,14 @@ fn bound_values<'b>(data_type: &PrimitiveType, bounds: impl Iterator<Item = Opti
     single_value::decode_column(data_type, &builder.finish())
 }
 
-/// The counts and bounds of manifest entries. `types` gives the type of a column by its id.
+/// The counts and bounds of manifest entries. `types` returns the type of a column by its id.
 pub struct EntryStats<'a> {
     entries: &'a ManifestEntries,
     types: &'a dyn Fn(i32) -> Option<PrimitiveType>,
 }
 
 impl<'a> EntryStats<'a> {
-    /// Statistics of `entries`, which were read with the columns that will be asked for.
+    /// Creates the statistics of `entries`, which were read with the columns that will be requested.
     pub fn new(entries: &'a ManifestEntries, types: &'a dyn Fn(i32) -> Option<PrimitiveType>) -> Self {
         Self { entries, types }
     }
@@ -103,25 +103,25 @@ impl ColumnStats for EntryStats<'_> {
             nan_count: statistics.nan_counts,
             lower,
             upper,
-            // Cut bounds never meet: the upper one is incremented.
+            // Truncated bounds never equal each other: the upper one is incremented.
             exact: true,
         }))
     }
 }
 
-/// The counts and bounds of delete entries in the columns of their keys. Whatever else an equality delete file holds says
-/// nothing of the rows that it deletes.
+/// The counts and bounds of delete entries in their key columns. Other columns of an equality delete file have no
+/// bearing on the rows that it deletes.
 pub struct KeyColumns<'a> {
     statistics: EntryStats<'a>,
 }
 
 impl<'a> KeyColumns<'a> {
-    /// Statistics of `entries`, which were read with the columns of their keys.
+    /// Creates the statistics of `entries`, which were read with their key columns.
     pub fn new(entries: &'a ManifestEntries, types: &'a dyn Fn(i32) -> Option<PrimitiveType>) -> Self {
         Self { statistics: EntryStats::new(entries, types) }
     }
 
-    /// The entries of whose keys a column is no part.
+    /// Returns the entries that do not have the column `id` in their keys.
     fn strangers(&self, id: i32) -> Result<BooleanArray> {
         let holds = |list: ArrayRef| list.as_primitive_opt::<Int32Type>().is_some_and(|ids| ids.values().contains(&id));
         match self.statistics.entries.equality_ids()? {
@@ -157,8 +157,8 @@ impl ColumnStats for KeyColumns<'_> {
     }
 }
 
-/// How many rows have no value. Rows whose struct is NULL are not among the counted values; numbers that contradict each
-/// other say nothing.
+/// Returns the number of rows without a value. Rows whose struct is NULL are not included in the value counts.
+/// Inconsistent counts are treated as unknown.
 fn null_counts(rows: &Int64Array, statistics: &EntryStatistics) -> Option<Int64Array> {
     let nulls = statistics.null_counts.as_ref()?;
     let count = |rows: i64, values: i64, nulls: i64| {
@@ -171,8 +171,8 @@ fn null_counts(rows: &Int64Array, statistics: &EntryStatistics) -> Option<Int64A
     Some(counts.map(|((rows, values), nulls)| count(rows?, values.or(rows)?, nulls?)).collect())
 }
 
-/// Bounds that hold whether those of ORC files are nanoseconds, as the spec says, or microseconds, as Java writes them;
-/// which writer it was is not recorded. A microsecond bound too large for nanoseconds cannot be one.
+/// Returns bounds that hold whether those of ORC files are in nanoseconds, as the spec requires, or in microseconds, as
+/// Java writes them; the writer is not recorded. A microsecond bound too large for nanoseconds cannot be one.
 fn orc_nanoseconds(bounds: Option<ArrayRef>, orc: &BooleanArray, upper: bool) -> Option<ArrayRef> {
     let bounds = bounds?;
     let values = bounds.as_primitive_opt::<TimestampNanosecondType>()?;

@@ -1,8 +1,8 @@
-//! Reading one task: batches of a data file in, rows of the scan out.
+//! Executes one task: converts batches of a data file to rows of the scan.
 //!
-//! The caller opens files (Parquet and ORC through pyarrow) and pushes what [`TaskReader`] asks for; deletes, projection,
-//! filter and metadata columns are applied here. Row positions are physical: the caller says at which row of the file a
-//! batch begins.
+//! The caller opens files (Parquet and ORC through pyarrow) and pushes the columns that [`TaskReader`] requests.
+//! Deletes, projection, filter and metadata columns are applied here. Row positions are physical: the caller passes the
+//! row of the file at which a batch begins.
 
 use std::sync::Arc;
 
@@ -29,25 +29,25 @@ use crate::read::default::repeated;
 use crate::read::project::{FileColumns, Projector};
 use crate::spec::types::{NestedField, StructType, Value};
 
-/// Where an output column comes from.
+/// The source of an output column.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Source {
     /// A column of the target, by position.
     Target(usize),
-    /// Made here.
+    /// A metadata column that is computed here.
     Metadata(MetadataColumn),
-    /// Physical where the file has it (by position in the target), made here else.
+    /// A lineage column: read from the file if it has one (by position in the target), otherwise computed here.
     Lineage(MetadataColumn, usize),
 }
 
-/// Reads one task.
+/// A reader of one task.
 #[derive(Debug)]
 pub struct TaskReader {
     task: FileScanTask,
     deletes: TaskDeletes,
     loader: DeleteLoader,
     residual: BoundPredicate,
-    /// What is asked of the file: output columns, then columns that only the filter or the deletes look at.
+    /// The columns to read from the file: output columns, then columns that only the filter or the deletes need.
     target: StructType,
     sources: Vec<Source>,
     schema: SchemaRef,
@@ -55,13 +55,13 @@ pub struct TaskReader {
 }
 
 impl TaskReader {
-    /// Starts a task: reads its deletion vector, and lists the delete files to be pushed.
+    /// Starts a task: reads its deletion vector and lists the delete files to be pushed.
     pub fn try_new(task: FileScanTask) -> Result<Self> {
         Self::beside(task, &[])
     }
 
-    /// The same for a file that is read with other deletes, too: the columns that those look at are read as well, so that
-    /// both readers take the same batches.
+    /// Starts a task for a file that is also read with other deletes. The columns that those deletes need are read as
+    /// well, so that both readers accept the same batches.
     pub fn beside(task: FileScanTask, others: &[DeleteFile]) -> Result<Self> {
         let deletes = TaskDeletes::try_new(&task)?;
         let residual = task.residual()?;
@@ -74,27 +74,27 @@ impl TaskReader {
         Ok(Self { task, deletes, loader, residual, target, sources, schema, projector: None })
     }
 
-    /// The task.
+    /// Returns the task.
     pub fn task(&self) -> &FileScanTask {
         &self.task
     }
 
-    /// The schema of the rows that [`TaskReader::apply`] gives.
+    /// Returns the schema of the rows that [`TaskReader::apply`] returns.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
     }
 
-    /// Whether no row can match: the file need not be opened.
+    /// Returns whether no row can match, in which case the file need not be opened.
     pub fn is_empty(&self) -> bool {
         self.residual == BoundPredicate::False || self.task.file.record_count == 0
     }
 
-    /// The delete files that are to be opened and pushed before the data file is read.
+    /// Returns the delete files that must be opened and pushed before the data file is read.
     pub fn pending_deletes(&self) -> &[DeleteFile] {
         self.deletes.pending()
     }
 
-    /// The positions that deletes remove, once they are loaded; equality deletes remove others besides.
+    /// Returns the positions of deleted rows, once the deletes are loaded. Equality deletes may delete further rows.
     pub fn deleted_positions(&self) -> Result<&[Arc<Positions>]> {
         Ok(&self.deletes.rows()?.positions)
     }
@@ -104,17 +104,17 @@ impl TaskReader {
         self.loader.open(file, schema)
     }
 
-    /// Takes rows of a delete file.
+    /// Adds rows of a delete file.
     pub fn push_deletes(&mut self, reader: &mut DeleteFileReader, batch: &RecordBatch) -> Result<()> {
         self.loader.push(reader, batch)
     }
 
-    /// Ends a delete file.
+    /// Completes a delete file.
     pub fn finish_deletes(&mut self, reader: DeleteFileReader) -> Result<()> {
         self.loader.finish(reader, &self.task, &mut self.deletes)
     }
 
-    /// Takes the schema of the data file; says by the projector which columns are to be read.
+    /// Sets the schema of the data file, and returns the projector with the columns to read.
     pub fn open(&mut self, schema: &ArrowSchema) -> Result<&Projector> {
         let constants = self.task.constants()?;
         let columns = FileColumns {
@@ -127,7 +127,7 @@ impl TaskReader {
         Ok(self.projector.insert(projector))
     }
 
-    /// The leaf columns whose statistics [`TaskReader::select_row_groups`] wants.
+    /// Returns the leaf columns whose statistics [`TaskReader::select_row_groups`] needs.
     pub fn statistics_leaves(&self) -> Result<Vec<usize>> {
         let projector = self.projector()?;
         let columns = self.residual.columns();
@@ -137,10 +137,10 @@ impl TaskReader {
         Ok(leaves)
     }
 
-    /// Which row groups may hold matching rows and begin in the range of the task.
+    /// Returns the row groups that may hold matching rows and begin in the range of the task.
     ///
     /// # Errors
-    /// `CorruptDataFile` when the row groups do not hold the rows that the manifest counts.
+    /// `CorruptDataFile` if the number of rows in the row groups differs from that in the manifest.
     pub fn select_row_groups(&self, groups: &[RowGroup]) -> Result<BooleanBuffer> {
         self.check_rows(groups.iter().map(|group| group.row_count).sum())?;
         let projector = self.projector()?;
@@ -154,18 +154,18 @@ impl TaskReader {
         Ok(&may & &inside)
     }
 
-    /// Turns rows of the file, beginning at row `first_position`, into rows of the scan; None when none is left. Where no
-    /// column is to be read the batch has none, and its row count says how many rows there are.
+    /// Converts rows of the file, beginning at row `first_position`, to rows of the scan; None if no rows are left. If
+    /// no column is to be read, the batch has no columns, only a row count.
     pub fn apply(&self, batch: &RecordBatch, first_position: u64) -> Result<Option<RecordBatch>> {
         self.rows(batch, first_position).map_err(|e| self.corrupt(e))
     }
 
-    /// Refuses a file that did not hold as many rows as its manifest says; for files without row groups.
+    /// Rejects a file whose number of rows differs from that in its manifest; for files without row groups.
     pub fn check_rows(&self, rows: i64) -> Result<()> {
         if rows == self.task.file.record_count {
             return Ok(());
         }
-        let message = format!("the file has {rows} rows, its manifest says {}", self.task.file.record_count);
+        let message = format!("the file has {rows} rows, but its manifest records {}", self.task.file.record_count);
         Err(self.corrupt(Error::corrupt(message)))
     }
 
@@ -194,7 +194,7 @@ impl TaskReader {
         }
     }
 
-    /// The rows that no delete removes; None when that is all of them.
+    /// Returns the rows that no delete removes; None if all rows are kept.
     fn alive(&self, leaves: &LeafColumns<'_>, first: u64, rows: usize) -> Result<Option<BooleanBuffer>> {
         let columns = |ids: &[i32]| ids.iter().map(|&id| leaves.leaf(id)).collect();
         self.deletes.rows()?.kept(first, rows, self.task.file.sequence_number, columns)
@@ -241,22 +241,24 @@ impl TaskReader {
             MetadataColumn::Partition => {
                 let fields = self.task.read.output.fields.fields.iter();
                 let mut field = fields.filter(|field| field.id == column.field_id());
-                let field = field.next().ok_or_else(|| Error::internal("_partition was not asked for"))?;
+                let field = field.next().ok_or_else(|| Error::internal("the column _partition was not selected"))?;
                 let values = file.partition.iter().map(|(id, value)| (*id, value.clone().map(Value::Scalar)));
                 repeated(&field.field_type, Some(&Value::Struct(values.collect())), rows)?
             }
             MetadataColumn::RowId | MetadataColumn::LastUpdatedSequenceNumber => {
-                return Err(Error::internal("a lineage column is read from the file"));
+                return Err(Error::internal("a lineage column must be read from the file"));
             }
         })
     }
 
-    /// What the file stores; where it stores nothing, the id by position, or the sequence number of the file.
+    /// Returns the values stored in the file. Rows without a stored value get the id by position, or the sequence
+    /// number of the file.
     fn lineage(&self, column: MetadataColumn, stored: &ArrayRef, first: u64) -> Result<ArrayRef> {
         let rows = stored.len();
         let Some(first_row_id) = self.task.file.first_row_id else { return Ok(Arc::new(Int64Array::new_null(rows))) };
-        let stored =
-            stored.as_primitive_opt::<Int64Type>().ok_or_else(|| Error::corrupt("lineage columns are longs"))?;
+        let stored = stored
+            .as_primitive_opt::<Int64Type>()
+            .ok_or_else(|| Error::corrupt("a row lineage column is not of type long"))?;
         let sequence = self.task.file.sequence_number;
         if column == MetadataColumn::LastUpdatedSequenceNumber {
             return Ok(Arc::new(Int64Array::from_iter_values(stored.iter().map(|v| v.unwrap_or(sequence)))));
@@ -275,9 +277,9 @@ impl TaskReader {
 }
 
 fn positions(first: u64, rows: usize) -> Result<std::ops::Range<i64>> {
-    let first = i64::try_from(first).map_err(|_| Error::corrupt("row positions are above 2^63"))?;
-    let rows = i64::try_from(rows).map_err(|_| Error::corrupt("row positions are above 2^63"))?;
-    first.checked_add(rows).map(|end| first..end).ok_or_else(|| Error::corrupt("row positions are above 2^63"))
+    let first = i64::try_from(first).map_err(|_| Error::corrupt("row positions exceed 2^63"))?;
+    let rows = i64::try_from(rows).map_err(|_| Error::corrupt("row positions exceed 2^63"))?;
+    first.checked_add(rows).map(|end| first..end).ok_or_else(|| Error::corrupt("row positions exceed 2^63"))
 }
 
 fn target(task: &FileScanTask, equality_ids: &[i32], residual: &BoundPredicate) -> Result<(StructType, Vec<Source>)> {

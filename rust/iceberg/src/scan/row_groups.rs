@@ -1,4 +1,4 @@
-//! Statistics of Parquet row groups for the pruning evaluator.
+//! Provides statistics of Parquet row groups to the pruning evaluator.
 
 use arrow_array::Int64Array;
 use frazil_core::error::Result;
@@ -12,26 +12,26 @@ use crate::spec::types::PrimitiveType;
 /// A row group as the footer of a data file describes it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct RowGroup {
-    /// How many rows.
+    /// The number of rows.
     pub row_count: i64,
-    /// Where its first page begins.
+    /// The offset of its first page.
     pub offset: i64,
-    /// Statistics of some of its leaf columns.
+    /// The statistics of some of its leaf columns.
     pub columns: Vec<LeafStatistics>,
 }
 
 /// Statistics of one leaf column of a row group.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct LeafStatistics {
-    /// The leaf, in the depth-first order of the file.
+    /// The leaf column, in the depth-first order of the file.
     pub leaf: usize,
     /// The Parquet physical type, `INT32` and so on.
     pub physical_type: String,
-    /// A value not above any other, as Parquet stores it.
+    /// A lower bound of all values, as Parquet stores it.
     pub min: Option<Vec<u8>>,
-    /// A value not below any other, as Parquet stores it.
+    /// An upper bound of all values, as Parquet stores it.
     pub max: Option<Vec<u8>>,
-    /// How many values are NULL.
+    /// The number of NULL values.
     pub null_count: Option<i64>,
 }
 
@@ -43,7 +43,8 @@ pub struct RowGroupStats<'a> {
 }
 
 impl<'a> RowGroupStats<'a> {
-    /// `projector` knows the leaf of a column, `types` its type in the table.
+    /// Creates the statistics; `projector` maps columns to leaves, and `types` returns the type of a column in the
+    /// table.
     pub fn new(
         groups: &'a [RowGroup],
         projector: &'a Projector,

@@ -1,5 +1,5 @@
-//! What the entries of a manifest hold, in typed columns: all that is needed to show that none of them matches. It
-//! outlives the plan that decoded it (see [`frazil_core::cache`]).
+//! The contents of manifest entries in typed columns: everything that is needed to decide that none of them matches.
+//! The columns outlive the plan that decoded them (see [`frazil_core::cache`]).
 
 use std::sync::Arc;
 
@@ -14,10 +14,10 @@ use super::prune::EntryStats;
 use crate::spec::manifest::ManifestEntries;
 use crate::spec::types::{PrimitiveType, StructType};
 
-/// The type of a column by its id.
+/// A function that returns the type of a column by its id.
 pub type Types<'a> = &'a dyn Fn(i32) -> Option<PrimitiveType>;
 
-/// Partition tuples of all live entries of a manifest, and counts and bounds of some columns.
+/// The partition tuples of all live entries of a manifest, and the counts and bounds of some columns.
 #[derive(Debug, Clone)]
 pub struct ManifestStatistics {
     tuples: PartitionTuples,
@@ -28,12 +28,12 @@ pub struct ManifestStatistics {
 #[derive(Debug, Clone)]
 struct ColumnBounds {
     id: i32,
-    /// As the scan that decoded them sees the column; another may see it promoted.
+    /// The type of the column in the scan that decoded the bounds; a later scan may see it promoted.
     data_type: Option<PrimitiveType>,
     kept: Option<KeptBounds>,
 }
 
-/// [`Bounds`] but for the counts of rows, which all columns share.
+/// The fields of [`Bounds`] except the row counts, which all columns share.
 #[derive(Debug, Clone)]
 struct KeptBounds {
     null_count: Option<Counts>,
@@ -43,7 +43,7 @@ struct KeptBounds {
     exact: bool,
 }
 
-/// Counts: once where all are the same, in four bytes each where they fit.
+/// Counts, stored once if they are all equal, and in four bytes each if they fit.
 #[derive(Debug, Clone)]
 enum Counts {
     Same { count: i64, len: usize },
@@ -52,7 +52,7 @@ enum Counts {
 }
 
 impl ManifestStatistics {
-    /// The statistics of `entries`, which were read with the columns of `filter`.
+    /// Creates the statistics of `entries`, which were read with the columns of `filter`.
     pub fn try_new(
         entries: &ManifestEntries,
         fields: &Arc<StructType>,
@@ -71,13 +71,13 @@ impl ManifestStatistics {
         })
     }
 
-    /// Whether all that `filter` looks at is here, as it is to be seen.
+    /// Returns whether the statistics include all columns of `filter`, with the types in this scan.
     pub fn covers(&self, fields: &Arc<StructType>, filter: &BoundPredicate, types: Types<'_>) -> bool {
         let has = |column: &BoundColumn| self.column(column.id).is_some_and(|c| c.data_type == types(column.id));
         self.tuples.fields() == fields && filter.columns().into_iter().all(has)
     }
 
-    /// These and the columns that only `older` has.
+    /// Returns these statistics with the additional columns of `older`.
     #[must_use]
     pub fn with_columns_of(mut self, older: &Self) -> Self {
         if older.len() == self.len() {
@@ -88,12 +88,12 @@ impl ManifestStatistics {
         self
     }
 
-    /// The partition tuples.
+    /// Returns the partition tuples.
     pub fn tuples(&self) -> &PartitionTuples {
         &self.tuples
     }
 
-    /// The memory that the columns hold.
+    /// Returns the memory size of the columns in bytes.
     pub fn size_bytes(&self) -> usize {
         let bounds = self.columns.iter().filter_map(|column| column.kept.as_ref()).map(KeptBounds::size_bytes);
         let tuples = self.tuples.columns().iter().map(Array::get_array_memory_size);

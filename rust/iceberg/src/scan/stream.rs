@@ -1,4 +1,4 @@
-//! A plan as Arrow batches: one row for each data file, one batch for each manifest.
+//! Converts a plan to Arrow batches: one row per data file, one batch per manifest.
 
 use std::sync::Arc;
 
@@ -11,8 +11,8 @@ use super::plan::{Plan, PlannedFiles};
 use crate::spec::arrow::arrow_fields;
 use crate::spec::types::StructType;
 
-/// The columns of a plan. `partition` is a struct of the fields of all specs of the table; `delete_files` lists paths, as a
-/// dictionary.
+/// Returns the columns of a plan. `partition` is a struct of the fields of all specs of the table; `delete_files` lists
+/// paths as a dictionary.
 pub fn plan_schema(plan: &Plan) -> SchemaRef {
     let partition = DataType::Struct(arrow_fields(&partition_type(plan.read())));
     Arc::new(Schema::new(vec![
@@ -28,10 +28,10 @@ pub fn plan_schema(plan: &Plan) -> SchemaRef {
     ]))
 }
 
-/// The files of one manifest.
+/// Returns the files of one manifest.
 ///
 /// # Errors
-/// `InvalidArgument` when the plan has no such batch.
+/// `InvalidArgument` if the plan has no such batch.
 pub fn planned_batch(plan: &Plan, index: usize) -> Result<RecordBatch> {
     let files = plan.files().get(index).ok_or_else(|| Error::invalid(format!("the plan has no batch {index}")))?;
     let entries = files.entries();
@@ -70,7 +70,8 @@ fn partition(read: &ReadContext, files: &PlannedFiles) -> Result<ArrayRef> {
     Ok(Arc::new(StructArray::try_new_with_length(fields, columns, None, rows)?))
 }
 
-/// A delete file is often for many data files: its path stands once in the plan.
+/// Returns the field for delete files. A delete file often applies to many data files, so its path is stored only once
+/// in the plan.
 fn delete_file_field() -> Arc<Field> {
     let paths = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
     Arc::new(Field::new("item", paths, true))

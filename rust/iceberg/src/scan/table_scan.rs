@@ -1,4 +1,4 @@
-//! A scan as it is asked for: which snapshot, which rows, which columns.
+//! Defines a scan: the snapshot, the rows and the columns.
 
 use std::sync::Arc;
 
@@ -15,20 +15,21 @@ use crate::spec::schema::Schema;
 use crate::spec::snapshot::Snapshot;
 use crate::table::{SnapshotChoice, Table};
 
-/// What is asked of a table.
+/// The options of a scan.
 #[derive(Debug, Clone)]
 pub struct ScanOptions {
-    /// Rows for which this is true.
+    /// The row filter.
     pub row_filter: Predicate,
-    /// Columns; see [`Output::select`].
+    /// The columns; see [`Output::select`].
     pub selected_fields: Vec<String>,
-    /// Metadata columns, appended after them and found by position: the table may have columns of the same names.
+    /// The metadata columns, which are appended and identified by position because the table may have columns of the
+    /// same names.
     pub metadata_columns: Vec<MetadataColumn>,
-    /// The state of the table.
+    /// The snapshot to read.
     pub snapshot: SnapshotChoice,
-    /// At most so many rows; planning stops where they surely suffice.
+    /// The maximum number of rows; planning stops once the planned files are certain to have that many.
     pub limit: Option<u64>,
-    /// Whether `ID` is another column than `id`.
+    /// Whether column names are case-sensitive.
     pub case_sensitive: bool,
 }
 
@@ -45,7 +46,7 @@ impl TableScan {
     /// Binds a scan.
     ///
     /// # Errors
-    /// `NoSuchSnapshot`; `InvalidArgument` naming the column or literal that does not fit.
+    /// `NoSuchSnapshot`; `InvalidArgument` with the column or literal that does not fit.
     pub fn try_new(table: &Table, options: &ScanOptions) -> Result<Self> {
         let (snapshot, schema) = table.choose(&options.snapshot)?;
         Self::bound(table, options, snapshot, schema)
@@ -66,11 +67,11 @@ impl TableScan {
         Ok(Self { read: Arc::new(read), snapshots, selection: Selection::Live, limit: options.limit })
     }
 
-    /// Binds a scan of the rows that append snapshots of a range added. A column that became required later is optional: rows
-    /// that were deleted before that may have NULL.
+    /// Binds a scan of the rows that the append snapshots of a range added. A column that later became required is
+    /// optional: rows that were deleted before that may have NULL.
     ///
     /// # Errors
-    /// As [`TableScan::try_new`]; `InvalidArgument` when the range does not lie on one line of history.
+    /// See [`TableScan::try_new`]; `InvalidArgument` if the range is not on one line of history.
     pub fn incremental(table: &Table, options: &ScanOptions, range: SnapshotRange) -> Result<Self> {
         let snapshots = appended(table.metadata(), range)?;
         let added_by = snapshots.iter().map(|snapshot| snapshot.snapshot_id).collect();
@@ -80,24 +81,25 @@ impl TableScan {
         Ok(Self { snapshots, selection: Selection::AddedBy(added_by), ..scan })
     }
 
-    /// The scan with what decoded deletes may hold: without it they are only held to the size of their cache.
+    /// Returns the scan with a memory budget for decoded deletes. Without a budget, only the size of their cache limits
+    /// them.
     #[must_use]
     pub fn within(self, budget: Budget) -> Self {
         let read = ReadContext { budget, ..Arc::unwrap_or_clone(self.read) };
         Self { read: Arc::new(read), ..self }
     }
 
-    /// What all tasks share.
+    /// Returns the state that all tasks share.
     pub fn read(&self) -> &Arc<ReadContext> {
         &self.read
     }
 
-    /// The snapshot; the last one of an incremental scan.
+    /// Returns the snapshot, or the last snapshot of an incremental scan.
     pub fn snapshot(&self) -> Option<&Arc<Snapshot>> {
         self.snapshots.first()
     }
 
-    /// At most so many rows.
+    /// Returns the maximum number of rows.
     pub fn limit(&self) -> Option<u64> {
         self.limit
     }

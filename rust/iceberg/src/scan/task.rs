@@ -1,4 +1,4 @@
-//! One data file of a scan with its deletes: what one worker reads, alone and anywhere.
+//! One data file of a scan with its deletes: the unit of work of one worker, in any process.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,46 +20,46 @@ use crate::spec::transform::Transform;
 use crate::spec::types::{PrimitiveType, Type};
 use crate::transform::project;
 
-/// A data file as a manifest lists it.
+/// A data file as listed in a manifest.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DataFile {
-    /// Where it lies, as recorded.
+    /// The location, as recorded.
     pub path: Arc<str>,
-    /// Its format.
+    /// The format.
     pub format: FileFormat,
-    /// Its partition spec.
+    /// The partition spec.
     pub spec_id: i32,
-    /// Its partition tuple: field id and value, NULL as None.
+    /// The partition tuple: field ids and values, with None for NULL.
     pub partition: Vec<(i32, Option<Scalar>)>,
-    /// How many rows it has.
+    /// The number of rows.
     pub record_count: i64,
-    /// Its length in bytes, as recorded.
+    /// The length in bytes, as recorded.
     pub size_bytes: i64,
-    /// Its data sequence number.
+    /// The data sequence number.
     pub sequence_number: i64,
-    /// The id of its first row; None without row lineage.
+    /// The id of the first row; None without row lineage.
     pub first_row_id: Option<i64>,
-    /// Where it can be split, ascending; empty when not known.
+    /// The offsets at which the file can be split, in ascending order; empty if unknown.
     pub split_offsets: Vec<i64>,
 }
 
 impl DataFile {
-    /// The highest of some positions, where the file has no row at it.
+    /// Returns the highest of the positions if the file has no row there.
     pub(crate) fn beyond(&self, positions: &Positions) -> Option<u64> {
         positions.max().filter(|highest| *highest >= u64::try_from(self.record_count).unwrap_or(0))
     }
 }
 
-/// A data file to read, or a part of it.
+/// A data file to read, or a part of one.
 #[derive(Debug, Clone)]
 pub struct FileScanTask {
-    /// What all tasks of the scan share.
+    /// The state that all tasks of the scan share.
     pub read: Arc<ReadContext>,
     /// The data file.
     pub file: DataFile,
     /// Its delete files.
     pub deletes: Vec<DeleteFile>,
-    /// The bytes of the file to read: row groups and blocks that begin in `start..end`. None for the whole file.
+    /// The byte range of the file to read: row groups and blocks that begin in `start..end`. None for the whole file.
     pub range: Option<(i64, i64)>,
 }
 
@@ -90,12 +90,13 @@ impl FileScanTask {
         Ok(Self { read, file, deletes, range: None })
     }
 
-    /// The partition spec of the file.
+    /// Returns the partition spec of the file.
     pub fn partition(&self) -> Result<Arc<PartitionContext>> {
         self.read.partition(self.file.spec_id)
     }
 
-    /// What is left of the filter for rows of this file: what its partition tuple decides is folded away.
+    /// Returns the residual filter for rows of this file, after the parts that its partition tuple decides are folded
+    /// away.
     pub fn residual(&self) -> Result<BoundPredicate> {
         let partition = self.partition()?;
         let values: HashMap<i32, &Option<Scalar>> = self.file.partition.iter().map(|(id, v)| (*id, v)).collect();
@@ -103,7 +104,7 @@ impl FileScanTask {
         Ok(project::residual(&self.read.filter, &partition.spec, &self.read.types(), &tuple))
     }
 
-    /// The values of identity-partitioned columns by field id: for columns that the file lacks.
+    /// Returns the values of identity-partitioned columns by field id, for columns that the file lacks.
     pub fn constants(&self) -> Result<HashMap<i32, Option<Scalar>>> {
         let partition = self.partition()?;
         let mut constants = HashMap::new();
@@ -116,8 +117,8 @@ impl FileScanTask {
         Ok(constants)
     }
 
-    /// The parts of this task of about `target_bytes`, at the split offsets of the file; the task itself where the file
-    /// cannot be split or is small.
+    /// Splits this task into parts of about `target_bytes`, at the split offsets of the file. Returns the task
+    /// unchanged if the file cannot be split or is small.
     pub fn split(self, target_bytes: i64) -> Vec<Self> {
         let offsets = &self.file.split_offsets;
         let ascending = offsets.array_windows().all(|[a, b]| a < b);
@@ -140,7 +141,7 @@ impl FileScanTask {
         parts.into_iter().map(|range| Self { range: Some(range), ..self.clone() }).collect()
     }
 
-    /// How many bytes a reader of this task fetches at most, deletes included.
+    /// Returns the maximum number of bytes that a reader of this task fetches, including deletes.
     pub fn size_bytes(&self) -> i64 {
         let (start, end) = self.range.unwrap_or((0, self.file.size_bytes));
         let own = end.min(self.file.size_bytes).saturating_sub(start).max(0);
@@ -167,11 +168,12 @@ fn tuple(tuples: &PartitionTuples, row: usize) -> Result<Vec<(i32, Option<Scalar
 fn split_offsets(entries: &ManifestEntries, row: usize) -> Result<Vec<i64>> {
     let Some(list) = entries.split_offsets()?.filter(|list| list.is_valid(row)) else { return Ok(Vec::new()) };
     let values = list.value(row);
-    let values = values.as_primitive_opt::<Int64Type>().ok_or_else(|| Error::internal("split offsets are no longs"))?;
+    let values =
+        values.as_primitive_opt::<Int64Type>().ok_or_else(|| Error::internal("split offsets are not longs"))?;
     Ok(values.iter().flatten().collect())
 }
 
-/// The type of a partition value, by the partition type of its spec.
+/// Returns the type of a partition value, from the partition type of its spec.
 pub(crate) fn partition_value_type(partition: &PartitionContext, field_id: i32) -> Option<PrimitiveType> {
     let field = partition.fields.fields.iter().find(|field| field.id == field_id)?;
     match &field.field_type {

@@ -1,8 +1,8 @@
-//! A new snapshot of a branch: files that come and files that go (spec: "Snapshots", "Sequence Numbers", "Commit Conflict
+//! Creates a snapshot of a branch with added and removed files (spec: "Snapshots", "Sequence Numbers", "Commit Conflict
 //! Resolution and Retry").
 //!
-//! Manifests of new files are written once, and so are those that lose files or become one; each attempt writes a
-//! manifest list of them and of those that the newest snapshot has.
+//! Manifests of new files are written only once, as are manifests that lose files or are merged. Each attempt writes a
+//! manifest list of these and of the manifests of the latest snapshot.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex};
@@ -36,26 +36,26 @@ use crate::spec::table_metadata::TableMetadata;
 use crate::validation::conflict::{Check, Validation};
 use crate::write::contents::Contents;
 
-/// What a snapshot does.
+/// The changes of a snapshot.
 #[derive(Debug, Clone, Default)]
 pub struct FileChanges {
-    /// Data files that come.
+    /// The data files to add.
     pub data: Vec<AddedFiles>,
-    /// What the rows of new data files hold.
+    /// The contents of the new data files.
     pub contents: Vec<Contents>,
-    /// Delete files and deletion vectors that come.
+    /// The delete files and deletion vectors to add.
     pub deletes: Vec<AddedFiles>,
-    /// Files that go.
+    /// The files to remove.
     pub removals: Removals,
-    /// What was looked at; None for an operation that depends on nothing.
+    /// The conflict validation; None for an operation that does not depend on the table's rows.
     pub validation: Option<Validation>,
-    /// Entries for the summary of the snapshot.
+    /// The entries for the summary of the snapshot.
     pub properties: BTreeMap<String, String>,
-    /// The operation that the snapshot calls itself; None for what its files tell.
+    /// The operation of the snapshot; None to derive it from the files.
     pub operation: Option<&'static str>,
-    /// The data sequence number of the data files that come; None for that of the snapshot.
+    /// The data sequence number of the added data files; None for that of the snapshot.
     pub data_sequence_number: Option<i64>,
-    /// Whether small manifests are left as they are.
+    /// Whether small manifests are left unmerged.
     pub fast: bool,
 }
 
@@ -63,7 +63,7 @@ impl FileChanges {
     /// Returns the partitions of the added data files, which are of the default spec of `table`.
     ///
     /// # Errors
-    /// `CommitConflict` where they are of another spec: what they replace is not known.
+    /// `CommitConflict` if they have a different spec, because the partitions that they replace are then unknown.
     pub fn partitions_of(&self, table: &TableMetadata) -> Result<ReplacedPartitions> {
         let spec = table.spec(table.default_spec_id)?.clone();
         let partition = Arc::new(table.partition_type(&spec));
@@ -72,7 +72,7 @@ impl FileChanges {
             if *own != spec.spec_id {
                 let current = spec.spec_id;
                 let message =
-                    format!("the rows were written by the partition spec {own}, and that of the table is {current}");
+                    format!("the rows were written with the partition spec {own}, but that of the table is {current}");
                 return Err(Error::new(ErrorKind::CommitConflict, message).hint("write the rows again"));
             }
             tuples.push(PartitionTuples::of_rows(file_partitions(data_files)?, &partition)?);
@@ -81,18 +81,18 @@ impl FileChanges {
     }
 }
 
-/// What a snapshot did.
+/// The outcome of a snapshot change.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Outcome {
-    /// Its id; None where there was nothing to do.
+    /// The id of the snapshot; None if there was nothing to do.
     pub snapshot_id: Option<i64>,
-    /// The files that came.
+    /// The added files.
     pub added: Side,
-    /// The files that went.
+    /// The removed files.
     pub removed: Side,
 }
 
-/// A change that makes a snapshot.
+/// A change that creates a snapshot.
 #[derive(Debug)]
 pub struct SnapshotChange {
     files: Files,
@@ -101,19 +101,20 @@ pub struct SnapshotChange {
     snapshot_id: i64,
     commit_uuid: String,
     manifests: Manifests,
-    /// The manifests of the files that come, in the format version that they are written in.
+    /// The manifests of the added files, and the format version in which they were written.
     added: Option<(u8, Vec<NewManifest>)>,
     added_counts: Option<Counts>,
     /// The manifest list of each attempt.
     lists: Vec<String>,
     /// The manifests of this snapshot that the last attempt listed.
     used: HashSet<String>,
-    /// The snapshots that need no look any more: of the state that was read, and those that an attempt checked.
+    /// The snapshots that need no further validation: those of the state that was read, and those that an attempt
+    /// checked.
     seen: Option<HashSet<i64>>,
     outcome: Arc<Mutex<Outcome>>,
 }
 
-/// The manifests of the snapshot before that stay, and what of them is written again.
+/// The manifests of the previous snapshot that are kept, including rewritten ones.
 struct Kept {
     rows: Option<RecordBatch>,
     manifests: Vec<ManifestFile>,
@@ -122,7 +123,7 @@ struct Kept {
 }
 
 impl SnapshotChange {
-    /// Makes `changes` on `branch`.
+    /// Creates the change that applies `changes` to `branch`.
     pub fn new(files: Files, branch: &str, changes: FileChanges) -> Result<Self> {
         let (snapshot_id, commit_uuid) = (snapshot_id()?, ids::uuid()?);
         Ok(Self {
@@ -141,21 +142,21 @@ impl SnapshotChange {
         })
     }
 
-    /// What it did, once it is made.
+    /// Returns the outcome, which is set once the change is made.
     pub fn outcome(&self) -> Arc<Mutex<Outcome>> {
         self.outcome.clone()
     }
 
-    /// Whether the snapshot is only staged: it has a `wap.id` in a table that writes, audits and publishes.
+    /// Returns whether the snapshot is only staged: it has a `wap.id`, and the table has write-audit-publish enabled.
     fn is_staged(&self, base: &TableMetadata) -> bool {
         base.flag(&properties::WAP_ENABLED) && self.changes.properties.contains_key("wap.id")
     }
 
-    /// The manifests of the files that come, written the first time.
+    /// Returns the manifests of the added files, and writes them the first time.
     fn added(&mut self, base: &TableMetadata) -> Result<Vec<NewManifest>> {
         let all = || [(ManifestContent::Data, &self.changes.data), (ManifestContent::Deletes, &self.changes.deletes)];
         if let Some((_, known)) = self.added.as_ref().filter(|(version, _)| *version == base.format_version) {
-            // What was written stays good if the specs of its files are still there.
+            // The written manifests stay valid if the specs of their files still exist.
             let specs = all().into_iter().flat_map(|(_, files)| files).map(|files| files.spec_id);
             specs.into_iter().try_for_each(|id| base.spec(id).map(drop)).map_err(conflicting)?;
             return Ok(known.clone());
@@ -176,7 +177,7 @@ impl SnapshotChange {
         Ok(manifests)
     }
 
-    /// What the files that come count for: the same at each attempt.
+    /// Returns the counts of the added files, which are the same at each attempt.
     fn added_counts(&mut self, base: &TableMetadata) -> Result<Counts> {
         if let Some(known) = &self.added_counts {
             return Ok(known.clone());
@@ -190,7 +191,7 @@ impl SnapshotChange {
         Ok(counts)
     }
 
-    /// Reads the manifest list of the snapshot before and takes out of its manifests what goes.
+    /// Reads the manifest list of the previous snapshot and drops the removed files from its manifests.
     fn kept(&mut self, base: &TableMetadata, parent: Option<&Snapshot>, context: &Context) -> Result<Kept> {
         let mut kept = Kept { rows: None, manifests: Vec::new(), rewritten: Vec::new(), counts: Counts::default() };
         let Some(parent) = parent else {
@@ -198,7 +199,7 @@ impl SnapshotChange {
             return Ok(kept);
         };
         let location = parent.manifest_list.as_deref().ok_or_else(|| {
-            Error::unsupported("the current snapshot lists its manifests without a manifest list")
+            Error::unsupported("the current snapshot has no manifest list")
                 .hint("rewrite the table with the engine that wrote it")
         })?;
         let bytes = self.files.read(location, MANIFEST_LIMIT_BYTES)?;
@@ -209,7 +210,7 @@ impl SnapshotChange {
             kept.rows = Some(rows);
             return Ok(kept);
         }
-        // Manifests without live files are only a record of what the snapshot before removed.
+        // Manifests without live files only record what the previous snapshot removed.
         let mut stays: Vec<bool> = kept.manifests.iter().map(|manifest| manifest.live_files_count != Some(0)).collect();
         let mut sought = Sought::new(&self.changes.removals);
         for place in self.order(&kept.manifests) {
@@ -235,7 +236,7 @@ impl SnapshotChange {
         Ok(kept)
     }
 
-    /// The places of manifests, those first in which files that go were found.
+    /// Returns the order of manifests in which those where removed files were found come first.
     fn order(&self, manifests: &[ManifestFile]) -> Vec<usize> {
         let removed = self.changes.removals.data_files.values();
         let known: HashSet<&str> = removed.filter_map(|file| file.manifest.as_deref()).collect();
@@ -244,7 +245,7 @@ impl SnapshotChange {
         places
     }
 
-    /// Makes one of manifests that are many and small.
+    /// Merges small manifests if there are many.
     fn merged(
         &mut self,
         new: Vec<NewManifest>,
@@ -281,7 +282,7 @@ impl SnapshotChange {
         Ok(stays.chain(merged).collect())
     }
 
-    /// Writes the manifest list of an attempt. Returns where it lies and how many row ids the snapshot takes.
+    /// Writes the manifest list of an attempt. Returns its location and the number of row ids that the snapshot uses.
     fn write_list(
         &mut self,
         base: &TableMetadata,
@@ -316,17 +317,17 @@ impl SnapshotChange {
     }
 }
 
-/// Refuses when a file that was to go is not there any more.
+/// Fails if a file to be removed no longer exists.
 fn refuse_missing(sought: &Sought<'_>) -> Result<()> {
     let Some(missing) = sought.missing() else { return Ok(()) };
-    Err(Error::new(ErrorKind::CommitConflict, "a data file was removed or rewritten meanwhile")
+    Err(Error::new(ErrorKind::CommitConflict, "a data file was removed or rewritten concurrently")
         .with("file", missing)
-        .hint("load the table anew and try again"))
+        .hint("load the table again and retry the operation"))
 }
 
 impl Change for SnapshotChange {
     fn revise(&mut self, base: Option<&TableMetadata>, attempt: u32, context: &Context) -> Result<Revision> {
-        let base = base.ok_or_else(|| Error::new(ErrorKind::NoSuchTable, "the table is not there any more"))?;
+        let base = base.ok_or_else(|| Error::new(ErrorKind::NoSuchTable, "the table no longer exists"))?;
         let parent = branch_head(base, &self.branch)?;
         self.changes.contents.iter().try_for_each(|contents| contents.check(base))?;
         if let Some(validation) = &self.changes.validation {
@@ -381,27 +382,27 @@ impl Change for SnapshotChange {
         let own = committed.and_then(|metadata| metadata.snapshot(self.snapshot_id).ok());
         let used = own.and_then(|snapshot| snapshot.manifest_list.as_deref());
         let lists = self.lists.iter().filter(|list| Some(list.as_str()) != used);
-        // What cannot be deleted is an orphan, not a failure.
+        // A file that cannot be deleted is an orphan file, not a failure.
         lists.for_each(|location| drop(self.files.delete(location)));
         self.manifests.clean(own.map(|_| &self.used));
     }
 }
 
-/// The snapshot that a branch names; None for `main` of an empty table.
+/// Returns the snapshot that a branch references; None for `main` of an empty table.
 ///
 /// # Errors
 /// `NoSuchSnapshot` for other branches that do not exist, `InvalidArgument` for tags.
 pub fn branch_head<'a>(base: &'a TableMetadata, branch: &str) -> Result<Option<&'a Snapshot>> {
     match base.refs.get(branch) {
         Some(reference) if reference.kind == RefKind::Tag => {
-            Err(Error::invalid(format!("`{branch}` is a tag, which never changes")))
+            Err(Error::invalid(format!("`{branch}` is a tag and cannot be changed")))
         }
         None if branch == MAIN_BRANCH => Ok(None),
         _ => base.snapshot_by_ref(branch).map(|snapshot| Some(snapshot.as_ref())),
     }
 }
 
-/// The sequence number of the next snapshot; 0 in v1, which has none.
+/// Returns the sequence number of the next snapshot; 0 in v1, which has no sequence numbers.
 fn next_sequence_number(base: &TableMetadata) -> i64 {
     if base.format_version > 1 { base.last_sequence_number + 1 } else { 0 }
 }

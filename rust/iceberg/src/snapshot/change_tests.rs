@@ -48,7 +48,7 @@ fn table(version: u8) -> CreateTable {
     }
 }
 
-/// Unpartitioned data files of ten rows each.
+/// Returns unpartitioned data files of ten rows each.
 fn added(names: &[String]) -> Vec<AddedFiles> {
     let schema = rows_schema(&data_file(3, StructType::default()));
     let column = |field: &Arc<arrow_schema::Field>| -> ArrayRef {
@@ -68,7 +68,7 @@ fn added(names: &[String]) -> Vec<AddedFiles> {
     vec![AddedFiles { spec_id: 0, data_files: StructArray::new(schema.fields().clone(), columns, None) }]
 }
 
-/// Nothing is merged, so that each append is seen.
+/// Returns an append that merges no manifests, so that each append stays visible.
 fn appending(storage: &Arc<dyn Storage>, branch: &str, names: &[String]) -> SnapshotChange {
     let changes = FileChanges { data: added(names), fast: true, ..FileChanges::default() };
     SnapshotChange::new(files(storage), branch, changes).unwrap()
@@ -85,7 +85,7 @@ fn append(storage: &Arc<dyn Storage>, names: &[String]) -> Result<Committed> {
     commit(&pointer, None, &mut appending(storage, MAIN_BRANCH, names), &context)
 }
 
-/// The data files of the newest snapshot with their sequence numbers and first row ids, by the readers of scans.
+/// Returns the data files of the latest snapshot with their sequence numbers and first row ids, as scans read them.
 fn live(storage: &Arc<dyn Storage>) -> Vec<(String, i64, Option<i64>)> {
     let (files, context) = (files(storage), Context::default());
     let state = HadoopPointer::new(files.clone(), ROOT).load().unwrap().unwrap();
@@ -179,13 +179,13 @@ fn writers_at_the_same_time_lose_nothing() {
     let mut numbers: Vec<i64> = live.iter().map(|(_, number, _)| *number).collect();
     numbers.sort_unstable();
     assert!(numbers.iter().copied().eq(1..=80), "{numbers:?}");
-    // Lists of attempts that lost are gone: one list and one manifest for each commit.
+    // The lists of failed attempts were deleted: one list and one manifest are left for each commit.
     let left = storage.list(&format!("{ROOT}/metadata")).unwrap();
     let count = |part: &str| left.iter().filter(|file| file.location.contains(part)).count();
     assert_eq!((count("/snap-"), count("-m0.avro")), (80, 80));
 }
 
-/// A change of a table that has the files a0 and a1, and the files that it leaves.
+/// A change of a table with the files a0 and a1, and the files that remain after it.
 type Case = (&'static str, fn(&Arc<dyn Storage>) -> SnapshotChange, &'static [&'static str]);
 
 const CASES: [Case; 4] = [
@@ -200,7 +200,7 @@ fn merging(storage: &Arc<dyn Storage>) -> SnapshotChange {
     SnapshotChange::new(files(storage), MAIN_BRANCH, changes).unwrap()
 }
 
-/// Removes files of the newest snapshot and adds others.
+/// Returns a change that removes files of the latest snapshot and adds other files.
 fn removing(storage: &Arc<dyn Storage>, gone: &[&str], come: &[&str]) -> SnapshotChange {
     let path = |name: &&str| format!("{ROOT}/data/{name}");
     let removed = |name: &&str| (path(name), RemovedFile { spec_id: 0, manifest: None });
@@ -219,7 +219,7 @@ fn live_names(storage: &Arc<dyn Storage>) -> Vec<String> {
     live(storage).into_iter().map(|(name, _, _)| name).collect()
 }
 
-/// A table with one manifest for each of a0 and a1.
+/// Returns a table with one manifest each for a0 and a1.
 fn two_files(version: u8) -> Arc<dyn Storage> {
     let storage = memory();
     create(&storage, version).unwrap();
@@ -228,8 +228,8 @@ fn two_files(version: u8) -> Arc<dyn Storage> {
     storage
 }
 
-/// Every call of an operation fails once before and once after its effect: the table is as before or as after, what is
-/// acknowledged is there, what is refused is not, and a retry succeeds.
+/// Every call of an operation fails once before and once after its effect. The table is in the state before or after
+/// the operation, an acknowledged change is present, a refused one is absent, and a retry succeeds.
 #[test]
 fn a_fault_at_any_call_leaves_the_table_before_or_after() {
     for (what, change, after) in CASES {
@@ -259,7 +259,7 @@ fn a_fault_at_any_call_leaves_the_table_before_or_after() {
     }
 }
 
-/// The same of any two calls: cleaning up fails, too, or asking what became of a commit.
+/// The same for any two calls, so that the clean-up or the check of a commit's outcome fails too.
 #[test]
 fn two_faults_leave_the_table_before_or_after() {
     let faults = [Fault::Fail(ErrorKind::Forbidden), Fault::FailAfterwards(ErrorKind::Unavailable)];
@@ -336,7 +336,7 @@ fn many_small_manifests_become_one_with_the_same_entries() {
         let merged = manifests(&storage);
         assert_eq!(merged.len(), 1);
         assert_eq!(merged[0].live_files_count, Some(3));
-        // What was made on the way is gone.
+        // Intermediate files were deleted.
         let left = storage.list(&format!("{ROOT}/metadata")).unwrap();
         assert_eq!(left.iter().filter(|file| file.location.contains("-m")).count(), 3, "v{version}");
     }
@@ -380,7 +380,7 @@ fn rows_that_come_meanwhile_conflict_only_where_operations_are_serialized() {
     }
 }
 
-/// The second change looks at a snapshot of the first, below which another writer's comes to lie.
+/// The second change validates against a snapshot of the first, below which a snapshot of another writer is inserted.
 #[test]
 fn what_comes_below_a_snapshot_of_the_same_transaction_is_looked_at() {
     for filter in ["true", "false"] {
@@ -415,7 +415,7 @@ fn what_comes_below_a_snapshot_of_the_same_transaction_is_looked_at() {
     }
 }
 
-/// The branch ends with the same snapshot then as when the user decided to go back.
+/// The branch then ends with the same snapshot as when the user decided to roll back.
 #[test]
 fn what_comes_below_a_snapshot_of_the_same_transaction_is_not_rolled_back() {
     for others in [0, 1] {
@@ -454,7 +454,7 @@ impl Change for Writing {
     fn clean(&mut self, _: Option<&TableMetadata>) {}
 }
 
-/// A partition of an int is another one than that of the same number as a long.
+/// A partition of an int is different from that of the same number as a long.
 #[test]
 fn partitions_whose_type_another_writer_changes_are_a_conflict() {
     let spec =
@@ -488,7 +488,7 @@ fn partitions_of_another_spec_than_that_of_the_table_are_not_replaced() {
     assert_eq!(changes(1).partitions_of(&metadata).unwrap_err().kind(), ErrorKind::CommitConflict);
 }
 
-/// A removal that looked at all rows, on the state that `pointer` names.
+/// Returns a removal that depends on all rows, in the state that `pointer` references.
 fn looking(storage: &Arc<dyn Storage>, pointer: &dyn Pointer) -> Transaction {
     let mut transaction = Transaction::new(pointer.load().unwrap().unwrap());
     let mut change = removing(storage, &["a0"], &[]);

@@ -1,9 +1,9 @@
-//! Snapshot ids.
+//! Generates snapshot ids.
 
 use frazil_core::error::Result;
 use frazil_core::ids::random;
 
-/// A snapshot id: random, positive.
+/// Returns a random, positive snapshot id.
 pub(super) fn snapshot_id() -> Result<i64> {
     let id = i64::from_le_bytes(random()?) & i64::MAX;
     Ok(id.max(1))

@@ -1,4 +1,4 @@
-//! Manifest lists of new snapshots (spec: "Manifest Lists", "First Row ID Assignment").
+//! Builds manifest lists of new snapshots (spec: "Manifest Lists", "First Row ID Assignment").
 
 use std::sync::Arc;
 
@@ -29,15 +29,15 @@ pub(super) struct NewManifest {
     pub(super) counts: ManifestCounts,
 }
 
-/// The rows of a list, and how many row ids its snapshot takes.
+/// The rows of a manifest list, and the number of row ids that its snapshot uses.
 #[derive(Debug)]
 pub(super) struct ListRows {
     pub(super) rows: RecordBatch,
     pub(super) added_rows: i64,
 }
 
-/// The list of `new` manifests followed by those that the snapshot before has. `first_row_id` is where the row ids of the
-/// snapshot begin, for tables that have them.
+/// Returns the list of `new` manifests followed by those of the previous snapshot. `first_row_id` is the first row id
+/// of the snapshot, for tables that have row ids.
 pub(super) fn list_rows(
     new: &[NewManifest],
     kept: Option<RecordBatch>,
@@ -60,7 +60,7 @@ fn new_rows(new: &[NewManifest], sequence_number: i64, schema: &Arc<Schema>) -> 
     let longs = |of: &dyn Fn(&NewManifest) -> i64| -> ArrayRef { Arc::new(new.iter().map(of).collect::<Int64Array>()) };
     let ints = |of: &dyn Fn(&NewManifest) -> i32| -> ArrayRef { Arc::new(new.iter().map(of).collect::<Int32Array>()) };
     let least = |manifest: &NewManifest| {
-        // Entries that inherit have the number of this snapshot, which is above all others.
+        // Entries that inherit have the number of this snapshot, which is greater than all others.
         manifest.counts.min_sequence_number.unwrap_or(sequence_number)
     };
     let column = |field: &Arc<Field>| -> Result<ArrayRef> {
@@ -86,10 +86,12 @@ fn new_rows(new: &[NewManifest], sequence_number: i64, schema: &Arc<Schema>) -> 
     Ok(RecordBatch::try_new(schema.clone(), columns)?)
 }
 
-/// The summaries of all manifests as one list column.
+/// Returns the summaries of all manifests as one list column.
 fn summaries(new: &[NewManifest], data_type: &DataType) -> Result<ArrayRef> {
-    let DataType::List(element) = data_type else { return Err(Error::internal("summaries are a list")) };
-    let DataType::Struct(fields) = element.data_type() else { return Err(Error::internal("summaries are structs")) };
+    let DataType::List(element) = data_type else { return Err(Error::internal("summaries are not a list")) };
+    let DataType::Struct(fields) = element.data_type() else {
+        return Err(Error::internal("summaries are not structs"));
+    };
     let all = || new.iter().flat_map(|manifest| &manifest.counts.partitions);
     let flags = |of: &dyn Fn(&FieldSummary) -> Option<bool>| -> ArrayRef {
         let mut flags = BooleanBuilder::new();
@@ -112,7 +114,7 @@ fn summaries(new: &[NewManifest], data_type: &DataType) -> Result<ArrayRef> {
     Ok(Arc::new(ListArray::try_new(element.clone(), offsets, Arc::new(values), None)?))
 }
 
-/// Gives row ids to the data manifests that have none, in the order of the list.
+/// Assigns row ids to the data manifests that have none, in the order of the list.
 fn assigned(rows: &RecordBatch, first: i64) -> Result<ListRows> {
     const OWN: &str = "first_row_id";
     let long = |name: &str| rows.column_by_name(name).and_then(|column| column.as_primitive_opt::<Int64Type>());
@@ -120,7 +122,7 @@ fn assigned(rows: &RecordBatch, first: i64) -> Result<ListRows> {
     let (Some(content), Some(added), Some(existing), Some(own)) =
         (content, long("added_rows_count"), long("existing_rows_count"), long(OWN))
     else {
-        return Err(Error::internal("the rows of a manifest list have other columns"));
+        return Err(Error::internal("a manifest list does not have the expected columns"));
     };
     let mut next = first;
     let mut ids = Vec::with_capacity(rows.num_rows());
@@ -134,7 +136,8 @@ fn assigned(rows: &RecordBatch, first: i64) -> Result<ListRows> {
         let count = counted.then(|| added.value(row).checked_add(existing.value(row))).flatten();
         let count = count.filter(|&count| count >= 0);
         let after = count.and_then(|count| next.checked_add(count));
-        next = after.ok_or_else(|| Error::corrupt("a manifest list does not say how many rows a manifest has"))?;
+        next =
+            after.ok_or_else(|| Error::corrupt("a manifest list does not record the number of rows of a manifest"))?;
     }
     let mut columns = rows.columns().to_vec();
     if let Some(column) = rows.schema_ref().index_of(OWN).ok().and_then(|place| columns.get_mut(place)) {

@@ -1,4 +1,4 @@
-//! The manifests of a snapshot in the making: those of new files, those that lose files, and several as one.
+//! Writes the manifests of a new snapshot: those of new files, those that lose files, and merged ones.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -17,22 +17,22 @@ use crate::spec::manifest_list::{MANIFEST_LIMIT_BYTES, ManifestContent, Manifest
 use crate::spec::manifest_write::{ManifestHeader, ManifestWriter};
 use crate::spec::table_metadata::TableMetadata;
 
-/// What was one manifest, or is to be one, stays one: other writers may have compressed it better.
+/// The target for a rewrite of one manifest, which stays one manifest: other writers may have compressed it better.
 const ONE_MANIFEST: usize = usize::MAX;
 
-/// So many entries are written between looks at the length.
+/// The number of entries that are written between checks of the length.
 const STEP_ROWS: usize = 512;
 
-/// Writes the manifests of one snapshot, each under a new name, and knows all that it wrote.
+/// A writer of the manifests of one snapshot, each under a new name, which records all files that it wrote.
 #[derive(Debug)]
 pub(super) struct Manifests {
     files: Files,
     snapshot_id: i64,
     commit_uuid: String,
     written: Vec<String>,
-    /// What became of manifests that may have lost files, by their path: the same at each attempt.
+    /// The results for manifests that may have lost files, by path; the same at each attempt.
     filtered: HashMap<Arc<str>, Option<Filtered>>,
-    /// What was made of several manifests, by their paths.
+    /// The results of merging several manifests, by their paths.
     merged: HashMap<Vec<String>, Vec<NewManifest>>,
 }
 
@@ -41,7 +41,7 @@ pub(super) struct Manifests {
 pub(super) struct Filtered {
     pub(super) manifests: Vec<NewManifest>,
     pub(super) counts: Counts,
-    /// The paths of the data files that it lost, of those that go by their path.
+    /// The paths of the removed data files, for files that are removed by path.
     pub(super) removed: Vec<String>,
 }
 
@@ -50,7 +50,7 @@ impl Manifests {
         Self { files, snapshot_id, commit_uuid, written: Vec::new(), filtered: HashMap::new(), merged: HashMap::new() }
     }
 
-    /// Writes new entries of one spec as manifests of about the length that the table wants.
+    /// Writes new entries of one spec as manifests of about the table's target length.
     pub(super) fn write_new(
         &mut self,
         entries: Entries,
@@ -111,14 +111,14 @@ impl Manifests {
     ) -> Result<NewManifest> {
         let (bytes, counts) = writer.finish()?;
         let path = format!("{}/{}-m{}.avro", base.metadata_folder(), self.commit_uuid, self.written.len());
-        // Remembered first: a failed write may have left something.
+        // Recorded first, because a failed write may leave a file.
         self.written.push(path.clone());
         let length = bytes.len();
         self.files.put_if_absent(&path, bytes)?;
         Ok(NewManifest { path, length, spec_id, content, snapshot_id: self.snapshot_id, counts })
     }
 
-    /// A manifest without the files that go; None where it has none of them.
+    /// Returns a manifest without the removed files; None if it contains none of them.
     pub(super) fn filtered(
         &mut self,
         manifest: &ManifestFile,
@@ -165,7 +165,7 @@ impl Manifests {
         Ok(Some(Filtered { manifests, counts, removed }))
     }
 
-    /// Several manifests of one spec and content as one.
+    /// Merges several manifests of one spec and content.
     pub(super) fn merge(
         &mut self,
         parts: &[MergePart],
@@ -183,7 +183,8 @@ impl Manifests {
         let entries = parts.iter().zip(found).map(|(part, bytes)| {
             context.check()?;
             let entries = match part {
-                // What this snapshot wrote stands as it is: added files inherit, removed ones are on record.
+                // The entries that this snapshot wrote are kept as they are: added files inherit, removed ones are
+                // recorded.
                 MergePart::New(_) => Entries::read_to_copy(bytes?, &partition, context),
                 MergePart::Kept(manifest) => Entries::read_live(bytes?, manifest, &partition, context)
                     .and_then(|entries| entries.moved(None, snapshot_id)),
@@ -195,19 +196,20 @@ impl Manifests {
         Ok(merged)
     }
 
-    /// Deletes the manifests that `used` does not name, or all. What cannot be deleted is an orphan, not a failure.
+    /// Deletes the manifests that are not in `used`, or all of them. A file that cannot be deleted is an orphan file,
+    /// not a failure.
     pub(super) fn clean(&self, used: Option<&HashSet<String>>) {
         let unused = self.written.iter().filter(|path| !used.is_some_and(|used| used.contains(*path)));
         unused.for_each(|path| drop(self.files.delete(path)));
     }
 }
 
-/// A manifest that may be merged with others.
+/// A manifest that may be merged.
 #[derive(Debug, Clone)]
 pub(super) enum MergePart {
-    /// Of this snapshot.
+    /// A manifest of this snapshot.
     New(NewManifest),
-    /// Of the snapshot before.
+    /// A manifest of the previous snapshot.
     Kept(ManifestFile),
 }
 
@@ -234,9 +236,9 @@ impl MergePart {
     }
 }
 
-/// Which manifests become one (`commit.manifest-merge.enabled`, `commit.manifest.min-count-to-merge`,
-/// `commit.manifest.target-size-bytes`), by their places: runs of one spec and content that fill a manifest together.
-/// The run that holds the newest manifest waits until it has as many as `min-count-to-merge`.
+/// Returns the positions of the manifests to merge (`commit.manifest-merge.enabled`,
+/// `commit.manifest.min-count-to-merge`, `commit.manifest.target-size-bytes`): runs of one spec and content that fill a
+/// manifest together. The run with the latest manifest waits until it has at least `min-count-to-merge` manifests.
 pub(super) fn runs_to_merge(parts: &[MergePart], base: &TableMetadata) -> Result<Vec<Vec<usize>>> {
     if !base.flag(&properties::MANIFEST_MERGE_ENABLED) {
         return Ok(Vec::new());
@@ -254,7 +256,7 @@ pub(super) fn runs_to_merge(parts: &[MergePart], base: &TableMetadata) -> Result
         let places: Vec<usize> =
             parts.iter().enumerate().filter(|(_, part)| part.kind() == kind).map(|(place, _)| place).collect();
         let newest = parts.iter().position(|part| part.kind().1 == kind.1);
-        // From the oldest on, so that what does not fill a manifest is what is newest.
+        // Starts with the oldest, so that the manifests left over are the latest ones.
         let mut bin: Vec<usize> = Vec::new();
         let mut bytes = 0_usize;
         let mut bins = Vec::new();
@@ -284,7 +286,7 @@ fn target_bytes(base: &TableMetadata) -> Result<usize> {
     Ok(usize::try_from(bytes).unwrap_or(usize::MAX).max(1))
 }
 
-/// A spec that the new files have and the table has no more.
+/// Returns the error for a spec of new files that the table no longer has.
 pub(super) fn conflicting(error: Error) -> Error {
     Error::new(ErrorKind::CommitConflict, "the partition specs of the table changed").caused_by(error)
 }

@@ -1,4 +1,4 @@
-//! Which files a snapshot removes.
+//! Determines the files that a snapshot removes.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -16,10 +16,11 @@ use crate::spec::transform::Transform;
 use crate::spec::types::StructType;
 
 impl Removals {
-    /// Returns which of the live entries of a manifest are removed.
+    /// Returns a mask of the live entries of a manifest that are removed.
     ///
     /// # Errors
-    /// `CommitValidation` for a data file of another spec that may have rows of replaced partitions and others.
+    /// `CommitValidation` for a data file of another spec that may have both rows of replaced partitions and other
+    /// rows.
     pub(super) fn gone(
         &self,
         live: &Entries,
@@ -52,7 +53,7 @@ impl Removals {
 }
 
 impl ReplacedPartitions {
-    /// Returns which files of a manifest have only rows of these partitions.
+    /// Returns a mask of the files of a manifest that have only rows of these partitions.
     ///
     /// Tuples of another spec are compared by the fields that both specs have.
     fn in_files(&self, live: &Entries, spec: &PartitionSpec, partition: &Arc<StructType>) -> Result<BooleanArray> {
@@ -74,8 +75,8 @@ impl ReplacedPartitions {
             None => Ok(BooleanArray::from(vec![false; live.len()])),
             Some(row) => {
                 let message = format!(
-                    "a data file of partition spec {} may have rows of the replaced partitions, which are of spec {}, and \
-                     other rows",
+                    "a data file of partition spec {} may have rows of the replaced partitions, which have the spec \
+                        {}, and other rows",
                     spec.spec_id, self.spec.spec_id
                 );
                 Err(Error::new(ErrorKind::CommitValidation, message)
@@ -92,7 +93,7 @@ struct SharedFields {
     new: Vec<usize>,
     /// Their positions in the old spec.
     old: Vec<usize>,
-    /// Whether the old spec has all fields of the new one, so that a file is in one partition of the new spec.
+    /// Whether the old spec has all fields of the new one, so that each file is in one partition of the new spec.
     is_whole: bool,
 }
 
@@ -115,11 +116,11 @@ impl SharedFields {
     }
 }
 
-/// The files that go on a walk through manifests: those that were not met yet.
+/// The removed files that have not yet been found while manifests are searched.
 pub(super) struct Sought<'a> {
     removals: &'a Removals,
     found: HashSet<&'a str>,
-    /// How many data files of each spec are still to be met.
+    /// The number of data files of each spec that are still to be found.
     left: HashMap<i32, usize>,
 }
 
@@ -130,7 +131,7 @@ impl<'a> Sought<'a> {
         Self { removals, found: HashSet::new(), left }
     }
 
-    /// Whether a manifest may hold one of them.
+    /// Returns whether a manifest may contain one of them.
     pub(super) fn may_be_in(&self, manifest: &ManifestFile) -> bool {
         let removals = self.removals;
         if removals.all || (manifest.content == ManifestContent::Deletes && !removals.is_empty()) {
@@ -140,7 +141,7 @@ impl<'a> Sought<'a> {
         removals.partitions.is_some() || self.left.get(&spec_id).is_some_and(|&left| left > 0)
     }
 
-    /// A data file was met.
+    /// Records that a data file was found.
     pub(super) fn found(&mut self, path: &str) {
         let Some((path, file)) = self.removals.data_files.get_key_value(path) else { return };
         if self.found.insert(path)
@@ -150,7 +151,7 @@ impl<'a> Sought<'a> {
         }
     }
 
-    /// A data file that was not met.
+    /// Returns a data file that was not found.
     pub(super) fn missing(&self) -> Option<&'a str> {
         if self.left.values().all(|&left| left == 0) {
             return None;

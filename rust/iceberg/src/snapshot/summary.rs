@@ -1,4 +1,5 @@
-//! What snapshots say of themselves (spec: "Snapshots", appendix F "Optional Snapshot Summary Fields"), as Java counts.
+//! Builds snapshot summaries (spec: "Snapshots", appendix F "Optional Snapshot Summary Fields"), with Java's way of
+//! counting.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -13,46 +14,46 @@ use crate::spec::manifest_entries::{file_long, file_text};
 use crate::spec::snapshot::Summary;
 use crate::spec::types::StructType;
 
-/// Who made a snapshot.
+/// The engine that created a snapshot.
 const ENGINE: [(&str, &str); 2] = [("engine-name", "frazil"), ("engine-version", env!("CARGO_PKG_VERSION"))];
 
-/// The content of a delete file in manifests: position deletes, then equality deletes.
+/// The content code of delete files in manifests: position deletes, then equality deletes.
 const POSITION_DELETES: i32 = 1;
 const EQUALITY_DELETES: i32 = 2;
 
-/// What an operation adds and removes.
+/// The counts of added and removed files of an operation.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Counts {
     pub(super) added: Side,
     pub(super) removed: Side,
-    /// Spec and tuple of each partition that changes.
+    /// The spec and tuple of each changed partition.
     partitions: HashSet<(i32, Box<[u8]>)>,
 }
 
-/// What is said of files that come, or of files that go.
+/// The counts of either the added or the removed files.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Side {
-    /// Data files.
+    /// The number of data files.
     pub data_files: i64,
-    /// Rows of data files.
+    /// The number of rows in data files.
     pub records: i64,
-    /// Bytes of all files; of the content alone for a deletion vector.
+    /// The total size of all files in bytes; for a deletion vector, only that of its content.
     pub bytes: i64,
-    /// Delete files and deletion vectors.
+    /// The number of delete files and deletion vectors.
     pub delete_files: i64,
     vectors: i64,
     position_delete_files: i64,
     equality_delete_files: i64,
-    /// Positions in position delete files and deletion vectors.
+    /// The number of positions in position delete files and deletion vectors.
     pub position_deletes: i64,
     equality_deletes: i64,
 }
 
 impl Side {
-    /// Counts rows of `data_file`.
+    /// Adds rows of `data_file` to the counts.
     fn count(&mut self, files: &StructArray) -> Result<()> {
         let contents = files.column_by_name("content").and_then(|column| column.as_primitive_opt::<Int32Type>());
-        let contents = contents.ok_or_else(|| Error::internal("files without content"))?;
+        let contents = contents.ok_or_else(|| Error::internal("the files have no content column"))?;
         let (records, sizes) = (file_long(files, "record_count")?, file_long(files, "file_size_in_bytes")?);
         let (formats, content_sizes) = (file_text(files, "file_format")?, file_long(files, "content_size_in_bytes")?);
         for row in 0..files.len() {
@@ -84,7 +85,7 @@ impl Side {
     }
 }
 
-/// Whether files come or go.
+/// Whether files are added or removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FileSign {
     Added,
@@ -92,7 +93,7 @@ pub(super) enum FileSign {
 }
 
 impl Counts {
-    /// What rows of `data_file` of one spec count for.
+    /// Returns the counts of `data_file` rows of one spec.
     pub(super) fn of(files: &StructArray, spec_id: i32, partition: &Arc<StructType>, sign: FileSign) -> Result<Self> {
         let mut counts = Self::default();
         match sign {
@@ -105,7 +106,7 @@ impl Counts {
         Ok(counts)
     }
 
-    /// These and others.
+    /// Adds the counts of `other`.
     pub(super) fn add(&mut self, other: &Self) {
         for (own, other) in [(&mut self.added, &other.added), (&mut self.removed, &other.removed)] {
             let Side { data_files, records, bytes, delete_files, .. } = own;
@@ -122,7 +123,7 @@ impl Counts {
         self.partitions.extend(other.partitions.iter().cloned());
     }
 
-    /// The operation that a snapshot calls itself.
+    /// Returns the operation of the snapshot.
     pub(super) fn operation(&self) -> &'static str {
         let removes = self.removed != Side::default() || self.added.delete_files > 0;
         match (self.added.data_files > 0, removes) {
@@ -132,8 +133,8 @@ impl Counts {
         }
     }
 
-    /// The summary of a snapshot of this operation behind `previous`; entries of `properties` come last and never
-    /// replace what is counted. None when it is longer than a summary can be.
+    /// Returns the summary of a snapshot with this operation after `previous`. Entries of `properties` are added last
+    /// and never replace computed entries. None if the summary would be too long.
     pub(super) fn summary(
         &self,
         operation: &str,
@@ -173,7 +174,7 @@ impl Counts {
             ("total-equality-deletes", added.equality_deletes, removed.equality_deletes),
         ];
         for (key, added, removed) in totals {
-            // What the snapshot before did not count cannot be known.
+            // A total that the previous snapshot did not record is unknown.
             let before = previous.map_or(Some(0), |previous| previous.count(key));
             let after = before.and_then(|before| before.checked_add(added)?.checked_sub(removed));
             if let Some(after) = after.filter(|&after| after >= 0) {

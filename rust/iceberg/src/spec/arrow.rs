@@ -1,7 +1,7 @@
-//! Arrow types of Iceberg types.
+//! Converts Iceberg types to Arrow types.
 //!
-//! Field ids travel in the metadata of each Arrow field under [`FIELD_ID`]. `uuid` and `variant` carry the names of
-//! Arrow's canonical extension types, which readers that do not know them show as their storage types.
+//! Field ids are stored in the metadata of each Arrow field under [`FIELD_ID`]. `uuid` and `variant` have the names of
+//! Arrow's canonical extension types; readers that do not support them see their storage types.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,22 +18,22 @@ const EXTENSION_NAME: &str = "ARROW:extension:name";
 const UUID_EXTENSION: &str = "arrow.uuid";
 const EXTENSION_METADATA: &str = "ARROW:extension:metadata";
 
-/// The field id that the metadata of an Arrow field holds, if it is one.
+/// Returns the field id in the metadata of an Arrow field, if it is valid.
 pub fn field_id(field: &Field) -> Option<i32> {
     field.metadata().get(FIELD_ID)?.parse().ok()
 }
 
-/// The schema of batches that hold these fields.
+/// Returns the schema of batches with these fields.
 pub fn arrow_schema(fields: &StructType) -> Schema {
     Schema::new(arrow_fields(fields))
 }
 
-/// The Arrow fields of a struct.
+/// Returns the Arrow fields of a struct.
 pub fn arrow_fields(fields: &StructType) -> Fields {
     fields.fields.iter().map(arrow_field).collect()
 }
 
-/// A field with its id, nullable unless required.
+/// Returns a field with its id, nullable unless required.
 pub fn arrow_field(field: &NestedField) -> Field {
     let mut metadata = HashMap::from([(FIELD_ID.to_string(), field.id.to_string())]);
     let extension = match &field.field_type {
@@ -48,7 +48,7 @@ pub fn arrow_field(field: &NestedField) -> Field {
     Field::new(&field.name, arrow_type(&field.field_type), !field.required).with_metadata(metadata)
 }
 
-/// The Arrow type of values of this type; nested fields carry their ids.
+/// Returns the Arrow type for values of this type; nested fields have their ids.
 pub fn arrow_type(field_type: &Type) -> DataType {
     match field_type {
         Type::Primitive(primitive) => arrow_primitive(primitive),
@@ -58,7 +58,7 @@ pub fn arrow_type(field_type: &Type) -> DataType {
     }
 }
 
-/// The Arrow type of a primitive.
+/// Returns the Arrow type of a primitive type.
 pub fn arrow_primitive(primitive: &PrimitiveType) -> DataType {
     match primitive {
         PrimitiveType::Variant => DataType::Struct(variant_fields()),
@@ -67,22 +67,22 @@ pub fn arrow_primitive(primitive: &PrimitiveType) -> DataType {
     }
 }
 
-/// The two binary fields of an unshredded variant.
+/// Returns the two binary fields of an unshredded variant.
 pub(crate) fn variant_fields() -> Fields {
     Fields::from(vec![Field::new("metadata", DataType::Binary, false), Field::new("value", DataType::Binary, false)])
 }
 
-/// The entries of a map; its key is never NULL, whatever the schema says.
+/// Returns the entries field of a map; its key is never NULL, whatever the schema declares.
 fn map_entries(key: &NestedField, value: &NestedField) -> Field {
     let entries = Fields::from(vec![arrow_field(key).with_nullable(false), arrow_field(value)]);
     Field::new("entries", DataType::Struct(entries), false)
 }
 
-/// The Iceberg type whose values an Arrow column holds; the large and view forms of text and bytes, dictionaries and small
-/// integers are taken as the types that they widen to.
+/// Returns the Iceberg type for the values of an Arrow column. The large and view forms of strings and binary values,
+/// dictionaries and small integers are widened.
 ///
 /// # Errors
-/// `InvalidArgument` for types that Iceberg does not have.
+/// `InvalidArgument` for types without an Iceberg equivalent.
 pub fn primitive_of(field: &Field) -> Result<PrimitiveType> {
     use DataType as D;
     let extension = field.metadata().get(EXTENSION_NAME).map(String::as_str);
@@ -107,7 +107,7 @@ pub fn primitive_of(field: &Field) -> Result<PrimitiveType> {
         D::Binary | D::LargeBinary | D::BinaryView => PrimitiveType::Binary,
         D::FixedSizeBinary(16) if extension == Some(UUID_EXTENSION) => PrimitiveType::Uuid,
         D::FixedSizeBinary(length) => PrimitiveType::Fixed(length.unsigned_abs()),
-        other => return Err(Error::invalid(format!("Iceberg has no type for Arrow's {other}"))),
+        other => return Err(Error::invalid(format!("the Arrow type {other} has no Iceberg equivalent"))),
     };
     Ok(primitive)
 }

@@ -1,4 +1,4 @@
-//! Schemas of new tables out of Arrow schemas.
+//! Builds schemas of new tables from Arrow schemas.
 
 use std::sync::Arc;
 
@@ -10,25 +10,25 @@ use super::schema::Schema;
 use super::types::{ListType, MapType, NestedField, StructType, Type};
 
 impl Schema {
-    /// The schema that holds the rows of an Arrow schema: names, types and what may be NULL; ids are given anew, those of
-    /// the columns first.
+    /// Returns the schema for rows of an Arrow schema, with the same names, types and nullability. New ids are
+    /// assigned, first to the columns themselves.
     ///
     /// # Errors
-    /// `InvalidArgument` for types that Iceberg does not have, and for a name that is there twice.
+    /// `InvalidArgument` for types without an Iceberg equivalent, and for a duplicate name.
     pub fn from_arrow(fields: &Fields) -> Result<Self> {
         let mut last_id = 0;
         let fields = given_ids(fields, &mut last_id)?;
         let schema = Self { schema_id: 0, fields, identifier_field_ids: Vec::new() };
-        // The reader of schemas checks what must be unique.
+        // The schema reader checks uniqueness.
         Self::from_json(&schema.to_json()).map_err(|e| Error::invalid(e.message()))
     }
 }
 
 impl Type {
-    /// The type that holds the values of an Arrow type.
+    /// Returns the type for values of an Arrow type.
     ///
     /// # Errors
-    /// As [`Schema::from_arrow`].
+    /// See [`Schema::from_arrow`].
     pub(crate) fn of_arrow(data_type: &DataType) -> Result<Self> {
         typed(&Field::new("", data_type.clone(), true), &mut 0)
     }
@@ -59,8 +59,8 @@ fn typed(field: &Field, last_id: &mut i32) -> Result<Type> {
             Ok(Type::List(Arc::new(ListType { element })))
         }
         D::Map(entries, _) => {
-            let D::Struct(parts) = entries.data_type() else { return Err(Error::invalid("a map without entries")) };
-            let [key, value] = parts.as_ref() else { return Err(Error::invalid("a map without key and value")) };
+            let D::Struct(parts) = entries.data_type() else { return Err(Error::invalid("a map has no entries")) };
+            let [key, value] = parts.as_ref() else { return Err(Error::invalid("a map has no key and value")) };
             let key = NestedField { required: true, ..part("key", key, last_id)? };
             let value = part("value", value, last_id)?;
             Ok(Type::Map(Arc::new(MapType { key, value })))

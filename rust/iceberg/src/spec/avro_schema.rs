@@ -1,4 +1,4 @@
-//! Iceberg types as Avro schemas (spec: appendix A, "Avro"), named as Java names them.
+//! Converts Iceberg types to Avro schemas (spec: appendix A, "Avro"), with Java's names.
 
 use std::collections::HashSet;
 use std::fmt::Write;
@@ -8,15 +8,15 @@ use serde_json::{Value, json};
 
 use super::types::{NestedField, PrimitiveType, StructType, Type};
 
-/// The schema of records of this type, as JSON text.
+/// Returns the schema of records of this type, as JSON text.
 ///
 /// # Errors
-/// `Unsupported` for types that Avro files do not hold.
+/// `Unsupported` for types that Avro files cannot store.
 pub fn avro_schema(name: &str, fields: &StructType) -> Result<String> {
     Names::default().record(name, fields).map(|schema| schema.to_string())
 }
 
-/// The names that are defined so far: a second mention of one is its name alone.
+/// The names defined so far: after its definition, a type is referenced by its name only.
 #[derive(Default)]
 struct Names(HashSet<String>);
 
@@ -43,13 +43,13 @@ impl Names {
         Ok(schema)
     }
 
-    /// The type of a field, with NULL unless it is required.
+    /// Returns the type of a field, as a union with null unless the field is required.
     fn optional(&mut self, field: &NestedField) -> Result<Value> {
         let value = self.value(&field.field_type, field.id)?;
         Ok(if field.required || value == json!("null") { value } else { json!(["null", value]) })
     }
 
-    /// `id` is that of the field of this type: it makes the names of records unique.
+    /// Returns the Avro type; `id` is that of the field with this type and makes record names unique.
     fn value(&mut self, field_type: &Type, id: i32) -> Result<Value> {
         match field_type {
             Type::Primitive(primitive) => self.primitive(primitive),
@@ -60,7 +60,7 @@ impl Names {
             Type::Map(map) if map.key.field_type == Type::Primitive(PrimitiveType::String) => Ok(json!({
                 "type": "map", "values": self.optional(&map.value)?, "key-id": map.key.id, "value-id": map.value.id,
             })),
-            // Avro's own maps have text as keys.
+            // Avro's own maps have string keys.
             Type::Map(map) => {
                 let entry = StructType { fields: vec![map.key.clone(), map.value.clone()] };
                 let items = self.record(&format!("k{}_v{}", map.key.id, map.value.id), &entry)?;
@@ -92,7 +92,7 @@ impl Names {
                 let logical = json!({"logicalType": "decimal", "precision": precision, "scale": scale});
                 self.fixed(&format!("decimal_{precision}_{scale}"), decimal_bytes(*precision), logical)
             }
-            PrimitiveType::Variant => return Err(Error::unsupported("variants in Avro files")),
+            PrimitiveType::Variant => return Err(Error::unsupported("variants in Avro files are not supported")),
         })
     }
 
@@ -108,20 +108,21 @@ impl Names {
     }
 }
 
-/// How many bytes the unscaled value of a decimal takes at most (spec: appendix A).
+/// Returns the maximum number of bytes of a decimal's unscaled value (spec: appendix A).
 pub fn decimal_bytes(precision: u8) -> u32 {
     let largest = 10_i128.checked_pow(u32::from(precision)).map_or(i128::MAX, |power| power - 1);
     u32::try_from(frazil_core::hash::twos_complement_len(largest)).unwrap_or(16)
 }
 
-/// A name as Avro allows it: letters, digits and `_`; others as `_x` and their code, a leading digit behind `_`.
+/// Returns a valid Avro name: letters, digits and `_`; other characters become `_x` and their code, and a leading digit
+/// gets the prefix `_`.
 pub(crate) fn avro_name(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
     for (i, unit) in name.encode_utf16().enumerate() {
         match char::from_u32(u32::from(unit)) {
             Some(c) if c == '_' || c.is_alphabetic() || (i > 0 && c.is_numeric()) => out.push(c),
             Some(c) if c.is_numeric() => out.extend(['_', c]),
-            // Writing to text does not fail.
+            // Writing to a string cannot fail.
             _ => drop(write!(out, "_x{unit:X}")),
         }
     }

@@ -1,4 +1,4 @@
-//! A schema as the columns that a predicate can name.
+//! Presents a schema as the columns that a predicate can reference.
 
 use frazil_core::error::Result;
 use frazil_core::predicate::bind::Columns;

@@ -1,14 +1,15 @@
-//! How deep types may be nested so that data files of them can be read again.
+//! Checks that types are not nested too deeply for data files to be read again.
 //!
-//! The readers count levels differently. pyarrow takes 64 levels of Arrow types through the C data interface, in which a
-//! map is a list of structs, and its Parquet reader takes 100 groups, of which lists and maps are two each. Our Avro
-//! reader takes 64 levels, where what may be NULL is a union and a map whose keys are not strings an array of records.
+//! The readers count levels differently. pyarrow accepts 64 levels of Arrow types through the C data interface, in
+//! which a map is a list of structs. Its Parquet reader accepts 100 groups, of which lists and maps are two each. Our
+//! Avro reader accepts 64 levels, where a nullable type is a union and a map whose keys are not strings is an array of
+//! records.
 
 use frazil_core::error::{Error, Result};
 
 use super::types::{StructType, Type};
 
-/// The levels that each kind of type counts, and how many there may be between a column and its innermost value.
+/// The number of levels per type, and the maximum number of levels between a column and its innermost value.
 struct Limit {
     of_struct: usize,
     of_list: usize,
@@ -32,10 +33,10 @@ impl Limit {
     }
 }
 
-/// Refuses columns that cannot be read from data files of a format (`parquet`, `orc` or `avro`).
+/// Rejects columns that cannot be read from data files of a format (`parquet`, `orc` or `avro`).
 ///
 /// # Errors
-/// `Unsupported` naming the first such column.
+/// `Unsupported` with the first such column.
 pub fn check(columns: &StructType, format: &str) -> Result<()> {
     let limits = match format {
         "avro" => &[ARROW, AVRO][..],

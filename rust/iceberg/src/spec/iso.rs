@@ -1,4 +1,4 @@
-//! Dates and times as ISO 8601 text, as JSON single values hold them (spec: appendix D).
+//! Dates and times as ISO 8601 strings, as used in JSON single values (spec: appendix D).
 //!
 //! ```text
 //! date       2007-12-03                         years beyond 9999 and before 0: +12345-01-01, -0044-03-15
@@ -13,7 +13,7 @@ use frazil_core::scalar::civil::{civil_from_days, days_from_civil};
 const NANOS_PER_SECOND: i128 = 1_000_000_000;
 const SECONDS_PER_DAY: i64 = 86_400;
 
-/// Days since 1970-01-01; None for anything that is no date or beyond 32 bits.
+/// Returns days since 1970-01-01; None for an invalid date or one that exceeds 32 bits.
 pub(crate) fn parse_date(text: &str) -> Option<i32> {
     let (negative, digits) = match text.as_bytes().first()? {
         b'-' => (true, text.get(1..)?),
@@ -22,7 +22,7 @@ pub(crate) fn parse_date(text: &str) -> Option<i32> {
     };
     let mut parts = digits.split('-');
     let year_text = parts.next()?;
-    // Four digits, or more behind a sign.
+    // Four digits, or more after a sign.
     if year_text.len() < 4 || (year_text.len() > 4 && digits.len() == text.len()) || year_text.len() > 9 {
         return None;
     }
@@ -35,7 +35,7 @@ pub(crate) fn parse_date(text: &str) -> Option<i32> {
     i32::try_from(days_from_civil(year, month, day)).ok()
 }
 
-/// Nanoseconds since midnight.
+/// Returns nanoseconds since midnight.
 pub(crate) fn parse_time_ns(text: &str) -> Option<i64> {
     let (clock, fraction) = match text.split_once('.') {
         Some((clock, fraction)) => (clock, Some(fraction)),
@@ -61,7 +61,7 @@ pub(crate) fn parse_time_ns(text: &str) -> Option<i64> {
     Some(((hour * 60 + minute) * 60 + second) * 1_000_000_000 + nanos)
 }
 
-/// Nanoseconds since the epoch of `dateTtime`, and what stands behind it: an offset or nothing.
+/// Returns the nanoseconds since the epoch of `dateTtime`, and the rest of the text: an offset or nothing.
 pub(crate) fn parse_timestamp_ns(text: &str) -> Option<(i128, &str)> {
     let (date, rest) = text.split_once('T')?;
     let end = rest.find(|c: char| !c.is_ascii_digit() && c != ':' && c != '.').unwrap_or(rest.len());
@@ -71,7 +71,7 @@ pub(crate) fn parse_timestamp_ns(text: &str) -> Option<(i128, &str)> {
     Some((nanos, offset))
 }
 
-/// The text of a date.
+/// Returns the text of a date.
 pub(crate) fn date_text(days: i32) -> String {
     let (year, month, day) = civil_from_days(i64::from(days));
     let sign = match year {
@@ -82,11 +82,11 @@ pub(crate) fn date_text(days: i32) -> String {
     format!("{sign}{:04}-{month:02}-{day:02}", year.abs())
 }
 
-/// The text of a time of day, with as many groups of three fractional digits as are not zero.
+/// Returns the text of a time of day, with as many groups of three fractional digits as needed.
 pub(crate) fn time_text(nanos: i64) -> String {
     let (seconds, fraction) = (nanos.div_euclid(1_000_000_000), nanos.rem_euclid(1_000_000_000));
     let mut text = format!("{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
-    // Writing to a String cannot fail.
+    // Writing to a string cannot fail.
     let _ = match fraction {
         0 => Ok(()),
         _ if fraction % 1_000_000 == 0 => write!(text, ".{:03}", fraction / 1_000_000),
@@ -96,7 +96,7 @@ pub(crate) fn time_text(nanos: i64) -> String {
     text
 }
 
-/// The text of a timestamp of any unit, given in nanoseconds; None beyond the dates of 32-bit days.
+/// Returns the text of a timestamp in nanoseconds, for any unit; None if it exceeds the range of 32-bit days.
 pub(crate) fn timestamp_text(nanos: i128) -> Option<String> {
     let per_day = i128::from(SECONDS_PER_DAY) * NANOS_PER_SECOND;
     let days = i32::try_from(nanos.div_euclid(per_day)).ok()?;

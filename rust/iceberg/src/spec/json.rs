@@ -1,8 +1,8 @@
-//! JSON objects read member by member, with the place of what is wrong in every error.
+//! Reads JSON objects member by member; every error includes the path of the invalid value.
 //!
-//! Members stay text ([`RawValue`]) until they are asked for: nesting costs no stack (the parser skips without
-//! recursion), a large file is never held as a tree, and types can be nested deeper than the parser's own limit.
-//! Errors name the path (`schemas[0].fields[3].type`) and never the value found there, which may be a secret.
+//! Members stay text ([`RawValue`]) until they are read. Nesting therefore uses no stack (the parser skips without
+//! recursion). A large file is never held as a tree, and types can be nested more deeply than the parser's own limit.
+//! Errors contain the path (`schemas[0].fields[3].type`) and never the value found there, which may be a secret.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,7 +12,7 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-/// A place in a JSON document, as a chain on the stack.
+/// A location in a JSON document, as a chain on the stack.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct At<'p> {
     parent: Option<&'p At<'p>>,
@@ -27,27 +27,27 @@ enum Step<'p> {
 }
 
 impl<'p> At<'p> {
-    /// The top of a document; `name` stands for it in messages (`table metadata`, `schema`).
+    /// Creates the root of a document; `name` is its name in messages (`table metadata`, `schema`).
     pub(crate) fn root(name: &'p str) -> Self {
         Self { parent: None, step: Step::Root(name) }
     }
 
-    /// A member of the object here.
+    /// Returns the location of a member of the object at this location.
     pub(crate) fn key<'q>(&'q self, key: &'q str) -> At<'q> {
         At { parent: Some(self), step: Step::Key(key) }
     }
 
-    /// An element of the array here.
+    /// Returns the location of an element of the array at this location.
     pub(crate) fn index(&self, index: usize) -> At<'_> {
         At { parent: Some(self), step: Step::Index(index) }
     }
 
-    /// An error of kind `CorruptMetadata` at this place.
+    /// Returns an error of kind `CorruptMetadata` at this location.
     pub(crate) fn corrupt(&self, message: impl fmt::Display) -> Error {
         self.error(ErrorKind::CorruptMetadata, message)
     }
 
-    /// An error at this place.
+    /// Returns an error at this location.
     pub(crate) fn error(&self, kind: ErrorKind, message: impl fmt::Display) -> Error {
         Error::new(kind, format!("{self}: {message}"))
     }
@@ -55,7 +55,7 @@ impl<'p> At<'p> {
 
 impl fmt::Display for At<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Nesting is limited by the type parser, a loop is not worth its allocation.
+        // The type parser limits nesting, so an iterative version would not justify its allocation.
         if let Some(parent) = self.parent {
             parent.fmt(f)?;
         }
@@ -68,7 +68,7 @@ impl fmt::Display for At<'_> {
     }
 }
 
-/// Text of a file as messages may show it: control characters escaped, cut after 60 characters.
+/// Returns text of a file for use in messages: control characters are escaped, and it is truncated after 60 characters.
 pub(crate) fn shown(text: &str) -> Cow<'_, str> {
     const MAX_CHARS: usize = 60;
     if text.len() <= MAX_CHARS && text.chars().all(|c| !c.is_control() && (c.is_ascii() || c.is_alphanumeric())) {
@@ -81,17 +81,18 @@ pub(crate) fn shown(text: &str) -> Cow<'_, str> {
     Cow::Owned(cut)
 }
 
-/// Reads a value; `text` must be all of it.
+/// Parses a value; `text` must contain nothing else.
 pub(crate) fn parse<'a, T: Deserialize<'a>>(text: &'a str, at: &At<'_>) -> Result<T> {
     serde_json::from_str(text).map_err(|error| at.corrupt(describe(&error)))
 }
 
-/// The JSON of something whose serialization cannot fail: keys are text or integers, and every value has a text.
+/// Returns the JSON of a value whose serialisation cannot fail: keys are strings or integers, and every value has a
+/// text form.
 pub(crate) fn to_text(value: &impl Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
 
-/// What a JSON error may say: the parser's words without the value that it met.
+/// Returns a description of a JSON error: the parser's message without the value that it met.
 fn describe(error: &serde_json::Error) -> String {
     let text = error.to_string();
     if error.classify() != serde_json::error::Category::Data {
@@ -105,21 +106,21 @@ fn describe(error: &serde_json::Error) -> String {
             format!("expected {expected}, found {kind}")
         }
         _ if text.starts_with("missing field") || text.starts_with("duplicate field") => text.to_string(),
-        _ => "not a value of the expected kind".to_string(),
+        _ => "the value does not have the expected type".to_string(),
     }
 }
 
-/// The elements of an array, each still text.
+/// Returns the elements of an array, each as text.
 pub(crate) fn elements<'a>(raw: &'a RawValue, at: &At<'_>) -> Result<Vec<&'a RawValue>> {
     parse(raw.get(), at)
 }
 
-/// Whether the text is `null`.
+/// Returns whether the text is `null`.
 pub(crate) fn is_null(raw: &RawValue) -> bool {
     raw.get() == "null"
 }
 
-/// The members of an object, each still text, in the order of the file.
+/// The members of an object, each as text, in the order of the file.
 #[derive(Debug)]
 pub(crate) struct Object<'a> {
     members: Vec<(Cow<'a, str>, &'a RawValue)>,
@@ -131,13 +132,13 @@ impl<'a> Object<'a> {
         parse(text, at)
     }
 
-    /// All members.
+    /// Returns all members.
     pub(crate) fn members(&self) -> impl Iterator<Item = (&str, &'a RawValue)> {
         self.members.iter().map(|(key, raw)| (key.as_ref(), *raw))
     }
 
-    /// A member; None when it is absent or null. A key that is there twice is an error: which one counts is anyone's
-    /// guess.
+    /// Returns a member; None if it is missing or null. A duplicate key is an error, because readers differ in which
+    /// one they use.
     pub(crate) fn raw(&self, key: &str, at: &At<'_>) -> Result<Option<&'a RawValue>> {
         let mut found = self.members().filter(|(name, _)| *name == key).map(|(_, raw)| raw);
         let first = found.next();
@@ -147,22 +148,22 @@ impl<'a> Object<'a> {
         Ok(first.filter(|raw| !is_null(raw)))
     }
 
-    /// A member that must be there.
+    /// Returns a required member.
     pub(crate) fn required_raw(&self, key: &str, at: &At<'_>) -> Result<&'a RawValue> {
         self.raw(key, at)?.ok_or_else(|| at.corrupt(format!("`{key}` is missing")))
     }
 
-    /// A member as a value; None when it is absent or null.
+    /// Returns a member as a value; None if it is missing or null.
     pub(crate) fn optional<T: Deserialize<'a>>(&self, key: &str, at: &At<'_>) -> Result<Option<T>> {
         self.raw(key, at)?.map(|raw| parse(raw.get(), &at.key(key))).transpose()
     }
 
-    /// A member as a value.
+    /// Returns a required member as a value.
     pub(crate) fn required<T: Deserialize<'a>>(&self, key: &str, at: &At<'_>) -> Result<T> {
         parse(self.required_raw(key, at)?.get(), &at.key(key))
     }
 
-    /// The elements of a member that is an array, each read by `read`; none when it is absent or null.
+    /// Returns the elements of an array member, each read by `read`; empty if the member is missing or null.
     pub(crate) fn list<T>(
         &self,
         key: &str,
@@ -198,7 +199,7 @@ impl<'de> Deserialize<'de> for Object<'de> {
     }
 }
 
-/// A string, borrowed where it holds no escapes.
+/// A string, borrowed if it contains no escapes.
 #[derive(Deserialize)]
 pub(crate) struct Text<'a>(#[serde(borrow)] pub(crate) Cow<'a, str>);
 

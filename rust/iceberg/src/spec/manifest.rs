@@ -1,7 +1,8 @@
-//! Manifests (spec: "Manifests", "Manifest Entry Fields", "Sequence Number Inheritance", "First Row ID Inheritance").
+//! Reads manifests (spec: "Manifests", "Manifest Entry Fields", "Sequence Number Inheritance", "First Row ID
+//! Inheritance").
 //!
-//! Entries are decoded to columns and stay columns: [`ManifestEntries`] is a typed view over a record batch with one row
-//! for each live entry. Only what planning needs is decoded; statistics only for the columns of the filter.
+//! Entries are decoded to columns and stay columns: [`ManifestEntries`] is a typed view of a record batch with one row
+//! per live entry. Only the fields that planning needs are decoded, and statistics only for the columns of the filter.
 
 mod decode;
 
@@ -24,10 +25,11 @@ pub(crate) const ADDED: i32 = 1;
 /// Entry status 2: the file was deleted by the manifest's snapshot; it is not live.
 pub(crate) const DELETED: i32 = 2;
 
-/// The id of `file_path` in position delete files; its bounds say whether a delete file is for one data file alone.
+/// The field id of `file_path` in position delete files; its bounds show whether a delete file applies to a single data
+/// file.
 pub const DELETE_FILE_PATH_ID: i32 = 2_147_483_546;
 
-/// What a `data_file` is (field 134).
+/// The content of a `data_file` (field 134).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FileContent {
     /// Rows of the table.
@@ -39,7 +41,7 @@ pub enum FileContent {
 }
 
 impl FileContent {
-    /// The content of this code.
+    /// Returns the content for this code.
     pub fn from_code(code: i32) -> Option<Self> {
         match code {
             0 => Some(Self::Data),
@@ -49,7 +51,7 @@ impl FileContent {
         }
     }
 
-    /// The code in manifests.
+    /// Returns the code in manifests.
     pub fn code(self) -> i32 {
         match self {
             Self::Data => 0,
@@ -59,12 +61,12 @@ impl FileContent {
     }
 }
 
-/// The columns of [`ManifestEntries`], in the order of [`projection`].
+/// The column numbers of [`ManifestEntries`], in the order of [`projection`].
 mod column {
     pub(super) const STATUS: usize = 0;
     pub(super) const SNAPSHOT_ID: usize = 1;
     pub(super) const SEQUENCE_NUMBER: usize = 2;
-    /// The fields of the struct `data_file` follow.
+    /// The fields of the struct `data_file` come next.
     pub(super) const CONTENT: usize = 3;
     pub(super) const PATH: usize = 4;
     pub(super) const FORMAT: usize = 5;
@@ -85,22 +87,23 @@ mod column {
     pub(super) const COUNT: usize = 20;
 }
 
-/// The live entries of one manifest as columns: inheritance is resolved, deleted entries are gone.
+/// The live entries of one manifest as columns: inheritance is resolved and deleted entries are removed.
 #[derive(Debug, Clone)]
 pub struct ManifestEntries {
     len: usize,
-    /// By the numbers of [`column`]; None for what was not wanted, is not kept, or is NULL in every entry.
+    /// The columns by their numbers in [`column`]; None if a column was not requested, is not kept, or is NULL in every
+    /// entry.
     columns: [Option<ArrayRef>; column::COUNT],
 }
 
-/// Counts and bounds of one column, one row for each entry; NULL where the entry does not say, None where none does.
+/// The counts and bounds of one column, one row per entry; NULL if an entry has no value, None if no entry has.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct EntryStatistics {
-    /// 109: values, NULL and NaN included, but not where a struct around the column is NULL.
+    /// 109: the number of values, including NULL and NaN, but excluding rows in which a parent struct is NULL.
     pub value_counts: Option<Int64Array>,
-    /// 110: NULL values among them.
+    /// 110: the number of NULL values among them.
     pub null_counts: Option<Int64Array>,
-    /// 137: NaN values.
+    /// 137: the number of NaN values.
     pub nan_counts: Option<Int64Array>,
     /// 125: lower bounds, as bytes.
     pub lower_bounds: Option<BinaryArray>,
@@ -109,17 +112,17 @@ pub struct EntryStatistics {
 }
 
 impl ManifestEntries {
-    /// How many entries.
+    /// Returns the number of entries.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there is none.
+    /// Returns whether there are no entries.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The entries at which `keep` is true.
+    /// Returns the entries for which `keep` is true.
     pub fn filter(&self, keep: &BooleanArray) -> Result<Self> {
         let keep = FilterBuilder::new(keep).optimize().build();
         let mut kept = Self { len: keep.count(), columns: Default::default() };
@@ -129,14 +132,14 @@ impl ManifestEntries {
         Ok(kept)
     }
 
-    /// Some of the entries, without a copy.
+    /// Returns a range of the entries, without copying.
     #[must_use]
     pub fn slice(&self, range: Range<usize>) -> Self {
         let slice = |column: &Option<ArrayRef>| column.as_ref().map(|column| column.slice(range.start, range.len()));
         Self { len: range.len(), columns: self.columns.each_ref().map(slice) }
     }
 
-    /// The same entries without what only planning looks at: statistics, and where entries come from.
+    /// Returns the same entries without the fields that only planning needs: statistics, and the origins of entries.
     #[must_use]
     pub fn planned(&self) -> Self {
         let mut planned = self.clone();
@@ -147,101 +150,101 @@ impl ManifestEntries {
         planned
     }
 
-    /// The memory that the columns hold.
+    /// Returns the memory size of the columns in bytes.
     pub fn size_bytes(&self) -> usize {
         self.columns.iter().flatten().map(Array::get_array_memory_size).sum()
     }
 
-    /// 3: data sequence numbers, never NULL.
+    /// Returns field 3: data sequence numbers, never NULL.
     pub fn sequence_numbers(&self) -> Result<&Int64Array> {
         int64(self.column(column::SEQUENCE_NUMBER)?)
     }
 
-    /// 142: first row ids; None where the table had no lineage.
+    /// Returns field 142: first row ids; None if the table had no lineage.
     pub fn first_row_ids(&self) -> Result<Option<&Int64Array>> {
         self.known(column::FIRST_ROW_ID).map(int64).transpose()
     }
 
-    /// 1: the snapshots that added the entries; None where not recorded.
+    /// Returns field 1: the snapshots that added the entries; None if not recorded.
     pub fn snapshot_ids(&self) -> Result<Option<&Int64Array>> {
         self.known(column::SNAPSHOT_ID).map(int64).transpose()
     }
 
-    /// 0: status codes.
+    /// Returns field 0: status codes.
     pub fn status(&self) -> Result<&Int32Array> {
         int32(self.column(column::STATUS)?)
     }
 
-    /// 134: content codes; None and NULL mean data.
+    /// Returns field 134: content codes; None and NULL mean data.
     pub fn contents(&self) -> Result<Option<&Int32Array>> {
         self.known(column::CONTENT).map(int32).transpose()
     }
 
-    /// 100: paths as recorded.
+    /// Returns field 100: paths as recorded.
     pub fn paths(&self) -> Result<&StringArray> {
         self.column(column::PATH)?.as_string_opt().ok_or_else(|| mistyped("file_path"))
     }
 
-    /// 101: format names as recorded, upper or lower case.
+    /// Returns field 101: format names as recorded, in upper or lower case.
     pub fn formats(&self) -> Result<&StringArray> {
         self.column(column::FORMAT)?.as_string_opt().ok_or_else(|| mistyped("file_format"))
     }
 
-    /// Where the format is this one.
+    /// Returns which files have this format.
     pub fn is_format(&self, name: &str) -> Result<BooleanArray> {
         Ok(self.formats()?.iter().map(|format| Some(format.is_some_and(|f| f.eq_ignore_ascii_case(name)))).collect())
     }
 
-    /// 102: partition tuples with the partition field ids in the metadata of the Arrow fields; None where the writer
-    /// recorded none.
+    /// Returns field 102: partition tuples, with the partition field ids in the metadata of the Arrow fields; None if
+    /// the writer recorded none.
     pub fn partitions(&self) -> Result<Option<&StructArray>> {
         Ok(self.known(column::PARTITION).and_then(|column| column.as_struct_opt()))
     }
 
-    /// 103: how many rows, never negative.
+    /// Returns field 103: row counts, never negative.
     pub fn record_counts(&self) -> Result<&Int64Array> {
         int64(self.column(column::RECORD_COUNT)?)
     }
 
-    /// 104: lengths in bytes, never negative.
+    /// Returns field 104: lengths in bytes, never negative.
     pub fn file_sizes(&self) -> Result<&Int64Array> {
         int64(self.column(column::SIZE)?)
     }
 
-    /// 132: where the files can be split; None where not recorded.
+    /// Returns field 132: the offsets at which the files can be split; None if not recorded.
     pub fn split_offsets(&self) -> Result<Option<&ListArray>> {
         self.known(column::SPLIT_OFFSETS).map(|lists| list(lists, "split_offsets")).transpose()
     }
 
-    /// 135: the columns that identify deleted rows; None where there are no equality deletes.
+    /// Returns field 135: the columns that identify deleted rows; None if there are no equality deletes.
     pub fn equality_ids(&self) -> Result<Option<&ListArray>> {
         self.known(column::EQUALITY_IDS).map(|lists| list(lists, "equality_ids")).transpose()
     }
 
-    /// The columns of [`ManifestEntries::equality_ids`] of all entries.
+    /// Returns the columns of [`ManifestEntries::equality_ids`] of all entries.
     pub fn distinct_equality_ids(&self) -> Result<BTreeSet<i32>> {
         let Some(lists) = self.equality_ids()? else { return Ok(BTreeSet::new()) };
         let values = lists.values().as_primitive_opt::<Int32Type>().ok_or_else(|| mistyped("equality_ids"))?;
         Ok(values.iter().flatten().collect())
     }
 
-    /// 143: the data files that all deletes of a file are for; None where not recorded.
+    /// Returns field 143: the data file to which all deletes of a file apply; None if not recorded.
     pub fn referenced_data_files(&self) -> Result<Option<&StringArray>> {
         let Some(paths) = self.known(column::REFERENCED) else { return Ok(None) };
         paths.as_string_opt().map(Some).ok_or_else(|| mistyped("referenced_data_file"))
     }
 
-    /// 144: where deletion vectors begin; None where not recorded.
+    /// Returns field 144: the offsets of deletion vectors; None if not recorded.
     pub fn content_offsets(&self) -> Result<Option<&Int64Array>> {
         self.known(column::CONTENT_OFFSET).map(int64).transpose()
     }
 
-    /// 145: how long deletion vectors are; None where not recorded.
+    /// Returns field 145: the lengths of deletion vectors; None if not recorded.
     pub fn content_sizes(&self) -> Result<Option<&Int64Array>> {
         self.known(column::CONTENT_SIZE).map(int64).transpose()
     }
 
-    /// The statistics of a column, if they were asked for when reading.
+    /// Returns the statistics of a column, if they were requested when reading.
     pub fn statistics(&self, field_id: i32) -> Result<Option<EntryStatistics>> {
         let name = field_id.to_string();
         let counts = |number| self.lookup(number, &name)?.map(int64).transpose().map(Option::<&_>::cloned);
@@ -257,7 +260,7 @@ impl ManifestEntries {
         Ok(Some(statistics).filter(|statistics| *statistics != EntryStatistics::default()))
     }
 
-    /// One key of a map of statistics; None where no entry has it.
+    /// Returns the values of one key of a statistics map; None if no entry has it.
     fn lookup(&self, number: usize, name: &str) -> Result<Option<&ArrayRef>> {
         let Some(maps) = self.known(number) else { return Ok(None) };
         let maps = maps.as_struct_opt().ok_or_else(|| mistyped("statistics"))?;
@@ -275,7 +278,7 @@ impl ManifestEntries {
     }
 
     fn column(&self, number: usize) -> Result<&ArrayRef> {
-        self.known(number).ok_or_else(|| Error::internal("a column of a manifest was not kept").with("column", number))
+        self.known(number).ok_or_else(|| Error::internal("a manifest column was not kept").with("column", number))
     }
 }
 
@@ -292,5 +295,5 @@ fn int64(array: &ArrayRef) -> Result<&Int64Array> {
 }
 
 fn mistyped(column: &str) -> Error {
-    Error::internal("a manifest column has another type than was projected").with("column", column)
+    Error::internal("a manifest column does not have the projected type").with("column", column)
 }

@@ -1,4 +1,4 @@
-//! Entries of manifests, read to check them or to write them to another manifest with nothing left to inherit.
+//! Reads manifest entries in order to check them, or to write them to another manifest without inherited values.
 
 use std::sync::Arc;
 
@@ -20,15 +20,15 @@ use super::manifest_rows::{read_entries, read_entries_to_copy, rows_schema};
 use super::manifest_type::manifest_entry;
 use super::types::StructType;
 
-/// Entry status 0: the file was there before.
+/// Entry status 0: the file existed before.
 const EXISTING: i32 = 0;
 
-/// Rows of manifest entries ([`manifest_rows`](super::manifest_rows)), with typed access to what is looked at.
+/// Rows of manifest entries ([`manifest_rows`](super::manifest_rows)), with typed access to the fields that are used.
 #[derive(Debug, Clone)]
 pub(crate) struct Entries(RecordBatch);
 
 impl Entries {
-    /// New files: added by `snapshot_id`, with this data sequence number or one that they inherit.
+    /// Returns entries for new files, added by `snapshot_id`, with this data sequence number or an inherited one.
     pub(crate) fn added(
         data_files: &StructArray,
         partition: &StructType,
@@ -40,7 +40,7 @@ impl Entries {
         let expected = schema.field_with_name("data_file")?.data_type();
         if expected != data_files.data_type() {
             return Err(
-                Error::internal("new files have other fields than entries").with("found", data_files.data_type())
+                Error::internal("new files do not have the fields of entries").with("found", data_files.data_type())
             );
         }
         let columns: Vec<ArrayRef> = vec![
@@ -53,7 +53,7 @@ impl Entries {
         Ok(Self(RecordBatch::try_new(Arc::new(schema), columns)?))
     }
 
-    /// The entries of a manifest as they stand in it.
+    /// Reads the entries of a manifest without changes.
     ///
     /// # Errors
     /// `CorruptManifest`.
@@ -61,7 +61,8 @@ impl Entries {
         Self(read_entries(bytes, partition, context)?).known()
     }
 
-    /// As [`Entries::read`], for another manifest: what is only taken along is not decoded.
+    /// Reads entries like [`Entries::read`] in order to copy them to another manifest: fields that are only copied are
+    /// not decoded.
     ///
     /// # Errors
     /// `CorruptManifest`.
@@ -73,16 +74,17 @@ impl Entries {
         Self(read_entries_to_copy(manifest, partition, context)?).known()
     }
 
-    /// The same, if each has a status that there is.
+    /// Returns the entries after checking that all statuses are valid.
     fn known(self) -> Result<Self> {
         let unknown = self.status()?.iter().find(|status| !matches!(status, Some(EXISTING..=DELETED)));
         match unknown {
-            Some(status) => Err(corrupt(&format!("manifest entry of status {status:?}"))),
+            Some(status) => Err(corrupt(&format!("a manifest entry has the invalid status {status:?}"))),
             None => Ok(self),
         }
     }
 
-    /// The live entries of a manifest for another one, with what they inherit, and the statuses that they have there.
+    /// Reads the live entries of a manifest for another manifest, with inherited values resolved, and their original
+    /// statuses.
     ///
     /// # Errors
     /// `CorruptManifest`.
@@ -132,7 +134,8 @@ impl Entries {
         Ok(entries)
     }
 
-    /// Live entries as a later snapshot has them: those that `removed` names deleted by it, the others existing.
+    /// Returns live entries as entries of a later snapshot: those in `removed` are deleted by it, and the remaining
+    /// ones are existing.
     pub(crate) fn moved(self, removed: Option<&BooleanArray>, snapshot_id: i64) -> Result<Self> {
         let gone = |row: usize| removed.is_some_and(|removed| removed.value(row));
         let rows = 0..self.len();
@@ -146,12 +149,12 @@ impl Entries {
         self.with("status", Arc::new(status))?.with("snapshot_id", Arc::new(snapshots))
     }
 
-    /// The entries at which `keep` is true.
+    /// Returns the entries for which `keep` is true.
     pub(crate) fn filter(&self, keep: &BooleanArray) -> Result<Self> {
         Ok(Self(filter_record_batch(&self.0, keep)?))
     }
 
-    /// The entries of this status that the snapshot itself made, of those in a manifest that it added.
+    /// Returns the entries with this status that the snapshot itself created, out of those in a manifest that it added.
     pub(crate) fn own(&self, status: i32, snapshot_id: i64) -> Result<Self> {
         let rows = self.status()?.iter().zip(self.long("snapshot_id")?);
         let own = rows.map(|(own, id)| Some(own == Some(status) && id.is_none_or(|id| id == snapshot_id)));
@@ -184,7 +187,7 @@ impl Entries {
         file_long(self.data_files()?, name)
     }
 
-    /// The paths of the files.
+    /// Returns the paths of the files.
     pub(crate) fn paths(&self) -> Result<&arrow_array::StringArray> {
         file_text(self.data_files()?, "file_path")
     }
@@ -199,25 +202,25 @@ impl Entries {
     }
 }
 
-/// A column of longs of `data_file`.
+/// Returns a `long` column of `data_file`.
 pub(crate) fn file_long<'a>(files: &'a StructArray, name: &'static str) -> Result<&'a Int64Array> {
     let column = files.column_by_name(name).and_then(|column| column.as_primitive_opt::<Int64Type>());
     column.ok_or_else(|| missing(name))
 }
 
-/// A column of ints of `data_file`.
+/// Returns an `int` column of `data_file`.
 pub(crate) fn file_int<'a>(files: &'a StructArray, name: &'static str) -> Result<&'a Int32Array> {
     let column = files.column_by_name(name).and_then(|column| column.as_primitive_opt::<Int32Type>());
     column.ok_or_else(|| missing(name))
 }
 
-/// The partition tuples of `data_file`.
+/// Returns the partition tuples of `data_file`.
 pub(crate) fn file_partitions(files: &StructArray) -> Result<&StructArray> {
     let tuples = files.column_by_name("partition").and_then(|column| column.as_struct_opt());
     tuples.ok_or_else(|| missing("partition"))
 }
 
-/// A column of texts of `data_file`.
+/// Returns a string column of `data_file`.
 pub(crate) fn file_text<'a>(files: &'a StructArray, name: &'static str) -> Result<&'a arrow_array::StringArray> {
     files.column_by_name(name).and_then(|column| column.as_string_opt::<i32>()).ok_or_else(|| missing(name))
 }
@@ -227,7 +230,7 @@ fn open(bytes: Bytes) -> Result<AvroFile> {
 }
 
 fn missing(name: &'static str) -> Error {
-    Error::internal("rows of manifest entries have other columns").with("column", name)
+    Error::internal("manifest entries do not have the expected columns").with("column", name)
 }
 
 fn corrupt(message: &str) -> Error {

@@ -1,6 +1,7 @@
-//! Manifest lists (spec: "Manifest Lists"): one record per manifest of a snapshot.
+//! Reads manifest lists (spec: "Manifest Lists"): one record per manifest of a snapshot.
 //!
-//! Fields are found by id; writers have named them differently (`added_data_files_count` was `added_files_count`).
+//! Fields are found by id, because writers have used different names (`added_data_files_count` was
+//! `added_files_count`).
 
 use std::sync::Arc;
 
@@ -13,10 +14,10 @@ use frazil_core::avro::{AvroFile, Column, Key, Kind, Projection};
 use frazil_core::context::Context;
 use frazil_core::error::{Error, ErrorKind, Result};
 
-/// Manifests and manifest lists are not read when they are longer than this.
+/// The maximum length of manifests and manifest lists that are read.
 pub(crate) const MANIFEST_LIMIT_BYTES: u64 = 2 << 30;
 
-/// What the files of a manifest hold.
+/// The content of the files of a manifest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ManifestContent {
     /// Data files.
@@ -28,48 +29,48 @@ pub enum ManifestContent {
 /// One manifest of a snapshot.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ManifestFile {
-    /// 500: where it lies, as recorded.
+    /// 500: the location, as recorded.
     pub manifest_path: Arc<str>,
-    /// 501: its length in bytes, as recorded.
+    /// 501: the length in bytes, as recorded.
     pub manifest_length: i64,
     /// 502: the spec of all its entries.
     pub partition_spec_id: i32,
-    /// 517: what its files hold; absent in v1, where all is data.
+    /// 517: the content of its files; missing in v1, where all files are data files.
     pub content: ManifestContent,
     /// 515: the sequence number that added entries inherit; 0 in v1.
     pub sequence_number: i64,
-    /// 516: the least data sequence number of its live files; 0 in v1.
+    /// 516: the lowest data sequence number of its live files; 0 in v1.
     pub min_sequence_number: i64,
     /// 503: the snapshot that added it.
     pub added_snapshot_id: Option<i64>,
-    /// 504, 505: how many added and existing files; advisory, None where not recorded.
+    /// 504, 505: the number of added and existing files; advisory, None if not recorded.
     pub live_files_count: Option<i64>,
-    /// 506: how many deleted files; advisory, None where not recorded.
+    /// 506: the number of deleted files; advisory, None if not recorded.
     pub deleted_files_count: Option<i64>,
-    /// 512, 513: how many rows they hold; advisory, None where not recorded.
+    /// 512, 513: the number of rows in the live files; advisory, None if not recorded.
     pub live_rows_count: Option<i64>,
-    /// 507: one summary for each field of the partition spec; None where not recorded.
+    /// 507: one summary for each field of the partition spec; None if not recorded.
     pub partitions: Option<Vec<FieldSummary>>,
-    /// 520: the first row id that its files without one inherit; None before the table had row lineage, where no file
-    /// of the manifest has row ids.
+    /// 520: the first row id that its files without one inherit. None if the manifest predates row lineage in the
+    /// table; none of its files has row ids then.
     pub first_row_id: Option<i64>,
 }
 
-/// What is known of one partition field over all files of a manifest.
+/// The summary of one partition field over all files of a manifest.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FieldSummary {
-    /// 509: whether some value is NULL.
+    /// 509: whether any value is NULL.
     pub contains_null: bool,
-    /// 518: whether some value is NaN.
+    /// 518: whether any value is NaN.
     pub contains_nan: Option<bool>,
-    /// 510: a value not above any that is neither NULL nor NaN (single-value serialization).
+    /// 510: a lower bound of all values except NULL and NaN (single-value serialization).
     pub lower_bound: Option<Bytes>,
-    /// 511: a value not below any that is neither NULL nor NaN (single-value serialization).
+    /// 511: an upper bound of all values except NULL and NaN (single-value serialization).
     pub upper_bound: Option<Bytes>,
 }
 
 impl ManifestFile {
-    /// The manifest that a v1 snapshot names inline, without a list: nothing is known but its path.
+    /// Returns a manifest that a v1 snapshot references inline, without a manifest list: only its path is known.
     pub fn inline(path: &str) -> Self {
         Self {
             manifest_path: path.into(),
@@ -91,15 +92,16 @@ impl ManifestFile {
 /// Decodes a manifest list.
 ///
 /// # Errors
-/// `CorruptManifest` for anything that the spec does not allow, the same manifest listed twice included.
+/// `CorruptManifest` for any violation of the spec, including a manifest that is listed twice.
 pub fn read(bytes: Bytes, context: &Context) -> Result<Vec<ManifestFile>> {
     decode(bytes, context).map_err(|e| e.corrupt_as(ErrorKind::CorruptManifest))
 }
 
-/// The manifests in rows of a list that was decoded with all its fields ([`read_list`](super::manifest_rows::read_list)).
+/// Returns the manifests in rows of a list that was decoded with all its fields
+/// ([`read_list`](super::manifest_rows::read_list)).
 ///
 /// # Errors
-/// As [`read`].
+/// See [`read`].
 pub fn of_rows(rows: &RecordBatch) -> Result<Vec<ManifestFile>> {
     manifests(rows).map_err(|e| e.corrupt_as(ErrorKind::CorruptManifest))
 }
@@ -114,7 +116,7 @@ fn manifests(rows: &RecordBatch) -> Result<Vec<ManifestFile>> {
     let mut paths: Vec<&str> = manifests.iter().map(|m| &*m.manifest_path).collect();
     paths.sort_unstable();
     if let Some([twice, _]) = paths.array_windows().find(|[a, b]| a == b) {
-        return Err(Error::corrupt("the manifest list names a manifest twice").with("manifest", twice));
+        return Err(Error::corrupt("the manifest list references a manifest twice").with("manifest", twice));
     }
     Ok(manifests)
 }
@@ -159,12 +161,12 @@ impl Columns<'_> {
         column.ok_or_else(|| Error::internal("a column was not projected").with("column", name))
     }
 
-    /// A number: counts of files are ints in rows with all fields.
+    /// Returns an integer: file counts are ints in rows with all fields.
     fn long(&self, name: &str, row: usize) -> Result<Option<i64>> {
         let column = self.column(name)?;
         let long = column.as_primitive_opt::<Int64Type>().map(|longs| longs.value(row));
         let int = || column.as_primitive_opt::<Int32Type>().map(|ints| i64::from(ints.value(row)));
-        let number = long.or_else(int).ok_or_else(|| Error::internal("not a number").with("column", name))?;
+        let number = long.or_else(int).ok_or_else(|| Error::internal("not an integer").with("column", name))?;
         Ok(column.is_valid(row).then_some(number))
     }
 
@@ -177,7 +179,7 @@ impl Columns<'_> {
     fn manifest(&self, row: usize) -> Result<ManifestFile> {
         for name in ["manifest_path", "manifest_length", "partition_spec_id"] {
             if self.column(name)?.is_null(row) {
-                return Err(Error::corrupt(format!("the manifest list does not say the {name} of a manifest")));
+                return Err(Error::corrupt(format!("the manifest list does not record the {name} of a manifest")));
             }
         }
         let path = self.column("manifest_path")?.as_string_opt::<i32>();
@@ -185,7 +187,7 @@ impl Columns<'_> {
         let content = match self.int("content", row)?.unwrap_or(0) {
             0 => ManifestContent::Data,
             1 => ManifestContent::Deletes,
-            other => return Err(Error::corrupt(format!("manifest content {other}")).with("manifest", path)),
+            other => return Err(Error::corrupt(format!("invalid manifest content {other}")).with("manifest", path)),
         };
         let sum = |a: &str, b: &str| -> Result<Option<i64>> {
             Ok(self.long(a, row)?.zip(self.long(b, row)?).and_then(|(a, b)| a.checked_add(b)).filter(|&n| n >= 0))

@@ -1,8 +1,8 @@
-//! Manifests and manifest lists with everything that they say, for operations that write them again.
+//! Reads manifests and manifest lists with all fields, for operations that rewrite them.
 //!
-//! Rows have the fields of the newest version ([`manifest_type`](super::manifest_type)); what a file of an older
-//! version does not have is NULL. Maps are lists of key and value, as they lie in the file; where nobody looks into them,
-//! maps and lists can stay encoded ([`Kind::Encoded`]): they are most of what there is to decode.
+//! Rows have the fields of the latest version ([`manifest_type`](super::manifest_type)); fields that an older version
+//! lacks are NULL. Maps are lists of key and value, as stored in the file. If they are not needed, maps and lists can
+//! stay encoded ([`Kind::Encoded`]), because they are most of the decoding work.
 
 use std::sync::Arc;
 
@@ -23,29 +23,29 @@ use super::manifest_type::{manifest_entry, manifest_file};
 use super::partition_value;
 use super::types::{NestedField, StructType, Type};
 
-/// The version whose fields rows have.
+/// The format version whose fields the rows have.
 const ROWS_VERSION: u8 = 3;
 
-/// What v1 writes for `block_size_in_bytes`, which nobody reads any more.
+/// The value of `block_size_in_bytes` in v1, which readers ignore.
 const BLOCK_SIZE_BYTES: i64 = 64 << 20;
 
-/// Entries with all their statistics are about a kilobyte each.
+/// The number of entries in a batch; entries with all their statistics are about a kilobyte each.
 const BATCH_ROWS: usize = 8_192;
 
-/// The id of `data_file`.
+/// The field id of `data_file`.
 const DATA_FILE_ID: i32 = 2;
 
-/// The id of `partition`, the tuple of a file.
+/// The field id of `partition`, the tuple of a file.
 pub(crate) const PARTITION_ID: i32 = 102;
 
 /// Reads the rows of a manifest.
 ///
-/// Java (1.11) writes values of `fixed` in partition tuples with a length before the bytes, although its schema says
-/// `fixed`, and reads nothing else. Such a file is told by the lengths, which must all be those of the schema; others
-/// are read as the Avro specification has it.
+/// Java (1.11) writes `fixed` values in partition tuples with a length prefix, although its schema declares `fixed`,
+/// and reads no other form. Such a file is recognised by the lengths, which must all match the schema; other files are
+/// read as the Avro specification requires.
 ///
 /// # Errors
-/// As [`AvroFile::read`].
+/// See [`AvroFile::read`].
 pub(crate) fn read_manifest(file: &AvroFile, projection: &Projection, context: &Context) -> Result<RecordBatch> {
     if let Some(sized) = file.schema().with_sized_fixed(PARTITION_ID) {
         match file.clone().with_schema(sized).read(projection, context) {
@@ -56,7 +56,7 @@ pub(crate) fn read_manifest(file: &AvroFile, projection: &Projection, context: &
     file.read(projection, context)
 }
 
-/// Reads every entry of a manifest, deleted ones too, nothing inherited.
+/// Reads every entry of a manifest, including deleted ones, without inheritance.
 ///
 /// # Errors
 /// `CorruptManifest`.
@@ -66,8 +66,8 @@ pub fn read_entries(bytes: Bytes, partition: &StructType, context: &Context) -> 
     read.map_err(|e| e.corrupt_as(ErrorKind::CorruptManifest))
 }
 
-/// Reads every entry of a manifest that goes into another one: maps and lists of files stay as they are encoded, where
-/// that is how they are written here.
+/// Reads every entry of a manifest in order to copy it to another one: maps and lists of files stay encoded if their
+/// encoding is the one written here.
 ///
 /// # Errors
 /// `CorruptManifest`.
@@ -79,7 +79,7 @@ pub fn read_entries_to_copy(manifest: &AvroFile, partition: &StructType, context
     read_typed(manifest, columns, partition, context).map_err(|e| e.corrupt_as(ErrorKind::CorruptManifest))
 }
 
-/// Reads rows whose partition values have the types of `partition`, whatever the schema of the manifest says.
+/// Reads rows whose partition values have the types of `partition`, regardless of the manifest's schema.
 fn read_typed(
     manifest: &AvroFile,
     mut columns: Vec<Column>,
@@ -91,10 +91,10 @@ fn read_typed(
     typed_rows(&rows, partition)
 }
 
-/// Read the entries of a manifest in batches, nothing inherited: of files only the fields that `wanted` names.
+/// Reads the entries of a manifest in batches, without inheritance, and only the file fields in `wanted`.
 ///
 /// # Errors
-/// `CorruptManifest`; errors found later are items of the iterator.
+/// `CorruptManifest`; later errors are items of the iterator.
 pub(crate) fn entry_batches(
     manifest: &AvroFile,
     partition: &StructType,
@@ -114,7 +114,8 @@ pub(crate) fn entry_batches(
     Ok(batches.map_err(corrupt)?.map(typed))
 }
 
-/// The schema with a length before values of `fixed`, if the partition values of all entries are written so.
+/// Returns the schema with a length prefix for `fixed` values, if the partition values of all entries are written this
+/// way.
 fn sized_schema(manifest: &AvroFile, fields: &[Column], context: &Context) -> Option<avro::Schema> {
     let sized = manifest.schema().with_sized_fixed(PARTITION_ID)?;
     let mut fields = fields.to_vec();
@@ -125,7 +126,7 @@ fn sized_schema(manifest: &AvroFile, fields: &[Column], context: &Context) -> Op
     manifest.clone().with_schema(sized.clone()).read(&Projection::new(fields), context).ok().map(|_| sized)
 }
 
-/// Takes partition values as the manifest has them.
+/// Makes partition values be read with the types in the manifest.
 fn as_recorded(columns: &mut [Column]) {
     let partition_column = child(columns, DATA_FILE_ID)
         .and_then(|files| if let Kind::Struct(columns) = &mut files.kind { Some(columns) } else { None })
@@ -137,7 +138,7 @@ fn as_recorded(columns: &mut [Column]) {
     }
 }
 
-/// The same rows, whose partition values have the types of `partition`.
+/// Returns the same rows with partition values of the types of `partition`.
 fn typed_rows(rows: &RecordBatch, partition: &StructType) -> Result<RecordBatch> {
     let columns = rows.schema_ref().fields().iter().zip(rows.columns()).map(|(field, column)| {
         if field.name() == "data_file" { with_typed_partition(column, partition) } else { Ok(column.clone()) }
@@ -148,9 +149,9 @@ fn typed_rows(rows: &RecordBatch, partition: &StructType) -> Result<RecordBatch>
     Ok(RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)?)
 }
 
-/// A column `data_file` whose partition values have the types of `partition`.
+/// Returns a `data_file` column with partition values of the types of `partition`.
 fn with_typed_partition(files: &ArrayRef, partition: &StructType) -> Result<ArrayRef> {
-    let mistyped = || Error::internal("data_file and partition are structs");
+    let mistyped = || Error::internal("data_file and partition are not structs");
     let files = files.as_struct_opt().ok_or_else(mistyped)?;
     let columns = files.fields().iter().zip(files.columns()).map(|(field, column)| {
         if field.name() != "partition" || partition.fields.is_empty() {
@@ -173,12 +174,12 @@ fn retyped(field: &Field, column: &ArrayRef) -> Field {
     field.clone().with_data_type(column.data_type().clone())
 }
 
-/// The column of this field id.
+/// Returns the column with this field id.
 fn child(columns: &mut [Column], id: i32) -> Option<&mut Column> {
     columns.iter_mut().find(|column| column.keys.contains(&Key::Id(id)))
 }
 
-/// Leaves lists, and maps among them, encoded where `found` has the very types of `written`.
+/// Leaves lists, including maps, encoded if `found` has exactly the types of `written`.
 fn keep_encoded(columns: &mut [Column], found: &avro::Schema, written: &avro::Schema) {
     for column in columns {
         let (Some(found), Some(written)) = (part(found, column), part(written, column)) else { continue };
@@ -190,13 +191,14 @@ fn keep_encoded(columns: &mut [Column], found: &avro::Schema, written: &avro::Sc
     }
 }
 
-/// The type of the field of a record that a column is found in by its id.
+/// Returns the type of the record field that matches a column by id.
 fn part<'a>(record: &'a avro::Schema, column: &Column) -> Option<&'a avro::Schema> {
     let wanted = |field: &&avro::Field| field.id.is_some_and(|id| column.keys.contains(&Key::Id(id)));
     record.as_record()?.fields.iter().find(wanted).map(|field| &field.schema)
 }
 
-/// Reads a manifest list. What v1 did not have is 0, as it means there: data, older than every sequence number.
+/// Reads a manifest list. Fields that v1 lacks are 0, which has the right meaning: data, older than every sequence
+/// number.
 ///
 /// # Errors
 /// `CorruptManifest`.
@@ -213,12 +215,13 @@ pub fn read_list(bytes: Bytes, context: &Context) -> Result<RecordBatch> {
     Ok(RecordBatch::try_new(rows.schema(), columns.collect::<Result<_>>()?)?)
 }
 
-/// A column of numbers with 0 where it is NULL.
+/// Returns a numeric column with NULL replaced by 0.
 fn zero_for_null<T: ArrowPrimitiveType>(column: &ArrayRef) -> Result<ArrayRef> {
     if column.null_count() == 0 {
         return Ok(column.clone());
     }
-    let numbers = column.as_primitive_opt::<T>().ok_or_else(|| Error::internal("a column of another type"))?;
+    let numbers =
+        column.as_primitive_opt::<T>().ok_or_else(|| Error::internal("a column does not have the expected type"))?;
     Ok(Arc::new(PrimitiveArray::<T>::from_iter_values(numbers.iter().map(Option::unwrap_or_default))))
 }
 
@@ -242,7 +245,7 @@ fn kind(field_type: &Type) -> Kind {
     }
 }
 
-/// The Arrow schema of rows of these fields: all nullable, maps as lists of key and value.
+/// Returns the Arrow schema of rows of these fields: all nullable, with maps as lists of key and value.
 pub fn rows_schema(fields: &StructType) -> Schema {
     Schema::new(rows_fields(fields))
 }
@@ -268,7 +271,7 @@ fn rows_type(field_type: &Type) -> DataType {
     }
 }
 
-/// The columns of `rows` that `fields` names, in their order: what a file of some version is written from.
+/// Returns the columns of `rows` that are in `fields`, in order, for a file of a given version.
 pub fn columns_for(rows: &RecordBatch, fields: &StructType) -> Result<RecordBatch> {
     let named = |name: &str| rows.column_by_name(name).cloned();
     let columns = select(fields, &named, rows.num_rows())?;
@@ -285,11 +288,11 @@ fn column_for(field: &NestedField, found: Option<ArrayRef>, len: usize) -> Resul
     let found = match (found, field.name.as_str()) {
         (None, "block_size_in_bytes") => return Ok(Arc::new(Int64Array::from_value(BLOCK_SIZE_BYTES, len))),
         (None, _) => return Ok(new_null_array(&rows_type(&field.field_type), len)),
-        // In v1 there was nothing but data.
+        // In v1 there was only data.
         (Some(codes), "content") => return zero_for_null::<Int32Type>(&codes),
         (Some(found), _) => found,
     };
-    // Only what is a record of the file's own is chosen from; the rest is as it is in every version.
+    // Only the file's own records are projected; other types are the same in every version.
     let (Type::Struct(inner), Some(record)) = (&field.field_type, found.as_struct_opt()) else { return Ok(found) };
     let columns = select(inner, &|name| record.column_by_name(name).cloned(), len)?;
     let fields = fields_of(inner, &columns);

@@ -1,11 +1,11 @@
-//! The fields of manifests and manifest lists by format version (spec: "Manifests", "Manifest Lists"), with the names
-//! and the order that Java writes.
+//! The fields of manifests and manifest lists by format version (spec: "Manifests", "Manifest Lists"), in the order and
+//! with the names that Java writes.
 
 use std::sync::Arc;
 
 use super::types::{ListType, MapType, NestedField, PrimitiveType, StructType, Type};
 
-/// An entry of a manifest whose files are partitioned by tuples of this type.
+/// Returns the type of a manifest entry with partition tuples of this type.
 pub fn manifest_entry(version: u8, partition: StructType) -> StructType {
     let long = || Type::Primitive(PrimitiveType::Long);
     let int = || Type::Primitive(PrimitiveType::Int);
@@ -19,7 +19,7 @@ pub fn manifest_entry(version: u8, partition: StructType) -> StructType {
     StructType { fields }
 }
 
-/// The file of a manifest entry.
+/// Returns the type of the file of a manifest entry.
 pub fn data_file(version: u8, partition: StructType) -> StructType {
     let long = || Type::Primitive(PrimitiveType::Long);
     let text = || Type::Primitive(PrimitiveType::String);
@@ -38,7 +38,7 @@ pub fn data_file(version: u8, partition: StructType) -> StructType {
         required(104, "file_size_in_bytes", long(), Some("Total file size in bytes")),
     ]);
     if version == 1 {
-        // Readers ignore it; readers of the first releases fail without it.
+        // Readers ignore it, but those of the first releases fail without it.
         fields.push(required(105, "block_size_in_bytes", long(), None));
     }
     fields.extend([
@@ -73,11 +73,11 @@ pub fn data_file(version: u8, partition: StructType) -> StructType {
     StructType { fields }
 }
 
-/// A manifest in a manifest list.
+/// Returns the type of a manifest in a manifest list.
 pub fn manifest_file(version: u8) -> StructType {
     let long = || Type::Primitive(PrimitiveType::Long);
     let int = || Type::Primitive(PrimitiveType::Int);
-    // v1 leaves open what a writer counts.
+    // In v1 the counts are optional.
     let count = if version == 1 { optional } else { required };
     let mut fields = vec![
         required(500, "manifest_path", Type::Primitive(PrimitiveType::String), Some("Location URI with FS scheme")),
@@ -120,7 +120,7 @@ pub fn manifest_file(version: u8) -> StructType {
     StructType { fields }
 }
 
-/// What a manifest list says of a partition field.
+/// Returns the type of the summary of a partition field in a manifest list.
 pub fn partition_summary() -> StructType {
     let boolean = || Type::Primitive(PrimitiveType::Boolean);
     let bytes = || Type::Primitive(PrimitiveType::Binary);
@@ -147,7 +147,7 @@ fn list(id: i32, name: &str, element_id: i32, element: Type, doc: &str) -> Neste
     optional(id, name, Type::List(Arc::new(ListType { element })), Some(doc))
 }
 
-/// A map from column ids.
+/// Returns a map from column ids.
 fn map(id: i32, name: &str, (key_id, value_id): (i32, i32), value: Type, doc: &str) -> NestedField {
     let key = required(key_id, "key", Type::Primitive(PrimitiveType::Int), None);
     let value = required(value_id, "value", value, None);
@@ -164,7 +164,7 @@ mod tests {
     use super::super::schema::Schema;
     use super::*;
 
-    /// Every Avro file of the golden tables that Java wrote has the schema that we would write.
+    /// Every Avro file that Java wrote for the golden tables has the schema that we would write.
     #[test]
     fn the_schemas_are_those_that_java_writes() {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/golden/iceberg");
@@ -176,7 +176,7 @@ mod tests {
                     continue;
                 };
                 let text = |key| file.metadata(key).map(|value| String::from_utf8(value.to_vec()).unwrap());
-                // Only Java's writer says so.
+                // Only Java's writer records the schema.
                 if text("iceberg.schema").is_none() {
                     continue;
                 }

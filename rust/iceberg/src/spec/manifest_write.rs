@@ -1,4 +1,4 @@
-//! Writes manifests (spec: "Manifests", "Manifest Entry Fields") and counts what their lists say of them.
+//! Writes manifests (spec: "Manifests", "Manifest Entry Fields") and computes their counts for manifest lists.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type};
@@ -17,10 +17,10 @@ use super::schema::Schema;
 use super::single_value;
 use super::types::{NestedField, PrimitiveType, StructType, Type};
 
-/// The partition type as the Avro schema has it.
+/// Returns the partition type as used in the Avro schema.
 ///
-/// Java (1.11) reads and writes values of `fixed` in partition tuples with a length before the bytes, also where the
-/// schema has the Avro type `fixed`, which other readers take at its word. `bytes` is encoded with a length: all read it.
+/// Java (1.11) reads and writes `fixed` values in partition tuples with a length prefix, even if the schema has the
+/// Avro type `fixed`, which other readers take literally. `bytes` is encoded with a length, so all readers can read it.
 fn fixed_as_binary(partition: &StructType) -> StructType {
     let recorded = |field: &NestedField| match field.field_type {
         Type::Primitive(PrimitiveType::Fixed(_)) => {
@@ -31,14 +31,14 @@ fn fixed_as_binary(partition: &StructType) -> StructType {
     StructType { fields: partition.fields.iter().map(recorded).collect() }
 }
 
-/// What all entries of a manifest share.
+/// The properties that all entries of a manifest share.
 #[derive(Debug, Clone, Copy)]
 pub struct ManifestHeader<'a> {
-    /// The format version that it is written in.
+    /// The format version in which it is written.
     pub version: u8,
-    /// What its files hold.
+    /// The content of its files.
     pub content: ManifestContent,
-    /// The schema that is current.
+    /// The current schema.
     pub schema: &'a Schema,
     /// The spec of its files.
     pub spec: &'a PartitionSpec,
@@ -46,7 +46,7 @@ pub struct ManifestHeader<'a> {
     pub partition: &'a StructType,
 }
 
-/// A manifest in the making.
+/// A writer of a manifest.
 #[derive(Debug)]
 pub struct ManifestWriter {
     writer: Writer,
@@ -56,31 +56,31 @@ pub struct ManifestWriter {
     summaries: Vec<Summary>,
 }
 
-/// What a manifest list says of the entries of a manifest.
+/// The counts and summaries of a manifest for its manifest list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ManifestCounts {
-    /// 504, 505, 506: files that its entries add, keep and delete.
+    /// 504, 505, 506: the number of added, existing and deleted files.
     pub files: [i32; 3],
-    /// 512, 513, 514: how many rows these files hold.
+    /// 512, 513, 514: the number of rows in these files.
     pub rows: [i64; 3],
-    /// 516: the least data sequence number of its live entries; None where all of them inherit theirs.
+    /// 516: the lowest data sequence number of its live entries; None if all of them inherit theirs.
     pub min_sequence_number: Option<i64>,
     /// 507: one for each partition field.
     pub partitions: Vec<FieldSummary>,
 }
 
-/// A merge of manifests deflates all that it takes along, so that this is what it takes: half of the time of level 6, for
-/// files that are 4 to 12 % longer.
+/// The compression level. A merge of manifests compresses everything that it copies, which dominates its cost: this
+/// level takes half the time of level 6, for files that are 4 to 12 % longer.
 const DEFLATE_LEVEL: i32 = 1;
 
-/// Positions of the statuses EXISTING, ADDED, DELETED (0, 1, 2) among the counts, which begin with ADDED.
+/// The positions of the statuses EXISTING, ADDED, DELETED (0, 1, 2) among the counts, which begin with ADDED.
 const PLACES: [usize; 3] = [1, 0, 2];
 
 impl ManifestWriter {
     /// Begins a manifest; see [`Writer::new`] for `sync`.
     ///
     /// # Errors
-    /// `Unsupported` for partition types that Avro files do not hold.
+    /// `Unsupported` for partition types that Avro files cannot store.
     pub fn new(header: &ManifestHeader<'_>, sync: [u8; 16]) -> Result<Self> {
         let entry = manifest_entry(header.version, header.partition.clone());
         let recorded = manifest_entry(header.version, fixed_as_binary(header.partition));
@@ -109,22 +109,22 @@ impl ManifestWriter {
         })
     }
 
-    /// Adds entries: rows as [`manifest_rows`](super::manifest_rows) reads them.
+    /// Adds entries, in the form that [`manifest_rows`](super::manifest_rows) reads.
     ///
     /// # Errors
-    /// `Internal` for rows of other types.
+    /// `Internal` for rows with other types.
     pub fn write(&mut self, entries: &RecordBatch) -> Result<()> {
         let rows = columns_for(entries, &self.entry)?;
         self.count(entries)?;
         self.writer.write(&rows)
     }
 
-    /// About how long the manifest is so far.
+    /// Returns the approximate length of the manifest so far.
     pub fn size_bytes(&self) -> usize {
         self.writer.size_bytes()
     }
 
-    /// The bytes, and what a list says of them.
+    /// Returns the bytes of the manifest, and its counts for the manifest list.
     pub fn finish(mut self) -> Result<(Bytes, ManifestCounts)> {
         self.counts.partitions = self.summaries.into_iter().map(Summary::finish).collect();
         Ok((self.writer.finish()?, self.counts))
@@ -132,7 +132,7 @@ impl ManifestWriter {
 
     fn count(&mut self, entries: &RecordBatch) -> Result<()> {
         let missing =
-            |name: &'static str| move || Error::internal("manifest rows without a column").with("column", name);
+            |name: &'static str| move || Error::internal("manifest rows have no such column").with("column", name);
         let column = |name: &'static str| entries.column_by_name(name).ok_or_else(missing(name));
         let status = column("status")?.as_primitive_opt::<Int32Type>().ok_or_else(missing("status"))?;
         let sequence_numbers = column("sequence_number")?.as_primitive_opt::<Int64Type>();
@@ -142,7 +142,7 @@ impl ManifestWriter {
         let rows = rows.ok_or_else(missing("record_count"))?;
         for row in 0..entries.num_rows() {
             let place = usize::try_from(status.value(row)).ok().and_then(|status| PLACES.get(status)).copied();
-            let place = place.ok_or_else(|| Error::internal(format!("entry status {}", status.value(row))))?;
+            let place = place.ok_or_else(|| Error::internal(format!("invalid entry status {}", status.value(row))))?;
             if let (Some(files), Some(count)) = (self.counts.files.get_mut(place), self.counts.rows.get_mut(place)) {
                 *files = files.saturating_add(1);
                 *count = count.saturating_add(rows.value(row));
@@ -165,10 +165,10 @@ impl ManifestWriter {
     }
 }
 
-/// The summary of a partition field in the making.
+/// A summary of a partition field under construction.
 #[derive(Debug)]
 struct Summary {
-    /// None where values have no order.
+    /// The type of the values; None if they have no order.
     data_type: Option<ScalarType>,
     contains_null: bool,
     contains_nan: bool,
@@ -217,7 +217,7 @@ impl Summary {
     }
 }
 
-/// A bound that is zero with the sign that takes in both zeros (spec: "Manifest Lists", -0.0 is below 0.0).
+/// Returns a bound in which zero has the sign that includes both zeros (spec: "Manifest Lists", -0.0 is below 0.0).
 fn signed_zero(value: Scalar, zero: f64) -> Scalar {
     #[expect(clippy::cast_possible_truncation, reason = "zero")]
     match value {

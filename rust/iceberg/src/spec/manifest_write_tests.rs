@@ -8,7 +8,7 @@ use super::super::manifest_rows::{read_entries, read_entries_to_copy, read_list}
 use super::super::table_metadata::TableMetadata;
 use super::*;
 
-/// The folders of the golden tables with their newest metadata.
+/// Returns the folders of the golden tables with their latest metadata.
 fn tables() -> Vec<(std::path::PathBuf, TableMetadata)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/iceberg");
     let mut tables = Vec::new();
@@ -25,8 +25,8 @@ fn tables() -> Vec<(std::path::PathBuf, TableMetadata)> {
     tables
 }
 
-/// Every manifest of the golden tables, written again with everything it says, is the same to its readers; and what is
-/// counted is what its list said.
+/// Every manifest of the golden tables, when rewritten with all fields, reads the same, and its counts match those in
+/// its manifest list.
 #[test]
 fn manifests_written_again_say_the_same() {
     let context = Context::default();

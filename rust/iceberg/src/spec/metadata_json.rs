@@ -1,7 +1,8 @@
-//! Reads `metadata.json` (spec: "Table Metadata", appendix C "Table Metadata and Snapshots"), plain or gzip.
+//! Reads `metadata.json` (spec: "Table Metadata", appendix C "Table Metadata and Snapshots"), plain or compressed with
+//! gzip.
 //!
-//! The file is never held as a tree: the top level is split into members that stay text, and each is read straight
-//! into its final form. A 250 MB file takes about its own size again.
+//! The file is never held as a tree: the top level is split into members that stay text, and each is read directly into
+//! its final form. A 250 MB file needs about the same amount of memory again.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
@@ -25,16 +26,16 @@ use crate::features::VIEWS;
 const GZIP_MAGIC: &[u8] = &[0x1f, 0x8b];
 const UTF8_BOM: &[u8] = b"\xef\xbb\xbf";
 
-/// Metadata that is smaller than this when inflated is never a bomb ...
+/// The size after decompression below which metadata is never considered a decompression bomb ...
 const SMALL_BYTES: usize = 64 << 20;
-/// ... and what is larger must not be more than so many times the size of the file: real metadata is 5 to 30 ...
+/// ... the maximum ratio above that size, where real metadata has a ratio of 5 to 30 ...
 const MAX_RATIO: usize = 200;
-/// ... nor larger than this.
+/// ... and the maximum size after decompression.
 const MAX_INFLATED_BYTES: usize = 512 << 20;
 
 const NEWEST_VERSION: u8 = 3;
 
-/// The top-level members that [`TableMetadata`] has a place for.
+/// The top-level members that [`TableMetadata`] has a field for.
 const KNOWN: [&str; 25] = [
     "format-version",
     "table-uuid",
@@ -64,12 +65,13 @@ const KNOWN: [&str; 25] = [
 ];
 
 impl TableMetadata {
-    /// Reads the bytes of a metadata file, gzip or not.
+    /// Reads the bytes of a metadata file, with or without gzip.
     ///
     /// # Errors
-    /// `CorruptMetadata` for what contradicts the spec or itself; `Unsupported` for format versions that this version
-    /// of frazil does not know; `LimitExceeded` for types nested too deep and files that inflate to far more than
-    /// metadata does. Messages name the place (`schemas[0].fields[3].type`), never the values of properties.
+    /// `CorruptMetadata` for violations of the spec and inconsistencies; `Unsupported` for format versions that this
+    /// version of frazil does not support; `LimitExceeded` for types that are nested too deeply and files that
+    /// decompress to far more than metadata does. Messages contain the location (`schemas[0].fields[3].type`), never
+    /// the values of properties.
     pub fn parse(bytes: &[u8]) -> Result<Self> {
         in_members(bytes, |object, at| {
             let metadata = read(object, at)?;
@@ -78,15 +80,15 @@ impl TableMetadata {
         })
     }
 
-    /// Reads only which table a metadata file is of, in less time than all of it takes.
+    /// Reads only the table's UUID from a metadata file, which is faster than reading all of it.
     ///
     /// # Errors
-    /// As [`TableMetadata::parse`].
+    /// See [`TableMetadata::parse`].
     pub fn parse_uuid(bytes: &[u8]) -> Result<Option<String>> {
         in_members(bytes, |object, at| since(2, format_version(object, at)?, object, "table-uuid", at))
     }
 
-    /// What the members say of each other.
+    /// Checks that the members are consistent.
     fn check(&self, at: &At<'_>) -> Result<()> {
         unique(self.schemas.iter().map(|schema| schema.schema_id), &at.key("schemas"))?;
         unique(self.partition_specs.iter().map(|spec| spec.spec_id), &at.key("partition-specs"))?;
@@ -119,14 +121,15 @@ impl TableMetadata {
         }
         let highest = self.snapshots.iter().map(|snapshot| snapshot.sequence_number).max().unwrap_or(0);
         if highest > self.last_sequence_number {
-            let message = format!("{} is below the {highest} of a snapshot", self.last_sequence_number);
+            let message =
+                format!("{} is less than the sequence number {highest} of a snapshot", self.last_sequence_number);
             return Err(at.key("last-sequence-number").corrupt(message));
         }
         Ok(())
     }
 }
 
-/// Looks into the members of a metadata file.
+/// Applies a function to the members of a metadata file.
 fn in_members<R>(bytes: &[u8], look: impl FnOnce(&Object<'_>, &At<'_>) -> Result<R>) -> Result<R> {
     let bytes = inflated(bytes)?;
     let bytes = bytes.strip_prefix(UTF8_BOM).unwrap_or(&bytes);
@@ -144,7 +147,7 @@ fn read(object: &Object<'_>, at: &At<'_>) -> Result<TableMetadata> {
     let field_ids = partition_specs.iter().flat_map(|spec| &spec.fields).map(|field| field.field_id);
     let least_partition_id = field_ids.max().unwrap_or(PARTITION_ID_BASE);
     let least_column_id = schemas.iter().map(|schema| schema.max_field_id()).max().unwrap_or(0);
-    // -1 is how early writers said that there is none.
+    // Early writers used -1 for no snapshot.
     let current_snapshot_id =
         object.optional("current-snapshot-id", at)?.map(|SnapshotId(id)| id).filter(|&id| id != -1);
     Ok(TableMetadata {
@@ -187,12 +190,12 @@ fn format_version(object: &Object<'_>, at: &At<'_>) -> Result<u8> {
     let version: i64 = object.required("format-version", at)?;
     match u8::try_from(version) {
         Ok(known @ 1..=NEWEST_VERSION) => Ok(known),
-        _ => Err(Error::unsupported(format!("Iceberg format version {version}"))
+        _ => Err(Error::unsupported(format!("Iceberg format version {version} is not supported"))
             .hint(format!("this version of frazil reads versions 1 to {NEWEST_VERSION}"))),
     }
 }
 
-/// A member that must be there from a format version on.
+/// Returns a member that is required from a format version on.
 fn since<T: DeserializeOwned>(
     first_version: u8,
     version: u8,
@@ -203,7 +206,8 @@ fn since<T: DeserializeOwned>(
     if version >= first_version { object.required(key, at).map(Some) } else { object.optional(key, at) }
 }
 
-/// v1 has one `schema` and may have the list of v2 beside it; the list counts if it says which one is current.
+/// Returns the schemas and the id of the current one. v1 has one `schema` and may also have the list of v2, which is
+/// used if it has a current schema id.
 fn schemas(object: &Object<'_>, at: &At<'_>, version: u8) -> Result<(Vec<Arc<Schema>>, i32)> {
     let listed = object.list("schemas", at, |raw, at| Schema::read(raw, at).map(Arc::new))?;
     let current: Option<i32> = since(2, version, object, "current-schema-id", at)?;
@@ -221,7 +225,8 @@ fn schemas(object: &Object<'_>, at: &At<'_>, version: u8) -> Result<(Vec<Arc<Sch
     }
 }
 
-/// v1 has the fields of one spec and may have the list of v2 beside them.
+/// Returns the partition specs and the id of the default one. v1 has the fields of one spec and may also have the list
+/// of v2.
 fn partition_specs(object: &Object<'_>, at: &At<'_>, version: u8) -> Result<(Vec<Arc<PartitionSpec>>, i32)> {
     let listed = object.list("partition-specs", at, |raw, at| PartitionSpec::read(raw, at).map(Arc::new))?;
     let default: Option<i32> = since(2, version, object, "default-spec-id", at)?;
@@ -250,14 +255,14 @@ fn sort_orders(object: &Object<'_>, at: &At<'_>, version: u8) -> Result<(Vec<Sor
     }
 }
 
-/// The references; the current snapshot is `main` where they do not say so.
+/// Returns the references; `main` defaults to the current snapshot.
 fn refs(object: &Object<'_>, at: &At<'_>, current: Option<i64>) -> Result<BTreeMap<String, SnapshotRef>> {
     let mut refs = BTreeMap::new();
     if let Some(raw) = object.raw("refs", at)? {
         let at = at.key("refs");
         for (name, raw) in Object::parse(raw.get(), &at)?.members() {
             if refs.insert(name.to_string(), SnapshotRef::read(raw, &at.key(name))?).is_some() {
-                return Err(at.key(name).corrupt("there twice"));
+                return Err(at.key(name).corrupt("duplicate reference"));
             }
         }
     }
@@ -267,38 +272,38 @@ fn refs(object: &Object<'_>, at: &At<'_>, current: Option<i64>) -> Result<BTreeM
     Ok(refs)
 }
 
-/// The elements of a list that nothing depends on, as far as they can be understood.
+/// Returns the elements of an optional list that can be parsed; nothing depends on the rest.
 fn advisory<T: DeserializeOwned>(object: &Object<'_>, key: &str, at: &At<'_>) -> Vec<T> {
     let elements = object.list(key, at, |raw, at| Ok(parse(raw.get(), at).ok()));
     elements.ok().flatten().unwrap_or_default().into_iter().flatten().collect()
 }
 
-/// The ids, if none is there twice.
+/// Returns the ids after checking that they are unique.
 fn unique<T: Eq + Hash + Copy + Display>(ids: impl Iterator<Item = T>, at: &At<'_>) -> Result<HashSet<T>> {
     let mut seen = HashSet::with_capacity(ids.size_hint().0);
     for id in ids {
         if !seen.insert(id) {
-            return Err(at.corrupt(format!("two have the id {id}")));
+            return Err(at.corrupt(format!("duplicate id {id}")));
         }
     }
     Ok(seen)
 }
 
-/// The bytes as they are, or inflated if they begin as gzip does, whatever the file is called.
+/// Returns the bytes unchanged, or decompressed if they begin like gzip, regardless of the file name.
 fn inflated(bytes: &[u8]) -> Result<Cow<'_, [u8]>> {
     if !bytes.starts_with(GZIP_MAGIC) {
         return Ok(Cow::Borrowed(bytes));
     }
     let limit = bytes.len().saturating_mul(MAX_RATIO).clamp(SMALL_BYTES, MAX_INFLATED_BYTES);
-    // The last four bytes say how much it will be. They may lie: they only spare copies while the buffer grows.
+    // The last four bytes are the decompressed length. It may be wrong; it only avoids copies while the buffer grows.
     let declared = bytes.last_chunk::<4>().map_or(0, |size| u32::from_le_bytes(*size));
     let mut inflated = Vec::with_capacity(usize::try_from(declared).unwrap_or(0).saturating_add(1).min(limit));
     let mut reader = MultiGzDecoder::new(bytes).take(u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1));
     reader.read_to_end(&mut inflated).map_err(|error| {
-        Error::new(ErrorKind::CorruptMetadata, "table metadata: not a whole gzip file").caused_by(error)
+        Error::new(ErrorKind::CorruptMetadata, "table metadata: incomplete or invalid gzip file").caused_by(error)
     })?;
     if inflated.len() > limit {
-        let message = format!("table metadata of {} bytes inflates to more than {limit} bytes", bytes.len());
+        let message = format!("table metadata of {} bytes decompresses to more than {limit} bytes", bytes.len());
         return Err(Error::new(ErrorKind::LimitExceeded, message));
     }
     Ok(Cow::Owned(inflated))

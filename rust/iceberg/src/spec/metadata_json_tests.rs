@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::super::snapshot::RefKind;
 use super::*;
 
-/// A v2 table with two snapshots, a branch and a tag.
+/// Returns a v2 table with two snapshots, a branch and a tag.
 fn table() -> Value {
     json!({
         "format-version": 2,
@@ -43,7 +43,7 @@ fn table() -> Value {
     })
 }
 
-/// The first releases wrote no more than this.
+/// Returns the minimal metadata that the first releases wrote.
 fn v1_minimal() -> Value {
     json!({
         "format-version": 1, "location": "/t", "last-updated-ms": 5, "last-column-id": 1,
@@ -58,7 +58,7 @@ fn read(table: &Value) -> Result<TableMetadata> {
     TableMetadata::parse(table.to_string().as_bytes())
 }
 
-/// The table with members set, or removed where the value is null.
+/// Returns the table with members set, or removed if the value is null.
 fn edited(mut table: Value, edits: &[(&str, Value)]) -> Value {
     for (pointer, value) in edits {
         let (parent, key) = pointer.rsplit_once('/').unwrap();
@@ -102,7 +102,7 @@ fn what_v1_leaves_out_is_filled_in() {
     assert_eq!(metadata.snapshot_by_ref("main").unwrap().manifests.as_ref().unwrap().len(), 2);
     let unpartitioned = edited(v1_minimal(), &[("/partition-spec", json!([]))]);
     assert_eq!(read(&unpartitioned).unwrap().last_partition_id, 999);
-    // A list of schemas or specs beside the single ones counts where it says which of them is current.
+    // A list of schemas or specs next to the single one is used if it has a current id.
     let schema = json!({"type": "struct", "schema-id": 4, "fields": []});
     let both = edited(v1_minimal(), &[("/schemas", json!([schema])), ("/current-schema-id", json!(4))]);
     assert_eq!(read(&both).unwrap().current_schema_id, 4);
@@ -154,16 +154,16 @@ fn contradictions_are_refused_with_their_place() {
         ("/current-snapshot-id", Value::Null, "refs.main: differs from `current-snapshot-id`"),
         ("/refs/main/snapshot-id", json!(4242), "refs.main: no snapshot has the id 4242"),
         ("/refs/old/snapshot-id", json!(4242), "refs.old: no snapshot has the id 4242"),
-        ("/refs/old/type", json!("frob"), "refs.old: a reference is a `branch` or a `tag`, found `frob`"),
-        ("/last-sequence-number", json!(1), "last-sequence-number: 1 is below the 2 of a snapshot"),
-        ("/snapshots/0/snapshot-id", json!(20), "snapshots: two have the id 20"),
+        ("/refs/old/type", json!("frob"), "refs.old: the type of a reference must be `branch` or `tag`, found `frob`"),
+        ("/last-sequence-number", json!(1), "last-sequence-number: 1 is less than the sequence number 2 of a snapshot"),
+        ("/snapshots/0/snapshot-id", json!(20), "snapshots: duplicate id 20"),
         (
             "/snapshots/1/timestamp-ms",
             json!(18_446_744_073_709_551_615_u64),
             "snapshots[1].timestamp-ms: expected i64, found integer",
         ),
-        ("/schemas/1/schema-id", json!(0), "schemas: two have the id 0"),
-        ("/schemas/0/fields/1/id", json!(1), "schemas[0]: fields `x` and `y` share the id 1"),
+        ("/schemas/1/schema-id", json!(0), "schemas: duplicate id 0"),
+        ("/schemas/0/fields/1/id", json!(1), "schemas[0]: fields `x` and `y` have the same id 1"),
         ("/schemas/0/fields/1/type", json!("int128"), "schemas[0].fields[1].type: unknown type `int128`"),
         ("/properties", json!(["AKIASECRET"]), "properties: expected a map, found sequence"),
         ("/properties/p", json!({"k": "AKIASECRET"}), "properties: expected a string, found map"),

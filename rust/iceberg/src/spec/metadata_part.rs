@@ -1,4 +1,4 @@
-//! Parts of table metadata as the JSON of the spec, for readers that show them.
+//! Returns parts of table metadata as JSON in the form of the spec, for display.
 
 use frazil_core::error::{Error, Result};
 use serde::Serialize;
@@ -7,10 +7,10 @@ use super::metadata_write::Each;
 use super::table_metadata::TableMetadata;
 
 impl TableMetadata {
-    /// One field of the metadata as JSON text, by its name in the spec; `null` when the table has none.
+    /// Returns one field of the metadata as JSON text, by its name in the spec; `null` if the table does not have it.
     ///
     /// # Errors
-    /// `InvalidArgument` for a name that is none of these fields.
+    /// `InvalidArgument` for a name that is not one of these fields.
     pub fn part_json(&self, name: &str) -> Result<String> {
         match name {
             "format-version" => json(&self.format_version),
@@ -39,5 +39,5 @@ impl TableMetadata {
 }
 
 fn json(value: &impl Serialize) -> Result<String> {
-    serde_json::to_string(value).map_err(|e| Error::internal("metadata does not serialise").caused_by(e))
+    serde_json::to_string(value).map_err(|e| Error::internal("metadata cannot be serialised").caused_by(e))
 }

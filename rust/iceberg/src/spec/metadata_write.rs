@@ -1,7 +1,7 @@
-//! Writes `metadata.json` (spec: appendix C, "Table Metadata and Snapshots"), plain or gzip.
+//! Writes `metadata.json` (spec: appendix C, "Table Metadata and Snapshots"), plain or compressed with gzip.
 //!
-//! Members stand in the order in which Java writes them. v1 repeats the current schema and the fields of the default
-//! spec under the names that its readers look for. What this version does not know is written back as it was read.
+//! Members are in Java's order. v1 repeats the current schema and the fields of the default spec under the names that
+//! its readers expect. Members that this version does not know are written back unchanged.
 
 use crate::properties::METADATA_CODEC;
 use std::io::Write;
@@ -13,10 +13,10 @@ use serde::ser::{Error as _, Serialize, SerializeMap, Serializer};
 
 use super::table_metadata::TableMetadata;
 
-/// How a metadata file is compressed (`write.metadata.compression-codec`).
+/// The compression codec of a metadata file (`write.metadata.compression-codec`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum MetadataCodec {
-    /// Not at all: `.metadata.json`.
+    /// No compression: `.metadata.json`.
     #[default]
     None,
     /// `.gz.metadata.json`
@@ -24,29 +24,29 @@ pub enum MetadataCodec {
 }
 
 impl MetadataCodec {
-    /// The codec that the table property names.
+    /// Parses the value of the table property.
     ///
     /// # Errors
-    /// `Unsupported` for names that the spec does not have.
+    /// `Unsupported` for names that the spec does not define.
     pub fn parse(name: &str) -> Result<Self> {
         match name.to_ascii_lowercase().as_str() {
             "none" => Ok(Self::None),
             "gzip" => Ok(Self::Gzip),
-            _ => Err(Error::unsupported(format!("metadata compression `{name}`"))
+            _ => Err(Error::unsupported(format!("metadata compression `{name}` is not supported"))
                 .hint("set write.metadata.compression-codec to none or gzip")),
         }
     }
 
-    /// The codec that a table asks for.
+    /// Returns the codec that a table's properties specify.
     ///
     /// # Errors
-    /// As [`MetadataCodec::parse`].
+    /// See [`MetadataCodec::parse`].
     pub fn of(metadata: &TableMetadata) -> Result<Self> {
         let codec = metadata.properties.get(METADATA_CODEC.key);
         codec.map_or(Ok(Self::None), |codec| Self::parse(codec))
     }
 
-    /// How the names of such files end.
+    /// Returns the suffix of such files.
     pub fn suffix(self) -> &'static str {
         match self {
             Self::None => ".metadata.json",
@@ -56,16 +56,16 @@ impl MetadataCodec {
 }
 
 impl TableMetadata {
-    /// The bytes of a metadata file.
+    /// Returns the bytes of a metadata file.
     pub fn to_bytes(&self, codec: MetadataCodec) -> Result<Vec<u8>> {
-        let unwritable = |e: serde_json::Error| Error::internal("metadata does not serialise").caused_by(e);
+        let unwritable = |e: serde_json::Error| Error::internal("metadata cannot be serialised").caused_by(e);
         match codec {
             MetadataCodec::None => serde_json::to_vec(self).map_err(unwritable),
             MetadataCodec::Gzip => {
                 let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
                 serde_json::to_writer(&mut encoder, self).map_err(unwritable)?;
                 let written = encoder.flush().and_then(|()| encoder.finish());
-                written.map_err(|e| Error::internal("metadata does not compress").caused_by(e))
+                written.map_err(|e| Error::internal("metadata cannot be compressed").caused_by(e))
             }
         }
     }
@@ -100,7 +100,7 @@ impl Serialize for TableMetadata {
         map.serialize_entry("sort-orders", &self.sort_orders)?;
         map.serialize_entry("properties", &self.properties)?;
         match self.current_snapshot_id {
-            // Old readers know "none" only by this number (spec: "Table Metadata Fields").
+            // Old readers recognise an empty table only by this number (spec: "Table Metadata Fields").
             None if version < 3 => map.serialize_entry("current-snapshot-id", &-1)?,
             current => map.serialize_entry("current-snapshot-id", &current)?,
         }
@@ -123,7 +123,7 @@ impl Serialize for TableMetadata {
     }
 }
 
-/// A list of shared values.
+/// A serialisable list of shared values.
 pub(super) struct Each<'a, T>(pub(super) &'a [std::sync::Arc<T>]);
 
 impl<T: Serialize> Serialize for Each<'_, T> {
@@ -203,7 +203,7 @@ mod tests {
         assert!(MetadataCodec::parse("zstd").is_err());
     }
 
-    /// The files of Java's engines among the golden tables: the same members with the same values.
+    /// The files that Java's engines wrote for the golden tables keep the same members with the same values.
     #[test]
     fn the_files_of_other_writers_keep_every_member() {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/golden/iceberg");

@@ -1,4 +1,4 @@
-//! The words of the Iceberg table spec: one file per noun.
+//! The concepts of the Iceberg table spec, one per file.
 
 pub mod arrow;
 mod arrow_schema;

@@ -1,4 +1,4 @@
-//! Name mapping: field ids for data files that have none (spec: "Column Projection", "Name Mapping Serialization").
+//! Name mappings: field ids for data files without ids (spec: "Column Projection", "Name Mapping Serialization").
 //!
 //! ```text
 //! [{"field-id": 1, "names": ["id", "record_id"]}, {"field-id": 2, "names": ["s"], "fields": [...]}]
@@ -10,10 +10,10 @@ use serde_json::value::RawValue;
 
 use super::json::{self, At, Object};
 
-/// As deep as types may be nested.
+/// The maximum nesting depth, which is the same as for types.
 const MAX_DEPTH: usize = 100;
 
-/// The fields of one level, as property `schema.name-mapping.default` holds them.
+/// The mapped fields of one level, as in the property `schema.name-mapping.default`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct NameMapping {
     /// The mapped fields.
@@ -23,11 +23,11 @@ pub struct NameMapping {
 /// One mapped field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MappedField {
-    /// The field id; None for a name that is mapped to nothing.
+    /// The field id; None for a name that is mapped to no field.
     pub field_id: Option<i32>,
-    /// The names that mean this field.
+    /// The names that map to this field.
     pub names: Vec<String>,
-    /// Children: fields of a struct, `element` of a list, `key` and `value` of a map.
+    /// The children: fields of a struct, `element` of a list, `key` and `value` of a map.
     pub fields: NameMapping,
 }
 
@@ -35,19 +35,19 @@ impl NameMapping {
     /// Reads a mapping from its JSON.
     ///
     /// # Errors
-    /// `CorruptMetadata` for JSON that is no mapping, and for a name that means two fields of one level;
+    /// `CorruptMetadata` for JSON that is not a name mapping, and for a name that maps to two fields of one level;
     /// `LimitExceeded` for more than a hundred levels.
     pub fn from_json(text: &str) -> Result<Self> {
         let at = At::root("name mapping");
         Self::read(json::parse(text, &at)?, &at, 0)
     }
 
-    /// The JSON of the spec, on one line.
+    /// Returns the JSON form of the spec, on one line.
     pub fn to_json(&self) -> String {
         json::to_text(self)
     }
 
-    /// The field that a name of this level means.
+    /// Returns the field to which a name of this level maps.
     pub fn field(&self, name: &str) -> Option<&MappedField> {
         self.fields.iter().find(|field| field.names.iter().any(|known| known == name))
     }
@@ -68,7 +68,7 @@ impl NameMapping {
             let names: Vec<String> = object.optional("names", &at)?.unwrap_or_default();
             for name in &names {
                 if !seen.insert(name.clone()) {
-                    return Err(at.corrupt(format!("the name `{}` means two fields", json::shown(name))));
+                    return Err(at.corrupt(format!("the name `{}` maps to two fields", json::shown(name))));
                 }
             }
             let children = match object.raw("fields", &at)? {

@@ -1,6 +1,7 @@
-//! Types with fields as people write them: `list<int>`, `map<string, decimal(9, 2)>`, `struct<x: int, y: required string>`.
+//! Parses nested types as users write them: `list<int>`, `map<string, decimal(9, 2)>`,
+//! `struct<x: int, y: required string>`.
 //!
-//! Fields have no ids here (0), and are optional unless `required` stands before their type.
+//! Fields have no ids here (0), and are optional unless `required` precedes their type.
 
 use std::str::FromStr;
 use std::sync::Arc;
@@ -11,16 +12,16 @@ use super::json::{self, At, shown};
 use super::type_json::read_type;
 use super::types::{ListType, MapType, NestedField, StructType, Type};
 
-/// As deep as types may be nested.
+/// The maximum nesting depth of types.
 const MAX_DEPTH: usize = 100;
 
 impl FromStr for Type {
     type Err = Error;
 
-    /// Parses a type as people write it, or as JSON (spec: appendix C).
+    /// Parses a type as users write it, or as JSON (spec: appendix C).
     ///
     /// # Errors
-    /// `InvalidArgument` for what is no type; `LimitExceeded` for more than a hundred levels.
+    /// `InvalidArgument` for an invalid type; `LimitExceeded` for more than a hundred levels.
     fn from_str(text: &str) -> Result<Self> {
         if text.trim_start().starts_with('{') {
             let at = At::root("type");
@@ -33,10 +34,10 @@ impl FromStr for Type {
 }
 
 impl NestedField {
-    /// A field without an id of a type as people write it: `long`, `required string`, or JSON.
+    /// Parses the type of a field without an id, as users write it: `long`, `required string`, or JSON.
     ///
     /// # Errors
-    /// As the parsing of a [`Type`].
+    /// See the parsing of a [`Type`].
     pub(crate) fn from_text(name: &str, text: &str) -> Result<Self> {
         if text.trim_start().starts_with('{') {
             Ok(Self::new(0, name, text.parse()?, false))
@@ -85,7 +86,7 @@ fn part(name: &str, text: &str, depth: usize) -> Result<NestedField> {
     Ok(NestedField::new(0, name, parse(text, depth + 1)?, required))
 }
 
-/// `x: int`, also with the id before it that types are printed with.
+/// Splits `x: int` into name and type, ignoring the id that precedes it when types are printed.
 fn named(text: &str) -> Option<(&str, &str)> {
     let (first, rest) = text.split_once(':')?;
     let is_id = !first.trim().is_empty() && first.trim().bytes().all(|b| b.is_ascii_digit());
@@ -98,7 +99,7 @@ fn named(text: &str) -> Option<(&str, &str)> {
     (!name.is_empty()).then_some((name, field_type))
 }
 
-/// The parts between the commas that no bracket surrounds; None where brackets do not match.
+/// Splits at commas outside of brackets; None if the brackets do not match.
 fn split(text: &str) -> Option<Vec<&str>> {
     let mut parts = Vec::new();
     let (mut depth, mut start) = (0_usize, 0);
@@ -118,8 +119,9 @@ fn split(text: &str) -> Option<Vec<&str>> {
 }
 
 fn no_type(text: &str) -> Error {
-    Error::invalid(format!("`{}` is no type", shown(text))).hint(
-        "types are written as int, decimal(9, 2), list<int>, map<string, int>, struct<x: int, y: required string>",
+    Error::invalid(format!("`{}` is not a valid type", shown(text))).hint(
+        "valid types are for example int, decimal(9, 2), list<int>, map<string, int>, struct<x: int, y: required \
+            string>",
     )
 }
 

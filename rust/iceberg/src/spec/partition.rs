@@ -13,13 +13,13 @@ use super::json::{self, At, Object};
 use super::transform::Transform;
 use super::types::{NestedField, PrimitiveType, StructType, Type};
 
-/// The id of the first partition field of a table, less one: `last-partition-id` of an unpartitioned table.
+/// The value before the first partition field id of a table: `last-partition-id` of an unpartitioned table.
 pub(crate) const PARTITION_ID_BASE: i32 = 999;
 
-/// How rows are put into partitions.
+/// The rules by which rows are assigned to partitions.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct PartitionSpec {
-    /// The id by which manifests name it.
+    /// The id by which manifests reference it.
     pub spec_id: i32,
     /// The fields of the partition tuple, in order.
     pub fields: Vec<PartitionField>,
@@ -28,27 +28,27 @@ pub struct PartitionSpec {
 /// One field of a partition tuple.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PartitionField {
-    /// The columns it is computed from: one, but for multi-argument transforms (`source-ids`).
+    /// The columns from which it is computed: only one, except for multi-argument transforms (`source-ids`).
     pub source_ids: Vec<i32>,
-    /// Its own id, from 1000 on, unique over the specs of a table.
+    /// The field id, starting at 1000, unique across the specs of a table.
     pub field_id: i32,
-    /// Its name in the partition tuple.
+    /// The name in the partition tuple.
     pub name: String,
-    /// How the value is computed.
+    /// The transform that computes the value.
     pub transform: Transform,
 }
 
 impl PartitionSpec {
-    /// Reads a spec from its JSON object.
+    /// Parses a spec from its JSON object.
     ///
     /// # Errors
-    /// `CorruptMetadata` for JSON that is no spec, and for two fields with one id.
+    /// `CorruptMetadata` for invalid JSON, and for two fields with the same id.
     pub fn from_json(text: &str) -> Result<Self> {
         let at = At::root("partition spec");
         Self::read(json::parse(text, &at)?, &at)
     }
 
-    /// The JSON of the spec, on one line.
+    /// Returns the JSON form of the spec, on one line.
     pub fn to_json(&self) -> String {
         json::to_text(self)
     }
@@ -59,7 +59,7 @@ impl PartitionSpec {
         Ok(Self { spec_id: object.required("spec-id", at)?, fields })
     }
 
-    /// Reads the array of fields alone: the `partition-spec` of v1.
+    /// Parses only the array of fields: the `partition-spec` of v1.
     pub(crate) fn read_fields(raw: &RawValue, at: &At<'_>) -> Result<Vec<PartitionField>> {
         let elements = json::elements(raw, at)?;
         let mut fields: Vec<PartitionField> = Vec::with_capacity(elements.len());
@@ -77,23 +77,24 @@ impl PartitionSpec {
                 transform: Transform::parse(&object.required::<String>("transform", &at)?),
             };
             if fields.iter().any(|other| other.field_id == field.field_id) {
-                return Err(at.corrupt(format!("two fields share the id {}", field.field_id)));
+                return Err(at.corrupt(format!("two fields have the same id {}", field.field_id)));
             }
             fields.push(field);
         }
         if without_id != 0 && without_id != fields.len() {
-            return Err(at.corrupt("some fields have an id and some have none"));
+            return Err(at.corrupt("some fields have an id and some do not"));
         }
         Ok(fields)
     }
 
-    /// Whether every row is in the one partition: no fields, or none but void ones (v1 keeps their places).
+    /// Returns whether all rows are in a single partition: the spec has no fields, or only void ones (v1 keeps their
+    /// positions).
     pub fn is_unpartitioned(&self) -> bool {
         self.fields.iter().all(|field| field.transform == Transform::Void)
     }
 
-    /// The type of the partition tuple; `source_type` gives the type of a column by id. Every field is optional. A
-    /// field whose column it does not know, or that is computed from several columns, has the type `unknown`.
+    /// Returns the type of the partition tuple; `source_type` returns the type of a column by id. Every field is
+    /// optional. A field whose column is unknown, or that is computed from several columns, has the type `unknown`.
     pub fn partition_type<'a>(&self, source_type: impl Fn(i32) -> Option<&'a Type>) -> StructType {
         let field = |field: &PartitionField| {
             let field_type = match field.source_ids.as_slice() {
@@ -106,8 +107,8 @@ impl PartitionSpec {
     }
 }
 
-/// The type of the values for a column of this type (spec: "Partition Transforms"). Bucket numbers and parts of dates have
-/// theirs whatever the column is; all else takes the column's, or `unknown` without one.
+/// Returns the type of the partition values for a column of this type (spec: "Partition Transforms"). Bucket numbers
+/// and date parts have a fixed type; all other transforms have the column's type, or `unknown` without one.
 fn value_type(transform: &Transform, source_type: Option<&Type>) -> Type {
     match transform {
         Transform::Bucket(_) | Transform::Year | Transform::Month | Transform::Hour => {
@@ -142,7 +143,7 @@ impl Serialize for PartitionField {
     }
 }
 
-/// The columns of a partition or sort field. Where both keys are there, `source-ids` says all of it.
+/// Returns the columns of a partition or sort field. If both keys exist, `source-ids` is authoritative.
 pub(crate) fn source_ids(object: &Object<'_>, at: &At<'_>) -> Result<Vec<i32>> {
     let one = object.optional("source-id", at)?;
     let several: Option<Vec<i32>> = object.optional("source-ids", at)?;

@@ -1,4 +1,4 @@
-//! Partition specs as people write them: `day(ts)`, `bucket(16, id)`, `truncate(4, name)`, `region`.
+//! Parses partition specs as users write them: `day(ts)`, `bucket(16, id)`, `truncate(4, name)`, `region`.
 
 use frazil_core::error::{Error, Result};
 
@@ -7,15 +7,15 @@ use super::schema::Schema;
 use super::transform::Transform;
 
 impl PartitionSpec {
-    /// A spec of these fields over the columns of `schema`, with ids from 1000 on and the names that Spark gives.
+    /// Returns a spec with these fields over the columns of `schema`, with ids starting at 1000 and Spark's names.
     ///
     /// # Errors
-    /// `InvalidArgument` for what is no transform and for columns that are not there.
+    /// `InvalidArgument` for an invalid transform and for missing columns.
     pub fn from_texts(texts: &[impl AsRef<str>], schema: &Schema) -> Result<Self> {
         let fields = (PARTITION_ID_BASE + 1..).zip(texts).map(|(field_id, text)| {
             let text = text.as_ref().trim();
             let (transform, column) = parse(text).ok_or_else(|| {
-                Error::invalid(format!("`{text}` is no partition field"))
+                Error::invalid(format!("`{text}` is not a valid partition field"))
                     .hint("expected a column, or year(c), month(c), day(c), hour(c), bucket(n, c), truncate(width, c)")
             })?;
             let path = schema.find(&column, true)?.ok_or_else(|| schema.no_such_column(&column))?;
@@ -26,7 +26,7 @@ impl PartitionSpec {
     }
 }
 
-/// The transform and the column of `bucket(16, id)`; None for what is no such text.
+/// Returns the transform and the column of a text like `bucket(16, id)`; None if it is invalid.
 pub(crate) fn parse(text: &str) -> Option<(Transform, String)> {
     let call = text.split_once('(').filter(|_| !text.starts_with(['"', '`']));
     let Some((function, arguments)) = call else {
@@ -34,7 +34,7 @@ pub(crate) fn parse(text: &str) -> Option<(Transform, String)> {
     };
     let arguments = arguments.strip_suffix(')')?.trim();
     let function = function.trim().to_ascii_lowercase();
-    // `bucket(16, id)` is Spark's order, `bucket(id, 16)` others'. Quoted names may have commas.
+    // `bucket(16, id)` is Spark's order; other engines use `bucket(id, 16)`. Quoted names may contain commas.
     let number = |text: &str| text.trim().parse::<u32>().ok();
     let first = arguments.split_once(',').and_then(|(a, b)| Some((number(a)?, b.trim())));
     let last = || arguments.rsplit_once(',').and_then(|(a, b)| Some((number(b)?, a.trim())));

@@ -1,6 +1,6 @@
-//! Partition values as manifests record them (spec: "Manifest Entry Fields", `partition`).
+//! Converts partition values in manifests to typed values (spec: "Manifest Entry Fields", `partition`).
 //!
-//! An Avro schema is of the time of its manifest: logical types may be absent, columns that were promoted since are
+//! An Avro schema is as old as its manifest: logical types may be missing, columns that were promoted later are
 //! narrower, and a `void` field of such a column has its old type.
 
 use arrow_array::{Array, ArrayRef, new_null_array};
@@ -16,14 +16,14 @@ use super::transform::Transform;
 /// Converts recorded values to the Arrow type of their partition field.
 ///
 /// # Errors
-/// `Corrupt` for values that the type does not have.
+/// `Corrupt` for values that are invalid for the type.
 pub(crate) fn typed(array: &ArrayRef, target: &DataType) -> Result<ArrayRef> {
     if array.data_type() == target {
         return Ok(array.clone());
     }
     let options = CastOptions { safe: false, ..CastOptions::default() };
     let steps: &[DataType] = match (array.data_type(), target) {
-        // A date or timestamp without its logical type is a plain number.
+        // A date or timestamp without a logical type is a plain integer.
         (DataType::Int32, DataType::Timestamp(..))
         | (DataType::Timestamp(TimeUnit::Microsecond, Some(_)), DataType::Timestamp(_, None)) => &[DataType::Int64],
         (DataType::Date32, DataType::Int64) => &[DataType::Int32],
@@ -40,7 +40,7 @@ pub(crate) fn typed(array: &ArrayRef, target: &DataType) -> Result<ArrayRef> {
     Ok(array)
 }
 
-/// Return a value as Java prints it, in folders and in metadata tables: `2024-02` for a month, `2024-02-29-23` for an
+/// Returns a value as Java prints it in folder names and metadata tables: `2024-02` for a month, `2024-02-29-23` for an
 /// hour, Base64 for bytes.
 pub(crate) fn human_text(transform: &Transform, value: &Scalar) -> String {
     match (transform, value) {
@@ -64,8 +64,8 @@ pub(crate) fn human_text(transform: &Transform, value: &Scalar) -> String {
     }
 }
 
-/// A decimal as Java's `BigDecimal.toString` prints it: with an exponent if it has more than six digits 0 between the
-/// point and the first other digit.
+/// Returns a decimal as Java's `BigDecimal.toString` prints it: with an exponent if more than six zeros follow the
+/// decimal point before the first other digit.
 fn big_decimal_text(unscaled: i128, scale: i8) -> String {
     let digits = unscaled.unsigned_abs().to_string();
     let exponent = i64::try_from(digits.len()).unwrap_or(i64::MAX) - 1 - i64::from(scale);
@@ -78,7 +78,7 @@ fn big_decimal_text(unscaled: i128, scale: i8) -> String {
     format!("{sign}{first}{point}{rest}E{exponent:+}")
 }
 
-/// A time without seconds that are 0, with a fraction of three or six digits if it has one.
+/// Returns a time without seconds if they are 0, and with three or six fractional digits if needed.
 fn time_text(micros: i64) -> String {
     let (seconds, fraction) = (micros.div_euclid(1_000_000), micros.rem_euclid(1_000_000));
     let (hours, minutes, seconds) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
@@ -90,7 +90,7 @@ fn time_text(micros: i64) -> String {
     }
 }
 
-/// A number of this size with an exponent where it is below 0.001 or not below 10,000,000.
+/// Returns a number of this magnitude, with an exponent if it is less than 0.001 or at least 10,000,000.
 fn float_text(size: f64, plain: &str, scientific: &str) -> String {
     if size.is_infinite() {
         return plain.replace("inf", "Infinity");

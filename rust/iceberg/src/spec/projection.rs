@@ -1,4 +1,4 @@
-//! Choosing columns by name (`selected_fields` of a scan).
+//! Selects columns by name (`selected_fields` of a scan).
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -10,11 +10,12 @@ use super::schema::Schema;
 use super::types::{ListType, MapType, NestedField, StructType, Type};
 
 impl Schema {
-    /// The columns with these names, in the order of the schema. A nested name (`s.x`, `list.element.x`, `map.value`)
-    /// selects the columns around it with only that inside; several names of one column merge; the key of a map stays.
+    /// Returns the columns with these names, in the order of the schema. A nested name (`s.x`, `list.element.x`,
+    /// `map.value`) selects its parent columns with only that field in them; several names in one column are merged;
+    /// the key of a map is always kept.
     ///
     /// # Errors
-    /// `InvalidArgument` for a name that no field or more than one field has; a hint offers the nearest names.
+    /// `InvalidArgument` for a name that matches no field or several fields, with a hint of similar names.
     pub fn project(&self, names: &[impl AsRef<str>], case_sensitive: bool) -> Result<StructType> {
         let mut ids = HashSet::new();
         for name in names {
@@ -25,12 +26,12 @@ impl Schema {
         Ok(self.project_ids(&ids))
     }
 
-    /// The fields with these ids, whole, inside the fields around them; ids that no field has select nothing.
+    /// Returns the complete fields with these ids, inside their parent fields; unknown ids select nothing.
     pub fn project_ids(&self, ids: &HashSet<i32>) -> StructType {
         project_struct(&self.fields, ids)
     }
 
-    /// The error for a name that no column has.
+    /// Returns the error for an unknown column.
     pub fn no_such_column(&self, name: &str) -> Error {
         let error = Error::invalid(format!("no column `{}`", shown(name)));
         let names = self.full_names();
@@ -74,13 +75,13 @@ fn project_field(field: &NestedField, ids: &HashSet<i32>) -> Option<NestedField>
             Type::Map(Arc::new(MapType { key: map.key.clone(), value }))
         }
     };
-    // A default of the whole struct does not fit a part of it; parts have defaults of their own.
+    // A default of the whole struct does not fit a part of it; its fields have separate defaults.
     Some(NestedField { field_type, initial_default: None, write_default: None, ..field.clone() })
 }
 
-/// The names that look most like `name`, at most three.
+/// Returns the names that are most similar to `name`, at most three.
 fn nearest<'a>(name: &str, names: &'a [String]) -> Vec<&'a str> {
-    // Beyond these sizes the answer is not worth its time.
+    // For larger inputs the hint is not computed.
     const MAX_NAMES: usize = 2_000;
     const MAX_CHARS: usize = 64;
     let wanted: Vec<char> = name.to_lowercase().chars().take(MAX_CHARS).collect();
@@ -99,7 +100,7 @@ fn nearest<'a>(name: &str, names: &'a [String]) -> Vec<&'a str> {
     near.into_iter().take(3).map(|(_, name)| name).collect()
 }
 
-/// Insertions, removals and replacements that turn one text into the other (Levenshtein).
+/// Returns the number of insertions, deletions and substitutions between two texts (Levenshtein distance).
 fn edit_distance(a: &[char], b: &[char]) -> usize {
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, x) in a.iter().enumerate() {

@@ -14,13 +14,13 @@ use super::json::{self, At, Object, shown};
 use super::type_json::read_fields;
 use super::types::{NestedField, StructType, Type};
 
-/// Ids above this one belong to metadata columns (spec: "Reserved Field IDs").
+/// The highest field id of a column; higher ids are reserved for metadata columns (spec: "Reserved Field IDs").
 pub(crate) const MAX_FIELD_ID: i32 = 2_147_483_447;
 
-/// A schema of a table: fields with ids that are unique in the table's life.
+/// A schema of a table, whose field ids are unique over the table's lifetime.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Schema {
-    /// The id by which snapshots and `current-schema-id` name it.
+    /// The id by which snapshots and `current-schema-id` reference it.
     pub schema_id: i32,
     /// The columns.
     pub fields: StructType,
@@ -28,14 +28,14 @@ pub struct Schema {
     pub identifier_field_ids: Vec<i32>,
 }
 
-/// A field and the fields around it, outermost first; `fields` is never empty.
+/// A field with its ancestors, outermost first; `fields` is never empty.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FieldPath<'a> {
     fields: Vec<&'a NestedField>,
     field: &'a NestedField,
 }
 
-/// The fields of a schema by id, for many look-ups.
+/// An index of the fields of a schema by id, for many look-ups.
 #[derive(Debug, Clone)]
 pub struct SchemaIndex<'a> {
     by_id: HashMap<i32, IndexEntry<'a>>,
@@ -48,17 +48,18 @@ struct IndexEntry<'a> {
 }
 
 impl Schema {
-    /// Reads a schema from its JSON.
+    /// Parses a schema from its JSON.
     ///
     /// # Errors
-    /// `CorruptMetadata` for what the spec does not have, two fields with one id, two siblings with one name;
-    /// `LimitExceeded` for types nested more than a hundred levels deep.
+    /// `CorruptMetadata` for violations of the spec, two fields with the same id, and siblings with the same name;
+    /// `LimitExceeded` for types that are nested more than a hundred levels deep.
     pub fn from_json(text: &str) -> Result<Self> {
         let at = At::root("schema");
         Self::read(json::parse(text, &at)?, &at)
     }
 
-    /// The schema of rows that were written by any of `schemas`: a field is optional if it is in one of them.
+    /// Returns the schema for rows that were written with any of `schemas`: a field is optional if it is optional in
+    /// one of them.
     #[must_use]
     pub fn optional_as_in(&self, schemas: &[Arc<Self>]) -> Self {
         fn note(field: &NestedField, optional: &mut HashSet<i32>) {
@@ -78,7 +79,7 @@ impl Schema {
         relaxed
     }
 
-    /// The JSON of the spec, on one line.
+    /// Returns the JSON form of the spec, on one line.
     pub fn to_json(&self) -> String {
         json::to_text(self)
     }
@@ -87,7 +88,7 @@ impl Schema {
         let object = Object::parse(raw.get(), at)?;
         let name: String = object.required("type", at)?;
         if name != "struct" {
-            return Err(at.corrupt(format!("a schema has the type `struct`, found `{}`", shown(&name))));
+            return Err(at.corrupt(format!("the type of a schema must be `struct`, found `{}`", shown(&name))));
         }
         let schema = Self {
             schema_id: object.optional("schema-id", at)?.unwrap_or(0),
@@ -98,12 +99,12 @@ impl Schema {
         Ok(schema)
     }
 
-    /// A field at any depth.
+    /// Returns a field at any depth.
     pub fn field(&self, id: i32) -> Option<&NestedField> {
         find_field(&self.fields, id)
     }
 
-    /// A field with the fields around it.
+    /// Returns a field with its ancestors.
     pub fn path(&self, id: i32) -> Option<FieldPath<'_>> {
         let mut found = None;
         self.visit(&mut |parents, field| {
@@ -114,33 +115,33 @@ impl Schema {
         found
     }
 
-    /// The name of a field with those of the fields around it: `a.b`, `list.element.x`, `map.value`.
+    /// Returns the name of a field with those of its ancestors: `a.b`, `list.element.x`, `map.value`.
     pub fn full_name(&self, id: i32) -> Option<String> {
         self.path(id).map(|path| path.full_name())
     }
 
-    /// All full names, outer fields before inner ones.
+    /// Returns all full names, outer fields before inner ones.
     pub fn full_names(&self) -> Vec<String> {
         let mut names = Vec::new();
         self.visit(&mut |parents, field| names.push(join(parents, field)));
         names
     }
 
-    /// The ids of the fields that hold values, in the order of the schema.
+    /// Returns the ids of the fields that hold values, in the order of the schema.
     pub fn leaf_ids(&self) -> Vec<i32> {
         let mut ids = Vec::new();
         self.visit(&mut |_, field| ids.extend(matches!(field.field_type, Type::Primitive(_)).then_some(field.id)));
         ids
     }
 
-    /// The largest field id; 0 without fields.
+    /// Returns the highest field id; 0 if there are no fields.
     pub fn max_field_id(&self) -> i32 {
         let mut max = 0;
         self.visit(&mut |_, field| max = max.max(field.id));
         max
     }
 
-    /// Every field by id; worth it where more than a few are looked up.
+    /// Returns an index of all fields by id, for more than a few look-ups.
     pub fn index(&self) -> SchemaIndex<'_> {
         let mut by_id = HashMap::new();
         self.visit(&mut |parents, field| {
@@ -150,11 +151,11 @@ impl Schema {
         SchemaIndex { by_id }
     }
 
-    /// The field with this full name, given as it was written (`a.b`). A dot may separate fields or be part of a name.
-    /// Where no field has it, quotes in it are those of SQL (`"q?"`).
+    /// Returns the field with this full name, as the user wrote it (`a.b`). A dot may separate fields or be part of a
+    /// name. If no field matches, quotes are parsed as in SQL (`"q?"`).
     ///
     /// # Errors
-    /// `InvalidArgument` when more than one field has that name.
+    /// `InvalidArgument` if several fields have that name.
     pub fn find(&self, name: &str, case_sensitive: bool) -> Result<Option<FieldPath<'_>>> {
         if let Some(path) = only(name, self.all_named(name, case_sensitive))? {
             return Ok(Some(path));
@@ -165,8 +166,8 @@ impl Schema {
         }
     }
 
-    /// The field with these parts. Where several fields have the same full name, it is the one with exactly these
-    /// names: `a."b.c"` is not `a.b.c`.
+    /// Returns the field with these parts. If several fields have the same full name, returns the one with exactly
+    /// these parts: `a."b.c"` is not `a.b.c`.
     fn find_parts(&self, name: &ColumnName, case_sensitive: bool) -> Result<Option<FieldPath<'_>>> {
         let joined = name.0.join(".");
         let mut found = self.all_named(&joined, case_sensitive);
@@ -176,7 +177,7 @@ impl Schema {
         only(&joined, found)
     }
 
-    /// Every field with this full name.
+    /// Returns every field with this full name.
     fn all_named(&self, name: &str, case_sensitive: bool) -> Vec<FieldPath<'_>> {
         let wanted = fold(name, case_sensitive);
         let mut found = Vec::new();
@@ -185,16 +186,16 @@ impl Schema {
         found
     }
 
-    /// The column that a predicate names; None when there is none. Columns that cannot be compared (structs, lists,
-    /// maps, variants, geometries) have the type `Null`: nothing but `IS NULL` can be asked of them.
+    /// Returns the column that a predicate references; None if it does not exist. Columns that cannot be compared
+    /// (structs, lists, maps, variants, geometries) have the type `Null` and support only `IS NULL`.
     ///
     /// # Errors
-    /// `InvalidArgument` when the name is ambiguous or names something inside a list or a map.
+    /// `InvalidArgument` if the name is ambiguous or refers to a field inside a list or a map.
     pub fn bound_column(&self, name: &ColumnName, case_sensitive: bool) -> Result<Option<BoundColumn>> {
         let Some(path) = self.find_parts(name, case_sensitive)? else { return Ok(None) };
         let full_name = path.full_name();
         if path.in_collection() {
-            let message = format!("`{}` is inside a list or a map, where a row has many values", shown(&full_name));
+            let message = format!("`{}` is inside a list or a map and has many values per row", shown(&full_name));
             return Err(Error::invalid(message));
         }
         let data_type = match &path.field.field_type {
@@ -204,7 +205,7 @@ impl Schema {
         Ok(Some(BoundColumn { id: path.field.id, name: Arc::from(full_name), data_type, nullable: path.is_nullable() }))
     }
 
-    /// Calls `visit` with every field and the fields around it, outer fields first.
+    /// Calls `visit` with every field and its ancestors, outer fields first.
     fn visit<'a>(&'a self, visit: &mut dyn FnMut(&[&'a NestedField], &'a NestedField)) {
         let mut parents = Vec::new();
         for field in &self.fields.fields {
@@ -212,7 +213,7 @@ impl Schema {
         }
     }
 
-    /// Field ids are unique in a schema and names among siblings; says what is not.
+    /// Checks that field ids are unique in a schema and names are unique among siblings; returns the first violation.
     fn check_unique(&self) -> Result<(), String> {
         let mut names_by_id: HashMap<i32, &str> = HashMap::new();
         let mut names: HashSet<(Option<i32>, &str)> = HashSet::new();
@@ -221,7 +222,7 @@ impl Schema {
             let problem = match names_by_id.entry(field.id) {
                 Entry::Occupied(first) => {
                     let (first, second) = (shown(first.get()), shown(&field.name));
-                    Some(format!("fields `{first}` and `{second}` share the id {}", field.id))
+                    Some(format!("fields `{first}` and `{second}` have the same id {}", field.id))
                 }
                 Entry::Vacant(entry) => {
                     entry.insert(&field.name);
@@ -229,7 +230,7 @@ impl Schema {
                     if field.id > MAX_FIELD_ID {
                         Some(format!("field `{}` has the reserved id {}", shown(&field.name), field.id))
                     } else {
-                        (!is_new).then(|| format!("two fields have the name `{}`", shown(&field.name)))
+                        (!is_new).then(|| format!("two fields have the same name `{}`", shown(&field.name)))
                     }
                 }
             };
@@ -255,22 +256,22 @@ impl Serialize for Schema {
 }
 
 impl<'a> FieldPath<'a> {
-    /// The field itself.
+    /// Returns the field itself.
     pub fn field(&self) -> &'a NestedField {
         self.field
     }
 
-    /// The field and those around it, outermost first.
+    /// Returns the field and its ancestors, outermost first.
     pub fn fields(&self) -> &[&'a NestedField] {
         &self.fields
     }
 
-    /// The names, joined by dots.
+    /// Returns the names, joined by dots.
     pub fn full_name(&self) -> String {
         self.fields.iter().map(|field| field.name.as_str()).collect::<Vec<_>>().join(".")
     }
 
-    /// The names in quotes, joined by dots: `"a"."b.c"`.
+    /// Returns the quoted names, joined by dots: `"a"."b.c"`.
     fn quoted_name(&self) -> String {
         let quoted = |field: &&NestedField| format!("\"{}\"", field.name.replace('"', "\"\""));
         self.fields.iter().map(quoted).collect::<Vec<_>>().join(".")
@@ -282,30 +283,30 @@ impl<'a> FieldPath<'a> {
         self.fields.len() == names.len() && self.fields.iter().zip(names).all(same)
     }
 
-    /// Whether the field is inside a list or a map, so that a row has many values of it.
+    /// Returns whether the field is inside a list or a map, so that it has many values per row.
     pub fn in_collection(&self) -> bool {
         let around = self.fields.split_last().map_or(&[][..], |(_, around)| around);
         around.iter().any(|field| matches!(field.field_type, Type::List(_) | Type::Map(_)))
     }
 
-    /// Whether it may be NULL: itself optional, or inside something optional.
+    /// Returns whether it may be NULL: itself optional, or inside an optional field.
     pub fn is_nullable(&self) -> bool {
         self.fields.iter().any(|field| !field.required)
     }
 }
 
 impl<'a> SchemaIndex<'a> {
-    /// A field at any depth.
+    /// Returns a field at any depth.
     pub fn field(&self, id: i32) -> Option<&'a NestedField> {
         self.by_id.get(&id).map(|entry| entry.field)
     }
 
-    /// The field around a field; None for columns and unknown ids.
+    /// Returns the parent of a field; None for top-level columns and unknown ids.
     pub fn parent(&self, id: i32) -> Option<&'a NestedField> {
         self.field(self.by_id.get(&id)?.parent_id?)
     }
 
-    /// A field with the fields around it.
+    /// Returns a field with its ancestors.
     pub fn path(&self, id: i32) -> Option<FieldPath<'a>> {
         let field = self.field(id)?;
         let mut fields: Vec<_> = std::iter::successors(Some(field), |field| self.parent(field.id)).collect();
@@ -327,7 +328,7 @@ impl Type {
         }
     }
 
-    /// The fields directly inside: of a struct, the element of a list, key and value of a map.
+    /// Returns the child fields: the fields of a struct, the element of a list, the key and value of a map.
     pub fn children(&self) -> Vec<&NestedField> {
         match self {
             Self::Primitive(_) => Vec::new(),
@@ -366,12 +367,12 @@ fn visit_field<'a>(
     parents.pop();
 }
 
-/// The only field with a name.
+/// Returns the only field with a name.
 fn only<'a>(name: &str, mut found: Vec<FieldPath<'a>>) -> Result<Option<FieldPath<'a>>> {
     if let [first, second, ..] = found.as_slice() {
         let (first_name, second_name) = (first.quoted_name(), second.quoted_name());
         let message = format!(
-            "`{}` is ambiguous: it names {} (field {}) and {} (field {})",
+            "`{}` is ambiguous: it matches {} (field {}) and {} (field {})",
             shown(name),
             shown(&first_name),
             first.field.id,
@@ -385,7 +386,7 @@ fn only<'a>(name: &str, mut found: Vec<FieldPath<'a>>) -> Result<Option<FieldPat
     Ok(found.pop())
 }
 
-/// Collects the fields whose names, joined by dots, are `wanted`.
+/// Collects the fields whose names, joined by dots, equal `wanted`.
 fn matching<'a>(
     fields: &[&'a NestedField],
     wanted: &str,

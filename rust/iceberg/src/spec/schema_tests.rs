@@ -68,7 +68,7 @@ fn names_are_ambiguous_only_when_two_fields_have_them() {
     assert_eq!(id("c", false).unwrap_err().kind(), ErrorKind::InvalidArgument);
     let both = fields(&[column(1, "a", inner), column(2, "a.b", "\"int\"")].join(",")).unwrap();
     let error = both.find("a.b", true).unwrap_err();
-    assert!(error.to_string().starts_with(r#"`a.b` is ambiguous: it names "a"."b" (field 9) and "a.b" (field 2)"#));
+    assert!(error.to_string().starts_with(r#"`a.b` is ambiguous: it matches "a"."b" (field 9) and "a.b" (field 2)"#));
     let id = |name| both.find(name, true).unwrap().map(|path| path.field().id);
     assert_eq!((id(r#""a.b""#), id(r#"a."b""#)), (Some(2), Some(9)));
 }
@@ -95,24 +95,24 @@ fn columns_are_bound_with_type_and_nullability() {
 fn schemas_that_contradict_themselves_or_the_spec_are_refused() {
     let int = "\"int\"";
     let cases = [
-        ([column(1, "a", int), column(1, "b", int)].join(","), "schema: fields `a` and `b` share the id 1"),
-        ([column(1, "a", int), column(2, "a", int)].join(","), "schema: two fields have the name `a`"),
+        ([column(1, "a", int), column(1, "b", int)].join(","), "schema: fields `a` and `b` have the same id 1"),
+        ([column(1, "a", int), column(2, "a", int)].join(","), "schema: two fields have the same name `a`"),
         (column(2_147_483_540, "a", int), "schema: field `a` has the reserved id 2147483540"),
         (column(1, "a", "\"int128\""), "schema fields[0].type: unknown type `int128`"),
         (column(1, "a", "{\"type\": \"set\"}"), "schema fields[0].type: unknown type `set`"),
         (column(1, "a", "5"), "schema fields[0].type: expected an object, found integer"),
         (
             column(1, "a", "\"decimal(99, -5)\""),
-            "schema fields[0].type: `decimal(99, -5)`: precision must be 1 to 38 and scale 0 to precision",
+            "schema fields[0].type: `decimal(99, -5)`: precision must be between 1 and 38, and scale between 0 and the precision",
         ),
         (
             r#"{"id": 1, "name": "a", "required": false, "type": "int", "initial-default": {"a": "b"}}"#.to_string(),
-            "schema fields[0].initial-default: not a value of type int",
+            "schema fields[0].initial-default: invalid value for the type int",
         ),
         (r#"{"id": 1, "name": "a", "type": "int"}"#.to_string(), "schema fields[0]: `required` is missing"),
         (
             column(1, "l", r#"{"type": "list", "element-id": 1, "element-required": true, "element": "int"}"#),
-            "schema: fields `l` and `element` share the id 1",
+            "schema: fields `l` and `element` have the same id 1",
         ),
     ];
     for (json, message) in cases {
@@ -180,7 +180,7 @@ fn any_type() -> impl Strategy<Value = Type> {
     })
 }
 
-/// Gives every field an id of its own.
+/// Assigns a separate id to every field.
 fn number(field_type: &mut Type, next: &mut i32) {
     let mut part = |field: &mut NestedField| {
         *next += 1;
@@ -204,7 +204,7 @@ proptest! {
     fn every_schema_round_trips_and_finds_its_fields(column_type in any_type()) {
         let mut all = Type::Struct(StructType { fields: vec![part("c", false, column_type)] });
         let mut last = 0;
-        // A type that was made from clones may share parts.
+        // A type that was built from clones may share parts.
         if let Ok(mut own) = serde_json::from_str::<&RawValue>(&serde_json::to_string(&all).unwrap())
             .map(|raw| super::super::type_json::read_type(raw, &At::root("type"), 0).unwrap())
         {

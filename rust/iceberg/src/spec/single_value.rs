@@ -1,4 +1,4 @@
-//! Binary single-value serialization: bounds of columns and partition summaries (spec: appendix D).
+//! Binary single-value serialization of column bounds and partition summaries (spec: appendix D).
 //!
 //! ```text
 //! boolean                      1 byte, 00 or 01
@@ -10,10 +10,10 @@
 //! fixed binary                 as they are
 //! ```
 //!
-//! A column that was promoted keeps the bounds of its old files, so the length decides first: 4 bytes are the int of a
-//! long, the float of a double, the day of a timestamp without zone.
+//! A promoted column keeps the bounds of its old files, so the length determines the type: 4 bytes are the int of a
+//! long, the float of a double, or the day of a timestamp without zone.
 //!
-//! Bounds are hints. What does not decode is None or NULL, and then nothing can be pruned by it; it is never an error.
+//! Bounds are hints. A bound that cannot be decoded is None or NULL and prunes nothing; it is never an error.
 
 use std::sync::Arc;
 
@@ -34,14 +34,14 @@ use super::types::PrimitiveType;
 const MICROS_PER_DAY: i64 = 86_400_000_000;
 const NANOS_PER_DAY: i64 = 1_000 * MICROS_PER_DAY;
 
-/// How much longer than its bytes a `fixed` may get by padding, so that a schema cannot make it exhaust memory.
+/// The maximum number of bytes that padding adds to a `fixed`, so that a schema cannot make it exhaust memory.
 const MAX_PADDING_BYTES: usize = 1 << 16;
 const MAX_PADDING_RATIO: usize = 64;
 
-/// The value that `bytes` stand for in a column of type `data_type`.
+/// Returns the value that `bytes` encode in a column of type `data_type`.
 ///
 /// Truncated bounds of a `fixed` are padded with zeros, which keeps a lower bound low and an upper bound high. NaN is
-/// kept. None for bytes that do not decode and for types without an order (unknown, variant, geometry, geography).
+/// kept. Returns None for invalid bytes and for types without an order (unknown, variant, geometry, geography).
 pub fn decode(data_type: &PrimitiveType, bytes: &[u8]) -> Option<Scalar> {
     Some(match data_type {
         PrimitiveType::Boolean => Scalar::Boolean(boolean(bytes)?),
@@ -73,9 +73,10 @@ pub fn decode(data_type: &PrimitiveType, bytes: &[u8]) -> Option<Scalar> {
     })
 }
 
-/// [`decode`] of a column: an array of the Arrow type of `data_type`, NULL where `bytes` is NULL or does not decode.
+/// Returns the result of [`decode`] for a column: an array of the Arrow type of `data_type`, NULL where `bytes` is NULL
+/// or invalid.
 ///
-/// None for types without an order, and where a `fixed` would take far more memory than its bytes do.
+/// None for types without an order, and if a `fixed` would need far more memory than its bytes do.
 pub fn decode_column(data_type: &PrimitiveType, bytes: &BinaryArray) -> Option<ArrayRef> {
     let arrow = data_type.scalar().map(ScalarType::arrow)?;
     Some(match data_type {
@@ -103,7 +104,7 @@ pub fn decode_column(data_type: &PrimitiveType, bytes: &BinaryArray) -> Option<A
     })
 }
 
-/// The bytes of a value, as a writer puts them into bounds.
+/// Returns the bytes of a value, as a writer stores them in bounds.
 pub fn encode(value: &Scalar) -> Vec<u8> {
     match value {
         Scalar::Boolean(value) => vec![u8::from(*value)],
@@ -156,13 +157,13 @@ fn double(bytes: &[u8]) -> Option<f64> {
     bytes.try_into().ok().map(f64::from_le_bytes).or_else(|| float(bytes).map(f64::from))
 }
 
-/// A timestamp without zone, or the day of a column that was a date.
+/// Returns a timestamp without zone, or the day of a column that was previously a date.
 #[inline]
 fn promoted<const TICKS_PER_DAY: i64>(bytes: &[u8]) -> Option<i64> {
     eight(bytes).or_else(|| i64::from(int(bytes)?).checked_mul(TICKS_PER_DAY))
 }
 
-/// Big-endian two's complement of any length up to 16.
+/// Returns a big-endian two's complement number of up to 16 bytes.
 #[inline]
 fn unscaled(bytes: &[u8]) -> Option<i128> {
     let sign = if bytes.first()? & 0x80 == 0 { 0 } else { 0xff };
@@ -201,7 +202,7 @@ fn strings(bytes: &BinaryArray) -> ArrayRef {
     }
 }
 
-/// Values of `length` bytes, those that are `usable` padded with zeros.
+/// Returns values of `length` bytes; those that are `usable` are padded with zeros.
 fn fixed(bytes: &BinaryArray, length: usize, usable: fn(&[u8], usize) -> bool) -> Option<ArrayRef> {
     let mut valid = BooleanBufferBuilder::new(bytes.len());
     let mut values = Vec::with_capacity(bytes.len().checked_mul(length)?);
@@ -217,12 +218,12 @@ fn fixed(bytes: &BinaryArray, length: usize, usable: fn(&[u8], usize) -> bool) -
     Some(Arc::new(array))
 }
 
-/// Whether `bytes` are a `fixed` of `length` bytes or a truncated bound of one.
+/// Returns whether `bytes` are a `fixed` of `length` bytes or a truncated bound of one.
 fn usable(bytes: &[u8], length: usize) -> bool {
     bytes.len() <= length && (bytes.is_empty() == (length == 0))
 }
 
-/// The length of a `fixed`, unless `count` of them took far more memory than the `found` bytes.
+/// Returns the length of a `fixed`, unless `count` of them would need far more memory than the `found` bytes.
 fn padded_len(length: u32, found: usize, count: usize) -> Option<usize> {
     let length = usize::try_from(length).ok()?;
     let limit = found.saturating_mul(MAX_PADDING_RATIO).saturating_add(MAX_PADDING_BYTES);
@@ -244,7 +245,7 @@ mod tests {
         timestamp(value, TimeUnit::Microsecond, false)
     }
 
-    /// Decodes alone and in a column among NULLs, which must agree.
+    /// Decodes a value separately and in a column among NULLs; the results must be equal.
     fn decoded(data_type: &PrimitiveType, bytes: &[u8]) -> Option<Scalar> {
         let alone = decode(data_type, bytes);
         let column = decode_column(data_type, &BinaryArray::from(vec![None, Some(bytes), None])).unwrap();

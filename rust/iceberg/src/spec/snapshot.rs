@@ -1,4 +1,5 @@
-//! Snapshots and the branches and tags that name them (spec: "Snapshots", "Snapshot References"; JSON: appendix C).
+//! Snapshots, and the branches and tags that reference them (spec: "Snapshots", "Snapshot References"; JSON: appendix
+//! C).
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,40 +12,40 @@ use serde_json::value::RawValue;
 
 use super::json::{self, At, Object, Text, shown};
 
-/// The branch that a table has even if it names no other.
+/// The branch that every table has.
 pub const MAIN_BRANCH: &str = "main";
 
-/// The state of a table at some time.
+/// The state of a table at some point in time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Snapshot {
-    /// Its id, unique in the table.
+    /// The id, unique in the table.
     pub snapshot_id: i64,
-    /// The snapshot that it was made from. It may be expired; a damaged table may even name the snapshot itself.
+    /// The snapshot on which it is based. It may have expired; in a damaged table it may even be the snapshot itself.
     pub parent_snapshot_id: Option<i64>,
-    /// Its place in the order of commits; 0 in v1.
+    /// The position in the order of commits; 0 in v1.
     pub sequence_number: i64,
-    /// When it was made, milliseconds since the epoch.
+    /// The creation time in milliseconds since the epoch.
     pub timestamp_ms: i64,
-    /// The location of its manifest list; None only where [`Snapshot::manifests`] stands instead.
+    /// The location of its manifest list; None only if [`Snapshot::manifests`] is set instead.
     pub manifest_list: Option<Box<str>>,
-    /// v1: the locations of its manifests, where there is no manifest list.
+    /// v1: the locations of its manifests, if there is no manifest list.
     pub manifests: Option<Vec<String>>,
-    /// The operation and what it counted.
+    /// The operation and its counts.
     pub summary: Summary,
-    /// The schema that was current when it was made.
+    /// The schema that was current when it was created.
     pub schema_id: Option<i32>,
-    /// v3: the row id from which its rows count.
+    /// v3: the first row id of its rows.
     pub first_row_id: Option<i64>,
-    /// v3: how many row ids it took.
+    /// v3: the number of row ids that it used.
     pub added_rows: Option<i64>,
-    /// v3: the key that its manifest list is encrypted with.
+    /// v3: the key with which its manifest list is encrypted.
     pub key_id: Option<String>,
 }
 
-/// The strings of a snapshot's summary, in the order of the file.
+/// The entries of a snapshot's summary, in the order of the file.
 ///
-/// A table may have a hundred thousand snapshots with thirty entries each, so all of a summary is one text and the
-/// places where its parts end: key, value, key, value ...
+/// A table may have a hundred thousand snapshots with thirty entries each, so a summary is stored as one string and the
+/// end offsets of its parts: key, value, key, value ...
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct Summary {
     text: Box<str>,
@@ -54,24 +55,24 @@ pub struct Summary {
 /// A branch or a tag.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SnapshotRef {
-    /// The snapshot that it names.
+    /// The referenced snapshot.
     pub snapshot_id: i64,
-    /// What it is.
+    /// The type of the reference.
     pub kind: RefKind,
-    /// Branches: how many snapshots expiry must keep.
+    /// For branches: the minimum number of snapshots that expiry keeps.
     pub min_snapshots_to_keep: Option<i32>,
-    /// Branches: how old snapshots must be to expire.
+    /// For branches: the age at which snapshots expire.
     pub max_snapshot_age_ms: Option<i64>,
-    /// How old the reference must be to expire; never for `main`.
+    /// The age at which the reference expires; never for `main`.
     pub max_ref_age_ms: Option<i64>,
 }
 
-/// What a reference is.
+/// The type of a reference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RefKind {
-    /// Moves with commits.
+    /// A branch, which moves with commits.
     Branch,
-    /// Stays.
+    /// A tag, which does not move.
     Tag,
 }
 
@@ -101,7 +102,8 @@ impl Snapshot {
         })
     }
 
-    /// `append`, `replace`, `overwrite`, `delete` or what else a writer called it; None in early v1.
+    /// Returns the operation: `append`, `replace`, `overwrite`, `delete` or another name that a writer used; None in
+    /// early v1.
     pub fn operation(&self) -> Option<&str> {
         self.summary.value("operation")
     }
@@ -111,7 +113,7 @@ impl Summary {
     fn read(raw: &RawValue, at: &At<'_>) -> Result<Self> {
         let mut parts = SummaryParts::default();
         for (key, raw) in Object::parse(raw.get(), at)?.members() {
-            // The spec has strings; a number that a writer left bare says as much.
+            // The spec requires strings, but an unquoted number has the same meaning.
             let value = match raw.get() {
                 "null" => continue,
                 text if text.starts_with('"') => json::parse::<Text<'_>>(text, &at.key(key))?.0,
@@ -123,7 +125,7 @@ impl Summary {
         Ok(parts.finish())
     }
 
-    /// A summary of these entries; None when they are longer than 4 GiB.
+    /// Returns a summary of these entries; None if they are longer than 4 GiB.
     pub fn new<'a>(entries: impl IntoIterator<Item = (&'a str, &'a str)>) -> Option<Self> {
         let mut parts = SummaryParts::default();
         for (key, value) in entries {
@@ -133,7 +135,7 @@ impl Summary {
         Some(parts.finish())
     }
 
-    /// The entries in order.
+    /// Returns the entries in order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         let mut rest: &str = &self.text;
         let mut start = 0;
@@ -146,18 +148,18 @@ impl Summary {
         })
     }
 
-    /// The value of a key.
+    /// Returns the value of a key.
     pub fn value(&self, key: &str) -> Option<&str> {
         self.iter().find(|(known, _)| *known == key).map(|(_, value)| value)
     }
 
-    /// A value that is a whole number, as counts are.
+    /// Returns an integer value, such as a count.
     pub fn count(&self, key: &str) -> Option<i64> {
         self.value(key)?.parse().ok()
     }
 }
 
-/// A [`Summary`] in the making.
+/// A [`Summary`] under construction.
 #[derive(Default)]
 struct SummaryParts {
     text: String,
@@ -165,7 +167,7 @@ struct SummaryParts {
 }
 
 impl SummaryParts {
-    /// Adds a key or a value; None when the text becomes longer than 4 GiB.
+    /// Adds a key or a value; None if the text would become longer than 4 GiB.
     fn push(&mut self, part: &str) -> Option<()> {
         self.text.push_str(part);
         self.ends.push(u32::try_from(self.text.len()).ok()?);
@@ -177,7 +179,7 @@ impl SummaryParts {
     }
 }
 
-/// Takes `length` bytes off the front of `rest`.
+/// Removes and returns the first `length` bytes of `rest`.
 fn split_front<'a>(rest: &mut &'a str, length: u32) -> &'a str {
     let at = usize::try_from(length).unwrap_or(usize::MAX);
     let (front, behind) = rest.split_at_checked(at).unwrap_or((rest, ""));
@@ -231,7 +233,12 @@ impl SnapshotRef {
             kind: match kind.to_ascii_lowercase().as_str() {
                 "branch" => RefKind::Branch,
                 "tag" => RefKind::Tag,
-                _ => return Err(at.corrupt(format!("a reference is a `branch` or a `tag`, found `{}`", shown(&kind)))),
+                _ => {
+                    return Err(at.corrupt(format!(
+                        "the type of a reference must be `branch` or `tag`, found `{}`",
+                        shown(&kind)
+                    )));
+                }
             },
             min_snapshots_to_keep: object.optional("min-snapshots-to-keep", at)?,
             max_snapshot_age_ms: object.optional("max-snapshot-age-ms", at)?,
@@ -239,7 +246,7 @@ impl SnapshotRef {
         })
     }
 
-    /// A branch that keeps what the table's properties say.
+    /// Returns a branch without retention settings, for which the table's properties apply.
     pub fn branch(snapshot_id: i64) -> Self {
         let kind = RefKind::Branch;
         Self { snapshot_id, kind, min_snapshots_to_keep: None, max_snapshot_age_ms: None, max_ref_age_ms: None }
@@ -272,7 +279,7 @@ impl Serialize for SnapshotRef {
     }
 }
 
-/// A snapshot id. There are tables whose ids are above 2^63: they are the same 64 bits, as manifests hold them.
+/// A snapshot id. Some tables have ids above 2^63, which are stored as the same 64 bits, as in manifests.
 pub(crate) struct SnapshotId(pub(crate) i64);
 
 impl<'de> Deserialize<'de> for SnapshotId {
@@ -283,7 +290,7 @@ impl<'de> Deserialize<'de> for SnapshotId {
     }
 }
 
-/// [`SnapshotId`] for derived readers.
+/// Deserialises a [`SnapshotId`] for derived readers.
 pub(crate) fn snapshot_id<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Error> {
     SnapshotId::deserialize(deserializer).map(|SnapshotId(id)| id)
 }
@@ -353,6 +360,6 @@ mod tests {
             r#"{"snapshot-id":5,"type":"branch","min-snapshots-to-keep":1,"max-snapshot-age-ms":2,"max-ref-age-ms":3}"#;
         assert_eq!(serde_json::to_string(&read(json).unwrap()).unwrap(), json);
         let error = read(r#"{"snapshot-id": 5, "type": "frob"}"#).unwrap_err();
-        assert_eq!(error.to_string(), "ref: a reference is a `branch` or a `tag`, found `frob`");
+        assert_eq!(error.to_string(), "ref: the type of a reference must be `branch` or `tag`, found `frob`");
     }
 }

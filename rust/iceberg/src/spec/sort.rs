@@ -8,25 +8,25 @@ use super::json::{At, Object, shown};
 use super::partition::{source_ids, write_source_ids};
 use super::transform::Transform;
 
-/// How rows are sorted within data files.
+/// The order of rows within data files.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SortOrder {
-    /// The id by which data files name it; 0 is the unsorted order.
+    /// The id by which data files reference it; 0 is the unsorted order.
     pub order_id: i32,
-    /// What rows are sorted by, the first field first.
+    /// The sort fields, in order of precedence.
     pub fields: Vec<SortField>,
 }
 
 /// One key of a sort order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SortField {
-    /// The columns it is computed from.
+    /// The columns from which it is computed.
     pub source_ids: Vec<i32>,
-    /// How the value is computed.
+    /// The transform that computes the value.
     pub transform: Transform,
-    /// Whether greater values come first.
+    /// Whether the order is descending.
     pub descending: bool,
-    /// Whether NULL comes before all values.
+    /// Whether NULL sorts before all values.
     pub nulls_first: bool,
 }
 
@@ -38,7 +38,7 @@ impl SortOrder {
         Ok(Self { order_id: object.required("order-id", at)?, fields })
     }
 
-    /// Whether it promises nothing.
+    /// Returns whether the order has no fields.
     pub fn is_unsorted(&self) -> bool {
         self.fields.is_empty()
     }

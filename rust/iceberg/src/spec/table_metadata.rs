@@ -17,60 +17,60 @@ use super::sort::SortOrder;
 use super::types::{StructType, Type};
 use crate::properties::{self, Property};
 
-/// The state of a table: what one `metadata.json` of format version 1, 2 or 3 says.
+/// The state of a table: the contents of one `metadata.json` of format version 1, 2 or 3.
 ///
-/// What [`TableMetadata::parse`](Self::parse) returns is consistent: the current schema, the default spec, the current
-/// snapshot and the snapshots of all references are there, ids are unique, `main` is the current snapshot. Versions
-/// differ no more: what v1 leaves out is filled in.
+/// The result of [`TableMetadata::parse`](Self::parse) is consistent: the current schema, the default spec, the current
+/// snapshot and the snapshots of all references exist, ids are unique, and `main` is the current snapshot. Format
+/// versions no longer differ: fields that v1 lacks are filled in.
 #[derive(Clone)]
 pub struct TableMetadata {
-    /// 1, 2 or 3.
+    /// The format version: 1, 2 or 3.
     pub format_version: u8,
-    /// The id of the table; v1 may have none.
+    /// The id of the table; may be missing in v1.
     pub table_uuid: Option<String>,
-    /// The folder that writers put files under.
+    /// The folder in which writers create files.
     pub location: String,
-    /// The highest sequence number given out; 0 in v1.
+    /// The highest assigned sequence number; 0 in v1.
     pub last_sequence_number: i64,
-    /// When this state was written, milliseconds since the epoch.
+    /// The time when this state was written, in milliseconds since the epoch.
     pub last_updated_ms: i64,
-    /// The highest column id given out, at least that of every schema.
+    /// The highest assigned column id, at least that of every schema.
     pub last_column_id: i32,
     /// The schemas.
     pub schemas: Vec<Arc<Schema>>,
-    /// The one for reading and writing now.
+    /// The id of the schema for reading and writing.
     pub current_schema_id: i32,
     /// The partition specs.
     pub partition_specs: Vec<Arc<PartitionSpec>>,
-    /// The one for writing now.
+    /// The id of the spec for new files.
     pub default_spec_id: i32,
-    /// The highest partition field id given out, at least that of every spec; 999 for none.
+    /// The highest assigned partition field id, at least that of every spec; 999 if there are none.
     pub last_partition_id: i32,
-    /// Settings of readers and writers. May hold secrets that someone put there: never print the values.
+    /// The settings of readers and writers. They may contain secrets: never print the values.
     pub properties: BTreeMap<String, String>,
     /// The current snapshot; None for an empty table.
     pub current_snapshot_id: Option<i64>,
-    /// The snapshots that are not expired.
+    /// The snapshots that have not expired.
     pub snapshots: Vec<Arc<Snapshot>>,
-    /// Which snapshot was current from when on.
+    /// The log of current snapshots.
     pub snapshot_log: Vec<SnapshotLogEntry>,
-    /// Where earlier states are.
+    /// The log of earlier metadata files.
     pub metadata_log: Vec<MetadataLogEntry>,
     /// The sort orders.
     pub sort_orders: Vec<SortOrder>,
-    /// The one for writing now.
+    /// The id of the sort order for new files.
     pub default_sort_order_id: i32,
-    /// Branches and tags; with `main` whenever there is a current snapshot.
+    /// Branches and tags; includes `main` whenever there is a current snapshot.
     pub refs: BTreeMap<String, SnapshotRef>,
-    /// Table statistics. Advisory: entries that cannot be understood are left out.
+    /// Table statistics. Advisory: entries that cannot be parsed are omitted.
     pub statistics: Vec<StatisticsFile>,
-    /// Partition statistics. Advisory: entries that cannot be understood are left out.
+    /// Partition statistics. Advisory: entries that cannot be parsed are omitted.
     pub partition_statistics: Vec<PartitionStatisticsFile>,
-    /// v3: the row id that the next snapshot begins with.
+    /// v3: the first row id of the next snapshot.
     pub next_row_id: Option<i64>,
-    /// v3: `encryption-keys` as it was written.
+    /// v3: `encryption-keys`, unchanged.
     pub encryption_keys: Option<Box<RawValue>>,
-    /// Top-level members that this version does not know, as they were written.
+    /// Top-level members that this version does not know, unchanged.
     pub unknown: Vec<(String, Box<RawValue>)>,
 }
 
@@ -78,9 +78,9 @@ pub struct TableMetadata {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct SnapshotLogEntry {
-    /// Since when, milliseconds since the epoch.
+    /// The time at which the snapshot became current, in milliseconds since the epoch.
     pub timestamp_ms: i64,
-    /// The snapshot, which may be expired.
+    /// The snapshot, which may have expired.
     #[serde(deserialize_with = "snapshot_id")]
     pub snapshot_id: i64,
 }
@@ -89,7 +89,7 @@ pub struct SnapshotLogEntry {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct MetadataLogEntry {
-    /// When the file was written, milliseconds since the epoch.
+    /// The time when the file was written, in milliseconds since the epoch.
     pub timestamp_ms: i64,
     /// Its location.
     pub metadata_file: String,
@@ -111,10 +111,10 @@ pub struct StatisticsFile {
     /// The length of its footer.
     #[serde(rename = "file-footer-size-in-bytes")]
     pub footer_size_bytes: u64,
-    /// Base64 of what decrypts it.
+    /// The decryption metadata in Base64.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key_metadata: Option<String>,
-    /// What is in it.
+    /// The blobs in the file.
     #[serde(rename = "blob-metadata")]
     pub blobs: Vec<StatisticsBlob>,
 }
@@ -123,17 +123,17 @@ pub struct StatisticsFile {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct StatisticsBlob {
-    /// Such as `apache-datasketches-theta-v1`; the list of types is open.
+    /// The type of the blob, such as `apache-datasketches-theta-v1`; the list of types is open.
     #[serde(rename = "type")]
     pub blob_type: String,
-    /// The snapshot that it was computed from.
+    /// The snapshot from which it was computed.
     #[serde(deserialize_with = "snapshot_id")]
     pub snapshot_id: i64,
     /// The sequence number of that snapshot.
     pub sequence_number: i64,
-    /// The columns that it was computed from.
+    /// The columns from which it was computed.
     pub fields: Vec<i32>,
-    /// Such as `ndv`.
+    /// The properties of the blob, such as `ndv`.
     #[serde(default)]
     pub properties: BTreeMap<String, String>,
 }
@@ -154,44 +154,44 @@ pub struct PartitionStatisticsFile {
 }
 
 impl TableMetadata {
-    /// The schema for reading and writing now.
+    /// Returns the schema for reading and writing.
     pub fn current_schema(&self) -> Result<&Arc<Schema>> {
         self.schema(self.current_schema_id)
     }
 
-    /// A schema by id.
+    /// Returns a schema by id.
     ///
     /// # Errors
-    /// `CorruptMetadata`, for ids come from metadata.
+    /// `CorruptMetadata`, because ids are read from metadata.
     pub fn schema(&self, id: i32) -> Result<&Arc<Schema>> {
         self.schemas.iter().find(|schema| schema.schema_id == id).ok_or_else(|| missing("schema", id))
     }
 
-    /// The schema that a snapshot was written with; the current one where the snapshot does not say.
+    /// Returns the schema with which a snapshot was written, or the current one if the snapshot does not record it.
     pub fn schema_of(&self, snapshot: &Snapshot) -> Result<&Arc<Schema>> {
         snapshot.schema_id.map_or_else(|| self.current_schema(), |id| self.schema(id))
     }
 
-    /// The partition spec for writing now.
+    /// Returns the partition spec for new files.
     pub fn default_spec(&self) -> Result<&Arc<PartitionSpec>> {
         self.spec(self.default_spec_id)
     }
 
-    /// A partition spec by id.
+    /// Returns a partition spec by id.
     ///
     /// # Errors
-    /// `CorruptMetadata`, for ids come from metadata.
+    /// `CorruptMetadata`, because ids are read from metadata.
     pub fn spec(&self, id: i32) -> Result<&Arc<PartitionSpec>> {
         self.partition_specs.iter().find(|spec| spec.spec_id == id).ok_or_else(|| missing("partition spec", id))
     }
 
-    /// The type of the partition tuples of a spec. Columns that the current schema lost have the type that the newest
-    /// other schema gives them, so that tuples keep their identity; those in no schema have the type `unknown`.
+    /// Returns the type of the partition tuples of a spec. Columns that the current schema no longer has get their type
+    /// from the latest schema that has them, so that tuples stay equal; columns in no schema have the type `unknown`.
     pub fn partition_type(&self, spec: &PartitionSpec) -> StructType {
         spec.partition_type(|id| self.column_type(id))
     }
 
-    /// The folder of new metadata files.
+    /// Returns the folder of new metadata files.
     pub(crate) fn metadata_folder(&self) -> String {
         let own = self.properties.get(properties::METADATA_PATH.key).map(|path| path.trim_end_matches('/').to_string());
         own.unwrap_or_else(|| format!("{}/metadata", self.location.trim_end_matches('/')))
@@ -203,12 +203,12 @@ impl TableMetadata {
         current.chain(others).find_map(|schema| schema.field(id)).map(|field| &field.field_type)
     }
 
-    /// The current snapshot; None for an empty table.
+    /// Returns the current snapshot; None for an empty table.
     pub fn current_snapshot(&self) -> Option<&Arc<Snapshot>> {
         self.find_snapshot(self.current_snapshot_id?)
     }
 
-    /// A snapshot by id.
+    /// Returns a snapshot by id.
     ///
     /// # Errors
     /// `NoSuchSnapshot`.
@@ -216,23 +216,27 @@ impl TableMetadata {
         self.find_snapshot(id).ok_or_else(|| no_snapshot(format!("no snapshot {id}; it may have expired")))
     }
 
-    /// The snapshot that a branch or a tag names. `main` of an empty table is no snapshot.
+    /// Returns the snapshot that a branch or a tag references. `main` of an empty table has no snapshot.
     ///
     /// # Errors
-    /// `NoSuchSnapshot`, with the names that there are.
+    /// `NoSuchSnapshot`, with the existing names.
     pub fn snapshot_by_ref(&self, name: &str) -> Result<&Arc<Snapshot>> {
         if let Some(reference) = self.refs.get(name) {
             return self.snapshot(reference.snapshot_id);
         }
         let names: Vec<_> = self.refs.keys().take(20).map(|name| format!("`{}`", shown(name))).collect();
         let error = no_snapshot(format!("no branch or tag `{}`", shown(name)));
-        Err(if names.is_empty() { error } else { error.hint(format!("there are {}", names.join(", "))) })
+        Err(if names.is_empty() {
+            error
+        } else {
+            error.hint(format!("the branches and tags are {}", names.join(", ")))
+        })
     }
 
-    /// The snapshot that was current at a time: the last one that the log has at or before it.
+    /// Returns the snapshot that was current at a time: the last one in the log at or before it.
     ///
     /// # Errors
-    /// `NoSuchSnapshot` when the log begins later, or the snapshot has expired.
+    /// `NoSuchSnapshot` if the log begins later, or if the snapshot has expired.
     pub fn snapshot_as_of(&self, timestamp_ms: i64) -> Result<&Arc<Snapshot>> {
         let entry = self.snapshot_log.iter().rev().find(|entry| entry.timestamp_ms <= timestamp_ms);
         match (entry, self.snapshot_log.first()) {
@@ -241,12 +245,14 @@ impl TableMetadata {
                 "no snapshot at or before {timestamp_ms} ms: the history begins at {} ms",
                 first.timestamp_ms
             ))),
-            (None, None) => Err(no_snapshot(format!("no snapshot at or before {timestamp_ms} ms: no history"))),
+            (None, None) => {
+                Err(no_snapshot(format!("no snapshot at or before {timestamp_ms} ms: the history is empty")))
+            }
         }
     }
 
-    /// A snapshot, its parent, and so on, up to the first or to one whose parent has expired. Ends even if damaged
-    /// metadata has them in a circle.
+    /// Returns a snapshot, its parent, and so on, up to the first one or to one whose parent has expired. Stops even if
+    /// damaged metadata contains a cycle.
     pub fn ancestors(&self, snapshot_id: i64) -> impl Iterator<Item = &Arc<Snapshot>> {
         let mut unseen: HashMap<i64, _> =
             self.snapshots.iter().map(|snapshot| (snapshot.snapshot_id, snapshot)).collect();
@@ -258,41 +264,41 @@ impl TableMetadata {
         })
     }
 
-    /// The name mapping that the table's properties hold.
+    /// Returns the name mapping in the table's properties.
     ///
     /// # Errors
-    /// `CorruptMetadata` when the property is no mapping.
+    /// `CorruptMetadata` if the property is not a name mapping.
     pub fn name_mapping(&self) -> Result<Option<NameMapping>> {
         let key = properties::NAME_MAPPING.key;
         let text = self.properties.get(key);
         text.map(|text| NameMapping::from_json(text).map_err(|e| e.with("property", key))).transpose()
     }
 
-    /// The id that `main` has if the table has a snapshot.
+    /// Returns the snapshot of `main` if the table has one.
     pub(crate) fn main_snapshot_id(&self) -> Option<i64> {
         self.refs.get(MAIN_BRANCH).map(|main| main.snapshot_id)
     }
 
     fn find_snapshot(&self, id: i64) -> Option<&Arc<Snapshot>> {
-        // The newest come last and are asked for most.
+        // The latest snapshots are at the end and are requested most often.
         self.snapshots.iter().rev().find(|snapshot| snapshot.snapshot_id == id)
     }
 
-    /// Return the number that a property has in this table, or its default.
+    /// Returns the value of a numeric property in this table, or its default.
     ///
     /// # Errors
-    /// `InvalidArgument` if the table has something else than a number.
+    /// `InvalidArgument` if the value is not a number.
     pub(crate) fn number(&self, property: &Property) -> Result<u64> {
         property.parse(self.properties.get(property.key).map_or(property.default, String::as_str))
     }
 
-    /// Return whether a property is set in this table. As in Java, every value but `true` means false.
+    /// Returns whether a property is set in this table. As in Java, every value except `true` is false.
     pub(crate) fn flag(&self, property: &Property) -> bool {
         let text = self.properties.get(property.key).map_or(property.default, String::as_str);
         text.eq_ignore_ascii_case("true")
     }
 
-    /// Refuses to delete files that others may use.
+    /// Checks that the table may delete its files, which other tables could be using.
     ///
     /// # Errors
     /// `CommitValidation` if `gc.enabled` is false.
@@ -300,13 +306,13 @@ impl TableMetadata {
         if self.flag(&properties::GC_ENABLED) {
             return Ok(());
         }
-        let message = "the table has gc.enabled=false: others may use its files";
+        let message = "the table has gc.enabled=false: other tables may use its files";
         Err(Error::new(ErrorKind::CommitValidation, message).with("table", &self.location))
     }
 }
 
 impl fmt::Debug for TableMetadata {
-    /// Without properties, which may hold secrets.
+    /// Formats the metadata without properties, which may contain secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TableMetadata")
             .field("format_version", &self.format_version)

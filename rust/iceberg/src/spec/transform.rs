@@ -1,11 +1,11 @@
-//! Transforms and their text (spec: "Partition Transforms"; appendix C, "Partition Specs"): `identity`, `bucket[16]`,
-//! `truncate[10]`, `day`, `void`.
+//! Transforms and their text form (spec: "Partition Transforms"; appendix C, "Partition Specs"): `identity`,
+//! `bucket[16]`, `truncate[10]`, `day`, `void`.
 
 use std::convert::Infallible;
 use std::fmt;
 use std::str::FromStr;
 
-/// How a partition value is computed from a column.
+/// The function that computes a partition value from a column.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Transform {
     /// The value itself.
@@ -24,13 +24,13 @@ pub enum Transform {
     Hour,
     /// Always NULL.
     Void,
-    /// A transform that this version does not know, by its text. Readers ignore it, writers refuse it.
+    /// A transform that this version does not know, by its text. Readers ignore it; writers reject it.
     Unknown(String),
 }
 
 impl Transform {
-    /// Reads the text of a transform. What this version does not know, or cannot be computed (`bucket[0]`), is
-    /// [`Transform::Unknown`] and keeps its text: the spec has readers ignore it and writers refuse it.
+    /// Parses the text of a transform. A transform that is unknown or cannot be computed (`bucket[0]`) is
+    /// [`Transform::Unknown`] and keeps its text: the spec requires readers to ignore it and writers to reject it.
     pub fn parse(text: &str) -> Self {
         let known = match text.to_ascii_lowercase().as_str() {
             "identity" => Some(Self::Identity),

@@ -1,13 +1,13 @@
-//! Names of types in Spark, SQL, Python and Arrow. People may write them; metadata never has them.
+//! Parses type names of Spark, SQL, Python and Arrow. Users may write them; metadata never contains them.
 //!
-//! A name that means different types to different engines keeps the meaning of Iceberg: `timestamp` has no time zone
-//! (Spark's has one), `int` has 32 bits and `float` too (Python's have more).
+//! A name that means different types in different engines keeps its Iceberg meaning: `timestamp` has no time zone
+//! (Spark's has one), and `int` and `float` have 32 bits (Python's have more).
 
 use frazil_core::error::{Error, Result};
 
 use super::types::PrimitiveType;
 
-/// Parses a type without fields, by a name of the spec or of another engine.
+/// Parses a type without fields, by its name in the spec or in another engine.
 ///
 /// # Errors
 /// `InvalidArgument` for an unknown name and for parameters out of range.
@@ -16,11 +16,11 @@ pub(super) fn parse(text: &str) -> Result<PrimitiveType> {
     parsed.map_err(|e| Error::invalid(e.message()).hint(KNOWN))
 }
 
-const KNOWN: &str = "types are boolean, int, long, float, double, decimal(9, 2), date, time, timestamp, timestamptz, \
-    string, uuid, fixed[16], binary, list<int>, map<string, int>, struct<x: int, y: required string>; \
+const KNOWN: &str = "valid types are boolean, int, long, float, double, decimal(9, 2), date, time, timestamp, \
+    timestamptz, string, uuid, fixed[16], binary, list<int>, map<string, int>, struct<x: int, y: required string>; \
     in format version 3 also timestamp_ns, timestamptz_ns, variant, geometry, geography and unknown";
 
-/// The name of the spec for a name of another engine; None for every other text.
+/// Returns the spec's name for a name of another engine; None for any other text.
 fn canonical(text: &str) -> Option<String> {
     let text = text.trim().to_ascii_lowercase();
     let name = match text.as_str() {
@@ -42,7 +42,7 @@ fn with_parameters(text: &str) -> Option<String> {
     let (name, parameters) = text.split_once('(')?;
     match name.trim_end() {
         "numeric" | "dec" => Some(format!("decimal({parameters}")),
-        // Spark, too, drops the length.
+        // Spark also drops the length.
         "varchar" | "char" => {
             let length = parameters.strip_suffix(')')?.trim();
             (!length.is_empty() && length.bytes().all(|b| b.is_ascii_digit())).then(|| "string".to_string())

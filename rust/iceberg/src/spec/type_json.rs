@@ -19,17 +19,17 @@ use super::json::{self, At, Object, shown};
 use super::types::{ListType, MapType, NestedField, PrimitiveType, StructType, Type};
 use super::value_json::read_value;
 
-/// How deep types may be nested: deeper ones are an attack on the stack, not a table.
+/// The maximum nesting depth of types: deeper ones are an attack on the stack, not a real table.
 const MAX_TYPE_DEPTH: usize = 100;
 
-/// Reads a type; `depth` is the number of types around it.
+/// Reads a type; `depth` is its nesting depth.
 ///
 /// # Errors
-/// `CorruptMetadata` for what the spec does not have, `LimitExceeded` for more than a hundred levels.
+/// `CorruptMetadata` for violations of the spec; `LimitExceeded` for more than a hundred levels.
 pub(crate) fn read_type(raw: &RawValue, at: &At<'_>, depth: usize) -> Result<Type> {
     if depth > MAX_TYPE_DEPTH {
         let message = format!("a type is nested more than {MAX_TYPE_DEPTH} levels deep");
-        // The place would be hundreds of steps long.
+        // The location is omitted because it would have hundreds of steps.
         return Err(frazil_core::error::Error::new(ErrorKind::LimitExceeded, message));
     }
     if raw.get().starts_with('"') {
@@ -84,7 +84,7 @@ fn read_field(raw: &RawValue, at: &At<'_>, depth: usize) -> Result<NestedField> 
 struct Part {
     id: &'static str,
     name: &'static str,
-    /// None where the part is always required.
+    /// The key for whether the part is required; None if it always is.
     required: Option<&'static str>,
 }
 

@@ -1,6 +1,6 @@
 //! Types as text: `decimal(9, 2)`, `fixed[16]`, `geography(srid:4326, karney)` (spec: appendix C, "Schemas").
 //!
-//! Names are read in any case and with white space around every part; they are printed as the spec writes them.
+//! Names are parsed in any case and with white space around every part; they are printed as in the spec.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,7 +10,7 @@ use frazil_core::error::{Error, ErrorKind, Result};
 use super::json::shown;
 use super::types::{PrimitiveType, Type};
 
-/// The coordinate reference system of geometry and geography that name none.
+/// The default coordinate reference system of geometry and geography.
 const DEFAULT_CRS: &str = "OGC:CRS84";
 
 /// The edge algorithms of geography; the first is the default.
@@ -24,7 +24,7 @@ impl FromStr for PrimitiveType {
     /// Parses the text of a type without fields.
     ///
     /// # Errors
-    /// `CorruptMetadata` for names that the spec does not have and parameters out of range.
+    /// `CorruptMetadata` for names that the spec does not define and parameters out of range.
     fn from_str(text: &str) -> Result<Self> {
         let (name, parameters) = split(text).ok_or_else(|| unknown(text))?;
         let plain = match name.as_str() {
@@ -88,7 +88,8 @@ impl fmt::Display for PrimitiveType {
 }
 
 impl fmt::Display for Type {
-    /// For people: `struct<1: x: optional int>`, `list<string>`, `map<string, int>`. Only primitives can be parsed again.
+    /// Formats the type for display: `struct<1: x: optional int>`, `list<string>`, `map<string, int>`. Only primitive
+    /// types can be parsed again.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Primitive(primitive) => primitive.fmt(f),
@@ -107,7 +108,7 @@ impl fmt::Display for Type {
     }
 }
 
-/// What stands behind a name.
+/// The parameters after a type name.
 #[derive(Debug, PartialEq, Eq, Clone, Copy)]
 enum Parameters<'a> {
     None,
@@ -117,7 +118,7 @@ enum Parameters<'a> {
     Square(&'a str),
 }
 
-/// Name in lower case, and parameters.
+/// Returns the name in lower case, and the parameters.
 fn split(text: &str) -> Option<(String, Parameters<'_>)> {
     let text = text.trim();
     let end = text.find(['(', '[']).unwrap_or(text.len());
@@ -139,15 +140,18 @@ fn decimal(text: &str, parameters: Parameters<'_>) -> Result<PrimitiveType> {
         Some((precision, scale)) if (1..=MAX_DECIMAL_PRECISION).contains(&precision) && scale <= precision => {
             Ok(PrimitiveType::Decimal { precision, scale })
         }
-        _ => Err(corrupt(format!("`{}`: precision must be 1 to 38 and scale 0 to precision", shown(text)))),
+        _ => Err(corrupt(format!(
+            "`{}`: precision must be between 1 and 38, and scale between 0 and the precision",
+            shown(text)
+        ))),
     }
 }
 
 fn fixed(text: &str, parameters: Parameters<'_>) -> Result<PrimitiveType> {
     let Parameters::Square(inner) = parameters else { return Err(unknown(text)) };
-    // Arrow holds the width of fixed values in 31 bits.
+    // Arrow stores the width of fixed values in 31 bits.
     let length = number::<u32>(inner).filter(|&length| i32::try_from(length).is_ok());
-    let length = length.ok_or_else(|| corrupt(format!("`{}`: not a length", shown(text))))?;
+    let length = length.ok_or_else(|| corrupt(format!("`{}`: invalid length", shown(text))))?;
     Ok(PrimitiveType::Fixed(length))
 }
 
@@ -174,13 +178,13 @@ fn geography(text: &str, parameters: Parameters<'_>) -> Result<PrimitiveType> {
     Ok(PrimitiveType::Geography(not_default(crs, DEFAULT_CRS), not_default(&algorithm, default_algorithm)))
 }
 
-/// A parameter that says more than the default does.
+/// Returns a parameter if it differs from the default.
 fn not_default(parameter: &str, default: &str) -> Option<String> {
     let parameter = parameter.trim();
     (!parameter.is_empty() && !parameter.eq_ignore_ascii_case(default)).then(|| parameter.to_string())
 }
 
-/// Digits only, with white space around: no sign.
+/// Parses digits with optional white space around them, without a sign.
 fn number<T: FromStr>(text: &str) -> Option<T> {
     let digits = text.trim();
     if digits.bytes().all(|b| b.is_ascii_digit()) { digits.parse().ok() } else { None }

@@ -10,18 +10,18 @@ use frazil_core::scalar::ScalarType;
 pub enum Type {
     /// A type without fields.
     Primitive(PrimitiveType),
-    /// Named fields.
+    /// A struct of named fields.
     Struct(StructType),
-    /// Elements of one type.
+    /// A list of elements of one type.
     List(Arc<ListType>),
-    /// Keys and values; keys are never NULL.
+    /// A map of keys and values; keys are never NULL.
     Map(Arc<MapType>),
 }
 
 /// A type without fields.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum PrimitiveType {
-    /// v3: only NULL, nothing stored.
+    /// v3: `unknown`; the value is always NULL and is not stored.
     Unknown,
     /// `boolean`
     Boolean,
@@ -35,9 +35,9 @@ pub enum PrimitiveType {
     Double,
     /// `decimal(P, S)`, P at most 38.
     Decimal {
-        /// P, digits in all.
+        /// P, the total number of digits.
         precision: u8,
-        /// S, digits after the point.
+        /// S, the number of digits after the decimal point.
         scale: u8,
     },
     /// `date`, days since the epoch.
@@ -68,7 +68,7 @@ pub enum PrimitiveType {
     Geography(Option<String>, Option<String>),
 }
 
-/// Fields in order.
+/// A struct type, which is an ordered list of fields.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct StructType {
     /// The fields in the order of the schema.
@@ -80,36 +80,36 @@ pub struct StructType {
 pub struct NestedField {
     /// The field id, unique in a table.
     pub id: i32,
-    /// The name at this schema.
+    /// The name in this schema.
     pub name: String,
-    /// Whether it may not be NULL.
+    /// Whether NULL is not allowed.
     pub required: bool,
     /// The type.
     pub field_type: Type,
-    /// Documentation.
+    /// The documentation.
     pub doc: Option<String>,
     /// v3: the value of rows written before the field was added.
     pub initial_default: Option<Value>,
-    /// v3: the value of rows whose writer does not supply the field.
+    /// v3: the value of rows if the writer does not supply the field.
     pub write_default: Option<Value>,
 }
 
 impl NestedField {
-    /// A field without documentation and defaults.
+    /// Creates a field without documentation and defaults.
     pub fn new(id: i32, name: impl Into<String>, field_type: Type, required: bool) -> Self {
         let name = name.into();
         Self { id, name, required, field_type, doc: None, initial_default: None, write_default: None }
     }
 }
 
-/// A list.
+/// A list type.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ListType {
-    /// The element as a field: its id, name `element`, required or not.
+    /// The element as a field with an id, the name `element`, and its nullability.
     pub element: NestedField,
 }
 
-/// A map.
+/// A map type.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MapType {
     /// The key as a field named `key`, always required.
@@ -118,12 +118,12 @@ pub struct MapType {
     pub value: NestedField,
 }
 
-/// A value of any type, as defaults hold it (spec: appendix D, JSON single-value serialization).
+/// A value of any type, used for defaults (spec: appendix D, JSON single-value serialization).
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
-    /// A primitive.
+    /// A primitive value.
     Scalar(frazil_core::scalar::Scalar),
-    /// Field values of a struct by field id; absent ones take the field's own default.
+    /// The field values of a struct by field id; missing fields get their own default.
     Struct(Vec<(i32, Option<Value>)>),
     /// The elements of a list.
     List(Vec<Option<Value>>),
@@ -132,8 +132,8 @@ pub enum Value {
 }
 
 impl PrimitiveType {
-    /// The type by which predicates, bounds and partition tuples compare it; None for variant, geometry and geography,
-    /// which cannot be compared.
+    /// Returns the type used for comparison in predicates, bounds and partition tuples; None for variant, geometry and
+    /// geography, which cannot be compared.
     pub fn scalar(&self) -> Option<ScalarType> {
         let timestamp = |unit, utc| Some(ScalarType::Timestamp { unit, utc });
         match self {

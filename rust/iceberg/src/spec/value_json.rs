@@ -1,18 +1,18 @@
-//! JSON single-value serialization (spec: appendix D): the defaults of fields.
+//! JSON single-value serialization of field defaults (spec: appendix D).
 //!
 //! | type | JSON |
 //! | --- | --- |
 //! | boolean, int, long, float, double | `true`, `34`, `1.5` |
-//! | decimal(P, S) | text with exactly S digits behind the point: `"14.20"` |
-//! | date, time, timestamp | ISO text: `"2017-11-16"`, `"22:31:08.123456"`, `"2017-11-16T22:31:08.123456"` |
-//! | timestamptz | the same with `+00:00` behind it |
-//! | string, uuid | text |
-//! | fixed, binary | hexadecimal text |
+//! | decimal(P, S) | string with exactly S digits after the decimal point: `"14.20"` |
+//! | date, time, timestamp | ISO string: `"2017-11-16"`, `"22:31:08.123456"`, `"2017-11-16T22:31:08.123456"` |
+//! | timestamptz | the same with `+00:00` appended |
+//! | string, uuid | string |
+//! | fixed, binary | hexadecimal string |
 //! | struct | object by field id: `{"1": 1, "2": "bar"}` |
 //! | list | array |
 //! | map | `{"keys": [...], "values": [...]}` |
 //!
-//! Unknown, variant, geometry and geography have no values here: their default is null.
+//! Unknown, variant, geometry and geography have no values here: their default must be null.
 
 use arrow_schema::TimeUnit;
 use frazil_core::error::{Error, Result};
@@ -28,7 +28,7 @@ use super::types::{PrimitiveType, StructType, Type, Value};
 /// Reads a value of a type; None for null.
 ///
 /// # Errors
-/// `CorruptMetadata` when the JSON is no value of that type.
+/// `CorruptMetadata` if the JSON is not a value of that type.
 pub(crate) fn read_value(raw: &RawValue, value_type: &Type, at: &At<'_>) -> Result<Option<Value>> {
     if json::is_null(raw) {
         return Ok(None);
@@ -36,7 +36,7 @@ pub(crate) fn read_value(raw: &RawValue, value_type: &Type, at: &At<'_>) -> Resu
     match value_type {
         Type::Primitive(primitive) => match read_scalar(raw.get(), primitive) {
             Some(scalar) => Ok(Some(Value::Scalar(scalar))),
-            None => Err(at.corrupt(format!("not a value of type {primitive}"))),
+            None => Err(at.corrupt(format!("invalid value for the type {primitive}"))),
         },
         Type::Struct(fields) => read_struct(raw, fields, at).map(Some),
         Type::List(list) => {
@@ -49,7 +49,7 @@ pub(crate) fn read_value(raw: &RawValue, value_type: &Type, at: &At<'_>) -> Resu
             let keys = read_elements(object.required_raw("keys", at)?, &map.key.field_type, &keys_at)?;
             let values = read_elements(object.required_raw("values", at)?, &map.value.field_type, &values_at)?;
             if keys.len() != values.len() {
-                return Err(at.corrupt("keys and values differ in number"));
+                return Err(at.corrupt("the numbers of keys and values differ"));
             }
             let entry = |(key, value): (Option<Value>, _)| match key {
                 Some(key) => Ok((key, value)),
@@ -61,10 +61,10 @@ pub(crate) fn read_value(raw: &RawValue, value_type: &Type, at: &At<'_>) -> Resu
 }
 
 impl Value {
-    /// Reads a value of a type from the JSON that a user gave; None for null.
+    /// Parses a value of a type from JSON supplied by a user; None for null.
     ///
     /// # Errors
-    /// `InvalidArgument` when the JSON is no value of that type.
+    /// `InvalidArgument` if the JSON is not a value of that type.
     pub(crate) fn from_json(text: &str, value_type: &Type) -> Result<Option<Self>> {
         let at = At::root("default");
         let read = json::parse(text, &at).and_then(|raw| read_value(raw, value_type, &at));
@@ -91,7 +91,7 @@ fn read_struct(raw: &RawValue, fields: &StructType, at: &At<'_>) -> Result<Value
     Ok(Value::Struct(values))
 }
 
-/// The scalar that JSON text holds; None when it is no value of the type.
+/// Returns the scalar that JSON text represents; None if it is not a value of the type.
 fn read_scalar(json: &str, primitive: &PrimitiveType) -> Option<Scalar> {
     let text = || serde_json::from_str::<String>(json).ok();
     let timestamp = |unit, utc| read_timestamp(&text()?, unit, utc);
@@ -121,8 +121,8 @@ fn read_scalar(json: &str, primitive: &PrimitiveType) -> Option<Scalar> {
     }
 }
 
-/// A JSON number as its own digits, so that it is rounded once; and the three names that JSON libraries write for
-/// values that JSON lacks.
+/// Returns a JSON number as its original digits, so that it is rounded only once. Also accepts the three names that
+/// JSON libraries write for values that JSON lacks.
 fn float_text(json: &str) -> Option<&str> {
     match json {
         r#""NaN""# => Some("NaN"),
@@ -213,12 +213,12 @@ fn write_scalar<S: Serializer>(scalar: &Scalar, serializer: S) -> Result<S::Ok, 
                 TimeUnit::Nanosecond => 1,
             };
             let text = iso::timestamp_text(i128::from(*value) * per_unit);
-            let text = text.ok_or_else(|| S::Error::custom("a timestamp beyond the calendar"))?;
+            let text = text.ok_or_else(|| S::Error::custom("a timestamp is outside the calendar range"))?;
             serializer.serialize_str(&(text + if *utc { "+00:00" } else { "" }))
         }
         Scalar::String(text) => serializer.serialize_str(text),
         Scalar::Uuid(bytes) => serializer.serialize_str(&hex::uuid(*bytes)),
-        // Upper case, as Java writes it; readers take both.
+        // Upper case, as Java writes it; readers accept both.
         Scalar::Fixed(bytes) | Scalar::Binary(bytes) => serializer.serialize_str(&hex::encode(bytes).to_uppercase()),
     }
 }
@@ -371,6 +371,6 @@ mod tests {
             assert!(read(wrong, &value_type).is_err(), "{wrong}");
         }
         let error = read(r#"{"1": [1, "x"]}"#, &value_type).unwrap_err();
-        assert_eq!(error.to_string(), "default 1[1]: not a value of type int");
+        assert_eq!(error.to_string(), "default 1[1]: invalid value for the type int");
     }
 }

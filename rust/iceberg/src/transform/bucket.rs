@@ -28,7 +28,7 @@ use crate::spec::types::PrimitiveType;
 const SEED: u32 = 0;
 const NANOS_PER_MICRO: i64 = 1_000;
 
-/// The bucket numbers of an array that has the Arrow type of `source`; None for a type that cannot be hashed.
+/// Returns the bucket numbers of an array with the Arrow type of `source`; None for a type that cannot be hashed.
 pub(super) fn apply(array: &dyn Array, source: &PrimitiveType, buckets: u32) -> Option<ArrayRef> {
     let modulo = Modulo::by(buckets)?;
     let bucket = |hash| bucket(hash, modulo);
@@ -52,7 +52,7 @@ pub(super) fn apply(array: &dyn Array, source: &PrimitiveType, buckets: u32) -> 
     }))
 }
 
-/// The bucket number of one value; None for a value of a type that cannot be hashed.
+/// Returns the bucket number of one value; None if its type cannot be hashed.
 pub(super) fn apply_scalar(value: &Scalar, buckets: u32) -> Option<i32> {
     let hash = match value {
         Scalar::Int32(value) | Scalar::Date(value) => hash_i64(i64::from(*value), SEED),
@@ -71,7 +71,7 @@ pub(super) fn apply_scalar(value: &Scalar, buckets: u32) -> Option<i32> {
     Some(bucket(hash, Modulo::by(buckets)?))
 }
 
-/// Whether values of `source` can be hashed.
+/// Returns whether values of `source` can be hashed.
 pub(super) fn takes(source: &PrimitiveType) -> bool {
     match source {
         PrimitiveType::Int
@@ -97,7 +97,7 @@ pub(super) fn takes(source: &PrimitiveType) -> bool {
     }
 }
 
-#[expect(clippy::inline_always, reason = "the loops over columns vectorise only around it")]
+#[expect(clippy::inline_always, reason = "the loops over columns are vectorised only if it is inlined")]
 #[inline(always)]
 fn bucket(hash: i32, modulo: Modulo) -> i32 {
     modulo.remainder((hash & i32::MAX).cast_unsigned()).cast_signed()

@@ -19,8 +19,8 @@ use crate::spec::types::PrimitiveType;
 use temporal::Unit;
 
 impl Transform {
-    /// The type of the partition values of a column of type `source`; None where the transform does not apply to it, is
-    /// not known, or has the parameter 0.
+    /// Returns the type of the partition values for a column of type `source`; None if the transform does not apply to
+    /// it, is unknown, or has the parameter 0.
     pub fn result_type(&self, source: &PrimitiveType) -> Option<PrimitiveType> {
         match self {
             Self::Identity => source.scalar().map(|_| source.clone()),
@@ -32,15 +32,15 @@ impl Transform {
         }
     }
 
-    /// The partition values of a column, in the Arrow type of [`Transform::result_type`]. NULL stays NULL.
+    /// Returns the partition values of a column, in the Arrow type of [`Transform::result_type`]. NULL stays NULL.
     ///
-    /// `array` has the Arrow type of `source`. Dictionaries, the large and view forms of text and bytes, and any zone
-    /// of a timestamp with zone are taken as well.
+    /// `array` has the Arrow type of `source`. Dictionaries, the large and view forms of strings and binary values, and
+    /// any zone of a timestamp with zone are also accepted.
     ///
     /// # Errors
-    /// `InvalidArgument` where the transform does not apply to `source`, `array` is of another type, or a result does
-    /// not fit (`truncate` of a decimal gains a digit, `hour` leaves the range of an int); `Unsupported` for a
-    /// transform that is not known.
+    /// `InvalidArgument` if the transform does not apply to `source`, or `array` has another type; the same if a result
+    /// does not fit (`truncate` of a decimal gains a digit, `hour` exceeds the range of an int); `Unsupported` for an unknown
+    /// transform.
     pub fn apply(&self, array: &dyn Array, source: &PrimitiveType) -> Result<ArrayRef> {
         self.check(source)?;
         if let Some(dictionary) = array.as_any_dictionary_opt() {
@@ -59,13 +59,13 @@ impl Transform {
         }
     }
 
-    /// The partition value of one value that is not NULL; None for NULL (`void`).
+    /// Returns the partition value of one value that is not NULL; None for NULL (`void`).
     ///
     /// # Errors
-    /// As [`Transform::apply`] has them.
+    /// See [`Transform::apply`].
     pub fn apply_scalar(&self, value: &Scalar) -> Result<Option<Scalar>> {
         let source = source_type(value.scalar_type())
-            .ok_or_else(|| Error::invalid(format!("no Iceberg type holds {value:?}")))?;
+            .ok_or_else(|| Error::invalid(format!("no Iceberg type can represent {value:?}")))?;
         self.check(&source)?;
         match self {
             Self::Identity => Ok(Some(value.clone())),
@@ -80,7 +80,9 @@ impl Transform {
 
     fn check(&self, source: &PrimitiveType) -> Result<()> {
         match self {
-            Self::Unknown(text) => Err(Error::unsupported(format!("partition transform {text:?} is not known"))),
+            Self::Unknown(text) => {
+                Err(Error::unsupported(format!("the partition transform {text:?} is not supported")))
+            }
             _ if self.result_type(source).is_some() => Ok(()),
             _ => Err(self.not_for(source)),
         }
@@ -88,11 +90,11 @@ impl Transform {
 
     #[cold]
     fn not_for(&self, source: &PrimitiveType) -> Error {
-        Error::invalid(format!("partition transform {self:?} does not apply to the type {source:?}"))
+        Error::invalid(format!("the partition transform {self:?} does not apply to the type {source:?}"))
     }
 }
 
-/// The Iceberg type of values of a scalar type; None where Iceberg has none.
+/// Returns the Iceberg type for values of a scalar type; None if there is none.
 fn source_type(scalar: ScalarType) -> Option<PrimitiveType> {
     use arrow_schema::TimeUnit::{Microsecond, Nanosecond};
     Some(match scalar {
@@ -119,7 +121,7 @@ fn source_type(scalar: ScalarType) -> Option<PrimitiveType> {
     })
 }
 
-/// `array` in the Arrow type of `source`, where the two differ in form only.
+/// Returns `array` in the Arrow type of `source`, if the two differ only in representation.
 fn canonical(array: &dyn Array, source: &PrimitiveType) -> Result<ArrayRef> {
     use DataType::{Binary, BinaryView, LargeBinary, LargeUtf8, Timestamp, Utf8, Utf8View};
     let found = array.data_type();
@@ -127,7 +129,7 @@ fn canonical(array: &dyn Array, source: &PrimitiveType) -> Result<ArrayRef> {
         PrimitiveType::Geometry(_) | PrimitiveType::Geography(..) => Binary,
         _ => match source.scalar() {
             Some(scalar) => scalar.arrow(),
-            // A variant has no form but its own, and only `void` comes here.
+            // A variant has only one representation, and only `void` accepts it.
             None => return Ok(make_array(array.to_data())),
         },
     };
@@ -136,16 +138,17 @@ fn canonical(array: &dyn Array, source: &PrimitiveType) -> Result<ArrayRef> {
     }
     let same_values = match (found, &wanted) {
         (LargeUtf8 | Utf8View, Utf8) | (LargeBinary | BinaryView, Binary) => true,
-        // The zone says how an instant is shown.
+        // The zone only affects how an instant is displayed.
         (Timestamp(found, Some(_)), Timestamp(wanted, Some(_))) => found == wanted,
         _ => false,
     };
     if !same_values {
-        return Err(Error::invalid(format!("an Arrow array of {found} does not hold values of the type {source:?}")));
+        return Err(Error::invalid(format!("an Arrow array of the type {found} does not match the type {source:?}")));
     }
     let options = CastOptions { safe: false, ..CastOptions::default() };
-    cast_with_options(array, &wanted, &options)
-        .map_err(|e| Error::invalid(format!("an Arrow array of {found} is too large for {wanted}")).caused_by(e))
+    cast_with_options(array, &wanted, &options).map_err(|e| {
+        Error::invalid(format!("an Arrow array of the type {found} is too large for {wanted}")).caused_by(e)
+    })
 }
 
 #[cfg(test)]

@@ -1,22 +1,23 @@
-//! Projection of row predicates onto partition tuples (spec: "Scan Planning").
+//! Projects row predicates onto partition tuples (spec: "Scan Planning").
 //!
-//! With `t` the tuple that a row was put under:
+//! With `t` the partition tuple of a row:
 //!
 //! ```text
 //! inclusive:  p(row)       =>  inclusive(p)(t)     a partition where it is false holds no matching row
 //! strict:     strict(p)(t) =>  p(row)              in a partition where it is true every row matches
 //! ```
 //!
-//! Both rest on one question: which tuples can hold a value that passes a test ([`images`])? Inclusive asks it of the
-//! test, strict asks it of the opposite test and takes all other tuples.
+//! Both rest on one function: the tuples that values passing a test can have ([`images`]). The inclusive projection
+//! applies it to the test. The strict projection applies it to the opposite test and accepts all other tuples.
 //!
-//! Two kinds of files carry tuples of timestamps that the spec would not give them, and are covered:
-//! * Writers before 0.11 of the reference implementation rounded years to hours before 1970 towards zero, so that a
-//!   value may lie one unit lower than its tuple says (dates by day excepted).
-//! * The ORC writer stores the fractions of the last second before 1970 one second late, so that readers find values
-//!   of the first second of 1970 under the tuple of the time before.
+//! Two types of files have timestamp tuples that differ from the spec, and are supported:
+//! * Writers before 0.11 of the reference implementation rounded years to hours before 1970 towards zero. A value may
+//!   be one unit lower than its tuple (except dates by day).
+//! * The ORC writer stores the fractions of the last second before 1970 one second late. Readers find values of the
+//!   first second of 1970 under the tuple of the time before.
 //!
-//! `truncate` wraps values below the smallest multiple of its width to one huge tuple, which is treated as the lowest.
+//! `truncate` wraps values below the smallest multiple of its width to one very large tuple, which is treated as the
+//! lowest.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -31,29 +32,32 @@ use crate::spec::partition::{PartitionField, PartitionSpec};
 use crate::spec::transform::Transform;
 use crate::spec::types::PrimitiveType;
 
-/// The types of source columns by field id, None for a column that the schema no longer has.
+/// A function from field ids to the types of source columns; None for a column that the schema no longer has.
 pub type SourceTypes<'a> = dyn Fn(i32) -> Option<PrimitiveType> + 'a;
 
-/// The value of a partition field by its field id: None where the tuple has no such field, `Some(None)` for NULL.
+/// A function from field ids to the values of partition fields: None if the tuple has no such field, `Some(None)` for
+/// NULL.
 pub type Tuple<'a> = dyn Fn(i32) -> Option<Option<Scalar>> + 'a;
 
-/// A predicate over partition fields that is true of the tuple of every row for which `predicate` is true.
+/// Returns a predicate over partition fields that is true for the tuple of every row for which `predicate` is true.
 ///
-/// Columns of the result are partition fields, by their field ids. What cannot be projected becomes TRUE.
+/// The columns of the result are partition fields, by their field ids. Parts that cannot be projected become TRUE.
 pub fn inclusive(predicate: &BoundPredicate, spec: &PartitionSpec, source_types: &SourceTypes<'_>) -> BoundPredicate {
     map_leaves(predicate, &|column, test| leaf_inclusive(column, test, spec, source_types))
 }
 
-/// A predicate over partition fields: where it is true of a tuple, `predicate` is true of every row of the partition.
+/// Returns a predicate over partition fields: if it is true for a tuple, `predicate` is true for every row of the
+/// partition.
 ///
-/// Columns of the result are partition fields, by their field ids. What cannot be projected becomes FALSE.
+/// The columns of the result are partition fields, by their field ids. Parts that cannot be projected become FALSE.
 pub fn strict(predicate: &BoundPredicate, spec: &PartitionSpec, source_types: &SourceTypes<'_>) -> BoundPredicate {
     map_leaves(predicate, &|column, test| leaf_strict(column, test, spec, source_types))
 }
 
-/// What is left to test of the rows of one partition. Equivalent to `predicate` on every row under `tuple`.
+/// Returns the residual filter for the rows of one partition. It is equivalent to `predicate` on every row with
+/// `tuple`.
 ///
-/// `spec` and `tuple` are those the file was written with.
+/// `spec` and `tuple` are those with which the file was written.
 pub fn residual(
     predicate: &BoundPredicate,
     spec: &PartitionSpec,
@@ -71,7 +75,7 @@ pub fn residual(
     })
 }
 
-/// [`inclusive`] of one test: what every partition field on the column says, all of it.
+/// Returns the [`inclusive`] projection of one test: the conjunction over all partition fields on the column.
 pub fn leaf_inclusive(
     column: &BoundColumn,
     test: &Test,
@@ -81,7 +85,7 @@ pub fn leaf_inclusive(
     all(fields_on(column, spec, source_types).map(|field| field.inclusive(test)))
 }
 
-/// [`strict`] of one test: what any partition field on the column proves.
+/// Returns the [`strict`] projection of one test: the disjunction over all partition fields on the column.
 pub fn leaf_strict(
     column: &BoundColumn,
     test: &Test,
@@ -91,7 +95,7 @@ pub fn leaf_strict(
     any(fields_on(column, spec, source_types).map(|field| field.strict(test)))
 }
 
-/// A partition field whose transform is known and applies to its one source.
+/// A partition field whose transform is known and applies to its only source.
 struct Field<'a> {
     transform: &'a Transform,
     source: PrimitiveType,
@@ -108,7 +112,8 @@ fn fields_on<'a>(
         if *source_ids != [column.id] || matches!(transform, Transform::Void) {
             return None;
         }
-        // A predicate bound to another type than the partition field's source says nothing about the field.
+        // A predicate that is bound to a type other than the partition field's source cannot be projected onto the
+        // field.
         let source = source_types(column.id).filter(|source| source.scalar() == Some(column.data_type))?;
         let data_type = transform.result_type(&source)?.scalar()?;
         let column = BoundColumn { id: *field_id, name: Arc::from(name.as_str()), data_type, nullable: true };
@@ -124,7 +129,7 @@ impl Field<'_> {
             Test::NotNan => BoundPredicate::True,
             _ => match images(self.transform, &self.source, test) {
                 Some(tests) => any(tests.into_iter().map(|test| self.leaf(test))),
-                // No other test is passed by NULL, and only NULL has the tuple NULL.
+                // No other test accepts NULL, and only NULL has the tuple NULL.
                 None => self.leaf(Test::NotNull),
             },
         }
@@ -147,7 +152,8 @@ impl Field<'_> {
     }
 }
 
-/// The tuples that values passing `test` can have: those that pass any of the result. None: any tuple but NULL.
+/// Returns the tuples that values passing `test` can have: those that pass any test in the result. None means any tuple
+/// except NULL.
 fn images(transform: &Transform, source: &PrimitiveType, test: &Test) -> Option<Vec<Test>> {
     match transform {
         Transform::Bucket(_) => same_tuples(transform, test),
@@ -158,7 +164,7 @@ fn images(transform: &Transform, source: &PrimitiveType, test: &Test) -> Option<
     }
 }
 
-/// `=` and IN, where equal values have equal tuples.
+/// Projects `=` and IN, where equal values have equal tuples.
 fn same_tuples(transform: &Transform, test: &Test) -> Option<Vec<Test>> {
     let tuple = |value: &Scalar| transform.apply_scalar(value).ok().flatten();
     match test {
@@ -168,7 +174,7 @@ fn same_tuples(transform: &Transform, test: &Test) -> Option<Vec<Test>> {
     }
 }
 
-/// Prefixes of text and bytes. The width counts what the transform counts: code points of text.
+/// Projects tests of string and binary prefixes. The width is in the transform's units: code points for strings.
 fn prefix_images(transform: &Transform, width: u32, test: &Test) -> Option<Vec<Test>> {
     let prefix = |value: &Scalar| transform.apply_scalar(value).ok().flatten();
     let longer = |value: &Scalar| prefix(value).map(|prefix| (prefix != *value, prefix));
@@ -194,7 +200,7 @@ fn prefix_images(transform: &Transform, width: u32, test: &Test) -> Option<Vec<T
     }
 }
 
-/// A transform that puts whole numbers into steps without changing their order.
+/// A transform that maps integers to steps and preserves their order.
 struct Steps<'a> {
     transform: &'a Transform,
     source: &'a PrimitiveType,
@@ -213,7 +219,7 @@ impl Steps<'_> {
         }
     }
 
-    /// The tuples of the values up to `number`.
+    /// Returns the tuples of the values up to `number`.
     fn up_to(&self, number: i128) -> Option<Vec<Test>> {
         let last = self.highest(self.in_range(number)?);
         let compare = |op, tuple| Some(Test::Compare(op, self.tuple(tuple)?));
@@ -224,7 +230,7 @@ impl Steps<'_> {
         }
     }
 
-    /// The tuples of the values from `number` on.
+    /// Returns the tuples of the values from `number` on.
     fn from(&self, number: i128) -> Option<Vec<Test>> {
         let first = self.lowest_from(self.in_range(number)?);
         if self.wrapped() == Some(first) {
@@ -233,7 +239,7 @@ impl Steps<'_> {
         Some(vec![Test::Compare(CompareOp::GtEq, self.tuple(first)?)])
     }
 
-    /// The tuples of these values.
+    /// Returns the tuples of these values.
     fn at(&self, values: &[Scalar]) -> Option<Vec<Test>> {
         let mut tuples = Vec::with_capacity(values.len());
         for value in values {
@@ -247,7 +253,7 @@ impl Steps<'_> {
         one_of(tuples)
     }
 
-    /// The step of `number`, before it is wrapped.
+    /// Returns the step of `number`, before wrapping.
     fn step(&self, number: i128) -> i128 {
         match (Unit::of(self.transform), self.transform, i64::try_from(number)) {
             (Some(unit), _, Ok(value)) => i128::from(unit.count(self.source, value)),
@@ -256,18 +262,18 @@ impl Steps<'_> {
         }
     }
 
-    /// The lowest tuple that a file may hold `number` under. A value without a fraction was not moved.
+    /// Returns the lowest tuple under which a file may store `number`. A value without a fraction is never stored late.
     fn lowest(&self, number: i128) -> i128 {
         if number == 0 { self.step(number) } else { self.lowest_from(number) }
     }
 
-    /// The lowest tuple that a file may hold `number` or a greater value under.
+    /// Returns the lowest tuple under which a file may store `number` or a greater value.
     fn lowest_from(&self, number: i128) -> i128 {
         let first_second = temporal::ticks_per_second(self.source).is_some_and(|ticks| number < i128::from(ticks));
         if number >= 0 && first_second && Unit::of(self.transform).is_some() { -1 } else { self.step(number) }
     }
 
-    /// The highest tuple that a file may hold `number` under.
+    /// Returns the highest tuple under which a file may store `number`.
     fn highest(&self, number: i128) -> i128 {
         let step = self.step(number);
         let rounded =
@@ -275,7 +281,7 @@ impl Steps<'_> {
         if step < 0 && rounded { step + 1 } else { step }
     }
 
-    /// The step below the range of the type, which is stored wrapped to a huge number.
+    /// Returns the step below the range of the type, which is stored wrapped to a very large number.
     fn wrapped(&self) -> Option<i128> {
         let least = match (self.transform, self.source) {
             (Transform::Truncate(_), PrimitiveType::Int) => i128::from(i32::MIN),
@@ -285,7 +291,7 @@ impl Steps<'_> {
         Some(self.step(least)).filter(|step| *step < least)
     }
 
-    /// A step as it is stored in a tuple; None where it cannot be.
+    /// Returns a step in the form stored in a tuple; None if it cannot be represented.
     fn tuple(&self, step: i128) -> Option<Scalar> {
         if let Some(unit) = Unit::of(self.transform) {
             return i32::try_from(step).ok().map(|count| unit.scalar(count));
@@ -303,7 +309,7 @@ impl Steps<'_> {
         }
     }
 
-    /// `number` if values of the source type can be it.
+    /// Returns `number` if it is in the range of the source type.
     fn in_range(&self, number: i128) -> Option<i128> {
         let fits = match self.source {
             PrimitiveType::Int | PrimitiveType::Date => i32::try_from(number).is_ok(),
@@ -314,7 +320,7 @@ impl Steps<'_> {
     }
 }
 
-/// A value as a whole number; None for a value of another type.
+/// Returns a value as an integer; None for a value of another type.
 fn number(value: &Scalar) -> Option<i128> {
     match value {
         Scalar::Int32(value) => Some(i128::from(*value)),
@@ -324,7 +330,7 @@ fn number(value: &Scalar) -> Option<i128> {
     }
 }
 
-/// The test that a value passes exactly if it is not NULL and fails `test`; None for tests that NULL may pass.
+/// Returns the test that a value passes exactly if it is not NULL and fails `test`; None for tests that NULL may pass.
 fn opposite(test: &Test) -> Option<Test> {
     Some(match test {
         Test::IsNull | Test::NotNull | Test::IsNan | Test::NotNan => return None,
@@ -348,7 +354,7 @@ fn opposite(test: &Test) -> Option<Test> {
     })
 }
 
-/// `=` or IN, with the values sorted and distinct.
+/// Returns `=` or IN, with the values sorted and distinct.
 fn one_of(mut values: Vec<Scalar>) -> Option<Vec<Test>> {
     values.sort_by(|a, b| a.compare(b).unwrap_or(Ordering::Equal));
     values.dedup();
@@ -373,7 +379,7 @@ pub(crate) fn map_leaves(
     }
 }
 
-/// The conjunction, folded to the invariants of [`BoundPredicate`].
+/// Returns the conjunction, folded to satisfy the invariants of [`BoundPredicate`].
 fn all(parts: impl Iterator<Item = BoundPredicate>) -> BoundPredicate {
     let mut folded = Vec::new();
     for part in parts {
@@ -390,7 +396,7 @@ fn all(parts: impl Iterator<Item = BoundPredicate>) -> BoundPredicate {
     }
 }
 
-/// The disjunction, folded to the invariants of [`BoundPredicate`].
+/// Returns the disjunction, folded to satisfy the invariants of [`BoundPredicate`].
 fn any(parts: impl Iterator<Item = BoundPredicate>) -> BoundPredicate {
     let mut folded = Vec::new();
     for part in parts {
@@ -407,7 +413,7 @@ fn any(parts: impl Iterator<Item = BoundPredicate>) -> BoundPredicate {
     }
 }
 
-/// Whether `predicate` is true of a tuple; None where the tuple does not say.
+/// Returns whether `predicate` is true for a tuple; None if the tuple does not determine it.
 fn evaluate(predicate: &BoundPredicate, tuple: &Tuple<'_>) -> Option<bool> {
     let decide = |parts: &[BoundPredicate], deciding: bool| {
         let mut result = Some(!deciding);

@@ -23,7 +23,7 @@ fn column(source: &PrimitiveType) -> BoundColumn {
     BoundColumn { id: 1, name: "c".into(), data_type: source.scalar().unwrap(), nullable: true }
 }
 
-/// Inclusive and strict projection, printed.
+/// Returns the inclusive and strict projections as text.
 fn both(transforms: &[Transform], source: &PrimitiveType, test: Test) -> (String, String) {
     let predicate = BoundPredicate::Leaf(column(source), test);
     let source_types = |id| (id == 1).then(|| source.clone());
@@ -84,7 +84,7 @@ fn text(text: &str) -> Scalar {
     Scalar::String(text.into())
 }
 
-/// Cases of one transform: a test, its inclusive and its strict projection.
+/// Checks cases of one transform: a test, its inclusive and its strict projection.
 fn check(transform: &Transform, source: &PrimitiveType, cases: Vec<(Test, &str, &str)>) {
     for (test, inclusive, strict) in cases {
         let name = format!("{transform:?} {}", show_test(&test));
@@ -171,7 +171,7 @@ fn numbers_at_the_ends_of_their_type_lose_no_row() {
         (GtEq, "p0 not null", "false"),
         (Eq, "p0 = 2147483646", "false"),
     ];
-    // The strict side of `>` at the least value is the complement of its first step alone.
+    // The strict projection of `>` at the lowest value is the complement of its first step only.
     let least = least.map(|case| if case.0 == Gt { (Gt, "p0 not null", "p0 != 2147483646") } else { case });
     check(&Transform::Truncate(10), &PrimitiveType::Int, compares(&least, &Scalar::Int32(i32::MIN)));
     let most = [
@@ -306,7 +306,7 @@ fn a_partition_field_is_a_column_of_its_own() {
     assert_eq!(projected, BoundPredicate::Leaf(column, Test::IsNull));
 }
 
-/// The tuples that writers, right and wrong ones, have put a value under.
+/// Returns the tuples under which writers, correct and incorrect ones, have stored a value.
 fn tuples(transform: &Transform, source: &PrimitiveType, value: &Scalar) -> Vec<Option<Scalar>> {
     let Ok(tuple) = transform.apply_scalar(value) else { return Vec::new() };
     let mut tuples = vec![tuple.clone()];
@@ -323,7 +323,7 @@ fn tuples(transform: &Transform, source: &PrimitiveType, value: &Scalar) -> Vec<
     tuples
 }
 
-/// Every kind of test that can be asked of a type, of these literals.
+/// Returns all tests that a type supports, with these literals.
 fn tests_of(source: &PrimitiveType, literals: &[Scalar]) -> Vec<Test> {
     let mut tests = vec![Test::IsNull, Test::NotNull, Test::NotNan];
     if source.scalar().unwrap().is_float() {
@@ -403,6 +403,6 @@ fn a_residual_keeps_only_what_the_tuple_leaves_open() {
     assert_eq!(at(&outside, on(9)), BoundPredicate::True);
     assert_eq!(at(&outside, on(10)), BoundPredicate::False);
     assert_eq!(at(&outside, Some(None)), BoundPredicate::True);
-    // A tuple of another type than the spec says decides nothing.
+    // A tuple whose type differs from the spec decides nothing.
     assert_eq!(at(&between, Some(Some(Scalar::Int64(9)))), between);
 }

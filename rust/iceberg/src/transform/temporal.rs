@@ -1,8 +1,8 @@
-//! `year`, `month`, `day`, `hour`: whole units since 1970-01-01T00:00:00, rounded towards minus infinity (spec:
+//! `year`, `month`, `day`, `hour`: whole units since 1970-01-01T00:00:00, rounded towards negative infinity (spec:
 //! "Partition Transforms").
 //!
-//! The calendar is computed without branches on a day count shifted to be positive, in years that start on March 1st,
-//! so that the leap day is the last of its year:
+//! The calendar is computed without branches on a day count that is shifted to be positive. Years start on March 1st, so
+//! that the leap day is the last day of its year:
 //!
 //! ```text
 //! day -> (century, day of century) -> (year of century, day of year) -> month = (2141 * day of year + 197913) >> 16
@@ -22,7 +22,7 @@ use crate::spec::types::PrimitiveType;
 const SECONDS_PER_HOUR: i64 = 3_600;
 const SECONDS_PER_DAY: i64 = 86_400;
 
-/// What a temporal transform counts.
+/// The unit of a temporal transform.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unit {
     Year,
@@ -42,13 +42,14 @@ impl Unit {
         }
     }
 
-    /// The type of the count; None for a source without such units.
+    /// Returns the type of the count; None for a source without such units.
     pub(super) fn result_type(self, source: &PrimitiveType) -> Option<PrimitiveType> {
         let dated = ticks_per_second(source).is_some() || (*source == PrimitiveType::Date && self != Self::Hour);
         dated.then_some(if self == Self::Day { PrimitiveType::Date } else { PrimitiveType::Int })
     }
 
-    /// The count for a value of `source`: days, or ticks of a timestamp. Only hours can leave the range of `i32`.
+    /// Returns the count for a value of `source`: days, or ticks of a timestamp. Only hours can exceed the range of
+    /// `i32`.
     pub(super) fn count(self, source: &PrimitiveType, value: i64) -> i64 {
         let days = match ticks_per_second(source) {
             Some(ticks) if self == Self::Hour => return value.div_euclid(ticks * SECONDS_PER_HOUR),
@@ -62,7 +63,7 @@ impl Unit {
         }
     }
 
-    /// The counts of an array that has the Arrow type of `source`.
+    /// Returns the counts of an array with the Arrow type of `source`.
     pub(super) fn apply(self, array: &dyn Array, source: &PrimitiveType) -> Result<ArrayRef> {
         match source {
             PrimitiveType::Date => Ok(self.of_dates(array.as_primitive())),
@@ -73,14 +74,14 @@ impl Unit {
         }
     }
 
-    /// The count for one value; None for a value of another type.
+    /// Returns the count for one value; None for a value of another type.
     pub(super) fn apply_scalar(self, value: &Scalar, source: &PrimitiveType) -> Result<Option<Scalar>> {
         let Some(ticks) = ticks(value) else { return Ok(None) };
         let count = i32::try_from(self.count(source, ticks)).map_err(|_| out_of_range(ticks))?;
         Ok(Some(self.scalar(count)))
     }
 
-    /// A count as a value of the result type.
+    /// Returns a count as a value of the result type.
     pub(super) fn scalar(self, count: i32) -> Scalar {
         if self == Self::Day { Scalar::Date(count) } else { Scalar::Int32(count) }
     }
@@ -105,7 +106,8 @@ impl Unit {
             Self::Hour => {
                 let hours = |value: i64| value.div_euclid(TICKS * SECONDS_PER_HOUR);
                 let fits = |value: i64| i32::try_from(hours(value)).is_ok();
-                // What NULL slots hold is arbitrary, so only a suspicion makes the values be looked at one by one.
+                // The contents of NULL slots are arbitrary, so values are checked one by one only if any of them is out
+                // of range.
                 if !array.values().iter().all(|value| fits(*value))
                     && let Some(value) = array.iter().flatten().find(|value| !fits(*value))
                 {
@@ -117,7 +119,7 @@ impl Unit {
     }
 }
 
-/// The ticks of a timestamp type in a second; None for every other type.
+/// Returns the ticks per second of a timestamp type; None for every other type.
 pub(super) fn ticks_per_second(source: &PrimitiveType) -> Option<i64> {
     match source {
         PrimitiveType::Timestamp | PrimitiveType::Timestamptz => Some(1_000_000),
@@ -126,7 +128,7 @@ pub(super) fn ticks_per_second(source: &PrimitiveType) -> Option<i64> {
     }
 }
 
-/// Days of a date, ticks of a timestamp.
+/// Returns the days of a date or the ticks of a timestamp.
 pub(super) fn ticks(value: &Scalar) -> Option<i64> {
     match value {
         Scalar::Date(days) => Some(i64::from(*days)),
@@ -135,17 +137,18 @@ pub(super) fn ticks(value: &Scalar) -> Option<i64> {
     }
 }
 
-/// Years since 1970 of a day since 1970-01-01, exact for every day that is an `i32` or comes from an `i64` of ticks.
+/// Returns the years since 1970 of a day since 1970-01-01, exact for every day that is an `i32` or is derived from an
+/// `i64` of ticks.
 #[inline]
 fn years(days: i64) -> i32 {
     months(days).div_euclid(12)
 }
 
-/// Months since 1970-01, exact as [`years`] is.
+/// Returns the months since 1970-01; exact in the same range as [`years`].
 #[inline]
 fn months(days: i64) -> i32 {
     const DAYS_PER_ERA: u64 = 146_097; // 400 years
-    const ERAS: u64 = 14_705; // more than an i32 of days reaches back
+    const ERAS: u64 = 14_705; // exceeds the range of an i32 of days
     const SHIFT: u64 = 719_468 + ERAS * DAYS_PER_ERA; // 0000-03-01 is 719468 days before the epoch
     const EPOCH_MONTH: u64 = (1970 + 400 * ERAS) * 12;
 
@@ -154,12 +157,12 @@ fn months(days: i64) -> i32 {
     let quarters = (quarters % DAYS_PER_ERA) | 3;
     let year = 100 * century + quarters / 1461;
     let day_of_year = quarters % 1461 / 4;
-    // March is 3, February of the next calendar year 14.
+    // March is 3, and February of the next calendar year is 14.
     let month = (2141 * day_of_year + 197_913) >> 16;
     low_bits((year * 12 + month - 1).cast_signed() - EPOCH_MONTH.cast_signed())
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "callers know that the count fits, or have checked it")]
+#[expect(clippy::cast_possible_truncation, reason = "callers know or have checked that the count fits")]
 #[inline]
 fn low_bits(count: i64) -> i32 {
     count as i32
@@ -167,7 +170,7 @@ fn low_bits(count: i64) -> i32 {
 
 #[cold]
 fn out_of_range(ticks: i64) -> Error {
-    Error::invalid(format!("hour of the timestamp {ticks} does not fit an int"))
+    Error::invalid(format!("the hour of the timestamp {ticks} does not fit an int"))
 }
 
 #[cfg(test)]
@@ -200,7 +203,7 @@ mod tests {
 
     #[test]
     fn the_calendar_is_exact_at_both_ends_and_day_by_day() {
-        // Walks 1968-01-01 to 2101-01-01, and the last days of the range against a count of whole eras.
+        // Checks 1968-01-01 to 2101-01-01, and the last days of the range against a count of whole eras.
         let mut month: i32 = -24;
         let mut day: i64 = -731;
         while month < 131 * 12 {

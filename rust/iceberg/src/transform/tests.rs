@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::spec::single_value;
 
-/// Every primitive type with an order, with transforms that apply to it.
+/// Returns every primitive type with an order, and the transforms that apply to it.
 pub(super) fn transforms() -> Vec<(PrimitiveType, Vec<Transform>)> {
     use PrimitiveType as P;
     use Transform::{Bucket, Day, Hour, Identity, Month, Truncate, Void, Year};
@@ -42,7 +42,7 @@ pub(super) fn transforms() -> Vec<(PrimitiveType, Vec<Transform>)> {
     types
 }
 
-/// Values of a type, crowded around the places where transforms change their mind.
+/// Returns values of a type, concentrated around the boundaries of transforms.
 #[expect(clippy::too_many_lines, reason = "one list of types")]
 pub(super) fn values(source: &PrimitiveType) -> BoxedStrategy<Scalar> {
     fn ticks(per_second: i64) -> impl Strategy<Value = i64> {
@@ -108,7 +108,7 @@ pub(super) fn values(source: &PrimitiveType) -> BoxedStrategy<Scalar> {
     }
 }
 
-/// A column of these values, through their binary form.
+/// Returns a column of these values, converted through their binary form.
 fn column(source: &PrimitiveType, values: &[Option<Scalar>]) -> ArrayRef {
     let bytes: BinaryArray = values.iter().map(|value| value.as_ref().map(single_value::encode)).collect();
     single_value::decode_column(source, &bytes).unwrap()
@@ -186,7 +186,7 @@ fn what_null_slots_hold_does_not_matter() {
     assert_eq!(hours.as_ref(), &Int32Array::from(vec![None, Some(0)]) as &dyn Array);
     let far = TimestampMicrosecondArray::from(vec![i64::MAX]);
     let error = Transform::Hour.apply(&far, &PrimitiveType::Timestamp).unwrap_err();
-    assert_eq!(error.to_string(), "hour of the timestamp 9223372036854775807 does not fit an int");
+    assert_eq!(error.to_string(), "the hour of the timestamp 9223372036854775807 does not fit an int");
 }
 
 #[test]

@@ -1,9 +1,9 @@
-//! `truncate[W]` (spec: "Partition Transforms"): numbers down to a multiple of W, decimals by their unscaled value,
-//! text to W code points, bytes to W bytes.
+//! `truncate[W]` (spec: "Partition Transforms"): rounds integers down to a multiple of W, decimals by their unscaled
+//! value, and cuts strings to W code points and binary values to W bytes.
 //!
-//! Below the smallest multiple of W that a 32- or 64-bit type holds, the result wraps to a huge positive number, as the
-//! reference implementation has it; [`super::project`] knows. Decimals do not wrap: a result with too many digits is an
-//! error.
+//! Below the smallest multiple of W that a 32- or 64-bit type can hold, the result wraps to a very large positive
+//! number, as in the reference implementation; [`super::project`] takes this into account. Decimals do not wrap: a
+//! result with too many digits is an error.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use frazil_core::scalar::Scalar;
 
 use crate::spec::types::PrimitiveType;
 
-/// Truncates an array that has the Arrow type of `source`, which [`takes`] must have accepted.
+/// Truncates an array with the Arrow type of `source`, which [`takes`] must have accepted.
 pub(super) fn apply(array: &dyn Array, source: &PrimitiveType, width: u32) -> Result<ArrayRef> {
     Ok(match source {
         PrimitiveType::Int => {
@@ -31,7 +31,7 @@ pub(super) fn apply(array: &dyn Array, source: &PrimitiveType, width: u32) -> Re
     })
 }
 
-/// Truncates one value; None for a value of a type that cannot be.
+/// Truncates one value; None if its type cannot be truncated.
 pub(super) fn apply_scalar(value: &Scalar, width: u32) -> Result<Option<Scalar>> {
     Ok(Some(match value {
         Scalar::Int32(value) => Scalar::Int32(int(*value, width)),
@@ -49,7 +49,7 @@ pub(super) fn apply_scalar(value: &Scalar, width: u32) -> Result<Option<Scalar>>
     }))
 }
 
-/// Whether values of `source` can be truncated.
+/// Returns whether values of `source` can be truncated.
 pub(super) fn takes(source: &PrimitiveType) -> bool {
     matches!(
         source,
@@ -61,7 +61,7 @@ pub(super) fn takes(source: &PrimitiveType) -> bool {
     )
 }
 
-/// The multiple of `width` at or below `value`, without wrapping.
+/// Returns the multiple of `width` at or below `value`, without wrapping.
 #[inline]
 pub(super) fn floor(value: i128, width: u32) -> i128 {
     match i64::try_from(value) {
@@ -71,12 +71,12 @@ pub(super) fn floor(value: i128, width: u32) -> i128 {
     }
 }
 
-/// Whether an unscaled value has at most `precision` digits.
+/// Returns whether an unscaled value has at most `precision` digits.
 pub(super) fn fits(unscaled: i128, precision: u8) -> bool {
     10_u128.checked_pow(u32::from(precision)).is_none_or(|limit| unscaled.unsigned_abs() < limit)
 }
 
-/// The first `width` code points.
+/// Returns the first `width` code points.
 #[inline]
 pub(super) fn text_prefix(text: &str, width: u32) -> &str {
     let width = usize::try_from(width).unwrap_or(usize::MAX);
@@ -88,7 +88,7 @@ pub(super) fn text_prefix(text: &str, width: u32) -> &str {
     text.get(..end).unwrap_or(text)
 }
 
-/// The first `width` bytes.
+/// Returns the first `width` bytes.
 #[inline]
 pub(super) fn bytes_prefix(bytes: &[u8], width: u32) -> &[u8] {
     usize::try_from(width).ok().and_then(|width| bytes.get(..width)).unwrap_or(bytes)
@@ -97,7 +97,7 @@ pub(super) fn bytes_prefix(bytes: &[u8], width: u32) -> &[u8] {
 #[inline]
 fn int(value: i32, width: u32) -> i32 {
     let value = i64::from(value);
-    #[expect(clippy::cast_possible_truncation, reason = "wraps below the smallest multiple, by contract")]
+    #[expect(clippy::cast_possible_truncation, reason = "wraps below the smallest multiple, as specified")]
     let truncated = (value - value.rem_euclid(i64::from(width))) as i32;
     truncated
 }
@@ -109,7 +109,7 @@ fn long(value: i64, width: u32) -> i64 {
 
 fn decimals(array: &Decimal128Array, precision: u8, width: u32) -> Result<Decimal128Array> {
     let truncated = array.unary::<_, Decimal128Type>(|value| floor(value, width));
-    // What NULL slots hold is arbitrary, so only a suspicion makes the values be looked at one by one.
+    // The contents of NULL slots are arbitrary, so values are checked one by one only if any of them does not fit.
     if !truncated.values().iter().all(|value| fits(*value, precision))
         && let Some(value) = array.iter().flatten().find(|value| !fits(floor(*value, width), precision))
     {

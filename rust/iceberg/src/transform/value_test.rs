@@ -1,12 +1,12 @@
-//! One test of one value: what [`super::project`] needs to decide a leaf on a partition tuple.
+//! Evaluates one test on one value, which [`super::project`] needs to decide a leaf on a partition tuple.
 //!
-//! The calculus is the predicates': NaN equals NaN and is greater than every other number, -0.0 equals 0.0, bytes
-//! compare unsigned, and NULL fails every test but IS NULL and IS NOT NAN.
+//! The semantics are those of predicates: NaN equals NaN and is greater than every other number, -0.0 equals 0.0, bytes
+//! compare unsigned, and NULL fails every test except IS NULL and IS NOT NAN.
 
 use frazil_core::predicate::Test;
 use frazil_core::scalar::Scalar;
 
-/// Whether `value` (None: NULL) passes `test`. None where the two cannot be compared.
+/// Returns whether `value` (None: NULL) passes `test`. None if the two cannot be compared.
 pub(super) fn passes(test: &Test, value: Option<&Scalar>) -> Option<bool> {
     let Some(value) = value else { return Some(matches!(test, Test::IsNull | Test::NotNan)) };
     match test {

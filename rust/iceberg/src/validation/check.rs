@@ -1,5 +1,5 @@
-//! What may be written in a format version: types, defaults, transforms (spec: "Schemas and Data Types", "Partition
-//! Transforms", "Sorting").
+//! Checks which types, defaults and transforms may be written in a format version (spec: "Schemas and Data Types",
+//! "Partition Transforms", "Sorting").
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use crate::spec::sort::SortOrder;
 use crate::spec::transform::Transform;
 use crate::spec::types::{NestedField, PrimitiveType, Type};
 
-/// Refuses a schema that readers of `version` would not understand.
+/// Rejects a schema that readers of `version` would not support.
 ///
 /// # Errors
-/// `Unsupported` naming the column and the version that it takes; `InvalidArgument` for identifier fields that cannot be.
+/// `Unsupported` with the column and the required version; `InvalidArgument` for invalid identifier fields.
 pub(crate) fn schema(schema: &Schema, version: u8) -> Result<()> {
     for field in &schema.fields.fields {
         check_field(field, &field.name, version)?;
@@ -25,10 +25,10 @@ pub(crate) fn schema(schema: &Schema, version: u8) -> Result<()> {
     schema.identifier_field_ids.iter().try_for_each(|&id| check_identifier(schema, id))
 }
 
-/// Refuses a schema whose columns could not be read from data files of the format that the table writes.
+/// Rejects a schema whose columns could not be read from data files in the table's write format.
 ///
 /// # Errors
-/// `Unsupported` naming the column.
+/// `Unsupported` with the column.
 pub(crate) fn depth(schema: &Schema, properties: &BTreeMap<String, String>) -> Result<()> {
     let format = properties.get(DEFAULT_FORMAT.key).map_or(DEFAULT_FORMAT.default, String::as_str);
     depth::check(&schema.fields, &format.to_ascii_lowercase())
@@ -61,19 +61,18 @@ fn check_field(field: &NestedField, name: &str, version: u8) -> Result<()> {
         .try_for_each(|child| check_field(child, &format!("{name}.{}", child.name), version))
 }
 
-/// Identifier fields are required primitives that are not floating point, inside nothing but required structs.
+/// Checks that an identifier field is a required primitive that is not floating point, nested only in required structs.
 fn check_identifier(schema: &Schema, id: i32) -> Result<()> {
-    let path =
-        schema.path(id).ok_or_else(|| Error::invalid(format!("no column has the id {id} of an identifier field")))?;
+    let path = schema.path(id).ok_or_else(|| Error::invalid(format!("no column has the identifier field id {id}")))?;
     let name = path.full_name();
     let refused =
         |why: &str| Err(Error::invalid(format!("`{name}` cannot be an identifier field: {why}")).with("column", &name));
     match &path.field().field_type {
         Type::Primitive(PrimitiveType::Float | PrimitiveType::Double) => {
-            return refused("it is a floating point number");
+            return refused("it is a floating-point number");
         }
         Type::Primitive(_) => {}
-        _ => return refused("it is no primitive"),
+        _ => return refused("it does not have a primitive type"),
     }
     if path.in_collection() {
         return refused("it is inside a list or a map");
@@ -81,12 +80,11 @@ fn check_identifier(schema: &Schema, id: i32) -> Result<()> {
     if path.is_nullable() { refused("it may be NULL") } else { Ok(()) }
 }
 
-/// Refuses a spec that this version cannot compute.
+/// Rejects a spec that this version cannot compute.
 ///
 /// # Errors
-/// `Unsupported` for unknown transforms and those of several columns, unless a spec of `known` has the very field;
-/// `InvalidArgument` for a transform that does not apply to its column, a column that is not there, and a name that is
-/// there twice.
+/// `Unsupported` for unknown transforms and those of several columns, unless a spec of `known` has the same field;
+/// `InvalidArgument` for a transform that does not apply to its column, a missing column, and a duplicate name.
 pub(crate) fn spec(spec: &PartitionSpec, schema: &Schema, known: &[Arc<PartitionSpec>]) -> Result<()> {
     for (i, field) in spec.fields.iter().enumerate() {
         let checked = if is_foreign(field) && known.iter().flat_map(|spec| &spec.fields).any(|old| is_same(old, field))
@@ -98,20 +96,20 @@ pub(crate) fn spec(spec: &PartitionSpec, schema: &Schema, known: &[Arc<Partition
         };
         checked.map_err(|e| e.with("partition field", &field.name))?;
         if spec.fields.iter().take(i).any(|other| other.name == field.name) {
-            return Err(Error::invalid(format!("two partition fields have the name `{}`", field.name)));
+            return Err(Error::invalid(format!("two partition fields have the same name `{}`", field.name)));
         }
-        // A column of that name could not be told from the partition field, unless the two are the same values.
+        // A column of that name would be indistinguishable from the partition field, unless both have the same values.
         let column = schema.find(&field.name, true)?.map(|path| path.field().id);
         let same = field.transform == Transform::Identity && column == field.source_ids.first().copied();
         if column.is_some() && !same && field.transform != Transform::Void {
-            let message = format!("the partition field `{}` has the name of a column", field.name);
-            return Err(Error::invalid(message).hint("give it another name"));
+            let message = format!("the partition field `{}` has the same name as a column", field.name);
+            return Err(Error::invalid(message).hint("use a different name for it"));
         }
     }
     Ok(())
 }
 
-/// Whether this version cannot compute it.
+/// Returns whether this version cannot compute it.
 fn is_foreign(field: &PartitionField) -> bool {
     matches!(field.transform, Transform::Unknown(_)) || field.source_ids.len() > 1
 }
@@ -120,24 +118,24 @@ fn is_same(a: &PartitionField, b: &PartitionField) -> bool {
     a.field_id == b.field_id && a.source_ids == b.source_ids && a.transform == b.transform
 }
 
-/// Refuses an order that this version cannot sort by.
+/// Rejects a sort order that this version cannot sort by.
 ///
 /// # Errors
-/// As [`spec`].
+/// See [`spec`].
 pub(crate) fn order(order: &SortOrder, schema: &Schema) -> Result<()> {
     order.fields.iter().try_for_each(|field| source(&field.source_ids, &field.transform, schema))
 }
 
 fn source(source_ids: &[i32], transform: &Transform, schema: &Schema) -> Result<()> {
     let &[id] = source_ids else {
-        return Err(Error::unsupported("transforms of several columns are not written"));
+        return Err(Error::unsupported("writing with transforms of several columns is not supported"));
     };
-    // A void field keeps the place of one whose column may be gone.
+    // A void field keeps the position of a field whose column may have been dropped.
     if *transform == Transform::Void {
         return Ok(());
     }
     if let Transform::Unknown(text) = transform {
-        return Err(Error::unsupported(format!("the transform `{text}` is not known")));
+        return Err(Error::unsupported(format!("the transform `{text}` is not supported")));
     }
     let path = schema.path(id).ok_or_else(|| Error::invalid(format!("no column has the id {id}")))?;
     let name = path.full_name();
@@ -145,7 +143,7 @@ fn source(source_ids: &[i32], transform: &Transform, schema: &Schema) -> Result<
         return Err(Error::invalid(format!("`{name}` is inside a list or a map")).with("column", &name));
     }
     let Type::Primitive(primitive) = &path.field().field_type else {
-        return Err(Error::invalid(format!("`{name}` is no primitive")).with("column", &name));
+        return Err(Error::invalid(format!("`{name}` does not have a primitive type")).with("column", &name));
     };
     match transform.result_type(primitive) {
         Some(_) => Ok(()),

@@ -1,16 +1,16 @@
-//! What other commits may not have done since an operation looked at the table (spec: "Commit Conflict Resolution and
+//! Validates the changes of concurrent commits since an operation read the table (spec: "Commit Conflict Resolution and
 //! Retry"; the rules are those of Java's operations).
 //!
-//! | since the snapshot that was looked at, others | serializable | snapshot |
+//! | other commits since the snapshot that was read | serializable | snapshot |
 //! |---|---|---|
 //! | added rows that may match the filter | conflict | |
-//! | removed a data file that is removed or gets deletes here | conflict | conflict |
-//! | added deletes that apply to a data file that is rewritten here | conflict | conflict |
-//! | added equality deletes that also apply to what the data file is rewritten as | | |
-//! | added a deletion vector for a data file that gets one here | conflict | conflict |
-//! | added data files to partitions that are replaced here as they were | conflict | conflict |
-//! | removed any row, and rows that were read are written again | conflict | conflict |
-//! | assigned the first row ids after an upgrade to v3, and rows move here | conflict | conflict |
+//! | removed a data file that this operation removes or adds deletes for | conflict | conflict |
+//! | added deletes that apply to a data file that this operation rewrites | conflict | conflict |
+//! | added equality deletes that also apply to the rewritten data file | | |
+//! | added a deletion vector for a data file that gets one in this operation | conflict | conflict |
+//! | added data files to partitions that this operation replaces as they were read | conflict | conflict |
+//! | removed any row, and this operation writes rows again that it read | conflict | conflict |
+//! | assigned the first row ids after an upgrade to v3, and this operation moves rows | conflict | conflict |
 
 use std::collections::HashSet;
 use std::str::FromStr;
@@ -34,13 +34,13 @@ use crate::spec::manifest_list::{MANIFEST_LIMIT_BYTES, ManifestContent, Manifest
 use crate::spec::snapshot::Snapshot;
 use crate::spec::table_metadata::TableMetadata;
 
-/// What an operation may not miss (`write.*.isolation-level`).
+/// The isolation level of an operation (`write.*.isolation-level`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Isolation {
-    /// As if operations had come one after the other.
+    /// Operations take effect as if they ran one after the other.
     #[default]
     Serializable,
-    /// Rows that others add meanwhile are not looked at.
+    /// Rows that concurrent commits add are ignored.
     Snapshot,
 }
 
@@ -51,47 +51,51 @@ impl FromStr for Isolation {
         match text.trim().to_ascii_lowercase().as_str() {
             "serializable" => Ok(Self::Serializable),
             "snapshot" => Ok(Self::Snapshot),
-            _ => Err(Error::invalid(format!("`{text}` is no isolation level"))
-                .hint("the levels are serializable and snapshot")),
+            _ => {
+                Err(Error::invalid(format!("invalid isolation level `{text}`"))
+                    .hint("expected serializable or snapshot"))
+            }
         }
     }
 }
 
-/// Equality deletes that others add meanwhile.
+/// The handling of equality deletes that concurrent commits add.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum NewEqualityDeletes {
-    /// They conflict, as other deletes do.
+    /// They conflict, like other deletes.
     #[default]
     Conflict,
-    /// They also apply to the new data files, which have the sequence number of what was read.
+    /// They also apply to the new data files, which have the sequence number of the snapshot that was read.
     Apply,
 }
 
-/// What an operation looked at.
+/// The data that an operation read, and the rules for concurrent changes to it.
 #[derive(Debug, Clone)]
-#[expect(clippy::struct_excessive_bools, reason = "rules that do not depend on each other")]
+#[expect(clippy::struct_excessive_bools, reason = "independent rules")]
 pub struct Validation {
-    /// The snapshot of the branch that was read; None where it had none.
+    /// The snapshot of the branch that was read; None if it had none.
     pub planned_on: Option<i64>,
-    /// What may not be missed.
+    /// The isolation level.
     pub isolation: Isolation,
-    /// Rows for which this is true were read, by the names of the current schema.
+    /// The filter of the rows that were read, with the names of the current schema.
     pub filter: Predicate,
-    /// Whether names in the filter are case sensitive.
+    /// Whether names in the filter are case-sensitive.
     pub case_sensitive: bool,
-    /// Whether deletes that others add matter for data files that stay too: when rows are updated, not only deleted.
+    /// Whether deletes that concurrent commits add also conflict for data files that stay: when rows are updated, not
+    /// only deleted.
     pub refuses_new_deletes: bool,
-    /// Whether data files that others add to the partitions of `touched` matter: when these are replaced as they were.
+    /// Whether data files that concurrent commits add to the partitions of `touched` conflict: when these partitions
+    /// are replaced as they were read.
     pub refuses_new_files: bool,
-    /// Whether every row that others remove matters: when rows that were read are written again.
+    /// Whether every row that concurrent commits remove conflicts: when rows that were read are written again.
     pub refuses_removals: bool,
-    /// Whether equality deletes that others add matter.
+    /// Whether equality deletes that concurrent commits add conflict.
     pub equality_deletes: NewEqualityDeletes,
-    /// The data files that lose rows.
+    /// The data files from which rows are deleted.
     pub touched: TouchedFiles,
 }
 
-/// Checks what was committed to a branch since it was looked at.
+/// The validation of commits to a branch since it was read.
 pub(crate) struct Check<'a> {
     pub(crate) validation: &'a Validation,
     pub(crate) removals: &'a Removals,
@@ -101,12 +105,13 @@ pub(crate) struct Check<'a> {
 }
 
 impl Check<'_> {
-    /// Looks at the snapshots that are not in `seen`, and adds them: on the first attempt it becomes what the operation
-    /// itself saw. That may end with a snapshot of the same transaction, below which those of others come to lie when it
-    /// is made again.
+    /// Validates the snapshots that are not in `seen`, and adds them to it. On the first attempt, `seen` becomes the
+    /// history that the operation itself read. That history may end with a snapshot of the same transaction; on a
+    /// retry, snapshots of other writers come before it.
     ///
     /// # Errors
-    /// `CommitConflict` saying what was in the way; `CommitValidation` when the history does not lead back.
+    /// `CommitConflict` with the conflicting change; `CommitValidation` if the history does not lead back to the
+    /// snapshot that was read.
     pub(crate) fn run(&self, head: Option<&Snapshot>, seen: &mut Option<HashSet<i64>>) -> Result<()> {
         let planned_on = self.validation.planned_on.into_iter();
         let seen = seen.get_or_insert_with(|| {
@@ -122,7 +127,7 @@ impl Check<'_> {
         if let Some((_, newer)) = since.iter().find(|(manifests, newer)| removes_rows(manifests, newer))
             && self.validation.refuses_removals
         {
-            let message = "a concurrent commit removed rows, which this operation may have read and would write again";
+            let message = "a concurrent commit removed rows that this operation may have read and would write again";
             return Err(conflict(message).with("snapshot", newer.snapshot_id));
         }
         since
@@ -132,21 +137,22 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Rows of a table that was upgraded to v3 get their ids with the first snapshot after it. Rows that were read
-    /// before have none, and would get others when they move to new files.
+    /// Checks that moved rows keep their row ids. Rows of a table that was upgraded to v3 get their ids with the first
+    /// snapshot after the upgrade. Rows that were read before it have no ids, and would get different ones when they
+    /// are moved to new files.
     fn keeps_row_ids(&self, since: &[Arc<Snapshot>]) -> Result<()> {
         let Some(Ok(planned_on)) = self.validation.planned_on.map(|id| self.base.snapshot(id)) else { return Ok(()) };
         let moves = !self.removals.data_files.is_empty();
         match since.iter().find(|newer| newer.first_row_id.is_some()) {
             Some(newer) if moves && planned_on.first_row_id.is_none() => {
-                let message = "a concurrent commit assigned the first row ids of the table";
+                let message = "a concurrent commit enabled row ids for the table";
                 Err(conflict(message).with("snapshot", newer.snapshot_id))
             }
             _ => Ok(()),
         }
     }
 
-    /// The snapshots of the branch that are not in `seen`, the newest first.
+    /// Returns the snapshots of the branch that are not in `seen`, latest first.
     fn since(&self, head: Option<&Snapshot>, seen: &HashSet<i64>) -> Result<Vec<Arc<Snapshot>>> {
         let Some(head) = head else { return Ok(Vec::new()) };
         let history: Vec<&Arc<Snapshot>> = self.base.ancestors(head.snapshot_id).collect();
@@ -155,9 +161,10 @@ impl Check<'_> {
             None => history.last().is_some_and(|first| first.parent_snapshot_id.is_none()),
         };
         if !leads_back {
-            let message =
-                "the branch no longer descends from the snapshot that was read, so it is not known what changed";
-            return Err(Error::new(ErrorKind::CommitValidation, message).hint("load the table anew and try again"));
+            let message = "the branch no longer descends from the snapshot that was read, so its changes are unknown";
+            return Err(
+                Error::new(ErrorKind::CommitValidation, message).hint("load the table again and retry the operation")
+            );
         }
         Ok(history.into_iter().filter(|snapshot| !seen.contains(&snapshot.snapshot_id)).cloned().collect())
     }
@@ -171,7 +178,7 @@ impl Check<'_> {
         let schema = self.base.current_schema()?.clone();
         let validation = self.validation;
         let filter = bind(&validation.filter, schema.as_ref(), validation.case_sensitive)
-            .map_err(|e| conflict("the columns of the filter changed meanwhile").caused_by(e))?;
+            .map_err(|e| conflict("the columns of the filter changed concurrently").caused_by(e))?;
         let output = Output::select(&schema, self.base, &[], true)?;
         let read = Arc::new(ReadContext::try_new(self.base, schema, output, filter, self.files.clone())?);
         let ids = adding.iter().map(|(_, snapshot)| snapshot.snapshot_id).collect();
@@ -182,11 +189,11 @@ impl Check<'_> {
             return Ok(());
         }
         let path = plan.task(0)?.file.path;
-        Err(conflict("rows were added meanwhile that this operation may have had to look at").with("file", path))
+        Err(conflict("a concurrent commit added rows that may match the filter of this operation").with("file", path))
     }
 
     fn no_conflicting_files(&self, manifests: &[ManifestFile], id: i64) -> Result<()> {
-        // Of data files those matter that went, seldom those that came; of delete files those that came.
+        // For data files, removed ones matter, and rarely added ones; for delete files, added ones matter.
         let matters = |manifest: &&ManifestFile| match manifest.content {
             ManifestContent::Data => self.validation.refuses_new_files || manifest.deleted_files_count != Some(0),
             ManifestContent::Deletes => manifest.live_files_count != Some(0),
@@ -208,7 +215,7 @@ impl Check<'_> {
             let needed = |path: &str| self.rewrites(path) || self.validation.touched.staying.contains(path);
             let removed = entries.own(DELETED, snapshot_id)?;
             if let Some(path) = removed.paths()?.iter().flatten().find(|path| needed(path)) {
-                return Err(conflict("a data file was removed or rewritten meanwhile").with("file", path));
+                return Err(conflict("a data file was removed or rewritten concurrently").with("file", path));
             }
             if !self.validation.refuses_new_files {
                 return Ok(());
@@ -221,8 +228,10 @@ impl Check<'_> {
         if is_data {
             return match (0..added.len()).find(|&row| is_touched(row)) {
                 None => Ok(()),
-                Some(row) => Err(conflict("files were added meanwhile to a partition that this operation replaces")
-                    .with("file", paths.value(row))),
+                Some(row) => {
+                    Err(conflict("a concurrent commit added files to a partition that this operation replaces")
+                        .with("file", paths.value(row)))
+                }
             };
         }
         let (referenced, formats) = (file_text(files, "referenced_data_file")?, file_text(files, "file_format")?);
@@ -242,7 +251,7 @@ impl Check<'_> {
                 looked_at && (spec.is_unpartitioned() || is_touched(row))
             };
             if conflicts {
-                let message = "rows of a data file that this operation changes were deleted meanwhile";
+                let message = "a concurrent commit deleted rows of a data file that this operation changes";
                 return Err(conflict(message).with("file", target.unwrap_or_else(|| paths.value(row))));
             }
         }
@@ -254,7 +263,7 @@ impl Check<'_> {
     }
 }
 
-/// Whether a snapshot may have removed rows of the table.
+/// Returns whether a snapshot may have removed rows of the table.
 fn removes_rows(manifests: &[ManifestFile], snapshot: &Snapshot) -> bool {
     let own = |manifest: &&ManifestFile| manifest.added_snapshot_id == Some(snapshot.snapshot_id);
     let removes = |manifest: &ManifestFile| match manifest.content {
@@ -265,5 +274,5 @@ fn removes_rows(manifests: &[ManifestFile], snapshot: &Snapshot) -> bool {
 }
 
 fn conflict(message: &str) -> Error {
-    Error::new(ErrorKind::CommitConflict, message).hint("load the table anew and try again")
+    Error::new(ErrorKind::CommitConflict, message).hint("load the table again and retry the operation")
 }

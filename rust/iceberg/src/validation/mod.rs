@@ -1,4 +1,4 @@
-//! What must hold before a change is committed.
+//! Validates a change before it is committed.
 //!
 //! [`conflict`] validates the files of a snapshot against the snapshots of concurrent writers. [`check`] validates new
 //! schemas, partition specs and sort orders against the format version of the table.

@@ -1,16 +1,17 @@
-//! Rows as users have them, as rows of a table: columns by name, in the table's types and order.
+//! Converts the rows of users to rows of a table: matches columns by name, and converts them to the table's types and
+//! order.
 //!
-//! | Arrow | taken as |
+//! | Arrow | accepted as |
 //! |---|---|
 //! | null | any type |
 //! | int8, int16, int32, uint8, uint16 | int, long |
 //! | int64, uint32 | long |
 //! | float16, float32 | float, double |
 //! | decimal(P, S) | decimal(P', S'), P <= P' and S <= S', if no value has too many digits |
-//! | timestamps of any unit, any zone | timestamps of the same kind (with zone or without), if no digit is lost |
-//! | large and view forms, dictionaries, run ends | what they hold |
+//! | timestamps of any unit, any zone | timestamps with or without zone, as in the source, if no digit is lost |
+//! | large and view forms, dictionaries, run ends | the type of their values |
 //!
-//! Structs, lists and maps are taken part by part. Nothing is narrowed, and no text becomes a number.
+//! Structs, lists and maps are converted part by part. Types are never narrowed, and strings never become numbers.
 
 use std::sync::Arc;
 
@@ -27,11 +28,11 @@ use crate::spec::types::{NestedField, PrimitiveType, Type};
 const RULES: Rules = Rules {
     not_null: "required",
     type_name: shown,
-    digits_hint: "truncate the column, or make it of nanoseconds (format version 3)",
+    digits_hint: "truncate the column, or use a nanosecond type (format version 3)",
     unique_keys: false,
 };
 
-/// Turns batches of one schema into rows of a table.
+/// A converter of batches with one schema to rows of a table.
 #[derive(Debug)]
 pub struct Align {
     schema: Arc<Schema>,
@@ -39,34 +40,34 @@ pub struct Align {
 }
 
 impl Align {
-    /// Return one for a table of this schema.
+    /// Creates a converter for a table with this schema.
     ///
     /// # Errors
-    /// `CorruptMetadata` for a default value that is not of its type.
+    /// `CorruptMetadata` for a default value that does not have its field's type.
     pub fn new(schema: Arc<Schema>) -> Result<Self> {
         let targets = schema.fields.fields.iter().map(target).collect::<Result<_>>()?;
         Ok(Self { aligner: Aligner::new(targets, RULES), schema })
     }
 
-    /// The Arrow schema of the rows.
+    /// Returns the Arrow schema of the rows.
     pub fn arrow(&self) -> &SchemaRef {
         self.aligner.arrow()
     }
 
-    /// Return the batch as rows of the table. Columns that are missing are NULL, or the column's write default.
+    /// Returns the batch as rows of the table. Missing columns are NULL, or the column's write default.
     ///
     /// # Errors
-    /// `InvalidArgument` naming the column: one that the table does not have, that is there twice, whose type does not
-    /// widen to the table's, and the row where a required column is NULL or a value does not fit.
+    /// `InvalidArgument` with the column: one that the table does not have, that is duplicated, or whose type cannot be
+    /// widened to the table's. Also, with the row, if a required column is NULL or a value does not fit.
     pub fn align(&mut self, batch: &RecordBatch) -> Result<RecordBatch> {
         self.aligner.align(batch, |name| self.schema.no_such_column(name))
     }
 }
 
-/// Return the values of one column in the type of the table, whose first row has this number; they may be NULL.
+/// Returns the values of one column in the table's type; they may be NULL. `first_row` is the number of the first row.
 ///
 /// # Errors
-/// As [`Align::align`].
+/// See [`Align::align`].
 pub fn align_column(field: &NestedField, values: &ArrayRef, first_row: usize) -> Result<ArrayRef> {
     align::align_column(&target(field)?, &RULES, values, first_row)
 }
@@ -87,7 +88,7 @@ fn target(field: &NestedField) -> Result<Target> {
     })
 }
 
-/// Return the Iceberg type that an Arrow type stands for, or the name of one that Iceberg does not have.
+/// Returns the Iceberg type for an Arrow type, or the name of the Arrow type if there is none.
 fn shown(data_type: &DataType) -> String {
     Type::of_arrow(data_type).map_or_else(|_| data_type.to_string().to_lowercase(), |found| found.to_string())
 }

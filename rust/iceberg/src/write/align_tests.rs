@@ -83,12 +83,12 @@ fn null_in_a_required_column_is_named_with_its_row() {
     let mut table = table(r#"{"id": 1, "name": "a", "required": true, "type": "int"}"#);
     table.align(&batch(vec![("a", Arc::new(Int32Array::from(vec![1, 2])))])).unwrap();
     let error = table.align(&batch(vec![("a", Arc::new(Int32Array::from(vec![Some(1), None])))])).unwrap_err();
-    assert!(error.message().contains("`a` is required, and NULL in row 3"), "{error}");
+    assert!(error.message().contains("`a` is required, but NULL in row 3"), "{error}");
     let mut two = self::table(
         r#"{"id": 1, "name": "a", "required": true, "type": "int"}, {"id": 2, "name": "b", "required": false, "type": "int"}"#,
     );
     let missing = two.align(&batch(vec![("b", Arc::new(Int32Array::from(vec![1])))])).unwrap_err();
-    assert!(missing.message().contains("`a` is required, and NULL in row 0"), "{missing}");
+    assert!(missing.message().contains("`a` is required, but NULL in row 0"), "{missing}");
     let unknown = two.align(&batch(vec![("x", Arc::new(Int32Array::from(vec![1])))])).unwrap_err();
     assert_eq!(unknown.kind(), ErrorKind::InvalidArgument);
 }
@@ -134,7 +134,7 @@ fn a_column_that_is_there_twice_is_refused() {
         ["x", "x"].map(|name| (Arc::new(Field::new(name, DataType::Int32, true)), x.clone())).to_vec(),
     );
     let inside = r#"{"type": "struct", "fields": [{"id": 2, "name": "x", "required": false, "type": "int"}]}"#;
-    assert!(taken(inside, Arc::new(x_twice)).unwrap_err().message().contains("two columns have the name `a.x`"));
+    assert!(taken(inside, Arc::new(x_twice)).unwrap_err().message().contains("two columns have the same name `a.x`"));
 }
 
 #[test]

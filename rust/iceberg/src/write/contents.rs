@@ -1,5 +1,5 @@
-//! What the rows of new data files hold, to be checked against the schema that they are committed to: another writer may
-//! have changed it since they were written.
+//! Records the contents of new data files, to check them against the schema to which they are committed: another writer
+//! may have changed it since they were written.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -14,48 +14,48 @@ use crate::spec::schema::{MAX_FIELD_ID, Schema};
 use crate::spec::table_metadata::TableMetadata;
 use crate::spec::types::{NestedField, StructType, Type};
 
-/// What rows hold, by the schema and the partition spec that they were written by.
+/// The contents of rows, and the schema and the partition spec with which they were written.
 #[derive(Debug, Clone)]
 pub struct Contents {
     schema: Arc<Schema>,
     spec_id: i32,
     partition: StructType,
-    /// Fields with NULL in some row; None where that is not known.
+    /// The fields with NULL in any row; None if unknown.
     nulls: Option<HashSet<i32>>,
-    /// Fields with a value in some row; None where that is not known.
+    /// The fields with a value in any row; None if unknown.
     values: Option<HashSet<i32>>,
 }
 
 impl Contents {
-    /// No rows yet, by the current schema of a table and its default spec.
+    /// Creates the contents of no rows, with the current schema of a table and its default spec.
     ///
     /// # Errors
-    /// `CorruptMetadata` for a table without them.
+    /// `CorruptMetadata` for a table without a current schema or default spec.
     pub fn new(table: &TableMetadata) -> Result<Self> {
         let unknown = Self::unknown(table)?;
         Ok(Self { nulls: Some(HashSet::new()), values: Some(HashSet::new()), ..unknown })
     }
 
-    /// Rows that nobody looked at.
+    /// Creates the contents of rows that were not inspected.
     ///
     /// # Errors
-    /// As [`Contents::new`].
+    /// See [`Contents::new`].
     pub fn unknown(table: &TableMetadata) -> Result<Self> {
         let spec_id = table.default_spec_id;
         let partition = table.partition_type(table.spec(spec_id)?);
         Ok(Self { schema: table.current_schema()?.clone(), spec_id, partition, nulls: None, values: None })
     }
 
-    /// Looks at rows, whose columns begin with those of the schema.
+    /// Inspects rows, whose first columns are those of the schema.
     ///
     /// # Errors
-    /// `Internal` for rows of another schema.
+    /// `Internal` for rows with another schema.
     pub fn add(&mut self, rows: &RecordBatch) -> Result<()> {
         let schema = self.schema.clone();
         schema.fields.fields.iter().zip(rows.columns()).try_for_each(|(field, column)| self.look(field, column, None))
     }
 
-    /// Looks at the values of a field; `parents` are the places at which it is inside a NULL.
+    /// Inspects the values of a field; `parents` marks the rows in which a parent struct is NULL.
     fn look(&mut self, field: &NestedField, values: &ArrayRef, parents: Option<&NullBuffer>) -> Result<()> {
         let nulls = values.logical_nulls().filter(|nulls| nulls.null_count() > 0);
         let inside = parents.map_or(0, NullBuffer::null_count);
@@ -84,11 +84,11 @@ impl Contents {
         }
     }
 
-    /// Checks that a table in its newest state reads what the rows hold.
+    /// Checks that the latest state of a table can read the contents of the rows.
     ///
     /// # Errors
-    /// `CommitConflict` naming a column that became required and is NULL in some row, a column with values that was dropped
-    /// (and perhaps added again), and a partition spec whose tuples changed their types.
+    /// `CommitConflict` with a column that became required and is NULL in some row; with a column with values that was
+    /// dropped (and possibly added again); or with a partition spec whose tuple types changed.
     pub fn check(&self, table: &TableMetadata) -> Result<()> {
         let now = table.current_schema()?;
         if now.fields != self.schema.fields {
@@ -96,7 +96,7 @@ impl Contents {
         }
         let spec = table.spec(self.spec_id).map_err(|_| changed("the partition spec of the rows was removed"))?;
         if table.partition_type(spec) != self.partition {
-            return Err(changed("a column that the rows are partitioned by changed its type"));
+            return Err(changed("the type of a column that the rows are partitioned by was changed"));
         }
         Ok(())
     }
@@ -108,7 +108,7 @@ impl Contents {
                 Some(known) => self.check_field(known, field, &name)?,
                 None if field.required && field.initial_default.is_none() => {
                     return Err(changed(&format!(
-                        "the required column `{name}` was added, which the rows do not have"
+                        "the required column `{name}` was added, but the rows do not have it"
                     )));
                 }
                 None => {}
@@ -121,7 +121,7 @@ impl Contents {
             Some(field) => {
                 let again = now.fields.iter().any(|known| known.name == field.name);
                 let what = if again { "was dropped and added again" } else { "was dropped" };
-                Err(changed(&format!("the column `{prefix}{}`, in which the rows have values, {what}", field.name)))
+                Err(changed(&format!("the column `{prefix}{}`, which has values in the rows, {what}", field.name)))
             }
         }
     }
@@ -129,7 +129,7 @@ impl Contents {
     fn check_field(&self, written: &NestedField, now: &NestedField, name: &str) -> Result<()> {
         let has_nulls = !written.required && self.nulls.as_ref().is_none_or(|ids| ids.contains(&written.id));
         if now.required && has_nulls {
-            return Err(changed(&format!("the column `{name}` became required, and the rows may hold NULL in it")));
+            return Err(changed(&format!("the column `{name}` became required, but may be NULL in the rows")));
         }
         match (&written.field_type, &now.field_type) {
             (Type::Struct(written), Type::Struct(now)) => self.check_fields(written, now, &format!("{name}.")),
@@ -150,5 +150,5 @@ fn changed(what: &str) -> Error {
         ErrorKind::CommitConflict,
         format!("another writer changed the table after the rows were written: {what}"),
     )
-    .hint("load the table anew and write the rows again")
+    .hint("load the table again and write the rows again")
 }

@@ -1,4 +1,4 @@
-//! Data files that were written, as the rows that a commit takes.
+//! Converts written data files to the rows that a commit adds.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,37 +16,37 @@ use crate::spec::manifest_rows::rows_schema;
 use crate::spec::manifest_type::data_file;
 use crate::spec::types::StructType;
 
-/// A file that was written.
+/// A written file.
 #[derive(Debug, Clone)]
 pub struct DataFile {
-    /// What it holds.
+    /// The content of the file.
     pub content: FileContent,
-    /// Where it lies.
+    /// The location.
     pub file_path: String,
     /// `PARQUET`, `ORC`, `AVRO` or `PUFFIN`.
     pub file_format: String,
-    /// Its partition tuple, one row.
+    /// The partition tuple, as one row.
     pub partition: StructArray,
-    /// Its length.
+    /// The length in bytes.
     pub file_size_bytes: i64,
-    /// 108: bytes of each column in the file.
+    /// 108: the size of each column in the file, in bytes.
     pub column_sizes: BTreeMap<i32, i64>,
-    /// Its counts and bounds.
+    /// The counts and bounds.
     pub metrics: Metrics,
-    /// 132: where it can be split.
+    /// 132: the offsets at which the file can be split.
     pub split_offsets: Option<Vec<i64>>,
-    /// 140: the order its rows are sorted by.
+    /// 140: the sort order of its rows.
     pub sort_order_id: Option<i32>,
-    /// 143: of deletes, the data file that all of them are for.
+    /// 143: for deletes, the data file to which all of them apply.
     pub referenced_data_file: Option<String>,
-    /// 144, 145: of a deletion vector, where it begins and how long it is.
+    /// 144, 145: for a deletion vector, its offset and length.
     pub content_range: Option<(i64, i64)>,
 }
 
-/// The files as rows of `data_file` ([`manifest_rows`](crate::spec::manifest_rows)).
+/// Returns the files as rows of `data_file` ([`manifest_rows`](crate::spec::manifest_rows)).
 ///
 /// # Errors
-/// `Internal` for partition tuples of another type.
+/// `Internal` for partition tuples with another type.
 pub fn data_file_rows(files: &[DataFile], partition: &StructType) -> Result<StructArray> {
     let schema = rows_schema(&data_file(3, partition.clone()));
     let column = |field: &Arc<Field>| -> Result<ArrayRef> {
@@ -92,15 +92,16 @@ pub fn data_file_rows(files: &[DataFile], partition: &StructType) -> Result<Stru
     Ok(StructArray::try_new_with_length(schema.fields().clone(), columns, None, files.len())?)
 }
 
-/// The partition tuples in the type of rows.
+/// Returns the partition tuples in the type of the rows.
 fn tuples(files: &[DataFile], data_type: &DataType) -> Result<ArrayRef> {
-    let DataType::Struct(fields) = data_type else { return Err(Error::internal("partition tuples are structs")) };
+    let DataType::Struct(fields) = data_type else { return Err(Error::internal("partition tuples are not structs")) };
     let column = |position: usize| -> Result<ArrayRef> {
         let parts: Option<Vec<&dyn Array>> =
             files.iter().map(|file| file.partition.columns().get(position).map(AsRef::as_ref)).collect();
-        let parts = parts.ok_or_else(|| Error::internal("a partition tuple of another spec"))?;
+        let parts = parts.ok_or_else(|| Error::internal("a partition tuple belongs to another spec"))?;
         if parts.is_empty() {
-            let field = fields.get(position).ok_or_else(|| Error::internal("a partition tuple of another spec"))?;
+            let field =
+                fields.get(position).ok_or_else(|| Error::internal("a partition tuple belongs to another spec"))?;
             return Ok(new_null_array(field.data_type(), 0));
         }
         Ok(concat(&parts)?)
@@ -129,11 +130,11 @@ fn map_of_bytes(
     map_of(files.iter().map(|file| of(file).keys().copied().collect()), Arc::new(values.finish()), data_type)
 }
 
-/// Maps as lists of key and value; an empty one is not written.
+/// Returns maps as lists of key and value; an empty map is NULL.
 fn map_of(keys: impl Iterator<Item = Vec<i32>>, values: ArrayRef, data_type: &DataType) -> Result<ArrayRef> {
-    let DataType::List(element) = data_type else { return Err(Error::internal("maps are lists")) };
+    let DataType::List(element) = data_type else { return Err(Error::internal("maps are not lists")) };
     let DataType::Struct(fields) = element.data_type() else {
-        return Err(Error::internal("maps are lists of entries"));
+        return Err(Error::internal("maps are not lists of entries"));
     };
     let mut all = Int32Builder::new();
     let mut lengths = Vec::new();

@@ -1,4 +1,4 @@
-//! Where new data files go (`write.data.path`, `write.object-storage.*`).
+//! Determines the locations of new data files (`write.data.path`, `write.object-storage.*`).
 //!
 //! ```text
 //! data/day=2024-02-29/name.parquet                     as Hive has it; nobody reads values out of it
@@ -18,7 +18,7 @@ use crate::spec::partition_value::human_text;
 use crate::spec::table_metadata::TableMetadata;
 use crate::spec::types::{StructType, Type};
 
-/// Gives the locations of new data files of a table.
+/// A provider of locations for new data files of a table.
 #[derive(Debug, Clone)]
 pub(super) struct LocationProvider {
     folder: String,
@@ -27,14 +27,14 @@ pub(super) struct LocationProvider {
 }
 
 impl LocationProvider {
-    /// As the properties of the table say.
+    /// Creates the provider from the table's properties.
     ///
     /// # Errors
-    /// `Unsupported` for a provider that is a class of Java.
+    /// `Unsupported` for a provider that is a Java class.
     pub(super) fn of(table: &TableMetadata) -> Result<Self> {
         let property = |property: &Property| table.properties.get(property.key).map(String::as_str);
         if let Some(class) = property(&properties::LOCATION_PROVIDER) {
-            return Err(Error::unsupported(format!("the location provider {class}"))
+            return Err(Error::unsupported(format!("the location provider {class} is not supported"))
                 .hint("remove the property write.location-provider.impl"));
         }
         let hashed = table.flag(&properties::OBJECT_STORAGE_ENABLED);
@@ -49,12 +49,12 @@ impl LocationProvider {
         })
     }
 
-    /// Where all files are below.
+    /// Returns the folder that contains all files.
     pub(super) fn folder(&self) -> &str {
         &self.folder
     }
 
-    /// Whether a location is one that this may have given.
+    /// Returns whether a location is one that this provider may have returned.
     pub(super) fn holds(&self, path: &str) -> bool {
         let below = path.strip_prefix(self.folder.as_str()).and_then(|path| path.strip_prefix('/'));
         below.is_some_and(|path| path.split('/').all(|step| !matches!(step, "" | "." | "..")))
@@ -79,13 +79,13 @@ impl LocationProvider {
     }
 }
 
-/// Twenty bits of a hash, as three groups of four and one of eight.
+/// Returns twenty bits of a hash, as three groups of four and one of eight.
 fn entropy(text: &str) -> String {
     let hash = murmur3::hash_bytes(text.as_bytes(), 0).cast_unsigned() & 0xf_ffff;
     format!("{:04b}-{:04b}-{:04b}-{:08b}", hash >> 16, hash >> 12 & 0xf, hash >> 8 & 0xf, hash & 0xff)
 }
 
-/// `name=value/...`, both escaped as in URLs.
+/// Returns `name=value/...`, with both URL-encoded.
 fn partition_path(spec: &PartitionSpec, partition: &StructType, tuple: &StructArray) -> Result<String> {
     let mut path = String::new();
     for ((field, typed), values) in spec.fields.iter().zip(&partition.fields).zip(tuple.columns()) {
@@ -105,7 +105,7 @@ fn partition_path(spec: &PartitionSpec, partition: &StructType, tuple: &StructAr
     Ok(path)
 }
 
-/// As Java's `URLEncoder`: letters, digits and `.-*_` stay, a blank is `+`.
+/// Escapes text like Java's `URLEncoder`: letters, digits and `.-*_` are kept, and a space becomes `+`.
 fn escape(text: &str, out: &mut String) {
     for byte in text.bytes() {
         match byte {

@@ -1,6 +1,6 @@
-//! The wire form of what a worker wrote: shipped to whoever commits.
+//! The wire form of a worker's output, which is sent to the process that commits.
 //!
-//! An [envelope] of one record batch with one row:
+//! The form is an [envelope] of one record batch with one row:
 //!
 //! ```text
 //! spec_id  data_files         deletions                              matched
@@ -8,8 +8,8 @@
 //! ```
 //!
 //! `data_files` are rows of `data_file` ([`manifest_rows`](crate::spec::manifest_rows)). `rows` and `before` are
-//! deletion vectors of the spec: positions that are deleted now, and that were deleted before. `matched` are the rows of
-//! the source of a merge that matched, a bit for each. Where files lie is checked before it is believed.
+//! deletion vectors in the form of the spec: newly deleted positions, and those that were deleted before. `matched` has
+//! a bit for each source row of a merge, set if the row matched. File locations are checked before they are trusted.
 
 use std::sync::Arc;
 
@@ -39,37 +39,37 @@ pub const VERSION: &str = "1";
 
 const MESSAGE: Kind = Kind { name: "commit message", key: "frazil.message", version: VERSION };
 
-/// What one worker wrote.
+/// The output of one worker.
 #[derive(Debug, Clone, Default)]
 pub struct Message {
-    /// Data files, all of one spec.
+    /// The data files, all of one spec.
     pub data: Option<AddedFiles>,
-    /// Data files that lose rows.
+    /// The data files from which rows are deleted.
     pub deletions: Vec<Deletion>,
-    /// Which rows of the source of a merge matched, a bit for each; may be empty.
+    /// The matched source rows of a merge, one bit per row; may be empty.
     pub matched: Vec<u8>,
 }
 
-/// A data file that loses rows.
+/// A data file from which rows are deleted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Deletion {
-    /// Its place among the tasks that the worker was given.
+    /// The position among the tasks that were sent to the worker.
     pub task: usize,
-    /// Where it lies, as recorded.
+    /// The location, as recorded.
     pub path: String,
-    /// Rows that are deleted now.
+    /// The newly deleted rows.
     pub rows: Positions,
-    /// Rows that were deleted before.
+    /// The rows that were deleted before.
     pub before: Positions,
-    /// Whether the whole file goes.
+    /// Whether the whole file is removed.
     pub goes: bool,
 }
 
 impl Message {
-    /// Writes the message.
+    /// Serialises the message.
     ///
     /// # Errors
-    /// `LimitExceeded` for deletions that a vector or a message does not hold.
+    /// `LimitExceeded` for deletions that exceed the size of a deletion vector or a message.
     pub fn write(&self) -> Result<Vec<u8>> {
         let (spec_id, data) = match &self.data {
             Some(files) => (Some(files.spec_id), list_of(files.data_files.clone())?),
@@ -82,7 +82,7 @@ impl Message {
             Ok(Arc::new(BinaryArray::from_iter_values(blobs)))
         };
         let task = |deletion: &Deletion| {
-            i32::try_from(deletion.task).map_err(|_| Error::invalid("above 2^31 tasks in one group"))
+            i32::try_from(deletion.task).map_err(|_| Error::invalid("a group has more than 2^31 tasks"))
         };
         check_length(self.deletions.iter().map(|deletion| deletion.path.len()))?;
         let tasks = self.deletions.iter().map(task).collect::<Result<Vec<_>>>()?;
@@ -103,38 +103,38 @@ impl Message {
         envelope::seal(MESSAGE, String::new(), RecordBatch::try_from_iter(columns)?)
     }
 
-    /// Reads a message that was written for a table.
+    /// Deserialises a message that was written for a table.
     ///
     /// # Errors
-    /// `Unsupported` for another version; `CorruptData` for anything else that was not written by [`Message::write`];
-    /// `InvalidArgument` for files that are not where the table is written or of a spec that it does not have.
+    /// `Unsupported` for another version; `CorruptData` for any other input that [`Message::write`] did not write;
+    /// `InvalidArgument` for files outside the table's data folder or with a spec that the table does not have.
     pub fn read(bytes: &[u8], table: &TableMetadata) -> Result<Self> {
         let (_, batch) = envelope::open(MESSAGE, bytes)?;
         if batch.num_rows() != 1 {
-            return Err(malformed("it has another number of rows than one"));
+            return Err(malformed("it does not have exactly one row"));
         }
         let spec_id = column(&batch, "spec_id")?.as_primitive_opt::<Int32Type>();
-        let spec_id = spec_id.ok_or_else(|| malformed("`spec_id` is no int"))?;
+        let spec_id = spec_id.ok_or_else(|| malformed("`spec_id` is not an int"))?;
         let files = rows_of(column(&batch, "data_files")?)?;
         let data = match spec_id.iter().next().flatten() {
             Some(spec_id) => Some(AddedFiles { spec_id, data_files: checked(files, spec_id, table)? }),
             None if files.is_empty() => None,
-            None => return Err(malformed("data files without a spec")),
+            None => return Err(malformed("its data files have no spec")),
         };
         let matched = column(&batch, "matched")?.as_binary_opt::<i32>().filter(|bits| bits.null_count() == 0);
         let matched = matched.and_then(|bits| bits.iter().next().flatten());
         Ok(Self {
             data,
             deletions: deletions(&rows_of(column(&batch, "deletions")?)?)?,
-            matched: matched.ok_or_else(|| malformed("`matched` is no bits"))?.to_vec(),
+            matched: matched.ok_or_else(|| malformed("`matched` is not binary"))?.to_vec(),
         })
     }
 }
 
-/// The data files of messages: of each spec together, so that they share manifests.
+/// Returns the data files of messages, grouped by spec so that they share manifests.
 ///
 /// # Errors
-/// None for messages that were read for one table.
+/// None for messages that were read for the same table.
 pub fn data_of<'a>(messages: impl Iterator<Item = &'a Message>) -> Result<Vec<AddedFiles>> {
     let mut groups: Vec<(i32, Vec<&dyn Array>)> = Vec::new();
     for files in messages.filter_map(|message| message.data.as_ref()) {
@@ -145,7 +145,7 @@ pub fn data_of<'a>(messages: impl Iterator<Item = &'a Message>) -> Result<Vec<Ad
     }
     let together = |(spec_id, members): (i32, Vec<&dyn Array>)| {
         let data_files = concat(&members)?;
-        let data_files = data_files.as_struct_opt().ok_or_else(|| Error::internal("data files are structs"))?;
+        let data_files = data_files.as_struct_opt().ok_or_else(|| Error::internal("data files are not structs"))?;
         Ok(AddedFiles { spec_id, data_files: data_files.clone() })
     };
     groups.into_iter().map(together).collect()
@@ -156,27 +156,27 @@ fn checked(files: StructArray, spec_id: i32, table: &TableMetadata) -> Result<St
     let spec = table.spec(spec_id)?;
     let expected = rows_schema(&data_file(3, table.partition_type(spec)));
     if files.fields() != expected.fields() {
-        return Err(malformed("its data files have other fields than those of the table"));
+        return Err(malformed("the fields of its data files do not match those of the table"));
     }
     if files.null_count() > 0 {
         return Err(malformed("a data file is NULL"));
     }
     let text = |name: &str| -> Result<StringArray> {
         let values = files.column_by_name(name).and_then(|values| values.as_string_opt::<i32>());
-        values.filter(|values| values.null_count() == 0).cloned().ok_or_else(|| malformed("a text is missing"))
+        values.filter(|values| values.null_count() == 0).cloned().ok_or_else(|| malformed("a string is missing"))
     };
     let locations = LocationProvider::of(table)?;
     if let Some(path) = text("file_path")?.iter().flatten().find(|path| !locations.holds(path)) {
-        let message = "a data file is not where the table is written";
+        let message = "a data file is outside the table's data folder";
         return Err(Error::invalid(message).with("file", path));
     }
     if text("file_format")?.iter().flatten().any(|format| FileFormat::parse(format).is_err()) {
-        return Err(malformed("a data file of an unknown format"));
+        return Err(malformed("a data file has an unknown format"));
     }
     let content = files.column_by_name("content").and_then(|values| values.as_primitive_opt::<Int32Type>());
     let is_data = |code: Option<i32>| code == Some(FileContent::Data.code());
     if !content.is_some_and(|codes| codes.iter().all(is_data)) {
-        return Err(malformed("a file that is no data file"));
+        return Err(malformed("a file is not a data file"));
     }
     for name in ["record_count", "file_size_in_bytes"] {
         let numbers = files.column_by_name(name).and_then(|values| values.as_primitive_opt::<Int64Type>());
@@ -189,7 +189,7 @@ fn checked(files: StructArray, spec_id: i32, table: &TableMetadata) -> Result<St
         let entries = entries.and_then(|lists| lists.values().as_struct_opt());
         let counts = entries.and_then(|entries| entries.columns().get(1)?.as_primitive_opt::<Int64Type>());
         if !counts.is_some_and(|counts| counts.iter().flatten().all(|count| count >= 0)) {
-            return Err(malformed("a count of a column is negative"));
+            return Err(malformed("a column count is negative"));
         }
     }
     Ok(files)
@@ -197,9 +197,9 @@ fn checked(files: StructArray, spec_id: i32, table: &TableMetadata) -> Result<St
 
 fn deletions(rows: &StructArray) -> Result<Vec<Deletion>> {
     if rows.fields() != &deletion_fields() || rows.columns().iter().any(|column| column.null_count() > 0) {
-        return Err(malformed("its deletions have other fields"));
+        return Err(malformed("its deletions do not have the expected fields"));
     }
-    let unfit = || malformed("a deletion is of another type");
+    let unfit = || malformed("a deletion does not have the expected type");
     let [tasks, paths, now, before, goes] = rows.columns() else { return Err(unfit()) };
     let tasks = tasks.as_primitive_opt::<Int32Type>().ok_or_else(unfit)?;
     let paths = paths.as_string_opt::<i32>().ok_or_else(unfit)?;
@@ -230,28 +230,28 @@ fn deletion_fields() -> Fields {
     .into()
 }
 
-/// Refuses values that one column does not hold: its offsets have 32 bits.
+/// Rejects values that do not fit in one column, whose offsets have 32 bits.
 fn check_length(lengths: impl Iterator<Item = usize>) -> Result<()> {
     let total = lengths.fold(0, usize::saturating_add);
     if i32::try_from(total).is_ok() {
         return Ok(());
     }
-    let message = format!("{total} bytes of deletions in one commit message, more than 2 GiB");
-    Err(Error::new(ErrorKind::LimitExceeded, message).hint("delete in several steps, or in more tasks"))
+    let message = format!("{total} bytes of deletions in one commit message exceed the limit of 2 GiB");
+    Err(Error::new(ErrorKind::LimitExceeded, message).hint("delete the rows in several steps, or in more tasks"))
 }
 
-/// A list of all rows, as one row.
+/// Returns a list of all rows, as one row.
 fn list_of(rows: StructArray) -> Result<ListArray> {
     let field = Arc::new(Field::new("item", rows.data_type().clone(), false));
     let offsets = OffsetBuffer::from_lengths([rows.len()]);
     Ok(ListArray::try_new(field, offsets, Arc::new(rows), None)?)
 }
 
-/// What [`list_of`] was given.
+/// Returns the rows passed to [`list_of`].
 fn rows_of(list: &ArrayRef) -> Result<StructArray> {
     let list = list.as_list_opt::<i32>().filter(|list| list.len() == 1 && list.null_count() == 0);
     let rows = list.map(|list| list.value(0)).ok_or_else(|| malformed("a list is missing"))?;
-    rows.as_struct_opt().cloned().ok_or_else(|| malformed("a list of something else"))
+    rows.as_struct_opt().cloned().ok_or_else(|| malformed("a list does not contain structs"))
 }
 
 fn column<'a>(batch: &'a RecordBatch, name: &str) -> Result<&'a ArrayRef> {
@@ -259,7 +259,7 @@ fn column<'a>(batch: &'a RecordBatch, name: &str) -> Result<&'a ArrayRef> {
 }
 
 fn malformed(why: &str) -> Error {
-    Error::corrupt(format!("a malformed commit message: {why}"))
+    Error::corrupt(format!("malformed commit message: {why}"))
 }
 
 #[cfg(test)]

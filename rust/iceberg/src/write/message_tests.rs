@@ -24,7 +24,7 @@ fn own() -> TableMetadata {
     table("memory:/t", r#"{"name": "p", "transform": "identity", "source-id": 2, "field-id": 1000}"#)
 }
 
-/// What a worker wrote: two partitions, one of them NULL; one file that lost rows and one that went.
+/// Returns the output of a worker: two partitions, one of them NULL; one file with deleted rows and one removed file.
 fn message(path: &str, size_bytes: i64) -> Message {
     let options = RowOptions { operation: Some((7, "operation".into())), ..RowOptions::default() };
     let mut writer = RowWriter::new(&own(), &options).unwrap();
@@ -107,11 +107,13 @@ fn what_fits_its_checksum_and_not_the_table_is_refused() {
         Message::read(&message.write().unwrap(), table).unwrap_err().to_string()
     };
     for path in ["memory:/t/metadata", "memory:/t/data/../metadata", "/etc", "memory:/t/database", "memory:/t/data/"] {
-        assert!(refused(message(path, 100), &own()).contains("not where the table is written"), "{path}");
+        assert!(refused(message(path, 100), &own()).contains("outside the table's data folder"), "{path}");
     }
     assert!(refused(message("memory:/t/data", -1), &own()).contains("negative"));
     let unpartitioned = table("memory:/t", "");
-    assert!(refused(message("memory:/t/data", 100), &unpartitioned).contains("other fields"));
+    assert!(
+        refused(message("memory:/t/data", 100), &unpartitioned).contains("the fields of its data files do not match")
+    );
     let mut other = message("memory:/t/data", 100);
     other.data.iter_mut().for_each(|files| files.spec_id = 9);
     assert!(refused(other, &own()).contains('9'));

@@ -1,7 +1,7 @@
-//! Counts and bounds of the columns of a data file (spec: "Manifests", fields 108 to 138; appendix D).
+//! Collects counts and bounds of the columns of a data file (spec: "Manifests", fields 108 to 138; appendix D).
 //!
-//! They are taken from the rows while they are written, not from a file's footer: exact, with NaN counted, for every
-//! format alike.
+//! They are computed from the rows during the write, not from the file's footer, so they are exact, include NaN counts,
+//! and are the same for every format.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -21,24 +21,24 @@ use crate::properties::MetricsMode;
 use crate::spec::single_value;
 use crate::spec::types::{NestedField, PrimitiveType, StructType, Type};
 
-/// What a data file says of its columns, by field id.
+/// The metrics of a data file's columns, by field id.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Metrics {
-    /// How many rows.
+    /// The number of rows.
     pub record_count: i64,
-    /// 109: values, NULL and NaN included; elements for columns inside lists and maps.
+    /// 109: the number of values, including NULL and NaN; for columns inside lists and maps, the number of elements.
     pub value_counts: BTreeMap<i32, i64>,
-    /// 110
+    /// 110: the number of NULL values.
     pub null_counts: BTreeMap<i32, i64>,
-    /// 137: of floating point columns.
+    /// 137: the number of NaN values, for floating-point columns.
     pub nan_counts: BTreeMap<i32, i64>,
-    /// 125
+    /// 125: lower bounds.
     pub lower_bounds: BTreeMap<i32, Vec<u8>>,
-    /// 128
+    /// 128: upper bounds.
     pub upper_bounds: BTreeMap<i32, Vec<u8>>,
 }
 
-/// Takes the metrics of batches as they are written.
+/// A collector of the metrics of batches as they are written.
 #[derive(Debug)]
 pub struct MetricsCollector {
     fields: Arc<StructType>,
@@ -53,30 +53,30 @@ struct Column {
     nulls: i64,
     nans: Option<i64>,
     bounds: Option<Bounds>,
-    /// None for columns without an order, and inside lists and maps.
+    /// The metrics mode; None for columns without an order, and inside lists and maps.
     mode: Option<MetricsMode>,
 }
 
-/// The least and the greatest value, neither NULL nor NaN.
+/// The lowest and the highest value, excluding NULL and NaN.
 #[derive(Debug, Clone, PartialEq)]
 enum Bounds {
     Scalar(Scalar, Scalar),
     Text(String, String),
     Bytes(Vec<u8>, Vec<u8>),
-    /// Values of one length, which are never cut: part of a uuid is not a uuid.
+    /// Values of a fixed length, which are never truncated: part of a uuid is not a uuid.
     Fixed(Vec<u8>, Vec<u8>),
 }
 
 impl MetricsCollector {
-    /// For rows of these columns.
+    /// Creates a collector for rows with these columns.
     pub fn new(fields: impl Into<Arc<StructType>>, modes: impl Into<Arc<HashMap<i32, MetricsMode>>>) -> Self {
         Self { fields: fields.into(), modes: modes.into(), columns: BTreeMap::new(), record_count: 0 }
     }
 
-    /// Takes a batch whose columns are the fields, in order and of their Arrow types.
+    /// Adds a batch whose columns match the fields, in order and with their Arrow types.
     ///
     /// # Errors
-    /// `Internal` for columns of other types.
+    /// `Internal` for columns with other types.
     pub fn add(&mut self, batch: &RecordBatch) -> Result<()> {
         let rows = i64::try_from(batch.num_rows()).unwrap_or(i64::MAX);
         self.record_count = self.record_count.saturating_add(rows);
@@ -88,12 +88,12 @@ impl MetricsCollector {
             .try_for_each(|(field, array)| add(field, array, false, modes, columns))
     }
 
-    /// How many rows there were so far.
+    /// Returns the number of rows so far.
     pub fn record_count(&self) -> i64 {
         self.record_count
     }
 
-    /// What the file says of them.
+    /// Returns the metrics of the file.
     pub fn finish(self) -> Metrics {
         let mut metrics = Metrics { record_count: self.record_count, ..Metrics::default() };
         for (id, column) in self.columns {
@@ -150,7 +150,8 @@ fn add(
 }
 
 fn mistyped(field: &NestedField, array: &ArrayRef) -> Error {
-    Error::internal(format!("an array of {} for {}", array.data_type(), field.field_type)).with("column", &field.name)
+    Error::internal(format!("an array has the type {}, expected {}", array.data_type(), field.field_type))
+        .with("column", &field.name)
 }
 
 impl Column {
@@ -159,8 +160,9 @@ impl Column {
         self.values = self.values.saturating_add(count(array.len()));
         let nulls = if *primitive == PrimitiveType::Unknown { array.len() } else { array.null_count() };
         self.nulls = self.nulls.saturating_add(count(nulls));
-        let (nans, found) = bounds(primitive, array)
-            .ok_or_else(|| Error::internal(format!("an array of {} for {primitive}", array.data_type())))?;
+        let (nans, found) = bounds(primitive, array).ok_or_else(|| {
+            Error::internal(format!("an array has the type {}, expected {primitive}", array.data_type()))
+        })?;
         if matches!(primitive, PrimitiveType::Float | PrimitiveType::Double) {
             self.nans = Some(self.nans.unwrap_or(0).saturating_add(count(nans)));
         }
@@ -174,10 +176,10 @@ impl Column {
     }
 }
 
-/// How many values are NaN, and the bounds of the others.
+/// The number of NaN values, and the bounds of the other values.
 type Found = (usize, Option<Bounds>);
 
-/// What is found in an array; None where it has another type.
+/// Returns the NaN count and bounds of an array; None if its type does not match.
 fn bounds(primitive: &PrimitiveType, array: &ArrayRef) -> Option<Found> {
     use PrimitiveType as P;
     let none = |bounds| Some((0, bounds));
@@ -193,7 +195,7 @@ fn bounds(primitive: &PrimitiveType, array: &ArrayRef) -> Option<Found> {
         P::Date => ordered::<Date32Type>(array, Scalar::Date),
         P::Time => ordered::<Time64MicrosecondType>(array, Scalar::Time),
         P::Timestamp | P::Timestamptz => {
-            // As bounds the unit and the zone are the column's.
+            // In bounds, the unit and the zone are those of the column.
             ordered::<TimestampMicrosecondType>(array, Scalar::Int64)
         }
         P::TimestampNs | P::TimestamptzNs => ordered::<TimestampNanosecondType>(array, Scalar::Int64),
@@ -257,12 +259,13 @@ impl Bounds {
             (Self::Text(low, high), Self::Text(a, b)) => Self::Text(low.min(a), high.max(b)),
             (Self::Bytes(low, high), Self::Bytes(a, b)) => Self::Bytes(low.min(a), high.max(b)),
             (Self::Fixed(low, high), Self::Fixed(a, b)) => Self::Fixed(low.min(a), high.max(b)),
-            // One column has one type.
+            // All arrays of a column have the same type.
             (known, _) => known,
         }
     }
 
-    /// The bytes, those of text and binary cut to `length`; no upper bound where none of that length is above.
+    /// Returns the bytes of the bounds, with strings and binary values truncated to `length`; None as the upper bound
+    /// if no value of that length is large enough.
     fn encoded(self, length: Option<u32>) -> (Vec<u8>, Option<Vec<u8>>) {
         let length = length.map_or(usize::MAX, |length| usize::try_from(length).unwrap_or(usize::MAX));
         match self {
@@ -280,7 +283,7 @@ impl Bounds {
     }
 }
 
-/// As [`upper_text`] for bytes.
+/// Returns the same as [`upper_text`], for bytes.
 fn upper_bytes(bytes: &[u8], length: usize) -> Option<Vec<u8>> {
     let Some(prefix) = bytes.get(..length).filter(|_| bytes.len() > length) else { return Some(bytes.to_vec()) };
     let mut prefix = prefix.to_vec();

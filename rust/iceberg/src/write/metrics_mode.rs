@@ -1,4 +1,4 @@
-//! How much data files say of each column (`write.metadata.metrics.*`).
+//! Determines the metrics that are recorded for each column of a data file (`write.metadata.metrics.*`).
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -8,15 +8,15 @@ use crate::properties::{COLUMN_METRICS, DEFAULT_METRICS, MAX_INFERRED_METRICS, M
 use crate::spec::schema::Schema;
 use crate::spec::sort::SortOrder;
 
-/// How many code points or bytes of a bound are kept unless a table says otherwise.
+/// The default number of code points or bytes to which bounds are truncated.
 const TRUNCATE_LENGTH: u32 = 16;
-/// How many columns have metrics where a table does not say.
+/// The default number of columns with metrics.
 const INFERRED_COLUMNS: usize = 100;
 
-/// The mode of each column by field id, also of columns inside structs, lists and maps.
+/// Returns the mode of each column by field id, including columns inside structs, lists and maps.
 ///
 /// # Errors
-/// `InvalidArgument` for a property that is no mode.
+/// `InvalidArgument` for a property that is not a valid mode.
 pub fn metrics_modes(
     properties: &BTreeMap<String, String>,
     schema: &Schema,
@@ -29,12 +29,12 @@ pub fn metrics_modes(
     let given = mode(DEFAULT_METRICS.key)?;
     let default = given.unwrap_or(MetricsMode::Truncate(TRUNCATE_LENGTH));
     let limit = match (given, properties.get(MAX_INFERRED_METRICS.key)) {
-        // Who asks for a mode asks for it in every column.
+        // An explicit default mode applies to every column.
         (Some(_), _) => usize::MAX,
         (None, None) => INFERRED_COLUMNS,
-        (None, Some(text)) => text
-            .parse()
-            .map_err(|_| Error::invalid(format!("`{text}` is no number")).with("property", MAX_INFERRED_METRICS.key))?,
+        (None, Some(text)) => text.parse().map_err(|_| {
+            Error::invalid(format!("`{text}` is not a number")).with("property", MAX_INFERRED_METRICS.key)
+        })?,
     };
     let leaves = schema.leaf_ids();
     let sorted = |id: i32| order.fields.iter().any(|field| field.source_ids.contains(&id));
@@ -42,7 +42,7 @@ pub fn metrics_modes(
     for (position, id) in leaves.into_iter().enumerate() {
         let inferred = if position < limit { default } else { MetricsMode::None };
         let inferred = match inferred {
-            // Without bounds of what files are sorted by, sorting them would be for nothing.
+            // Sorting files would have no benefit without bounds of the sort columns.
             MetricsMode::None | MetricsMode::Counts if sorted(id) => MetricsMode::Truncate(TRUNCATE_LENGTH),
             mode => mode,
         };

@@ -134,7 +134,7 @@ fn columns_in_structs_have_bounds_and_those_in_lists_only_counts() {
     let schema = arrow_schema(&fields);
     let arrow_schema::DataType::Struct(inner) = schema.field(0).data_type() else { panic!() };
     let values: ArrayRef = Arc::new(Int32Array::from(vec![Some(100), Some(2), None]));
-    // What lies under a NULL struct is no value.
+    // Values under a NULL struct are not counted.
     let nulls = NullBuffer::from(vec![false, true, true]);
     let structs: ArrayRef = Arc::new(StructArray::new(inner.clone(), vec![values], Some(nulls)));
     let lists =

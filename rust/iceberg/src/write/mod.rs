@@ -1,4 +1,4 @@
-//! Writing rows: as rows of the table, by partition, and what data files say of their columns.
+//! Writes rows: converts them to rows of the table, partitions them, and collects the metrics of data files.
 
 pub mod align;
 pub mod contents;

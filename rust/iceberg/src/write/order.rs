@@ -1,4 +1,4 @@
-//! Rows in the sort order of a table (spec: "Sorting").
+//! Sorts rows in the sort order of a table (spec: "Sorting").
 
 use arrow_array::RecordBatch;
 use arrow_row::SortField;
@@ -12,9 +12,9 @@ use crate::spec::arrow::arrow_primitive;
 use crate::spec::schema::Schema;
 use crate::spec::sort::SortOrder;
 
-/// Sorts rows by partition and, within each, by a sort order.
+/// A sorter of rows by partition and, within each partition, by a sort order.
 ///
-/// Floating point numbers are ordered as the spec has it: -NaN, -Infinity, ..., -0, 0, ..., Infinity, NaN.
+/// Floating-point numbers are ordered as the spec requires: -NaN, -Infinity, ..., -0, 0, ..., Infinity, NaN.
 #[derive(Debug)]
 pub(super) struct RowSorter {
     fields: Vec<Source>,
@@ -22,10 +22,11 @@ pub(super) struct RowSorter {
 }
 
 impl RowSorter {
-    /// Return a sorter of rows of `schema`; an empty order puts rows of a partition together and keeps theirs.
+    /// Creates a sorter for rows of `schema`. An empty order only groups rows by partition and keeps their order within
+    /// it.
     ///
     /// # Errors
-    /// As [`Source::new`]; `InvalidArgument` for a transform that does not apply.
+    /// See [`Source::new`]; `InvalidArgument` for a transform that does not apply.
     pub(super) fn new(
         schema: &Schema,
         partitioner: &Partitioner,
@@ -42,10 +43,10 @@ impl RowSorter {
         Ok(Self { fields, sorter: sort::RowSorter::new(keys, limit_bytes)? })
     }
 
-    /// Take rows.
+    /// Adds rows.
     ///
     /// # Errors
-    /// `InvalidArgument` for values that a transform cannot take; `Storage` if rows cannot be spilled.
+    /// `InvalidArgument` for values that a transform does not accept; `Storage` if rows cannot be spilled.
     pub(super) fn push(&mut self, rows: RecordBatch, partitioner: &Partitioner) -> Result<()> {
         let mut columns = partitioner.keys(&rows)?;
         for source in &self.fields {
@@ -54,7 +55,7 @@ impl RowSorter {
         self.sorter.push(rows, &columns)
     }
 
-    /// Return the next rows in order, at most `most_rows`, when all were taken; None after the last.
+    /// Returns the next rows in order, at most `most_rows`, after all rows were added; None after the last row.
     ///
     /// # Errors
     /// `Storage` if spilled rows cannot be read.

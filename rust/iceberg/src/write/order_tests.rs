@@ -12,7 +12,7 @@ use crate::spec::sort::SortField;
 use crate::spec::transform::Transform;
 use crate::spec::types::{StructType, Type};
 
-/// Sorts doubles inside a struct; the struct is NULL where there is none.
+/// Sorts doubles inside a struct, which is NULL if there is no value.
 fn sorted(values: &[Option<f64>], descending: bool, nulls_first: bool) -> Vec<Option<u64>> {
     let schema = Schema::from_json(
         r#"{"type": "struct", "fields": [{"id": 1, "name": "s", "required": false, "type": {"type": "struct",
@@ -26,7 +26,7 @@ fn sorted(values: &[Option<f64>], descending: bool, nulls_first: bool) -> Vec<Op
     let mut sorter = RowSorter::new(&schema, &partitioner, &order, 1).unwrap();
     let Type::Struct(inner) = &schema.fields.fields[0].field_type else { panic!() };
     let nulls: NullBuffer = values.iter().map(Option::is_some).collect::<Vec<_>>().into();
-    // What is under a NULL struct must not count.
+    // Values under a NULL struct must be ignored.
     let doubles: ArrayRef = Arc::new(values.iter().map(|value| value.unwrap_or(5.0)).collect::<Float64Array>());
     let column: ArrayRef = Arc::new(StructArray::new(arrow_fields(inner), vec![doubles], Some(nulls)));
     let rows = RecordBatch::try_new(Arc::new(arrow_schema(&schema.fields)), vec![column]).unwrap();

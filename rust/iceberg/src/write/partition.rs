@@ -1,4 +1,4 @@
-//! Puts rows into the partitions of a spec (spec: "Partitioning").
+//! Splits rows into the partitions of a spec (spec: "Partitioning").
 
 use arrow_array::{ArrayRef, RecordBatch, StructArray, UInt32Array, new_null_array};
 use arrow_row::{OwnedRow, RowConverter, SortField};
@@ -15,39 +15,40 @@ use crate::spec::schema::Schema;
 use crate::spec::transform::Transform;
 use crate::spec::types::StructType;
 
-/// Splits batches by partition.
+/// A partitioner, which splits batches by partition.
 #[derive(Debug)]
 pub struct Partitioner {
-    /// None for `void`, which is NULL whatever the column is.
+    /// The sources of partition values; None for `void`, which is NULL for any column.
     sources: Vec<Option<Source>>,
     /// The Arrow fields of partition tuples.
     fields: Fields,
     converter: RowConverter,
 }
 
-/// Which rows of a batch are of one partition.
+/// The rows of a batch in one partition.
 #[derive(Debug)]
 pub struct Part {
-    /// Equal for rows of one partition: one NaN, -0.0 and 0.0 apart, NULL equal to NULL.
+    /// The partition key, equal for rows of one partition: all NaN are equal, -0.0 and 0.0 differ, NULL equals NULL.
     pub key: OwnedRow,
-    /// The partition tuple, one row.
+    /// The partition tuple, as one row.
     pub tuple: StructArray,
-    /// Their numbers, in order.
+    /// The row numbers, in order.
     pub rows: UInt32Array,
 }
 
 impl Part {
-    /// Return these rows of the batch.
+    /// Returns these rows of the batch.
     pub fn take(&self, batch: &RecordBatch) -> Result<RecordBatch> {
         take_rows(batch, &self.rows)
     }
 }
 
 impl Partitioner {
-    /// For rows of `schema` in the order of its columns; `partition` is the type of the tuples of `spec`.
+    /// Creates a partitioner for rows of `schema`, in the order of its columns; `partition` is the type of the tuples
+    /// of `spec`.
     ///
     /// # Errors
-    /// `Unsupported` for transforms that are not known; `InvalidArgument` for columns that are not there.
+    /// `Unsupported` for unknown transforms; `InvalidArgument` for missing columns.
     pub fn new(schema: &Schema, spec: &PartitionSpec, partition: &StructType) -> Result<Self> {
         let sources = spec.fields.iter().map(|field| match &field.transform {
             Transform::Void => Ok(None),
@@ -65,23 +66,23 @@ impl Partitioner {
         Ok(Self { sources, fields, converter: RowConverter::new(keys)? })
     }
 
-    /// The types of [`Partitioner::keys`].
+    /// Returns the types of [`Partitioner::keys`].
     pub(super) fn key_types(&self) -> impl Iterator<Item = DataType> {
         self.fields.iter().map(|field| field.data_type().clone())
     }
 
-    /// Columns that are equal in rows of one partition.
+    /// Returns columns whose values are equal for rows of one partition.
     ///
     /// # Errors
-    /// As [`Partitioner::split`].
+    /// See [`Partitioner::split`].
     pub(super) fn keys(&self, batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
         Ok(key_columns(&self.values(batch)?))
     }
 
-    /// The rows of a batch by partition, in the order in which partitions are met; rows keep their order.
+    /// Returns the rows of a batch by partition, in order of first occurrence; rows keep their order.
     ///
     /// # Errors
-    /// `InvalidArgument` for a value that a transform cannot take.
+    /// `InvalidArgument` for a value that a transform does not accept.
     pub fn split(&self, batch: &RecordBatch) -> Result<Vec<Part>> {
         if batch.num_rows() == 0 {
             return Ok(Vec::new());
@@ -95,7 +96,7 @@ impl Partitioner {
             },
             _ => self.groups_of_keys(&values)?,
         };
-        // Of one row for each group: tuples are kept, and slices of all rows would keep those as well.
+        // Computed for one row per group only: tuples are kept, and slices of all rows would keep the rows alive too.
         let firsts = groups.firsts();
         let values = values.iter().map(|values| take(values, &firsts, None)).collect::<Result<Vec<_>, _>>()?;
         let tuples = StructArray::try_new_with_length(self.fields.clone(), values.clone(), None, firsts.len())?;
@@ -123,15 +124,15 @@ impl Partitioner {
     }
 }
 
-/// Values of partition fields that are equal where the partition is the same.
+/// Returns partition field values that are equal exactly when the partitions are.
 fn key_columns(values: &[ArrayRef]) -> Vec<ArrayRef> {
     values.iter().map(one_nan).collect()
 }
 
-/// What has no partition.
+/// Returns the error for a partition without rows.
 #[cold]
 pub(super) fn no_partition() -> Error {
-    Error::internal("a partition without rows")
+    Error::internal("a partition has no rows")
 }
 
 #[cfg(test)]

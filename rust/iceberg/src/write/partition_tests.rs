@@ -99,7 +99,7 @@ fn tuples_do_not_keep_the_rows_that_they_were_found_in() {
 }
 
 proptest! {
-    /// Every row is in exactly one part, whose tuple is what the transforms give for it.
+    /// Every row is in exactly one part, whose tuple equals the result of the transforms for the row.
     #[test]
     fn parts_are_a_partition_of_the_rows(values in prop::collection::vec(prop::option::of(-50_i64..50), 0..60)) {
         let schema = schema(COLUMNS);

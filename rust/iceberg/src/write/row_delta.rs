@@ -1,5 +1,5 @@
-//! Deleted rows on their way to a commit: as deletion vectors (v3), as position delete files (v2), or as data files that
-//! go (spec: "Delete Formats").
+//! Collects deleted rows for a commit: as deletion vectors (v3), as position delete files (v2), or as removed data
+//! files (spec: "Delete Formats").
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -37,29 +37,29 @@ use crate::spec::partition::PartitionSpec;
 use crate::spec::table_metadata::TableMetadata;
 use crate::spec::types::{StructType, Value};
 
-/// The data files that may lose rows.
+/// The data files from which rows may be deleted.
 #[derive(Debug, Clone)]
 pub enum DataFiles {
-    /// Those of a plan.
+    /// The data files of a plan.
     Plan(Arc<Plan>),
-    /// Those of tasks that another process planned.
+    /// The data files of tasks that another process planned.
     Tasks(Arc<[FileScanTask]>),
 }
 
 impl DataFiles {
-    /// The task of a data file, and the manifest that lists it, if that is known.
+    /// Returns the task of a data file, and the manifest that lists it, if known.
     fn get(&self, index: usize) -> Result<(FileScanTask, Option<Arc<str>>)> {
         match self {
             Self::Plan(plan) => Ok((plan.task(index)?, Some(plan.origin(index)?.0.clone()))),
             Self::Tasks(tasks) => {
-                let task = tasks.get(index).ok_or_else(|| Error::invalid(format!("no task {index}")))?;
+                let task = tasks.get(index).ok_or_else(|| Error::invalid(format!("task {index} does not exist")))?;
                 Ok((task.clone(), None))
             }
         }
     }
 }
 
-/// Which rows of the data files of a plan are deleted.
+/// The deleted rows of the data files of a plan.
 #[derive(Debug)]
 pub struct RowDelta {
     data_files: DataFiles,
@@ -68,47 +68,47 @@ pub struct RowDelta {
     removals: Removals,
 }
 
-/// A data file that loses rows, or of which rows were read.
+/// A data file from which rows are deleted or were read.
 #[derive(Debug)]
 struct Touched {
     task: FileScanTask,
     manifest: Option<Arc<str>>,
-    /// Rows that are deleted now.
+    /// The newly deleted rows.
     rows: Positions,
-    /// Rows that were deleted before.
+    /// The rows that were deleted before.
     before: Vec<Arc<Positions>>,
-    /// Whether the whole file goes.
+    /// Whether the whole file is removed.
     goes: bool,
 }
 
-/// How position deletes of v2 are put into files (`write.delete.granularity`).
+/// The granularity of v2 position delete files (`write.delete.granularity`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Granularity {
-    /// A file for each data file.
+    /// One delete file per data file.
     File,
-    /// A file for each partition.
+    /// One delete file per partition.
     Partition,
 }
 
-/// What gives keys to the partitions of each spec.
+/// The encoders of partition keys, by spec.
 type Keyers = HashMap<i32, TupleKeyer>;
 
-/// Position deletes to be written as one file.
+/// Position deletes to be written to one file.
 #[derive(Debug)]
 pub struct PositionFile {
-    /// Where it goes.
+    /// The location of the new file.
     pub path: String,
     /// `file_path`, as a dictionary, and `pos`, sorted by both.
     pub rows: RecordBatch,
     spec_id: i32,
     partition: StructArray,
-    /// The data file, where there is but one.
+    /// The data file, if there is only one.
     referenced: Option<String>,
     bounds: [(Vec<u8>, Vec<u8>); 2],
 }
 
 impl RowDelta {
-    /// Deletes rows of these data files.
+    /// Creates an empty set of deletions for these data files.
     pub fn new(data_files: DataFiles) -> Self {
         Self { data_files, files: BTreeMap::new(), added: Vec::new(), removals: Removals::default() }
     }
@@ -119,13 +119,13 @@ impl RowDelta {
             let touched = Touched { task, manifest, rows: Positions::new(), before: Vec::new(), goes: false };
             self.files.insert(index, touched);
         }
-        self.files.get_mut(&index).ok_or_else(|| Error::internal("a data file went missing"))
+        self.files.get_mut(&index).ok_or_else(|| Error::internal("a data file is missing"))
     }
 
-    /// Deletes rows of the data file at `index` of the plan, of which `before` were deleted before.
+    /// Deletes rows of the data file at `index` of the plan, in which `before` are already deleted.
     ///
     /// # Errors
-    /// `CorruptData` for negative positions, and for those behind the last row of the data file: readers refuse them.
+    /// `CorruptData` for negative positions, and for those after the last row of the data file, which readers reject.
     pub fn delete_rows(&mut self, index: usize, rows: &Int64Array, before: &[Arc<Positions>]) -> Result<()> {
         if rows.is_empty() {
             return Ok(());
@@ -134,7 +134,7 @@ impl RowDelta {
         touched.rows.insert_all(rows.values())?;
         let data = &touched.task.file;
         if let Some(last) = data.beyond(&touched.rows) {
-            let message = format!("position {last} was to be deleted in a file of {} rows", data.record_count);
+            let message = format!("cannot delete position {last} in a file with {} rows", data.record_count);
             return Err(Error::corrupt(message).with("file", &data.path));
         }
         if touched.before.is_empty() {
@@ -143,7 +143,7 @@ impl RowDelta {
         Ok(())
     }
 
-    /// What is deleted so far, for whoever planned the data files.
+    /// Returns the deletions so far, for the process that planned the data files.
     pub fn deletions(&self) -> Vec<Deletion> {
         let deletion = |(index, file): (&usize, &Touched)| {
             let mut before = Positions::new();
@@ -154,17 +154,17 @@ impl RowDelta {
         self.files.iter().map(deletion).collect()
     }
 
-    /// Takes what another process deleted of the data file at `index`.
+    /// Adds the deletions that another process made in the data file at `index`.
     ///
     /// # Errors
-    /// `CorruptData` where it is about another data file, or about rows that this one does not have.
+    /// `CorruptData` if they apply to another data file, or to rows that this one does not have.
     pub fn take(&mut self, index: usize, deletion: &Deletion) -> Result<()> {
         let touched = self.touch(index)?;
         let data = &touched.task.file;
         if *data.path != *deletion.path
             || [&deletion.rows, &deletion.before].iter().any(|rows| data.beyond(rows).is_some())
         {
-            let message = "a commit message deletes rows of another data file than was planned";
+            let message = "a commit message deletes rows of a data file other than the planned one";
             return Err(Error::corrupt(message).with("file", deletion.path.as_str()));
         }
         touched.rows.union_with(&deletion.rows);
@@ -181,22 +181,22 @@ impl RowDelta {
         Ok(())
     }
 
-    /// The data files that lose rows and stay, by their places in the plan.
+    /// Returns the data files that have deleted rows and stay, by their positions in the plan.
     pub fn staying(&self) -> Vec<usize> {
         self.files.iter().filter(|(_, file)| file.loses_rows()).map(|(index, _)| *index).collect()
     }
 
-    /// How many rows are deleted now, but for those of files that were removed without a look.
+    /// Returns the number of newly deleted rows, excluding those of files that were removed without reading them.
     pub fn deleted_rows(&self) -> u64 {
         self.files.values().map(|file| file.rows.len()).sum()
     }
 
-    /// Whether no file loses a row.
+    /// Returns whether no file has newly deleted rows.
     pub fn is_empty(&self) -> bool {
         self.files.values().all(|file| !file.goes && file.rows.is_empty())
     }
 
-    /// Which rows at these positions of a data file are deleted now.
+    /// Returns which rows at these positions of a data file are newly deleted.
     pub fn is_deleted(&self, index: usize, positions: &Int64Array) -> BooleanArray {
         let rows = self.files.get(&index).map(|file| &file.rows);
         let deleted = |row: usize| {
@@ -206,27 +206,28 @@ impl RowDelta {
         BooleanArray::new(BooleanBuffer::collect_bool(positions.len(), deleted), None)
     }
 
-    /// Lets those files go that have no row left. Rows that equality deletes remove are not counted, so a file may stay
-    /// that could go.
+    /// Removes the files that have no rows left. Rows that equality deletes remove are not counted, so an empty file
+    /// may stay.
     pub fn remove_emptied(&mut self) {
         for file in self.files.values_mut().filter(|file| file.loses_rows()) {
             file.goes = u64::try_from(file.task.file.record_count) == Ok(file.all_deleted().len());
         }
     }
 
-    /// Notes that rows of the data file at `index` of the plan were read, so that a concurrent commit that removes it, or
-    /// deletes rows of it, conflicts.
+    /// Records that rows of the data file at `index` of the plan were read, so that a concurrent commit that removes it
+    /// or deletes rows of it conflicts.
     pub fn read_file(&mut self, index: usize) -> Result<()> {
         self.touch(index).map(drop)
     }
 
-    /// Removes the delete files that apply only to removed data files. The plan must be of all data files of the snapshot.
-    /// Data files that are added later are newer than these deletes, or were written without the deleted rows.
+    /// Removes the delete files that apply only to removed data files. The plan must include all data files of the
+    /// snapshot. Data files that are added later are newer than these deletes, or were written without the deleted
+    /// rows.
     ///
-    /// Earlier commits removed the data files at `removed_before`, with the delete files that applied to no others.
+    /// Earlier commits removed the data files at `removed_before`, with the delete files that applied only to them.
     pub fn remove_dangling(&mut self, removed_before: &HashSet<usize>) -> Result<()> {
         let DataFiles::Plan(plan) = &self.data_files else {
-            return Err(Error::internal("tasks of another process are not all data files"));
+            return Err(Error::internal("tasks of another process do not include all data files"));
         };
         let is_first = removed_before.is_empty();
         let mut applied = vec![is_first; plan.deletes().files().len()];
@@ -252,7 +253,7 @@ impl RowDelta {
         Ok(())
     }
 
-    /// The files that go, and the data files that lose rows.
+    /// Returns the files to remove, and the data files from which rows are deleted.
     pub fn removals(&self) -> Result<(Removals, TouchedFiles)> {
         let (mut removals, mut touched) = (self.removals.clone(), TouchedFiles::default());
         let mut keyers = Keyers::default();
@@ -270,13 +271,14 @@ impl RowDelta {
         Ok((removals, touched))
     }
 
-    /// The delete files of a commit.
+    /// Returns the delete files of a commit.
     pub fn added(&self) -> &[AddedFiles] {
         &self.added
     }
 
-    /// Makes a deletion vector for each data file that stays, together with the positions that were deleted before; what
-    /// held those alone goes. Gives the Puffin file and where it is to be written; None where there are no vectors.
+    /// Creates a deletion vector for each data file that stays, including the positions that were deleted before.
+    /// Delete files that are superseded by this are removed. Returns the Puffin file and its location; None if there
+    /// are no vectors.
     ///
     /// # Errors
     /// `LimitExceeded` for vectors above 2 GiB.
@@ -339,7 +341,7 @@ impl RowDelta {
         Ok(Some((location, content)))
     }
 
-    /// The position delete files to be written for the data files that stay.
+    /// Returns the position delete files to be written for the data files that stay.
     pub fn position_files(&self, table: &TableMetadata, granularity: Granularity) -> Result<Vec<PositionFile>> {
         let mut groups: BTreeMap<(i32, Vec<u8>, String), Vec<&Touched>> = BTreeMap::new();
         let mut keyers = Keyers::default();
@@ -356,7 +358,7 @@ impl RowDelta {
         groups.into_values().enumerate().map(file).collect()
     }
 
-    /// Takes a position delete file that was written.
+    /// Adds a position delete file that was written.
     pub fn add_position_file(
         &mut self,
         file: &PositionFile,
@@ -397,19 +399,19 @@ impl RowDelta {
 }
 
 impl Touched {
-    /// Whether rows are deleted now, and the file stays.
+    /// Returns whether rows are newly deleted and the file stays.
     fn loses_rows(&self) -> bool {
         !self.goes && !self.rows.is_empty()
     }
 
-    /// The rows that are deleted, now or before; those that equality deletes remove are not known.
+    /// Returns the rows that are deleted, now or before; those that equality deletes remove are unknown.
     fn all_deleted(&self) -> Positions {
         let mut deleted = self.rows.clone();
         self.before.iter().for_each(|before| deleted.union_with(before));
         deleted
     }
 
-    /// The key of the partition among those of its spec.
+    /// Returns the key of the partition, unique within its spec.
     fn partition_key(&self, keyers: &mut Keyers) -> Result<Vec<u8>> {
         let (context, tuple) = self.partition()?;
         let keyer = match keyers.entry(self.task.file.spec_id) {
@@ -419,7 +421,7 @@ impl Touched {
         Ok(keyer.keys(&PartitionTuples::of_rows(&tuple, &context.fields)?)?.row(0).to_vec())
     }
 
-    /// The spec, and the tuple of the file as one row.
+    /// Returns the spec, and the tuple of the file as one row.
     fn partition(&self) -> Result<(Arc<PartitionContext>, StructArray)> {
         let context = self.task.partition()?;
         let fields = &context.fields;
@@ -434,7 +436,8 @@ impl Touched {
     }
 }
 
-/// The positions at which a data file has rows: a position delete file may name others, a deletion vector may not.
+/// Returns the positions at which a data file has rows: a position delete file may contain other positions, a deletion
+/// vector may not.
 fn of_rows(positions: &Arc<Positions>, data: &task::DataFile) -> Result<Arc<Positions>> {
     if data.beyond(positions).is_none() {
         return Ok(positions.clone());
@@ -447,7 +450,7 @@ fn of_rows(positions: &Arc<Positions>, data: &task::DataFile) -> Result<Arc<Posi
 
 fn position_file(mut members: Vec<&Touched>, locations: &LocationProvider, name: &str) -> Result<PositionFile> {
     members.sort_by(|a, b| a.task.file.path.as_bytes().cmp(b.task.file.path.as_bytes()));
-    let Some(first) = members.first() else { return Err(Error::internal("no position deletes")) };
+    let Some(first) = members.first() else { return Err(Error::internal("a position delete file has no deletes")) };
     let (context, partition) = first.partition()?;
     let rows = position_rows(members.iter().map(|file| (&*file.task.file.path, &file.rows)))?;
     let positions = rows.column(1).as_primitive::<Int64Type>().values();
@@ -465,9 +468,9 @@ fn position_file(mut members: Vec<&Touched>, locations: &LocationProvider, name:
     })
 }
 
-/// The rows of a position delete file: positions of data files, which are in order.
+/// Returns the rows of a position delete file: positions of data files, in order.
 fn position_rows<'a>(members: impl Iterator<Item = (&'a str, &'a Positions)> + Clone) -> Result<RecordBatch> {
-    // A dictionary: a path for each row would be many times as long as its position.
+    // Paths are dictionary-encoded: a path per row would take many times the space of its position.
     let names = StringArray::from_iter_values(members.clone().map(|(path, _)| path));
     let count = |rows: &Positions| usize::try_from(rows.len()).unwrap_or(usize::MAX);
     let keys = (0_i32..).zip(members.clone()).flat_map(|(key, (_, rows))| std::iter::repeat_n(key, count(rows)));
@@ -484,7 +487,7 @@ fn position_rows<'a>(members: impl Iterator<Item = (&'a str, &'a Positions)> + C
     Ok(RecordBatch::try_new(Arc::new(schema), vec![Arc::new(paths), Arc::new(positions)])?)
 }
 
-/// Deletion vectors of all partitions lie in one file.
+/// Returns the location of the Puffin file, which holds the deletion vectors of all partitions.
 fn puffin_location(table: &TableMetadata) -> Result<String> {
     let (spec, fields) = (PartitionSpec::default(), StructType::default());
     let tuple = StructArray::new_empty_fields(1, None);
@@ -501,7 +504,7 @@ mod tests {
 
     #[test]
     fn paths_are_not_repeated_for_every_row() {
-        // Repeated, these would not fit the 2 GiB that a column of text holds.
+        // If repeated, these would exceed the 2 GiB limit of a string column.
         let path = "d".repeat(1_000);
         let mut positions = Positions::new();
         positions.insert_all(&(0..2_200_000).collect::<Vec<_>>()).unwrap();

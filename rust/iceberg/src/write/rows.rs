@@ -1,4 +1,4 @@
-//! The rows of a write on their way into data files.
+//! Collects the rows of a write and assigns them to data files.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -35,28 +35,30 @@ use crate::spec::sort::SortOrder;
 use crate::spec::table_metadata::TableMetadata;
 use crate::spec::types::{NestedField, StructType};
 
-/// Files of so many partitions are written at once; rows of further ones wait until all rows are there.
+/// The maximum number of partitions whose files are written concurrently; rows of further partitions wait until all
+/// rows were added.
 const MAX_OPEN_PARTITIONS: usize = 64;
-/// Greater field ids are reserved (spec: "Reserved Field IDs").
+/// The highest field id of a column; higher ids are reserved (spec: "Reserved Field IDs").
 const MAX_FIELD_ID: i32 = i32::MAX - 200;
 
-/// What rows bring along when they move to other files (spec: "Row Lineage").
+/// The columns that rows keep when they are moved to other files (spec: "Row Lineage").
 const LINEAGE: [MetadataColumn; 2] = [MetadataColumn::RowId, MetadataColumn::LastUpdatedSequenceNumber];
 
-/// What a write is, beside its table.
+/// The options of a write.
 #[derive(Debug, Clone)]
 pub struct RowOptions {
-    /// For rows that come with `_row_id` and `_last_updated_sequence_number`, as they do when they move to other files
-    /// (spec: "Row Lineage").
+    /// The limits of committed ids, for rows with `_row_id` and `_last_updated_sequence_number` columns, as when rows
+    /// are moved to other files (spec: "Row Lineage").
     pub lineage: Option<CommittedIds>,
-    /// About how many bytes of rows are held; what is more lies in temporary files.
+    /// The approximate maximum size of buffered rows in bytes; further rows are spilled to temporary files.
     pub memory_bytes: usize,
-    /// The task and the id of the operation that names of files hold; a new one unless given.
+    /// The task and the id of the operation, which are part of file names; a new id by default.
     pub operation: Option<(u64, String)>,
 }
 
-/// Where the row ids and sequence numbers end that a table has assigned for good. Those of rows that the same transaction
-/// added before are assigned when it is committed, so files do not record them: such rows inherit new ones.
+/// The upper limits of the row ids and sequence numbers that a table has permanently assigned. Ids of rows that the
+/// same transaction added earlier are assigned when it is committed, so files do not record them: such rows inherit new
+/// ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CommittedIds {
     next_row_id: i64,
@@ -64,12 +66,12 @@ pub struct CommittedIds {
 }
 
 impl CommittedIds {
-    /// Return those of a committed state.
+    /// Returns the limits of a committed state.
     pub fn of(committed: &TableMetadata) -> Self {
         Self { next_row_id: committed.next_row_id.unwrap_or(0), last_sequence_number: committed.last_sequence_number }
     }
 
-    /// Return rows whose last two columns are the row id and the sequence number, without those not yet assigned.
+    /// Returns rows whose last two columns are the row id and the sequence number, with unassigned values set to NULL.
     fn keep(self, rows: &RecordBatch) -> Result<RecordBatch> {
         let mut columns = rows.columns().to_vec();
         let limits = [self.next_row_id, self.last_sequence_number.saturating_add(1)];
@@ -90,8 +92,8 @@ impl Default for RowOptions {
     }
 }
 
-/// Takes rows as users have them, gives rows for the files of each partition, and keeps what the files say of them. The
-/// files are written by somebody else.
+/// A writer that accepts the rows of users, returns the rows for the files of each partition, and collects the files'
+/// metadata. The caller writes the files.
 ///
 /// ```text
 /// split(batch)*   -> rows that can be written now
@@ -108,11 +110,12 @@ pub struct RowWriter {
     lineage: Option<CommittedIds>,
     partitioner: Partitioner,
     order: SortOrder,
-    /// Holds rows until all are there: every row of a sorted table, else those of partitions beyond the first few.
+    /// The buffer of rows until all were added: every row of a sorted table, otherwise the rows of partitions beyond
+    /// the first few.
     sorter: Option<RowSorter>,
     memory_bytes: usize,
     locations: LocationProvider,
-    /// In the order in which they were met.
+    /// The partitions, in order of first occurrence.
     partitions: Vec<Partition>,
     by_key: HashMap<OwnedRow, usize>,
     task: u64,
@@ -124,31 +127,32 @@ pub struct RowWriter {
 #[derive(Debug)]
 struct Partition {
     tuple: StructArray,
-    /// Of the file that is being written.
+    /// The metrics of the file that is being written.
     metrics: Option<MetricsCollector>,
 }
 
-/// What only the writer of a file knows.
+/// The properties of a file that only its writer knows.
 #[derive(Debug, Clone, Default)]
 pub struct WrittenFile {
-    /// Where it lies, as recorded.
+    /// The location, as recorded.
     pub path: String,
     /// `PARQUET`, `ORC` or `AVRO`.
     pub format: String,
-    /// Its length.
+    /// The length in bytes.
     pub size_bytes: i64,
-    /// Bytes of each leaf column in the file by field id; may be empty.
+    /// The size of each leaf column in the file in bytes, by field id; may be empty.
     pub column_sizes: BTreeMap<i32, i64>,
-    /// Where it can be split.
+    /// The offsets at which the file can be split.
     pub split_offsets: Option<Vec<i64>>,
 }
 
 impl RowWriter {
-    /// For new rows of a table: its current schema, its default partition spec, its properties, its sort order.
+    /// Creates a writer for new rows of a table, with its current schema, default partition spec, properties and sort
+    /// order.
     ///
     /// # Errors
-    /// `Unsupported` for transforms that are not known and for encrypted tables; `InvalidArgument` for properties that
-    /// cannot be meant and for columns with a reserved field id.
+    /// `Unsupported` for unknown transforms and for encrypted tables; `InvalidArgument` for invalid properties and for
+    /// columns with a reserved field id.
     pub fn new(table: &TableMetadata, options: &RowOptions) -> Result<Self> {
         let spec = table.spec(table.default_spec_id)?.clone();
         let schema = file_schema(table, options.lineage.is_some())?;
@@ -157,7 +161,7 @@ impl RowWriter {
         }
         let (task, operation) = match &options.operation {
             Some((_, id)) if id.is_empty() || !id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') => {
-                return Err(Error::invalid(format!("{id:?} is no id of an operation")));
+                return Err(Error::invalid(format!("{id:?} is not a valid operation id")));
             }
             Some((task, id)) => (*task, id.clone()),
             None => (0, ids::uuid()?),
@@ -190,26 +194,26 @@ impl RowWriter {
         })
     }
 
-    /// The columns of the files.
+    /// Returns the columns of the files.
     pub fn schema(&self) -> &Arc<Schema> {
         &self.schema
     }
 
-    /// The schema of the rows that [`RowWriter::split`] gives, with field ids.
+    /// Returns the schema of the rows that [`RowWriter::split`] returns, with field ids.
     pub fn arrow(&self) -> &SchemaRef {
         self.align.arrow()
     }
 
-    /// The sort order of the files.
+    /// Returns the sort order of the files.
     pub fn order(&self) -> &SortOrder {
         &self.order
     }
 
-    /// The rows of a batch that can be written now, for each partition, which counts from 0 in the order in which
-    /// partitions are met.
+    /// Returns the rows of a batch that can be written now, for each partition. Partitions are numbered from 0 in order
+    /// of first occurrence.
     ///
     /// # Errors
-    /// As [`Align::align`] and [`Partitioner::split`]; `Storage` when rows that wait cannot be spilled.
+    /// See [`Align::align`] and [`Partitioner::split`]; `Storage` if waiting rows cannot be spilled.
     pub fn split(&mut self, batch: &RecordBatch) -> Result<Vec<(usize, RecordBatch)>> {
         let mut rows = self.align.align(batch)?;
         if let Some(committed) = self.lineage {
@@ -229,11 +233,11 @@ impl RowWriter {
         self.collected(&rows, now)
     }
 
-    /// The next of the rows that waited, at most so many; all rows of a partition come before those of the next one. None behind the
-    /// last. No rows can be added from then on.
+    /// Returns the next waiting rows, at most `most_rows`; all rows of a partition come before those of the next one.
+    /// None after the last row. No rows can be added afterwards.
     ///
     /// # Errors
-    /// `Storage` when what was spilled cannot be read.
+    /// `Storage` if spilled rows cannot be read.
     pub fn next_sorted(&mut self, most_rows: usize) -> Result<Option<Vec<(usize, RecordBatch)>>> {
         let Some(sorter) = &mut self.sorter else { return Ok(None) };
         let Some(rows) = sorter.next_batch(most_rows)? else { return Ok(None) };
@@ -241,7 +245,7 @@ impl RowWriter {
         self.collected(&rows, parts).map(Some)
     }
 
-    /// Whether the file of a partition is, or may be, among those that are written at once.
+    /// Returns whether the file of a partition is, or may be, one of those that are written concurrently.
     fn is_open(&mut self, part: &Part) -> bool {
         if self.by_key.contains_key(&part.key) {
             return true;
@@ -253,7 +257,7 @@ impl RowWriter {
         true
     }
 
-    /// The number of a partition.
+    /// Returns the number of a partition.
     fn partition(&mut self, part: &Part) -> usize {
         let next = self.partitions.len();
         let index = *self.by_key.entry(part.key.clone()).or_insert(next);
@@ -270,7 +274,7 @@ impl RowWriter {
         self.sorter.as_mut().map_or(Ok(()), |sorter| sorter.push(rows, &self.partitioner))
     }
 
-    /// The rows of each part, whose metrics become those of its file.
+    /// Returns the rows of each part, and adds their metrics to those of its file.
     fn collected(&mut self, rows: &RecordBatch, parts: Vec<Part>) -> Result<Vec<(usize, RecordBatch)>> {
         let rows_of = |part: Part| {
             let (index, rows) = (self.partition(&part), part.take(rows)?);
@@ -282,25 +286,25 @@ impl RowWriter {
         parts.into_iter().map(rows_of).collect()
     }
 
-    /// A location for the next file of a partition.
+    /// Returns a location for the next file of a partition.
     ///
     /// # Errors
-    /// `Internal` for a partition that was not met.
+    /// `Internal` for an unknown partition.
     pub fn new_location(&self, partition: usize, count: usize, extension: &str) -> Result<String> {
         let tuple = &self.partitions.get(partition).ok_or_else(no_partition)?.tuple;
         let name = format!("{partition:05}-{}-{}-{count:05}.{extension}", self.task, self.operation);
         self.locations.data_file(&self.spec, &self.partition, tuple, &name)
     }
 
-    /// Refuses columns that cannot be read from data files of a format: `parquet`, `orc` or `avro`.
+    /// Rejects columns that cannot be read from data files of a format: `parquet`, `orc` or `avro`.
     ///
     /// # Errors
-    /// As [`depth::check`].
+    /// See [`depth::check`].
     pub fn check_format(&self, format: &str) -> Result<()> {
         depth::check(&self.fields, format)
     }
 
-    /// Ends the file of a partition: the rows that came since the last one are in it.
+    /// Completes the file of a partition, which contains the rows that were returned since the previous file.
     ///
     /// # Errors
     /// `Internal` for a partition without rows.
@@ -325,12 +329,12 @@ impl RowWriter {
         Ok(())
     }
 
-    /// What the rows hold, to be checked against the schema that they are committed to.
+    /// Returns the contents of the rows, to be checked against the schema to which they are committed.
     pub fn contents(&self) -> &Contents {
         &self.contents
     }
 
-    /// The files that are written, for a commit.
+    /// Returns the written files, for a commit.
     pub fn added(&self) -> Result<Vec<AddedFiles>> {
         if self.files.is_empty() {
             return Ok(Vec::new());
@@ -339,25 +343,25 @@ impl RowWriter {
         Ok(vec![AddedFiles { spec_id: self.spec.spec_id, data_files }])
     }
 
-    /// Deletes the files of the operation, of whatever task, that are not among `kept`; gives how many. What cannot be
-    /// deleted stays.
+    /// Deletes the files of all tasks of the operation that are not in `kept`, and returns their number. Files that
+    /// cannot be deleted are left.
     pub fn sweep(&self, files: &Files, kept: &HashSet<&str>) -> usize {
         sweep(files, self.locations.folder(), &self.operation, |path| kept.contains(path))
     }
 
-    /// How many files, rows and bytes are written.
+    /// Returns the numbers of written files, rows and bytes.
     pub fn written(&self) -> (usize, i64, i64) {
         let rows = self.files.iter().map(|file| file.metrics.record_count).sum();
         (self.files.len(), rows, self.files.iter().map(|file| file.file_size_bytes).sum())
     }
 }
 
-/// The columns of the files of a table.
+/// Returns the columns of the files of a table.
 fn file_schema(table: &TableMetadata, lineage: bool) -> Result<Arc<Schema>> {
     let schema = table.current_schema()?;
     if schema.max_field_id() > MAX_FIELD_ID {
         let message = format!("the field id {} of the table is reserved", schema.max_field_id());
-        return Err(Error::invalid(message).hint(format!("field ids end at {MAX_FIELD_ID}")));
+        return Err(Error::invalid(message).hint(format!("the highest field id is {MAX_FIELD_ID}")));
     }
     if !lineage {
         return Ok(schema.clone());
@@ -370,10 +374,10 @@ fn file_schema(table: &TableMetadata, lineage: bool) -> Result<Arc<Schema>> {
     Ok(Arc::new(schema))
 }
 
-/// The names of the columns that rows bring along when they move to other files; none before v3.
+/// Returns the names of the lineage columns that rows keep when they are moved to other files; empty before v3.
 ///
 /// # Errors
-/// `CorruptMetadata` for a table without its schema.
+/// `CorruptMetadata` for a table without its current schema.
 pub fn lineage_names(table: &TableMetadata) -> Result<Vec<String>> {
     if table.format_version < 3 {
         return Ok(Vec::new());

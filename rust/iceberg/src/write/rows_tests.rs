@@ -34,7 +34,8 @@ fn batch(rows: impl Iterator<Item = (i64, i64)>) -> RecordBatch {
     RecordBatch::try_from_iter(columns).unwrap()
 }
 
-/// The rows of each partition in the order in which they are given, and how many of them did not wait.
+/// Returns the rows of each partition in the order in which they are returned, and the number of rows that did not
+/// wait.
 fn written(writer: &mut RowWriter, batches: Vec<RecordBatch>) -> (usize, Vec<usize>, BTreeMap<i64, Vec<i64>>) {
     let mut parts = Vec::new();
     for batch in batches {

@@ -1,4 +1,4 @@
-//! What manifests and manifest lists may say, and what is refused.
+//! Tests of decoding manifests and manifest lists, valid and invalid ones.
 
 use std::sync::Arc;
 

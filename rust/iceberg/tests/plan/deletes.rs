@@ -1,4 +1,4 @@
-//! Which deletes apply to which data files (spec: "Scan Planning").
+//! Tests of which deletes apply to which data files (spec: "Scan Planning").
 
 use std::sync::Arc;
 
@@ -14,13 +14,13 @@ use crate::support::*;
 
 const FIELD: (i32, &str, &str) = (1000, "a", "int");
 
-/// A data manifest of one file of sequence number `sequence` in spec `spec_id` with `a` = 1.
+/// Returns a data manifest of one file with `a` = 1, the sequence number `sequence` and the spec `spec_id`.
 fn data(sequence: i64, spec_id: i32) -> Manifest {
     Manifest::data("m-data", sequence, vec![Entry::data("f").partition("a", 1)])
         .spec(spec_id, FIELD.0, FIELD.1, FIELD.2)
 }
 
-/// A delete manifest of one file in spec `spec_id` with `a` = `value`.
+/// Returns a delete manifest of one file with `a` = `value` in the spec `spec_id`.
 fn delete(entry: Entry, sequence: i64, spec_id: i32, value: i32) -> Manifest {
     let name = format!("m-{}", entry.path.rsplit('/').next().unwrap());
     if spec_id == UNPARTITIONED {
@@ -137,7 +137,7 @@ fn deletes_without_what_they_need_are_corrupt() {
 
 #[test]
 fn sequence_numbers_on_added_entries_are_honoured() {
-    // Compaction of files of sequence number 2, committed as 9, beside an equality delete of 8.
+    // A compaction of files with sequence number 2, committed as 9, concurrent with an equality delete of 8.
     let compacted = Entry::data("f").partition("a", 1);
     let equality = delete(Entry::equality("e"), 8, BY_A, 1);
     for (entry, applies) in [(compacted.clone().sequence(2), 1), (compacted, 0)] {
@@ -152,7 +152,7 @@ fn the_highest_sequence_number_overflows_nothing() {
     assert_eq!(deletes_of(&plan(&table(&manifests), ""), "f").len(), 0);
 }
 
-/// Readers of a vector refuse positions behind the last row; readers of position delete files do not.
+/// Readers of a vector reject positions after the last row; readers of position delete files do not.
 #[test]
 fn vectors_hold_no_positions_behind_the_last_row() {
     let table = table(&[data(1, BY_A)]);
@@ -177,5 +177,5 @@ fn vectors_hold_no_positions_behind_the_last_row() {
     emptied.remove_emptied();
     assert!(emptied.staying().is_empty());
     let error = delta(vec![10], &[]).unwrap_err();
-    assert!(error.kind() == ErrorKind::CorruptData && error.to_string().contains("file of 10 rows"), "{error}");
+    assert!(error.kind() == ErrorKind::CorruptData && error.to_string().contains("file with 10 rows"), "{error}");
 }

@@ -1,4 +1,4 @@
-//! Snapshots: time travel and incremental append scans.
+//! Tests of snapshots: time travel and incremental append scans.
 
 use frazil_core::context::Context;
 use frazil_core::error::{ErrorKind, Result};
@@ -11,7 +11,8 @@ use serde_json::json;
 
 use crate::support::*;
 
-/// 1 adds a, 2 adds b, 3 overwrites a by c, 4 adds d. Every snapshot carries the manifests of the ones before.
+/// Returns a table in which 1 adds a, 2 adds b, 3 overwrites a with c, 4 adds d. Every snapshot includes the manifests
+/// of the earlier ones.
 fn appends_and_an_overwrite() -> Fixture {
     let mut fixture = Fixture::new();
     let added = |id: i64, name: &str| Entry { snapshot_id: Some(id), ..Entry::data(name) };
@@ -80,7 +81,8 @@ fn a_file_that_two_appends_added_is_returned_for_both() {
     assert_eq!(names(&incremental(&fixture.open(), None, None).unwrap()), ["a", "a"]);
 }
 
-/// Schema 0 has `id` only, schema 1 `id, added`. Snapshot 1 has schema 0, 2 has 1; main was rolled back to 1 at 5000 ms.
+/// Returns a table in which schema 0 has only `id` and schema 1 has `id, added`. Snapshot 1 has schema 0, 2 has 1; main
+/// was rolled back to 1 at 5000 ms.
 fn rolled_back() -> Fixture {
     let column = |id: i32, name: &str| json!({"id": id, "name": name, "required": false, "type": "long"});
     let mut fixture = Fixture::of(&[column(1, "id")], &[json!({"spec-id": 3, "fields": []})]);

@@ -1,4 +1,5 @@
-//! The law of pruning: a file that holds a matching row is planned; and what the plan says of its rows is so.
+//! Tests the correctness of pruning: a file with a matching row is always planned, and the plan's claims about its rows
+//! are true.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,7 +19,7 @@ use serde_json::{Value as Json, json};
 
 use crate::support::*;
 
-/// Name, type in schemas, type in Avro; the id of a column is its position, counted from 1.
+/// The name, the type in schemas and the type in Avro; the id of a column is its position, counted from 1.
 const COLUMNS: [(&str, &str); 5] = [("i", "int"), ("l", "long"), ("x", "double"), ("s", "string"), ("d", "date")];
 
 type Row = Vec<Option<Scalar>>;
@@ -27,7 +28,7 @@ fn avro_type(column: usize) -> Json {
     if COLUMNS[column].0 == "d" { json!({"type": "int", "logicalType": "date"}) } else { json!(COLUMNS[column].1) }
 }
 
-/// Few values, so that bounds meet and partitions hold several rows.
+/// Returns one of only a few values, so that bounds overlap and partitions hold several rows.
 fn value(column: usize) -> BoxedStrategy<Scalar> {
     match column {
         0 => select(vec![i32::MIN, -3, -2, -1, 0, 1, 2, 7, i32::MAX]).prop_map(Scalar::Int32).boxed(),
@@ -47,7 +48,7 @@ fn row() -> impl Strategy<Value = Row> {
     (maybe(0), maybe(1), maybe(2), maybe(3), maybe(4)).prop_map(|(a, b, c, d, e)| vec![a, b, c, d, e])
 }
 
-/// Partition fields: column and transform.
+/// Returns partition fields: column and transform.
 fn spec() -> impl Strategy<Value = Vec<(usize, Transform)>> {
     let field = (0..5_usize).prop_flat_map(|column| {
         let transforms = match column {
@@ -89,7 +90,7 @@ fn predicate() -> impl Strategy<Value = Predicate> {
     })
 }
 
-/// What a writer records of a column in a file.
+/// The statistics that a writer records for a column in a file.
 #[derive(Debug, Clone, Copy)]
 #[expect(clippy::struct_excessive_bools, reason = "each is recorded or not, whatever the others are")]
 struct Recorded {
@@ -115,14 +116,15 @@ fn recorded() -> impl Strategy<Value = Vec<Recorded>> {
     prop::collection::vec(prop_oneof![Just(full), one], 5)
 }
 
-/// The least and the greatest value that is no NaN.
+/// Returns the lowest and the highest value, ignoring NaN.
 fn range<'a>(values: impl Iterator<Item = &'a Scalar> + Clone) -> Option<(&'a Scalar, &'a Scalar)> {
     let ordered = |a: &&Scalar, b: &&Scalar| a.compare(b).unwrap();
     let values = values.filter(|value| !value.is_nan());
     Some((values.clone().min_by(ordered)?, values.max_by(ordered)?))
 }
 
-/// Bounds as bytes; strings cut to one character, the upper one incremented, or left out where that cannot be.
+/// Returns bounds as bytes. Strings are cut to one character, and the upper one is incremented, or omitted if that is
+/// impossible.
 fn bounds(lower: &Scalar, upper: &Scalar, truncated: bool) -> (Vec<u8>, Option<Vec<u8>>) {
     let (Scalar::String(lower), Scalar::String(upper), true) = (lower, upper, truncated) else {
         return (encode(lower), Some(encode(upper)));
@@ -176,7 +178,7 @@ fn avro(value: Option<&Scalar>) -> Value {
     }
 }
 
-/// A name that no partition field of another place has.
+/// Returns a name that no partition field at another position has.
 fn field_name(position: usize) -> String {
     format!("p{position}")
 }
@@ -196,7 +198,7 @@ fn summary(values: &[Option<&Scalar>]) -> Summary {
     (values.iter().any(Option::is_none), Some(nan), lower, upper)
 }
 
-/// One manifest of the rows, a file for each partition; and the rows of each file.
+/// Returns one manifest of the rows, with a file for each partition, and the rows of each file.
 fn manifest(
     name: &str,
     rows: &[Row],

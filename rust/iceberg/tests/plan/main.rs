@@ -1,4 +1,4 @@
-//! Planning of tables whose manifests another library wrote.
+//! Tests of planning for tables whose manifests another library wrote.
 
 #![cfg(test)]
 

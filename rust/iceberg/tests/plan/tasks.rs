@@ -1,4 +1,4 @@
-//! What a plan gives out: the files that may match, tasks, groups, counts, columns.
+//! Tests of the output of a plan: the files that may match, tasks, groups, counts, columns.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -56,7 +56,7 @@ fn partition_summaries_spare_the_manifest() {
     };
     let mut fixture = Fixture::new();
     fixture.commit(9, "append", &[manifest("m", 1, false), manifest("n", 5, true)]);
-    // Were it read, planning would fail.
+    // Planning would fail if the file were read.
     fixture.put("m", "no Avro file".into());
     let table = fixture.open();
     for filter in ["a = 5", "a > 2", "a is null", "a in (3, 6)"] {
@@ -120,7 +120,7 @@ fn five_manifests() -> Vec<Manifest> {
     (0..5).map(manifest).collect()
 }
 
-/// The plan on one thread, and how many calls of the storage it took.
+/// Returns a plan on one thread, and the number of storage calls it needed.
 fn counted(manifests: &[Manifest], options: &ScanOptions) -> (Plan, u64) {
     let mut fixture = Fixture::new();
     fixture.commit(9, "append", manifests);
@@ -231,10 +231,10 @@ fn sized(name: &str, size: i64, split_offsets: &[i64]) -> Entry {
     Entry { size, split_offsets: Some(split_offsets.to_vec()), ..Entry::data(name) }
 }
 
-/// The ranges of files that tasks read.
+/// The file ranges that tasks read.
 type Parts = BTreeMap<String, Vec<Option<(i64, i64)>>>;
 
-/// The parts of each file over all groups, and the bytes of each group.
+/// Returns the parts of each file over all groups, and the bytes of each group.
 fn parts(plan: &Plan, target: i64, open_cost: i64) -> (Parts, Vec<i64>) {
     let storage = plan.read().files.storage().clone();
     let mut parts = Parts::new();

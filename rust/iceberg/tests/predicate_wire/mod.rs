@@ -1,4 +1,4 @@
-//! Predicates as JSON and back.
+//! Tests of converting predicates to JSON and back.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ fn timestamp(unit: arrow_schema::TimeUnit, utc: bool) -> impl Strategy<Value = S
     })
 }
 
-/// Values of one type.
+/// Returns values of one type.
 fn scalar(index: usize) -> BoxedStrategy<Scalar> {
     let largest = 10_i128.pow(38) - 1;
     let special = prop_oneof![Just(f64::NAN), Just(-0.0), Just(0.0), Just(f64::INFINITY), Just(f64::NEG_INFINITY)];
@@ -61,7 +61,7 @@ fn tests(index: usize) -> impl Strategy<Value = (ScalarType, Test)> {
         CompareOp::NotEq,
     ]);
     let many = prop::collection::vec(scalar(index), 2..5);
-    // A LIKE pattern is any text whose escapes are whole.
+    // A LIKE pattern is any string whose escapes are complete.
     let pattern =
         prop::collection::vec(prop_oneof![Just("%"), Just("_"), Just("\\%"), Just("\\\\"), Just("é"), Just("a")], 0..6);
     (scalar(index), op, many, pattern, 0..11_usize).prop_map(|(one, op, many, pattern, kind)| {
@@ -99,7 +99,7 @@ fn predicate() -> impl Strategy<Value = BoundPredicate> {
 }
 
 proptest! {
-    // Compared as text, for NaN is not itself and -0.0 is 0.0 otherwise.
+    // Compared as text, because NaN does not equal itself and -0.0 equals 0.0 otherwise.
     #[test]
     fn predicates_survive_json(predicate in predicate()) {
         let text = to_json(&predicate).unwrap().to_string();

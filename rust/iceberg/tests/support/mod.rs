@@ -1,4 +1,4 @@
-//! Tables made in memory: manifests encoded by another Avro library, metadata as JSON.
+//! In-memory tables for tests: manifests are encoded by another Avro library, metadata is JSON.
 
 use std::sync::Arc;
 
@@ -15,10 +15,10 @@ use frazil_iceberg::scan::table_scan::{ScanOptions, TableScan};
 use frazil_iceberg::table::{SnapshotChoice, Table};
 use serde_json::{Value as Json, json};
 
-/// Where the tables of tests lie.
+/// The location of the test tables.
 pub(crate) const ROOT: &str = "memory://t/table";
 
-/// An Avro file of one block, whose header has the schema word for word.
+/// Returns an Avro file of one block, whose header has the schema verbatim.
 pub(crate) fn avro_file(schema: &Json, metadata: &[(&str, &str)], records: Vec<Value>) -> Bytes {
     const SYNC: [u8; 16] = *b"0123456789abcdef";
     let text = schema.to_string();
@@ -43,7 +43,7 @@ pub(crate) fn avro_file(schema: &Json, metadata: &[(&str, &str)], records: Vec<V
     file.into()
 }
 
-/// One manifest entry; what is None is null.
+/// A manifest entry; None fields are null.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Entry {
     pub(crate) status: i32,
@@ -68,22 +68,22 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    /// A Parquet file of ten rows that the manifest's snapshot added.
+    /// Returns a Parquet file of ten rows that the manifest's snapshot added.
     pub(crate) fn data(name: &str) -> Self {
         Self { status: 1, path: at(name), format: "PARQUET".into(), record_count: 10, size: 1000, ..Self::default() }
     }
 
-    /// A position delete file.
+    /// Returns a position delete file.
     pub(crate) fn positions(name: &str) -> Self {
         Self { content: 1, ..Self::data(name) }
     }
 
-    /// An equality delete file by column 1.
+    /// Returns an equality delete file on column 1.
     pub(crate) fn equality(name: &str) -> Self {
         Self { content: 2, equality_ids: Some(vec![1]), ..Self::data(name) }
     }
 
-    /// A deletion vector.
+    /// Returns a deletion vector.
     pub(crate) fn vector(name: &str, of: &str) -> Self {
         Self {
             format: "puffin".into(),
@@ -93,22 +93,22 @@ impl Entry {
         }
     }
 
-    /// The same as an entry of this status with its own sequence number.
+    /// Returns the entry with the EXISTING status and an explicit sequence number.
     pub(crate) fn existing(self, sequence_number: Option<i64>) -> Self {
         Self { status: 0, sequence_number, ..self }
     }
 
-    /// The same with this sequence number.
+    /// Returns the entry with this sequence number.
     pub(crate) fn sequence(self, sequence_number: i64) -> Self {
         Self { sequence_number: Some(sequence_number), ..self }
     }
 
-    /// The same in a partition of one field.
+    /// Returns the entry in a partition of one field.
     pub(crate) fn partition(self, name: &str, value: impl Into<Value>) -> Self {
         Self { partition: vec![(name.into(), value.into())], ..self }
     }
 
-    /// The same with bounds of a column, and no NULL in it.
+    /// Returns the entry with bounds of a column, and no NULL in it.
     pub(crate) fn bounds(mut self, id: i32, lower: &[u8], upper: &[u8]) -> Self {
         self.value_counts.push((id, self.record_count));
         self.null_counts.push((id, 0));
@@ -153,7 +153,7 @@ impl Entry {
 #[derive(Clone, Debug)]
 pub(crate) struct Manifest {
     pub(crate) name: String,
-    /// The format version that it was written by.
+    /// The format version in which it was written.
     pub(crate) version: u8,
     pub(crate) spec_id: i32,
     /// The partition fields: id, name, Avro type.
@@ -162,7 +162,7 @@ pub(crate) struct Manifest {
     pub(crate) sequence_number: i64,
     pub(crate) added_snapshot_id: Option<i64>,
     pub(crate) first_row_id: Option<i64>,
-    /// For each partition field: contains NULL, contains NaN, bounds.
+    /// For each partition field: whether it contains NULL, whether it contains NaN, and its bounds.
     pub(crate) summaries: Option<Vec<Summary>>,
     /// Whether unions have null as their second branch.
     pub(crate) null_last: bool,
@@ -173,7 +173,7 @@ pub(crate) struct Manifest {
 pub(crate) type Summary = (bool, Option<bool>, Option<Vec<u8>>, Option<Vec<u8>>);
 
 impl Manifest {
-    /// A v2 manifest of unpartitioned data files.
+    /// Returns a v2 manifest of unpartitioned data files.
     pub(crate) fn data(name: &str, sequence_number: i64, entries: Vec<Entry>) -> Self {
         Self {
             name: name.into(),
@@ -190,17 +190,17 @@ impl Manifest {
         }
     }
 
-    /// A manifest of delete files.
+    /// Returns a manifest of delete files.
     pub(crate) fn deletes(name: &str, sequence_number: i64, entries: Vec<Entry>) -> Self {
         Self { content: 1, ..Self::data(name, sequence_number, entries) }
     }
 
-    /// The same for a spec of one partition field.
+    /// Returns the manifest with a spec of one partition field.
     pub(crate) fn spec(self, spec_id: i32, field_id: i32, name: &str, avro_type: &str) -> Self {
         Self { spec_id, columns: vec![(field_id, name.into(), json!(avro_type))], ..self }
     }
 
-    /// Its bytes.
+    /// Returns the bytes of the manifest.
     pub(crate) fn bytes(&self) -> Bytes {
         let schema = self.schema();
         let (spec_id, version) = (self.spec_id.to_string(), self.version.to_string());
@@ -286,7 +286,7 @@ impl Manifest {
     }
 }
 
-/// A manifest list, with the names of counts that writers before 1.5 gave them.
+/// Returns a manifest list, with the count names that writers before 1.5 used.
 pub(crate) fn manifest_list(manifests: &[Manifest]) -> Bytes {
     let optional = |t: Json| json!(["null", t]);
     let bytes = |id, name| field(id, name, optional(json!("bytes")));
@@ -322,29 +322,30 @@ pub(crate) fn manifest_list(manifests: &[Manifest]) -> Bytes {
     avro_file(&schema, &[("format-version", "2")], records)
 }
 
-/// `a` by identity.
+/// The spec of `a` by identity.
 pub(crate) const BY_A: i32 = 0;
-/// `a` by identity, once more.
+/// Another spec of `a` by identity.
 pub(crate) const BY_A_AGAIN: i32 = 1;
-/// `a` as void: no partitions, though there is a field.
+/// The spec of `a` as void: unpartitioned, although it has a field.
 pub(crate) const VOID: i32 = 2;
-/// No fields.
+/// The spec without fields.
 pub(crate) const UNPARTITIONED: i32 = 3;
-/// The day of `ts`.
+/// The spec of the day of `ts`.
 pub(crate) const BY_DAY: i32 = 4;
-/// The hour of `ts`.
+/// The spec of the hour of `ts`.
 pub(crate) const BY_HOUR: i32 = 5;
 
-/// A table in the making.
+/// A table under construction.
 #[derive(Debug)]
 pub(crate) struct Fixture {
     pub(crate) storage: Arc<MemoryStorage>,
-    /// Its metadata.
+    /// The table metadata.
     pub(crate) json: Json,
 }
 
 impl Fixture {
-    /// A table of version 3 without a snapshot: `id long, a int, s string, ts timestamp, x double, d decimal(18, 2)`.
+    /// Returns a v3 table without a snapshot and with the columns
+    /// `id long, a int, s string, ts timestamp, x double, d decimal(18, 2)`.
     pub(crate) fn new() -> Self {
         let column = |id: i32, name: &str, t: &str| json!({"id": id, "name": name, "required": false, "type": t});
         let spec = |id: i32, fields: &[(i32, &str, &str, i32)]| {
@@ -370,7 +371,7 @@ impl Fixture {
         Self::of(&columns, &specs)
     }
 
-    /// A table of these columns and specs.
+    /// Returns a table with these columns and specs.
     pub(crate) fn of(columns: &[Json], specs: &[Json]) -> Self {
         let json = json!({
             "format-version": 3, "table-uuid": "9c12d441-03fe-4693-9a96-a0705ddf69c1", "location": ROOT,
@@ -383,7 +384,7 @@ impl Fixture {
         Self { storage: Arc::default(), json }
     }
 
-    /// Adds a snapshot of these manifests on top of the current one, at 1000 ms for each number of its id.
+    /// Adds a snapshot of these manifests on top of the current one, at its id times 1000 ms.
     pub(crate) fn commit(&mut self, id: i64, operation: &str, manifests: &[Manifest]) {
         for manifest in manifests {
             self.put(&manifest.name, manifest.bytes());
@@ -393,7 +394,7 @@ impl Fixture {
         self.log(id, operation, &json!({"manifest-list": at(&list)}));
     }
 
-    /// Adds a snapshot; `extra` says where its manifests are.
+    /// Adds a snapshot; `extra` has the location of its manifests.
     pub(crate) fn log(&mut self, id: i64, operation: &str, extra: &Json) {
         let mut snapshot = json!({
             "snapshot-id": id, "sequence-number": id, "timestamp-ms": id * 1000,
@@ -412,31 +413,31 @@ impl Fixture {
         self.json["last-sequence-number"] = json!(id);
     }
 
-    /// Puts a file into the table's folder.
+    /// Writes a file to the table's folder.
     pub(crate) fn put(&self, name: &str, content: Bytes) {
         self.storage.put(&at(name), content).unwrap();
     }
 
-    /// The table.
+    /// Opens the table.
     pub(crate) fn open(&self) -> Table {
         self.open_in(self.storage.clone())
     }
 
-    /// The table, read through another storage.
+    /// Opens the table, read through another storage.
     pub(crate) fn open_in(&self, storage: Arc<dyn Storage>) -> Table {
         self.put("metadata/v1.metadata.json", self.json.to_string().into());
         Table::open(&Files::below(storage, ROOT).unwrap(), ROOT).unwrap()
     }
 }
 
-/// The table of one snapshot with these manifests.
+/// Returns a table with one snapshot of these manifests.
 pub(crate) fn table(manifests: &[Manifest]) -> Table {
     let mut fixture = Fixture::new();
     fixture.commit(9, "append", manifests);
     fixture.open()
 }
 
-/// What a filter asks of the current snapshot.
+/// Returns scan options with a filter on the current snapshot.
 pub(crate) fn options(filter: &str) -> ScanOptions {
     ScanOptions {
         row_filter: if filter.is_empty() { Predicate::True } else { Predicate::parse(filter).unwrap() },
@@ -458,19 +459,19 @@ pub(crate) fn plan(table: &Table, filter: &str) -> Plan {
     try_plan(table, &options(filter)).unwrap()
 }
 
-/// The names of the data files.
+/// Returns the names of the data files.
 pub(crate) fn names(plan: &Plan) -> Vec<String> {
     (0..plan.len()).map(|i| name(&plan.task(i).unwrap().file.path)).collect()
 }
 
-/// The names of the delete files of a data file.
+/// Returns the names of the delete files of a data file.
 pub(crate) fn deletes_of(plan: &Plan, data_file: &str) -> Vec<String> {
     let tasks = (0..plan.len()).map(|i| plan.task(i).unwrap());
     let task = tasks.into_iter().find(|task| name(&task.file.path) == data_file).unwrap();
     task.deletes.iter().map(|file| name(&file.path)).collect()
 }
 
-/// Where a file of the table lies.
+/// Returns the location of a file of the table.
 pub(crate) fn at(name: &str) -> String {
     format!("{ROOT}/{name}")
 }

@@ -1,7 +1,7 @@
-//! Rows to columns: field by field over all rows, nested values in the same way one level down.
+//! Decodes rows into columns, field by field over all rows. Nested values are decoded the same way, one level down.
 //!
-//! No offset or length is believed. The parts of all values of a column may not be longer than what holds them all:
-//! parts that overlap could otherwise grow a small file beyond all bounds.
+//! Offsets and lengths are not trusted. The parts of all values of a column must not be longer than the bytes that hold
+//! them: otherwise overlapping parts could expand a small file without limit.
 
 use std::sync::Arc;
 
@@ -23,23 +23,23 @@ use super::layout::{
 use super::{count_type, field_types, offset};
 use crate::spec::types::{DataType, TypeRoot};
 
-/// What becomes of a timestamp that 64 bits cannot hold in its unit.
+/// How a timestamp that does not fit 64 bits in its unit is handled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Overflow {
-    /// It is an error.
+    /// Return an error.
     Fail,
-    /// It is NULL.
+    /// Return NULL.
     Null,
 }
 
-/// One value: its place, and what offsets in it count from.
+/// One value: the position of its slot and the base of the offsets in it.
 #[derive(Clone, Copy)]
 struct Cell<'a> {
     region: &'a [u8],
     place: [u8; 8],
 }
 
-/// The values of one column; None for NULL.
+/// The values of one column, with None for NULL.
 type Cells<'a> = Vec<Option<Cell<'a>>>;
 
 pub(super) fn columns(
@@ -52,37 +52,42 @@ pub(super) fn columns(
     fields(&rows, types, wanted, overflow)
 }
 
-/// A row without its arity; None for one that has no fields.
+/// Returns a row without its arity, or None for a row without fields.
 fn body(row: Option<&[u8]>, expected: usize) -> Result<Option<&[u8]>> {
     let Some(row) = row else { return Ok(None) };
     let Some((arity, body)) = row.split_first_chunk::<4>() else {
-        return Err(Error::corrupt(format!("a row of {} bytes", row.len())));
+        return Err(Error::corrupt(format!("a row of {} bytes is too short", row.len())));
     };
     let arity = u32::from_be_bytes(*arity);
     match usize::try_from(arity) {
         Ok(0) => Ok(None),
         Ok(arity) if arity == expected => Ok(Some(body)),
-        _ => Err(Error::corrupt(format!("a row of {arity} fields, expected {expected}"))),
+        _ => Err(Error::corrupt(format!("a row has {arity} fields, expected {expected}"))),
     }
 }
 
-/// The wanted fields of rows without arity.
+/// Returns the wanted fields of rows without arity.
 fn fields(rows: &[Option<&[u8]>], types: &[DataType], wanted: &[usize], overflow: Overflow) -> Result<Vec<ArrayRef>> {
     let header = row_header_bytes(types.len());
     let fixed = header.saturating_add(types.len().saturating_mul(8));
     if let Some(short) = rows.iter().flatten().find(|row| row.len() < fixed) {
-        return Err(Error::corrupt(format!("a row of {} bytes, its fields alone take {fixed}", short.len())));
+        return Err(Error::corrupt(format!(
+            "a row of {} bytes is too short: its fixed-length part takes {fixed} bytes",
+            short.len()
+        )));
     }
     let within = rows.iter().flatten().map(|row| row.len()).sum();
     let field = |&field: &usize| {
-        let data_type = types.get(field).ok_or_else(|| Error::invalid(format!("field {field} of {}", types.len())))?;
+        let data_type = types.get(field).ok_or_else(|| {
+            Error::invalid(format!("field {field} is out of range: the row has {} fields", types.len()))
+        })?;
         let cells = rows.iter().map(|row| field_of((*row)?, field, header)).collect();
         Decoder { within, overflow }.column(&cells, data_type).map_err(|error| error.with("field", field))
     };
     wanted.iter().map(field).collect()
 }
 
-/// A field of a row that has all its places; None for NULL.
+/// Returns a field of a row that is long enough for all its slots, or None for NULL.
 #[inline]
 fn field_of(row: &[u8], field: usize, header: usize) -> Option<Cell<'_>> {
     if is_null(row, field + 8) {
@@ -97,10 +102,10 @@ fn is_null(bits: &[u8], bit: usize) -> bool {
     bits.get(bit / 8).is_none_or(|byte| (byte >> (bit % 8)) & 1 == 1)
 }
 
-/// Decodes one column.
+/// The decoder of one column.
 #[derive(Clone, Copy)]
 struct Decoder {
-    /// How many bytes hold all values of the column, at most.
+    /// The maximum number of bytes that all values of the column may take.
     within: usize,
     overflow: Overflow,
 }
@@ -128,7 +133,7 @@ impl Decoder {
             TypeRoot::Char(_) | TypeRoot::VarChar(_) => {
                 let (offsets, values) = self.byte_strings(cells)?;
                 let array = StringArray::try_new(offsets, values, nulls(cells));
-                Ok(Arc::new(array.map_err(|error| Error::corrupt("text that is not UTF-8").caused_by(error))?))
+                Ok(Arc::new(array.map_err(|error| Error::corrupt("a string is not valid UTF-8").caused_by(error))?))
             }
             TypeRoot::Binary(_) | TypeRoot::VarBinary(_) | TypeRoot::Blob => {
                 let (offsets, values) = self.byte_strings(cells)?;
@@ -169,7 +174,7 @@ impl Decoder {
         }
     }
 
-    /// Text or bytes, end to end.
+    /// Returns strings or bytes, concatenated.
     fn byte_strings(self, cells: &Cells<'_>) -> Result<(OffsetBuffer<i32>, Buffer)> {
         let mut values = Vec::new();
         let mut offsets = Vec::with_capacity(cells.len() + 1);
@@ -182,8 +187,7 @@ impl Decoder {
             {
                 let length = usize::from(mark & 0x7f);
                 let text = text.get(..length).filter(|_| length <= MAX_INLINE_BYTES);
-                values
-                    .extend_from_slice(text.ok_or_else(|| Error::corrupt(format!("{length} bytes in a place of 7")))?);
+                values.extend_from_slice(text.ok_or_else(|| Error::corrupt(format!("{length} bytes in a slot of 7")))?);
             } else if let Some(cell) = cell {
                 let part = part(cell)?;
                 used = self.grown(used, part)?;
@@ -194,7 +198,7 @@ impl Decoder {
         Ok((OffsetBuffer::new(ScalarBuffer::from(offsets)), Buffer::from(values)))
     }
 
-    /// The parts of all values.
+    /// Returns the parts of all values.
     fn parts<'a>(self, cells: &Cells<'a>) -> Result<Vec<Option<&'a [u8]>>> {
         let mut used = 0;
         let mut parts = Vec::with_capacity(cells.len());
@@ -210,7 +214,7 @@ impl Decoder {
         let used = used.saturating_add(part.len());
         if used > self.within {
             return Err(Error::corrupt(format!(
-                "values of more than {} bytes in as many bytes: they overlap",
+                "values of more than {} bytes overlap in a region of that size",
                 self.within
             )));
         }
@@ -218,7 +222,9 @@ impl Decoder {
     }
 
     fn list(self, cells: &Cells<'_>, element: &DataType, arrow: &ArrowType) -> Result<ArrayRef> {
-        let ArrowType::List(field) = arrow else { return Err(Error::internal("an ARRAY is no list")) };
+        let ArrowType::List(field) = arrow else {
+            return Err(Error::internal("the Arrow type of an ARRAY is not a list"));
+        };
         let elements = Elements::of(&self.parts(cells)?, element)?;
         let values = Self { within: elements.within, ..self }.column(&elements.cells, element)?;
         Ok(Arc::new(ListArray::try_new(Arc::clone(field), elements.offsets, values, nulls(cells))?))
@@ -226,7 +232,7 @@ impl Decoder {
 
     fn map(self, cells: &Cells<'_>, key: &DataType, value: &DataType, arrow: &ArrowType) -> Result<ArrayRef> {
         let ArrowType::Map(field, sorted) = arrow else {
-            return Err(Error::internal("expected an Arrow map for a MAP"));
+            return Err(Error::internal("the Arrow type of a MAP is not a map"));
         };
         let halves = self.parts(cells)?.into_iter().map(|part| part.map(halves).transpose());
         let halves = halves.collect::<Result<Vec<_>>>()?;
@@ -234,7 +240,7 @@ impl Decoder {
         let values: Vec<_> = halves.iter().map(|half| half.map(|(_, values)| values)).collect();
         let (keys, values) = (Elements::of(&keys, key)?, Elements::of(&values, value)?);
         if keys.offsets != values.offsets {
-            return Err(Error::corrupt("a map with other numbers of keys and values"));
+            return Err(Error::corrupt("a map has different numbers of keys and values"));
         }
         let (offsets, length) = (keys.offsets, keys.cells.len());
         let keys = Self { within: keys.within, ..self }.column(&keys.cells, key)?;
@@ -254,11 +260,11 @@ impl Decoder {
     }
 }
 
-/// The elements of many arrays, end to end.
+/// The elements of many arrays, concatenated.
 struct Elements<'a> {
     cells: Cells<'a>,
     offsets: OffsetBuffer<i32>,
-    /// How many bytes hold them all.
+    /// The number of bytes that hold all elements.
     within: usize,
 }
 
@@ -283,7 +289,7 @@ impl<'a> Elements<'a> {
         let header = array_header_bytes(length);
         let end = length.checked_mul(width).and_then(|bytes| bytes.checked_add(header));
         let Some(places) = end.and_then(|end| region.get(header..end)) else {
-            return Err(Error::corrupt(format!("an array of {length} elements in {} bytes", region.len())));
+            return Err(Error::corrupt(format!("an array of {length} elements does not fit {} bytes", region.len())));
         };
         cells.reserve(length);
         for (index, element) in places.chunks_exact(width).enumerate() {
@@ -295,24 +301,24 @@ impl<'a> Elements<'a> {
     }
 }
 
-/// A length, and what follows it.
+/// Splits off the leading length and returns it with the remaining bytes.
 fn split_length(bytes: &[u8]) -> Result<(usize, &[u8])> {
     let Some((length, rest)) = bytes.split_first_chunk::<4>() else {
-        return Err(Error::corrupt(format!("a length in {} bytes", bytes.len())));
+        return Err(Error::corrupt(format!("a length does not fit {} bytes", bytes.len())));
     };
     let length = i32::from_le_bytes(*length);
     let length = usize::try_from(length).map_err(|_| Error::corrupt(format!("negative length {length}")))?;
     Ok((length, rest))
 }
 
-/// Keys and values of a map, value and metadata of a variant.
+/// Splits a map into keys and values, or a variant into value and metadata.
 fn halves(part: &[u8]) -> Result<(&[u8], &[u8])> {
     let (length, rest) = split_length(part)?;
     let halves = rest.split_at_checked(length);
-    halves.ok_or_else(|| Error::corrupt(format!("{length} bytes declared, {} there", rest.len())))
+    halves.ok_or_else(|| Error::corrupt(format!("{length} bytes declared, {} bytes found", rest.len())))
 }
 
-/// The part of a value.
+/// Returns the part of a value.
 #[inline]
 fn part<'a>(cell: &Cell<'a>) -> Result<&'a [u8]> {
     let [l0, l1, l2, l3, o0, o1, o2, o3] = cell.place;
@@ -323,9 +329,9 @@ fn part<'a>(cell: &Cell<'a>) -> Result<&'a [u8]> {
 fn slice(region: &[u8], offset: u32, length: u32) -> Result<&[u8]> {
     let range = usize::try_from(offset).ok().zip(usize::try_from(length).ok());
     let range = range.and_then(|(start, length)| Some(start..start.checked_add(length)?));
-    range
-        .and_then(|range| region.get(range))
-        .ok_or_else(|| Error::corrupt(format!("{length} bytes at {offset} of {}", region.len())))
+    range.and_then(|range| region.get(range)).ok_or_else(|| {
+        Error::corrupt(format!("{length} bytes at offset {offset} exceed the region of {} bytes", region.len()))
+    })
 }
 
 fn wide_decimal(cell: &Cell<'_>) -> Result<i128> {
@@ -345,14 +351,15 @@ fn wide_decimal(cell: &Cell<'_>) -> Result<i128> {
     Ok(i128::from_be_bytes(value))
 }
 
-/// Milliseconds, and nanoseconds within the millisecond.
+/// Returns the milliseconds, and the nanoseconds within the millisecond.
 fn wide_timestamp(cell: &Cell<'_>) -> Result<(i64, i64)> {
     let [n0, n1, n2, n3, o0, o1, o2, o3] = cell.place;
     let millis = slice(cell.region, u32::from_le_bytes([o0, o1, o2, o3]), 8)?;
-    let millis = i64::from_le_bytes(*millis.first_chunk().ok_or_else(|| Error::internal("a slice of 8 bytes"))?);
+    let millis =
+        i64::from_le_bytes(*millis.first_chunk().ok_or_else(|| Error::internal("expected a slice of 8 bytes"))?);
     match u32::from_le_bytes([n0, n1, n2, n3]) {
         nanos @ 0..1_000_000 => Ok((millis, i64::from(nanos))),
-        nanos => Err(Error::corrupt(format!("{nanos} nanoseconds within a millisecond"))),
+        nanos => Err(Error::corrupt(format!("{nanos} is out of range for the nanoseconds within a millisecond"))),
     }
 }
 
@@ -371,7 +378,7 @@ fn booleans(cells: &Cells<'_>) -> BooleanArray {
     BooleanArray::new(values, nulls(cells))
 }
 
-/// Values that stand in their places.
+/// Decodes values that are stored in their slots.
 fn fixed<T: ArrowPrimitiveType>(
     cells: &Cells<'_>,
     arrow: &ArrowType,
@@ -383,7 +390,7 @@ fn fixed<T: ArrowPrimitiveType>(
     Ok(Arc::new(array.with_data_type(arrow.clone())))
 }
 
-/// Values that may fail or be NULL after all.
+/// Decodes values whose decoding may fail or yield NULL.
 fn primitive<T: ArrowPrimitiveType>(
     cells: &Cells<'_>,
     arrow: &ArrowType,
@@ -404,6 +411,8 @@ fn struct_array(
     nulls: Option<NullBuffer>,
     length: usize,
 ) -> Result<StructArray> {
-    let ArrowType::Struct(fields) = arrow else { return Err(Error::internal("a ROW is no struct")) };
+    let ArrowType::Struct(fields) = arrow else {
+        return Err(Error::internal("the Arrow type of a ROW is not a struct"));
+    };
     Ok(StructArray::try_new_with_length(Fields::clone(fields), columns, nulls, length)?)
 }

@@ -1,7 +1,8 @@
-//! Columns to rows, byte for byte what Java writes for partitions and keys: bucket numbers are hashes of these bytes.
+//! Encodes columns as rows, byte for byte as Java does for partitions and keys. Bucket numbers are hashes of these
+//! bytes.
 //!
-//! NULL of a DECIMAL or TIMESTAMP that has a part keeps its part, zeros, in a row; in an array it does not. Whoever
-//! hashes must hash those zeros.
+//! In a row, a NULL of a DECIMAL or TIMESTAMP that needs a part keeps that part, filled with zeros. In an array it does
+//! not. Hashes must include those zeros.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -25,16 +26,16 @@ use super::layout::{
 use super::{count_type, field_types, offset};
 use crate::spec::types::{DataType, TypeRoot};
 
-/// Rows of these columns, of kind +I and without their arity; none for no columns.
+/// Returns these columns as rows of kind +I, without their arity. The result is empty if there are no columns.
 ///
 /// # Errors
-/// `InvalidArgument` for columns of other Arrow types than [`DataType::arrow`] (timestamps may have any unit) or of
-/// different lengths; `LimitExceeded` above 2 GiB.
+/// `InvalidArgument` for columns of different lengths, or whose Arrow type differs from [`DataType::arrow`] (timestamps
+/// may have any unit); `LimitExceeded` above 2 GiB.
 pub fn encode(columns: &[ArrayRef], types: &[DataType]) -> Result<BinaryArray> {
     let length = columns.first().map_or(0, Array::len);
     if columns.len() != types.len() || columns.iter().any(|column| column.len() != length) {
         return Err(Error::invalid(format!(
-            "{} columns for {} types, or of different lengths",
+            "{} columns for {} types, or columns of different lengths",
             columns.len(),
             types.len()
         )));
@@ -51,17 +52,17 @@ pub fn encode(columns: &[ArrayRef], types: &[DataType]) -> Result<BinaryArray> {
     Ok(BinaryArray::try_new(offsets, Buffer::from(out.bytes), None)?)
 }
 
-/// The bytes written so far. Everything is aligned to 8 bytes from the start of its row.
+/// The bytes written so far. All parts are aligned to 8 bytes from the start of their row.
 struct Out {
     bytes: Vec<u8>,
 }
 
-/// Where a value goes.
+/// The slot that a value is written to.
 #[derive(Clone, Copy)]
 struct Place {
-    /// What offsets count from.
+    /// The base of offsets.
     base: usize,
-    /// Where the place begins.
+    /// The position where the slot begins.
     at: usize,
 }
 
@@ -78,22 +79,22 @@ impl Out {
         }
     }
 
-    /// Appends zeros until the part that began at `start` takes whole words.
+    /// Appends zeros until the part that began at `start` ends at a word boundary.
     fn pad(&mut self, start: usize) {
         let end = start + (self.bytes.len() - start).next_multiple_of(8);
         self.bytes.resize(end, 0);
     }
 
-    /// Notes in a place that its part began at `start`.
+    /// Records in a slot that its part began at `start`.
     fn refer(&mut self, place: Place, start: usize, length: usize) -> Result<()> {
-        let too_long = || Error::new(ErrorKind::LimitExceeded, "a row of more than 2 GiB");
+        let too_long = || Error::new(ErrorKind::LimitExceeded, "a row is larger than 2 GiB");
         let (start, length) = (offset(start - place.base)?, u32::try_from(length).map_err(|_| too_long())?);
         self.put(place.at, &length.to_le_bytes());
         self.put(place.at + 4, &start.to_le_bytes());
         Ok(())
     }
 
-    /// A part of given bytes.
+    /// Appends these bytes as a part.
     fn part(&mut self, place: Place, bytes: &[u8]) -> Result<()> {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(bytes);
@@ -128,7 +129,7 @@ impl<'a> Row<'a> {
         row_header_bytes(self.fields.len()) + 8 * self.fields.len()
     }
 
-    /// Appends a row; it takes whole words.
+    /// Appends a row, padded to whole words.
     fn write(&self, index: usize, out: &mut Out) -> Result<()> {
         let base = out.bytes.len();
         let header = row_header_bytes(self.fields.len());
@@ -150,7 +151,7 @@ impl<'a> Row<'a> {
     }
 }
 
-/// A column and how its values are written.
+/// A column and the way its values are written.
 struct Column<'a> {
     nulls: Option<&'a NullBuffer>,
     reserved_bytes: usize,
@@ -231,7 +232,7 @@ impl<'a> Column<'a> {
 }
 
 impl<'a> Values<'a> {
-    /// None for another Arrow type than that of `data_type`.
+    /// Creates a column, or returns None if the Arrow type is not that of `data_type`.
     fn new(array: &'a ArrayRef, data_type: &DataType) -> Result<Option<Self>> {
         Ok(match &data_type.root {
             TypeRoot::Boolean => array.as_boolean_opt().map(Self::Boolean),
@@ -297,11 +298,11 @@ impl<'a> Elements<'a> {
         Ok(Self { offsets, element_bytes: element_bytes(data_type), column })
     }
 
-    /// Appends an array; it takes whole words.
+    /// Appends an array, padded to whole words.
     fn write(&self, index: usize, out: &mut Out) -> Result<()> {
         let ends = self.offsets.get(index).zip(self.offsets.get(index + 1));
         let ends = ends.and_then(|(start, end)| Some((usize::try_from(*start).ok()?, usize::try_from(*end).ok()?)));
-        let (first, end) = ends.ok_or_else(|| Error::internal("a list without its offsets"))?;
+        let (first, end) = ends.ok_or_else(|| Error::internal("a list has no offsets"))?;
         let length = end.saturating_sub(first);
         let base = out.bytes.len();
         let header = array_header_bytes(length);
@@ -334,7 +335,7 @@ fn write_map(keys: &Elements<'_>, values: &Elements<'_>, index: usize, place: Pl
 fn write_decimal(value: i128, compact: bool, place: Place, out: &mut Out) -> Result<()> {
     if compact {
         let value = i64::try_from(value);
-        let value = value.map_err(|_| Error::invalid("a DECIMAL with more digits than its type"))?;
+        let value = value.map_err(|_| Error::invalid("a DECIMAL has more digits than its type allows"))?;
         out.put(place.at, &value.to_le_bytes());
         return Ok(());
     }
@@ -349,7 +350,7 @@ fn write_timestamp(value: i64, unit: TimeUnit, compact: bool, place: Place, out:
     let (millis, nanos) = match unit {
         TimeUnit::Second => {
             let millis = value.checked_mul(1_000);
-            (millis.ok_or_else(|| Error::invalid("a timestamp beyond 64 bits of milliseconds"))?, 0)
+            (millis.ok_or_else(|| Error::invalid("a timestamp does not fit 64 bits of milliseconds"))?, 0)
         }
         TimeUnit::Millisecond => (value, 0),
         TimeUnit::Microsecond => (value.div_euclid(1_000), value.rem_euclid(1_000) * 1_000),

@@ -1,27 +1,27 @@
-//! Where things stand in rows and arrays.
+//! The layout of rows and arrays.
 
 use crate::spec::types::{DataType, TypeRoot};
 
-/// The most digits of decimals that stand in their place.
+/// The maximum precision of decimals that are stored in their slot.
 pub(super) const MAX_COMPACT_DECIMAL: u8 = 18;
 
-/// The most digits after the second of timestamps that stand in their place.
+/// The maximum precision of timestamps that are stored in their slot.
 pub(super) const MAX_COMPACT_TIMESTAMP: u8 = 3;
 
-/// The longest text that stands in its place.
+/// The maximum length of strings that are stored in their slot.
 pub(super) const MAX_INLINE_BYTES: usize = 7;
 
-/// How many bytes kind and null bits of a row take.
+/// Returns the number of bytes that the kind and the null bits of a row take.
 pub(super) fn row_header_bytes(arity: usize) -> usize {
     arity.saturating_add(8).div_ceil(64).saturating_mul(8)
 }
 
-/// How many bytes length and null bits of an array take.
+/// Returns the number of bytes that the length and the null bits of an array take.
 pub(super) fn array_header_bytes(length: usize) -> usize {
     length.div_ceil(32).saturating_mul(4).saturating_add(4)
 }
 
-/// How many bytes an element of an array takes, without its part.
+/// Returns the number of bytes that an element of an array takes, without its part.
 pub(super) fn element_bytes(data_type: &DataType) -> usize {
     match data_type.root {
         TypeRoot::Boolean | TypeRoot::TinyInt => 1,
@@ -31,7 +31,7 @@ pub(super) fn element_bytes(data_type: &DataType) -> usize {
     }
 }
 
-/// Whether NULL of a type keeps a part of so many bytes in a row.
+/// Returns the number of bytes of the part that a NULL of this type keeps in a row.
 pub(super) fn reserved_bytes(data_type: &DataType) -> usize {
     match data_type.root {
         TypeRoot::Decimal(digits, _) if digits > MAX_COMPACT_DECIMAL => 16,

@@ -1,5 +1,5 @@
-//! Rows as bytes (documentation: "Row Format"): partitions, keys and bounds in manifests, and what bucket numbers are
-//! hashes of.
+//! Encodes and decodes rows as bytes (documentation: "Row Format"). Partitions, keys and bounds in manifests have this
+//! form, and bucket numbers are hashes of it.
 //!
 //! ```text
 //! row   = kind: u8 | one bit per field, 1 = NULL, padded to 8 bytes together with the kind | 8 bytes per field | parts
@@ -8,19 +8,20 @@
 //! variant = bytes of the value: i32 | value | metadata
 //! ```
 //!
-//! Numbers are little-endian. What does not fit its place stands in a part, padded to 8 bytes; the place then holds
-//! `offset << 32 | length`, the offset counted from the start of the row or array. In detail:
+//! Numbers are little-endian. A value that does not fit its slot is stored in a part, padded to 8 bytes. The slot then
+//! holds `offset << 32 | length`, with the offset counted from the start of the row or array. In detail:
 //!
-//! | type | its place |
+//! | type | slot |
 //! |---|---|
 //! | numbers, DATE, TIME | the number |
-//! | text and bytes of at most 7 bytes | the bytes, then `0x80 \| length` in the last |
+//! | strings and bytes of at most 7 bytes | the bytes, then `0x80 \| length` in the last |
 //! | DECIMAL of at most 18 digits | the unscaled number |
-//! | DECIMAL of more | a part of 16 bytes that begins with the shortest big-endian form; `length` is that of the form |
+//! | DECIMAL of more digits | a part of 16 bytes that begins with the shortest big-endian form; `length` is that of the
+//! form |
 //! | TIMESTAMP of at most 3 digits | milliseconds |
-//! | TIMESTAMP of more | a part of 8 bytes, milliseconds; `length` is the nanoseconds within the millisecond |
+//! | TIMESTAMP of more digits | a part of 8 bytes, milliseconds; `length` is the nanoseconds within the millisecond |
 //!
-//! In manifests rows are preceded by the number of their fields, four bytes big-endian.
+//! In manifests, rows are preceded by the number of their fields as four big-endian bytes.
 
 mod decode;
 mod encode;
@@ -38,42 +39,43 @@ use decode::Overflow;
 
 pub use encode::encode;
 
-/// A row without fields, with its arity: the partition of tables without partitions, keys of tables without keys.
+/// A row without fields, with its arity: the partition of unpartitioned tables and the key of tables without a key.
 pub const NO_FIELDS: [u8; 12] = [0; 12];
 
-/// The fields of rows at the places `wanted`, one array for each. Rows carry their arity; NULL and rows without fields
-/// give NULL everywhere.
+/// Returns the fields of rows at the positions `wanted`, one array for each. Rows carry their arity. NULL rows and rows
+/// without fields become NULL in every array.
 ///
 /// # Errors
-/// `CorruptData` for rows that have another number of fields than `types` or do not decode; `LimitExceeded` for
-/// timestamps that Arrow cannot hold; `InvalidArgument` when a field is wanted that `types` does not have.
+/// `CorruptData` for rows that do not decode or whose number of fields differs from `types`; `LimitExceeded` for
+/// timestamps that Arrow cannot hold; `InvalidArgument` if a wanted field is not in `types`.
 pub fn decode_columns(rows: &BinaryArray, types: &[DataType], wanted: &[usize]) -> Result<Vec<ArrayRef>> {
     decode::columns(rows, types, wanted, Overflow::Fail)
 }
 
-/// The fields of rows of bounds: as [`decode_columns`], with NULL for timestamps that Arrow cannot hold.
+/// Returns the fields of rows of bounds, as [`decode_columns`] does, but with NULL for timestamps that Arrow cannot
+/// hold.
 ///
 /// # Errors
-/// `CorruptData` and `InvalidArgument` as [`decode_columns`].
+/// `CorruptData` and `InvalidArgument` as for [`decode_columns`].
 pub fn decode_bounds(rows: &BinaryArray, types: &[DataType], wanted: &[usize]) -> Result<Vec<ArrayRef>> {
     decode::columns(rows, types, wanted, Overflow::Null)
 }
 
-/// All fields of one row that carries its arity, as arrays of length 1.
+/// Returns all fields of one row that carries its arity, as arrays of length 1.
 ///
 /// # Errors
-/// As [`decode_columns`].
+/// As for [`decode_columns`].
 pub fn decode(row: &[u8], types: &[DataType]) -> Result<Vec<ArrayRef>> {
     let wanted: Vec<usize> = (0..types.len()).collect();
     decode_columns(&BinaryArray::from_vec(vec![row]), types, &wanted)
 }
 
-/// Rows of `arity` fields, preceded by that number as in manifests.
+/// Returns rows of `arity` fields, each preceded by that number as in manifests.
 ///
 /// # Errors
 /// `LimitExceeded` above 2 GiB.
 pub fn with_arity(rows: &BinaryArray, arity: usize) -> Result<BinaryArray> {
-    let prefix = u32::try_from(arity).map_err(|_| Error::invalid("a row of more than 2^32 fields"))?.to_be_bytes();
+    let prefix = u32::try_from(arity).map_err(|_| Error::invalid("a row has more than 2^32 fields"))?.to_be_bytes();
     let mut values = Vec::with_capacity(rows.value_data().len() + 4 * rows.len());
     let mut offsets = vec![0_i32];
     for row in rows {
@@ -88,17 +90,17 @@ pub fn with_arity(rows: &BinaryArray, arity: usize) -> Result<BinaryArray> {
     Ok(BinaryArray::try_new(offsets, Buffer::from(values), nulls)?)
 }
 
-/// An end in an Arrow array of bytes.
+/// Returns an end offset for an Arrow array of bytes.
 fn offset(len: usize) -> Result<i32> {
-    i32::try_from(len).map_err(|_| Error::new(ErrorKind::LimitExceeded, "rows of more than 2 GiB in one array"))
+    i32::try_from(len).map_err(|_| Error::new(ErrorKind::LimitExceeded, "the rows of one array exceed 2 GiB"))
 }
 
-/// The types of the fields of a ROW, for recursion.
+/// Returns the types of the fields of a ROW, for recursion.
 fn field_types(fields: &[DataField]) -> Vec<DataType> {
     fields.iter().map(|field| field.data_type.clone()).collect()
 }
 
-/// A type whose values are counted in a MULTISET.
+/// Returns the type of the counts in a MULTISET.
 fn count_type() -> DataType {
     DataType::required(TypeRoot::Int)
 }

@@ -139,7 +139,7 @@ fn damage_is_an_error() {
 
 #[test]
 fn parts_that_overlap_are_refused() {
-    // One array of 64 texts, each of which is the whole array.
+    // One array of 64 strings, each of which refers to the whole array.
     let mut array = 64_i32.to_le_bytes().to_vec();
     array.resize(12, 0);
     let length = 12_u32 + 64 * 8;
@@ -164,7 +164,7 @@ fn columns_of_other_types_are_refused() {
     assert!(decode_columns(&BinaryArray::from_vec(vec![]), &[], &[0]).is_err());
 }
 
-/// A generator that is good enough (splitmix64).
+/// A pseudorandom number generator for tests (splitmix64).
 struct Random(u64);
 
 impl Random {
@@ -179,7 +179,7 @@ impl Random {
         usize::try_from(self.next() % end).unwrap()
     }
 
-    /// A number of any magnitude.
+    /// Returns a number of any magnitude.
     fn number(&mut self) -> i64 {
         let shift = self.below(64);
         self.next().cast_signed() >> shift

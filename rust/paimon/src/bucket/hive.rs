@@ -1,4 +1,4 @@
-//! The hash of Hive over columns: `31 * hash + hash of the value`, 0 for NULL.
+//! Computes Hive's hash over columns: `31 * hash + hash of the value`, with 0 for NULL.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -10,12 +10,12 @@ use frazil_core::error::{Error, Result};
 
 use crate::spec::types::{DataType, TypeRoot};
 
-/// The hash of each row.
+/// Returns the hash of each row.
 pub(super) fn hashes(keys: &[ArrayRef], types: &[DataType]) -> Result<Vec<i32>> {
     let rows = keys.first().map_or(0, Array::len);
     if keys.len() != types.len() || keys.iter().any(|key| key.len() != rows) {
         return Err(Error::invalid(format!(
-            "{} columns for {} types, or of different lengths",
+            "{} columns for {} types, or columns of different lengths",
             keys.len(),
             types.len()
         )));
@@ -23,8 +23,8 @@ pub(super) fn hashes(keys: &[ArrayRef], types: &[DataType]) -> Result<Vec<i32>> 
     let mut hashes = vec![0_i32; rows];
     for (key, data_type) in keys.iter().zip(types) {
         let column = column(key, data_type)?;
-        let mut column =
-            column.ok_or_else(|| Error::invalid(format!("a bucket key of Arrow type {}", key.data_type())))?;
+        let mut column = column
+            .ok_or_else(|| Error::invalid(format!("a bucket key has the unexpected Arrow type {}", key.data_type())))?;
         if let Some(nulls) = key.nulls() {
             column.iter_mut().zip(nulls).for_each(|(hash, valid)| *hash = if valid { *hash } else { 0 });
         }
@@ -33,7 +33,7 @@ pub(super) fn hashes(keys: &[ArrayRef], types: &[DataType]) -> Result<Vec<i32>> 
     Ok(hashes)
 }
 
-/// The hashes of values, whatever for NULL; None for another Arrow type than that of `data_type`.
+/// Returns the hashes of values, with arbitrary hashes for NULL, or None if the Arrow type is not that of `data_type`.
 fn column(key: &ArrayRef, data_type: &DataType) -> Result<Option<Vec<i32>>> {
     Ok(match &data_type.root {
         TypeRoot::Boolean => key.as_boolean_opt().map(|key| key.values().iter().map(i32::from).collect()),
@@ -61,7 +61,9 @@ fn column(key: &ArrayRef, data_type: &DataType) -> Result<Option<Vec<i32>>> {
         TypeRoot::Binary(_) | TypeRoot::VarBinary(_) => {
             key.as_binary_opt::<i32>().map(|key| (0..key.len()).map(|at| bytes(key.value(at))).collect())
         }
-        _ => return Err(Error::unsupported(format!("the bucket function `hive` for {}", key.data_type()))),
+        _ => {
+            return Err(Error::unsupported(format!("the bucket function `hive` does not support {}", key.data_type())));
+        }
     })
 }
 
@@ -78,7 +80,7 @@ fn bytes(bytes: &[u8]) -> i32 {
     bytes.iter().fold(0_i32, |hash, byte| hash.wrapping_mul(31).wrapping_add(i32::from(byte.cast_signed())))
 }
 
-/// What Java gives a decimal without the zeros at its end.
+/// Returns Java's hash of a decimal without trailing zeros.
 fn decimal(unscaled: i128, scale: i32) -> i32 {
     let (mut unscaled, mut scale) = (unscaled, scale);
     while scale > 0 && unscaled % 10 == 0 {

@@ -1,4 +1,4 @@
-//! Which bucket a row belongs to (documentation: "Data Distribution", options `bucket-key` and `bucket-function.type`).
+//! Computes the bucket of a row (documentation: "Data Distribution", options `bucket-key` and `bucket-function.type`).
 
 mod hive;
 mod one_number;
@@ -18,52 +18,54 @@ use crate::spec::options::Options;
 use crate::spec::schema::TableSchema;
 use crate::spec::types::{DataField, DataType};
 
-/// What Paimon hashes rows with.
+/// The seed of Paimon's row hashes.
 const SEED: u32 = 42;
 
-/// How the number of a bucket comes from the values of the bucket key.
+/// The function that computes the bucket number from the values of the bucket key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum BucketFunction {
-    /// Murmur3 of the key as a row.
+    /// Murmur3 of the key, encoded as a row.
     #[default]
     Default,
-    /// The key itself, one INT or BIGINT.
+    /// The key itself, a single INT or BIGINT.
     Mod,
-    /// The hash of Hive.
+    /// Hive's hash.
     Hive,
 }
 
 impl BucketFunction {
-    /// The function that the option `bucket-function.type` names.
+    /// Returns the function for a value of the option `bucket-function.type`.
     ///
     /// # Errors
-    /// `Unsupported` for a name that is not known.
+    /// `Unsupported` for an unknown name.
     pub fn parse(name: &str) -> Result<Self> {
         match name.trim().to_ascii_lowercase().as_str() {
             "default" => Ok(Self::Default),
             "mod" => Ok(Self::Mod),
             "hive" => Ok(Self::Hive),
-            _ => Err(Error::unsupported(format!("the bucket function `{name}`"))),
+            _ => Err(Error::unsupported(format!("the bucket function `{name}` is not supported"))),
         }
     }
 }
 
-/// The bucket of each row of bucket keys, in the order of the option `bucket-key`; 0 to `buckets` - 1.
+/// Returns the bucket, from 0 to `buckets` - 1, of each row of bucket keys. The keys are in the order of the option
+/// `bucket-key`.
 ///
 /// # Errors
-/// `InvalidArgument` for fewer than one bucket, no key, keys of other Arrow types than theirs, and for `mod` keys other
-/// than one INT or BIGINT; `Unsupported` for types that Hive's hash does not have.
+/// `InvalidArgument` for fewer than one bucket, no key, keys whose Arrow types do not match `types`, and for `mod` any
+/// key other than one INT or BIGINT; `Unsupported` for types that Hive's hash does not cover.
 pub fn bucket_ids(function: BucketFunction, keys: &[ArrayRef], types: &[DataType], buckets: i32) -> Result<Int32Array> {
     if buckets < 1 {
-        return Err(Error::invalid(format!("rows have no bucket of {buckets}")));
+        return Err(Error::invalid(format!("invalid number of buckets {buckets}")));
     }
     if keys.is_empty() {
-        return Err(Error::invalid("a bucket key without columns"));
+        return Err(Error::invalid("the bucket key has no columns"));
     }
     match function {
         BucketFunction::Default => {
-            let modulo = Modulo::by(buckets.unsigned_abs()).ok_or_else(|| Error::internal("no buckets"))?;
-            // The remainder has the sign of the hash, and the bucket none.
+            let modulo =
+                Modulo::by(buckets.unsigned_abs()).ok_or_else(|| Error::internal("the number of buckets is 0"))?;
+            // The remainder has the sign of the hash; the bucket is its absolute value.
             hashed(keys, types, |hash| modulo.remainder(hash.unsigned_abs()).cast_signed())
         }
         BucketFunction::Mod => modulo(keys, buckets),
@@ -74,11 +76,11 @@ pub fn bucket_ids(function: BucketFunction, keys: &[ArrayRef], types: &[DataType
     }
 }
 
-/// The bucket of each row of a batch, whose columns are found by name.
+/// Returns the bucket of each row of a batch, whose columns are found by name.
 ///
 /// # Errors
-/// `InvalidArgument` for tables whose buckets do not follow from the rows, and naming a column that is missing or has
-/// values of another type.
+/// `InvalidArgument` for tables whose buckets do not follow from the rows, and if a column (which the error names) is
+/// missing or has another type.
 pub fn of_rows(schema: &TableSchema, batch: &RecordBatch) -> Result<Int32Array> {
     let options = Options::new(schema.options.clone());
     let buckets = options.bucket()?;
@@ -87,21 +89,22 @@ pub fn of_rows(schema: &TableSchema, batch: &RecordBatch) -> Result<Int32Array> 
     }
     if buckets < 1 {
         return Err(Error::invalid(format!(
-            "with the option `bucket` = {buckets} rows choose their buckets when written"
+            "with the option `bucket` = {buckets}, buckets are chosen when rows are written"
         ))
-        .hint("only tables with a fixed number of buckets say where a row belongs"));
+        .hint("only tables with a fixed number of buckets determine the bucket of a row"));
     }
     let fields = key_fields(schema, &options)
-        .ok_or_else(|| Error::invalid("the table has buckets and no bucket key").hint("set the option `bucket-key`"))?;
+        .ok_or_else(|| Error::invalid("the table has buckets but no bucket key").hint("set the option `bucket-key`"))?;
     let mut keys = Vec::with_capacity(fields.len());
     let mut types = Vec::with_capacity(fields.len());
     for field in fields {
         let column = batch.column_by_name(&field.name);
-        let column = column.ok_or_else(|| Error::invalid(format!("the rows have no column `{}`", field.name)))?;
+        let column =
+            column.ok_or_else(|| Error::invalid(format!("column `{}` is missing from the rows", field.name)))?;
         let wanted = field.data_type.arrow();
         let strict = CastOptions { safe: false, ..CastOptions::default() };
         let values = cast_with_options(column, &wanted, &strict).map_err(|e| {
-            Error::invalid(format!("column `{}` holds {}, expected {wanted}", field.name, column.data_type()))
+            Error::invalid(format!("column `{}` has type {}, expected {wanted}", field.name, column.data_type()))
                 .caused_by(e)
         })?;
         keys.push(values);
@@ -111,7 +114,8 @@ pub fn of_rows(schema: &TableSchema, batch: &RecordBatch) -> Result<Int32Array> 
     bucket_ids(function, &keys, &types, buckets)
 }
 
-/// The columns of the bucket key: those of the option, else the trimmed primary key; None when a column or all are missing.
+/// Returns the columns of the bucket key: those of the option, else the trimmed primary key. Returns None if a column
+/// is missing or there are none.
 pub fn key_fields<'a>(schema: &'a TableSchema, options: &Options) -> Option<Vec<&'a DataField>> {
     let named = options.list("bucket-key");
     let names = if named.is_empty() { schema.trimmed_primary_keys() } else { named };
@@ -119,15 +123,15 @@ pub fn key_fields<'a>(schema: &'a TableSchema, options: &Options) -> Option<Vec<
     fields.filter(|fields| !fields.is_empty())
 }
 
-/// The hash of each row of keys: what bucket indexes of dynamic buckets hold.
+/// Returns the hash of each row of keys, as stored in the index of dynamic buckets.
 ///
 /// # Errors
-/// `InvalidArgument` for keys of other Arrow types than theirs.
+/// `InvalidArgument` for keys whose Arrow types do not match `types`.
 pub fn row_hashes(keys: &[ArrayRef], types: &[DataType]) -> Result<Int32Array> {
     hashed(keys, types, |hash| hash)
 }
 
-/// What `then` makes of the hash of each row.
+/// Applies `then` to the hash of each row.
 fn hashed(keys: &[ArrayRef], types: &[DataType], then: impl Fn(i32) -> i32) -> Result<Int32Array> {
     if let Some(hashes) = one_number::hashes(keys, types, &then) {
         return Ok(hashes.into());
@@ -135,7 +139,7 @@ fn hashed(keys: &[ArrayRef], types: &[DataType], then: impl Fn(i32) -> i32) -> R
     Ok(hash_byte_arrays(&binary_row::encode(keys, types)?, SEED, then))
 }
 
-/// NULL counts as 0, which is what stands in its place in a row.
+/// Returns the keys modulo `buckets`. NULL counts as 0, the value of its slot in a row.
 fn modulo(keys: &[ArrayRef], buckets: i32) -> Result<Int32Array> {
     let divisor = i64::from(buckets);
     #[expect(clippy::cast_possible_truncation, reason = "a remainder of an i32 fits one")]
@@ -149,5 +153,5 @@ fn modulo(keys: &[ArrayRef], buckets: i32) -> Result<Int32Array> {
         }
     }
     let types: Vec<_> = keys.iter().map(|key| key.data_type().to_string()).collect();
-    Err(Error::invalid(format!("the bucket function `mod` takes one INT or BIGINT, not {}", types.join(", "))))
+    Err(Error::invalid(format!("the bucket function `mod` requires one INT or BIGINT, not {}", types.join(", "))))
 }

@@ -1,4 +1,4 @@
-//! The hashes of rows of one number, which need no rows: a header of eight bytes and the number in eight.
+//! Hashes rows of one number without building the rows: a header of eight bytes and the number in eight bytes.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Date32Type, Int8Type, Int16Type, Int32Type, Int64Type, Time32MillisecondType};
@@ -8,14 +8,14 @@ use frazil_core::hash::murmur3::{hash_behind, hash_bytes};
 use super::SEED;
 use crate::spec::types::{DataType, TypeRoot};
 
-/// The header of a row without NULL, and of one whose first field is.
+/// The headers of a row without NULL and of a row whose first field is NULL.
 const VALID: [u8; 8] = [0; 8];
 const NULL: [u8; 8] = [0, 1, 0, 0, 0, 0, 0, 0];
 
-/// What `then` makes of the hash of each row; None for keys that are not one number.
+/// Applies `then` to the hash of each row. Returns None for keys other than one number.
 pub(super) fn hashes(keys: &[ArrayRef], types: &[DataType], then: impl Fn(i32) -> i32) -> Option<Vec<i32>> {
     let ([key], [data_type]) = (keys, types) else { return None };
-    // A number takes the first bytes of its eight, without the sign in the others.
+    // A number takes the first of its eight bytes; the rest are zero, without sign extension.
     Some(match data_type.root {
         TypeRoot::TinyInt => of(key.as_primitive_opt::<Int8Type>()?, |n| i64::from(n.cast_unsigned()), then),
         TypeRoot::SmallInt => of(key.as_primitive_opt::<Int16Type>()?, |n| i64::from(n.cast_unsigned()), then),

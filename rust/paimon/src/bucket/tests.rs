@@ -1,5 +1,6 @@
-//! `vectors.json`: rows of bucket keys, each with the bucket that Java gave it last. Times are in the unit of their
-//! type, decimals unscaled, bytes hexadecimal. The lines of 12345 buckets are from the tests of paimon-cpp (Apache-2.0).
+//! `vectors.json`: rows of bucket keys, each followed by the bucket that Java computed. Times are in the unit of their
+//! type, decimals unscaled, bytes hexadecimal. The lines with 12345 buckets are from the tests of paimon-cpp
+//! (Apache-2.0).
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Text and bytes of limited length: cut where they are longer; CHAR is padded with spaces, BINARY with zeros.
-//! Characters are code points.
+//! Casts strings and bytes of limited length. Longer values are truncated; CHAR is padded with spaces, BINARY with
+//! zeros. Characters are code points.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use frazil_core::error::{Error, ErrorKind, Result};
 use super::{MAX_LENGTH, Rule, Step, rule_of};
 use crate::spec::types::TypeRoot;
 
-/// The step between texts and bytes; None for other types.
+/// Returns the step between strings and bytes, or None for other types.
 pub(super) fn step(from: &TypeRoot, to: &TypeRoot) -> Option<Step> {
     use TypeRoot as T;
     let rule: Option<Rule> = match (from, to) {
@@ -39,7 +39,7 @@ pub(super) fn step(from: &TypeRoot, to: &TypeRoot) -> Option<Step> {
             let length = Length::of(to)?;
             rule_of(move |array| sized(&BinaryArray::from(text(array)?.clone()), length))
         }
-        // Whatever the length of the text may be.
+        // The length limit of the string does not apply.
         (T::Binary(_) | T::VarBinary(_), T::Char(_) | T::VarChar(_)) => rule_of(|array| {
             let lossy = |value: &[u8], out: &mut String| {
                 out.push_str(&String::from_utf8_lossy(value));
@@ -52,18 +52,18 @@ pub(super) fn step(from: &TypeRoot, to: &TypeRoot) -> Option<Step> {
     rule.map(Step::Rule)
 }
 
-/// How long values may be.
+/// The length limit of values.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Length {
     Any,
-    /// Cut behind so many.
+    /// Truncated to this length.
     Cut(usize),
-    /// Cut or filled to so many.
+    /// Truncated or padded to this length.
     Exact(usize),
 }
 
 impl Length {
-    /// The one of a type of text or bytes.
+    /// Returns the limit of a string or bytes type.
     pub(super) fn of(root: &TypeRoot) -> Option<Self> {
         let length = |length: &u32| usize::try_from(*length).ok();
         match root {
@@ -74,7 +74,7 @@ impl Length {
         }
     }
 
-    /// How much of a text is kept, in bytes, and how many characters it then lacks.
+    /// Returns how many bytes of a string are kept, and how many characters are then missing.
     fn measure(self, text: &str) -> (usize, usize) {
         let (limit, fill) = match self {
             Self::Any => return (text.len(), 0),
@@ -96,10 +96,10 @@ pub(super) fn text(array: &ArrayRef) -> Result<&StringArray> {
 }
 
 fn bytes(array: &ArrayRef) -> Result<&BinaryArray> {
-    array.as_binary_opt().ok_or_else(|| Error::internal("bytes that are none"))
+    array.as_binary_opt().ok_or_else(|| Error::internal("expected an array of bytes"))
 }
 
-/// Texts that `print` writes for values, of the length that they may have.
+/// Returns the strings that `print` writes for values, limited to the permitted length.
 pub(super) fn texts<T>(
     values: impl Iterator<Item = Option<T>>,
     rows: usize,
@@ -150,9 +150,9 @@ fn sized(values: &BinaryArray, length: Length) -> Result<ArrayRef> {
     Ok(Arc::new(builder.finish()))
 }
 
-/// What 32-bit offsets reach.
+/// The largest 32-bit offset.
 const MAX_BYTES: usize = i32::MAX.cast_unsigned() as usize;
 
 fn too_long() -> Error {
-    Error::new(ErrorKind::LimitExceeded, "a cast makes more than 2 GiB of text in one batch")
+    Error::new(ErrorKind::LimitExceeded, "a cast produces more than 2 GiB of strings in one batch")
 }

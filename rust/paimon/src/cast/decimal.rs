@@ -1,4 +1,4 @@
-//! To and from DECIMAL: rounded half up, NULL where the digits are too many.
+//! Casts to and from DECIMAL: rounded half up, NULL if there are too many digits.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Decimal128Type, Float32Type, Int64Type};
@@ -9,7 +9,7 @@ use super::number::{doubles, from_long, longs};
 use super::{Rule, finish, float, rule_of, try_map};
 use crate::spec::types::TypeRoot;
 
-/// The most digits of a decimal that Java keeps as a 64-bit number.
+/// The maximum precision of a decimal that Java keeps as a 64-bit number.
 const COMPACT_DIGITS: u8 = 18;
 
 pub(super) fn rule(from: &TypeRoot, to: &TypeRoot) -> Option<Rule> {
@@ -42,12 +42,12 @@ pub(super) fn rule(from: &TypeRoot, to: &TypeRoot) -> Option<Rule> {
     }
 }
 
-/// The digits that a decimal type has.
+/// The precision and scale of a decimal type.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Digits {
     precision: u8,
     scale: u8,
-    /// The smallest unscaled number that has too many.
+    /// The smallest unscaled number with too many digits.
     limit: i128,
 }
 
@@ -61,12 +61,12 @@ impl Digits {
         }
     }
 
-    /// The array in its type, of unscaled values.
+    /// Returns unscaled values as an array of the type.
     pub(super) fn array(self, values: Decimal128Array) -> Result<ArrayRef> {
         Ok(finish(values.with_precision_and_scale(self.precision, self.scale.cast_signed())?))
     }
 
-    /// An unscaled value of another scale.
+    /// Converts an unscaled value from another scale.
     fn rescale(self, value: i128, scale: u8) -> Option<i128> {
         let rescaled = if scale <= self.scale {
             value.checked_mul(power(self.scale - scale)?)?
@@ -82,14 +82,14 @@ impl Digits {
         (value.unsigned_abs() < self.limit.unsigned_abs()).then_some(value)
     }
 
-    /// The number `0.digits * 10^exponent`, with ASCII digits; None when it has too many.
+    /// Returns the number `0.digits * 10^exponent`, with ASCII digits, or None if it has too many digits.
     pub(super) fn number(self, negative: bool, digits: &[u8], exponent: i64) -> Option<i128> {
         let zeros = digits.iter().take_while(|digit| **digit == b'0').count();
         let digits = digits.get(zeros..).unwrap_or_default();
         if digits.is_empty() {
             return Some(0);
         }
-        // How many digits stand before the end of the scale.
+        // The number of digits before the end of the scale.
         let kept = exponent.saturating_sub(i64::try_from(zeros).ok()?).saturating_add(i64::from(self.scale));
         if kept > i64::from(self.precision) {
             return None;
@@ -107,7 +107,7 @@ impl Digits {
     }
 }
 
-/// A power of ten; None above 10^38.
+/// Returns a power of ten, or None above 10^38.
 fn power(exponent: u8) -> Option<i128> {
     10_i128.checked_pow(u32::from(exponent))
 }
@@ -121,19 +121,19 @@ fn low_bits(value: i128) -> i64 {
     value as i64
 }
 
-/// By way of their text, so that 0.1 is 0.1.
+/// Converts doubles by way of their decimal text, so that 0.1 is exactly 0.1.
 fn from_doubles(values: &Float64Array, digits: Digits) -> Result<ArrayRef> {
     let mut text = String::new();
     let decimal = |value: f64| match float::shortest(value, &mut text) {
         Some((negative, exponent)) => Ok(digits.number(negative, text.as_bytes(), exponent + 1)),
-        None => Err(Error::corrupt(format!("{value} is no decimal"))),
+        None => Err(Error::corrupt(format!("{value} is not a decimal"))),
     };
     digits.array(try_map(values, decimal)?)
 }
 
 fn to_floats(values: &Decimal128Array, compact: bool, scale: u8, single: bool) -> Result<ArrayRef> {
     let doubles: Float64Array = if compact {
-        // Few digits are divided, which may round twice; many are rounded once.
+        // Values of few digits are divided, which may round twice; values of many digits are rounded once.
         let divisor = (0..scale).fold(1.0, |power, _| power * 10.0);
         values.unary(|value| value as f64 / divisor)
     } else {
@@ -151,7 +151,7 @@ fn nearest_single(value: f64) -> f32 {
 fn nearest(value: i128, scale: u8, text: &mut String) -> f64 {
     use std::fmt::Write;
     text.clear();
-    // Writing to a string does not fail, and such text is always a number.
+    // Writing to a string does not fail, and the text is always a number.
     let _ = write!(text, "{value}e-{scale}");
     text.parse().unwrap_or(f64::NAN)
 }

@@ -1,4 +1,4 @@
-//! Floats as text: the shortest decimal that is nearest to no other float, laid out as Java lays it out.
+//! Formats floats as the shortest decimal that uniquely identifies the float, in Java's layout.
 //!
 //! ```text
 //! 0.001 <= |x| < 10^7    123456.79    at least one digit after the point
@@ -6,13 +6,13 @@
 //! special                NaN, Infinity, -Infinity, 0.0, -0.0
 //! ```
 //!
-//! Java before release 19 wrote more digits than needed for a few values; they parse to the same float, but the texts
-//! differ.
+//! Before release 19, Java wrote more digits than needed for a few values. They parse to the same float, but the
+//! strings differ.
 
 use std::fmt::Write;
 
-/// The digits of a float in `digits`, with the exponent of the first one and whether it is negative: of two digits the
-/// ones nearest to it, else as few as name it. None for NaN and infinities.
+/// Writes the digits of a float to `digits`, and returns its sign and the exponent of the first digit. Writes the two
+/// nearest digits if two suffice, else as few as identify the float. Returns None for NaN and infinities.
 pub(super) fn shortest<F: std::fmt::LowerExp + Copy>(value: F, digits: &mut String) -> Option<(bool, i64)> {
     digits.clear();
     // Writing to a string does not fail.
@@ -33,7 +33,7 @@ pub(super) fn shortest<F: std::fmt::LowerExp + Copy>(value: F, digits: &mut Stri
     Some((negative, exponent))
 }
 
-/// Appends a float; `digits` is scratch.
+/// Appends a float; `digits` is a scratch buffer.
 pub(super) fn print<F: std::fmt::LowerExp + Copy + Into<f64>>(value: F, digits: &mut String, out: &mut String) {
     let Some((negative, exponent)) = shortest(value, digits) else {
         let special: f64 = value.into();
@@ -67,7 +67,7 @@ pub(super) fn print<F: std::fmt::LowerExp + Copy + Into<f64>>(value: F, digits: 
     }
 }
 
-/// Digits without zeros at the end, but the last one.
+/// Returns digits without trailing zeros, but at least one digit.
 fn trimmed(digits: &str) -> &str {
     match digits.trim_end_matches('0') {
         "" => "0",

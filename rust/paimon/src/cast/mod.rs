@@ -1,23 +1,24 @@
-//! Values of one type as values of another, by the rules of Paimon's Java library, release 1.4 (documentation: "Schema
+//! Casts values from one type to another by the rules of Paimon's Java library, release 1.4 (documentation: "Schema
 //! Evolution", changing column type).
 //!
-//! | From | To | How |
+//! | From | To | Rule |
 //! |---|---|---|
-//! | whole number | whole number | cut to the low bits |
-//! | FLOAT, DOUBLE | whole number | the nearest one towards zero that there is, NaN is 0; by way of INT to narrower types |
-//! | number | DECIMAL | rounded half up; NULL where it has too many digits |
-//! | DECIMAL | whole number | cut towards zero, then to the low bits |
-//! | whole number | BOOLEAN | whether it is not 0 |
+//! | integer | integer | truncated to the low bits |
+//! | FLOAT, DOUBLE | integer | rounded towards zero and saturated, NaN is 0; by way of INT to narrower types |
+//! | number | DECIMAL | rounded half up; NULL if it has too many digits |
+//! | DECIMAL | integer | rounded towards zero, then truncated to the low bits |
+//! | integer | BOOLEAN | whether it is not 0 |
 //! | INT, BIGINT | TIMESTAMP | seconds |
-//! | TIMESTAMP | INT, BIGINT, DATE | towards zero, by milliseconds; instants to DATE downwards |
+//! | TIMESTAMP | INT, BIGINT, DATE | rounded towards zero, by milliseconds; instants to DATE are rounded down |
 //! | TIMESTAMP | TIMESTAMP of fewer digits | see [`time`] |
-//! | any but VARIANT, BLOB, MULTISET | text | see [`print`]; dates and times to STRING alone |
-//! | text | any of one value | see [`parse`] |
-//! | text, bytes | text, bytes | cut to their length; CHAR is padded with spaces, BINARY with zeros |
-//! | bytes | text | as UTF-8, whatever their length |
-//! | ARRAY, MAP, ROW | the same | their parts; fields of rows by id, keys of maps unchanged |
+//! | any except VARIANT, BLOB, MULTISET | string | see [`print`]; dates and times to STRING only |
+//! | string | any scalar type | see [`parse`] |
+//! | string, bytes | string, bytes | truncated to the length; CHAR is padded with spaces, BINARY with zeros |
+//! | bytes | string | as UTF-8, regardless of length |
+//! | ARRAY, MAP, ROW | the same type | element by element; fields of rows by id, keys of maps unchanged |
 //!
-//! Instants are shown, parsed and made dates of in UTC. Everything else is refused, as it is when a table is altered.
+//! Instants are printed, parsed and converted to dates in UTC. All other casts are rejected, as they are when a table
+//! is altered.
 
 mod bytes;
 mod decimal;
@@ -46,12 +47,12 @@ pub struct Caster {
     rule: Rule,
 }
 
-/// How one array becomes another of the same length.
+/// A function from one array to another of the same length.
 type Rule = Box<dyn Fn(&ArrayRef) -> Result<ArrayRef> + Send + Sync>;
 
 impl Caster {
-    /// The cast from `from` to `to`; None where arrays of the one are arrays of the other. Whether top-level values may
-    /// be NULL makes no difference: the result may have more NULLs than its source.
+    /// Creates the cast from `from` to `to`, or returns None if both types have the same arrays. Whether top-level
+    /// values may be NULL makes no difference: the result may have more NULLs than its source.
     ///
     /// # Errors
     /// `Unsupported` naming both types when there is no such cast.
@@ -59,7 +60,7 @@ impl Caster {
         Self::at("", from, to)
     }
 
-    /// The same for what stands at a path of names, which errors say.
+    /// Creates the cast of the value at a path of names, which errors report.
     pub(crate) fn at(path: &str, from: &DataType, to: &DataType) -> Result<Option<Self>> {
         match resolve(path, from, to)? {
             Step::Same => Ok(None),
@@ -67,11 +68,12 @@ impl Caster {
         }
     }
 
-    /// The values of `array`, which has the Arrow type of the type to cast from, in that of the type to cast to.
+    /// Casts the values of `array`. The Arrow type of `array` is that of the source type; the result has that of the
+    /// target type.
     ///
     /// # Errors
-    /// `CorruptData` naming the types for a value that cannot be cast, does not fit Arrow's type, or is NULL inside a
-    /// nested value that may not have it; `LimitExceeded` when texts exceed 2 GiB.
+    /// `CorruptData` naming the types if a value cannot be cast, does not fit Arrow's type, or is NULL inside a nested
+    /// value that does not allow it; `LimitExceeded` if strings exceed 2 GiB.
     pub fn cast(&self, array: &ArrayRef) -> Result<ArrayRef> {
         (self.rule)(array).map_err(|error| error.with("cast", format_args!("{} to {}", self.from, self.to)))
     }
@@ -83,8 +85,8 @@ impl fmt::Debug for Caster {
     }
 }
 
-/// Whether the cast changes no value and keeps the order, so that what holds of the values before it holds after it.
-/// Texts and bytes of a limited length are not known to keep to it, so that only those without count.
+/// Returns whether the cast changes no value and keeps the order, so that predicates and bounds remain valid after it.
+/// Strings and bytes of limited length may exceed their limit, so only those without a limit qualify.
 pub fn is_exact_widening(from: &DataType, to: &DataType) -> bool {
     use TypeRoot as T;
     match (&from.root, &to.root) {
@@ -113,7 +115,7 @@ pub fn is_exact_widening(from: &DataType, to: &DataType) -> bool {
 /// The length of STRING and BYTES.
 const MAX_LENGTH: u32 = i32::MAX.cast_unsigned();
 
-/// The most digits that a whole number of a type has.
+/// Returns the maximum number of digits of an integer type.
 fn digits(root: &TypeRoot) -> Option<u8> {
     match root {
         TypeRoot::TinyInt => Some(3),
@@ -146,7 +148,7 @@ fn resolve(path: &str, from: &DataType, to: &DataType) -> Result<Step> {
     })
 }
 
-/// The type as it is written in schemas, without fields and NOT NULL.
+/// Returns the type as written in schemas, without fields and NOT NULL.
 fn describe(data_type: &DataType) -> String {
     use TypeRoot as T;
     match &data_type.root {
@@ -181,26 +183,26 @@ fn describe(data_type: &DataType) -> String {
     }
 }
 
-/// The error for a text that a type has no value for; long ones are cut.
+/// Returns the error for a string that is not a value of the type. Long strings are truncated.
 fn unparsable(text: &str, to: &str) -> Error {
     const SHOWN: usize = 60;
     let shown: String = text.chars().take(SHOWN).collect();
     let more = if shown.len() < text.len() { "..." } else { "" };
-    Error::corrupt(format!("{shown:?}{more} is no {to}"))
+    Error::corrupt(format!("{shown:?}{more} is not a valid {to}"))
 }
 
-/// A rule as a box.
+/// Boxes a rule.
 #[expect(clippy::unnecessary_wraps, reason = "rules are looked up as options")]
 fn rule_of(rule: impl Fn(&ArrayRef) -> Result<ArrayRef> + Send + Sync + 'static) -> Option<Rule> {
     Some(Box::new(rule))
 }
 
-/// A primitive array as any array.
+/// Returns a primitive array as a dynamically typed array.
 fn finish<T: ArrowPrimitiveType>(array: PrimitiveArray<T>) -> ArrayRef {
     Arc::new(array)
 }
 
-/// What `cast` makes of every value that is not NULL.
+/// Applies `cast` to every value that is not NULL.
 fn try_map<T, O>(
     values: &PrimitiveArray<T>,
     mut cast: impl FnMut(T::Native) -> Result<Option<O::Native>>,

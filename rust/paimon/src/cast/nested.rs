@@ -1,4 +1,5 @@
-//! Arrays, maps and rows of other parts: elements, values and fields are cast one by one; fields are the same by id.
+//! Casts arrays, maps and rows whose element types differ. Elements, values and fields are cast one by one; fields are
+//! matched by id.
 
 use std::sync::Arc;
 
@@ -12,7 +13,8 @@ use frazil_core::nested::{Repeated, child};
 use super::{Caster, Rule, rule_of};
 use crate::spec::types::{DataField, DataType, TypeRoot};
 
-/// The rule for two nested types of one kind; None for any others, and for maps of different keys.
+/// Returns the rule for two nested types of the same type root. Returns None for other types, and for maps with
+/// different key types.
 pub(super) fn rule(path: &str, from: &DataType, to: &DataType) -> Result<Option<Rule>> {
     match (&from.root, &to.root) {
         (TypeRoot::Row(from), TypeRoot::Row(fields)) => row(path, from, fields),
@@ -30,7 +32,7 @@ pub(super) fn rule(path: &str, from: &DataType, to: &DataType) -> Result<Option<
             let arrow = to.arrow();
             Ok(rule_of(move |array| map(array, cast.as_ref(), &arrow).map_err(|error| error.with("column", &path))))
         }
-        // Only whether elements may be NULL differs, and as keys in Arrow they never may.
+        // The types differ only in the nullability of elements, and Arrow's map keys are never NULL.
         (TypeRoot::Multiset(from), TypeRoot::Multiset(element)) if from.root == element.root => {
             let (arrow, path) = (to.arrow(), path.to_owned());
             Ok(rule_of(move |array| map(array, None, &arrow).map_err(|error| error.with("column", &path))))
@@ -39,7 +41,7 @@ pub(super) fn rule(path: &str, from: &DataType, to: &DataType) -> Result<Option<
     }
 }
 
-/// What of a nested value is cast.
+/// The parts of a nested value that are cast.
 struct Part {
     path: String,
     cast: Option<Caster>,
@@ -58,10 +60,10 @@ fn apply(cast: Option<&Caster>, array: ArrayRef) -> Result<ArrayRef> {
     }
 }
 
-/// The array, if it has no NULLs but those of its parent or may have them.
+/// Returns the array if every NULL is a NULL of its parent or is allowed by the type.
 fn checked(array: ArrayRef, parent_nulls: usize, field: &FieldRef, path: &str) -> Result<ArrayRef> {
     if !field.is_nullable() && array.logical_null_count() > parent_nulls {
-        return Err(Error::corrupt("NULL where the type excludes it").with("column", path));
+        return Err(Error::corrupt("a NULL in a NOT NULL column").with("column", path));
     }
     Ok(array)
 }
@@ -69,12 +71,12 @@ fn checked(array: ArrayRef, parent_nulls: usize, field: &FieldRef, path: &str) -
 fn map(array: &ArrayRef, cast: Option<&Caster>, to: &ArrowType) -> Result<ArrayRef> {
     let map = Repeated::of(array)?;
     let Some(entries) = map.values.as_struct_opt().filter(|entries| entries.num_columns() == 2) else {
-        return Err(Error::internal("a map of other than keys and values"));
+        return Err(Error::internal("the entries of a map are not keys and values"));
     };
     assemble_map(to, [child(entries, 0)?, apply(cast, child(entries, 1)?)?], map.offsets, map.nulls)
 }
 
-/// A field of a row: where its values are in the other row, if it has them.
+/// A field of a row and the position of its values in the source row, if the row has them.
 struct Column {
     source: Option<usize>,
     part: Part,
@@ -90,7 +92,9 @@ fn row(path: &str, from: &[DataField], to: &[DataField]) -> Result<Option<Rule>>
     let columns = to.iter().map(column).collect::<Result<Vec<_>>>()?;
     let fields = crate::spec::types::arrow_fields(to);
     Ok(rule_of(move |array| {
-        let Some(array) = array.as_struct_opt() else { return Err(Error::internal("a row that is no struct")) };
+        let Some(array) = array.as_struct_opt() else {
+            return Err(Error::internal("the Arrow type of a ROW is not a struct"));
+        };
         cast_row(array, &columns, &fields)
     }))
 }
@@ -107,10 +111,10 @@ fn cast_row(array: &StructArray, columns: &[Column], fields: &Fields) -> Result<
     Ok(Arc::new(StructArray::try_new_with_length(fields.clone(), cast, array.nulls().cloned(), array.len())?))
 }
 
-/// A map of these keys and values, which are in the types of `to`.
+/// Builds a map from these keys and values, which are in the types of `to`.
 ///
 /// # Errors
-/// `CorruptData` for a key or a value that is NULL where it may not be. A key never may: Arrow has no such maps.
+/// `CorruptData` for a NULL key, or a NULL value that the type does not allow. Arrow's maps cannot have NULL keys.
 pub(crate) fn assemble_map(
     to: &ArrowType,
     [keys, values]: [ArrayRef; 2],
@@ -118,13 +122,15 @@ pub(crate) fn assemble_map(
     nulls: Option<NullBuffer>,
 ) -> Result<ArrayRef> {
     let ArrowType::Map(field, _) = to else { return Err(Error::internal("the Arrow type of a map is not a map")) };
-    let ArrowType::Struct(fields) = field.data_type() else { return Err(Error::internal("a map without entries")) };
+    let ArrowType::Struct(fields) = field.data_type() else {
+        return Err(Error::internal("the Arrow type of a map has no entries"));
+    };
     let null = |part: &ArrayRef| part.logical_null_count() > 0;
     if null(&keys) {
-        return Err(Error::corrupt("a map holds the key NULL"));
+        return Err(Error::corrupt("a map has a NULL key"));
     }
     if null(&values) && fields.get(1).is_none_or(|value| !value.is_nullable()) {
-        return Err(Error::corrupt("a map holds the value NULL, which its type excludes"));
+        return Err(Error::corrupt("a map has a NULL value, which its type does not allow"));
     }
     let length = keys.len();
     let entries = StructArray::try_new_with_length(fields.clone(), vec![keys, values], None, length)?;

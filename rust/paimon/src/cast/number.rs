@@ -1,4 +1,4 @@
-//! Whole numbers, floats and truth values among each other.
+//! Casts between integers, floats and Booleans.
 
 use std::sync::Arc;
 
@@ -27,13 +27,13 @@ pub(super) fn rule(from: &TypeRoot, to: &TypeRoot) -> Option<Rule> {
     }
 }
 
-/// Whole numbers of any width, and truth values as 1 and 0.
+/// Returns integers of any width as 64-bit integers; Booleans become 1 and 0.
 pub(super) fn longs(array: &ArrayRef) -> Result<Int64Array> {
     let wide = arrow_cast::cast(array, &ArrowType::Int64)?;
-    wide.as_primitive_opt().cloned().ok_or_else(|| Error::internal("expected an array of numbers"))
+    wide.as_primitive_opt().cloned().ok_or_else(|| Error::internal("expected an array of integers"))
 }
 
-/// Floats of any width.
+/// Returns floats of any width as 64-bit floats.
 pub(super) fn doubles(array: &ArrayRef) -> Result<Float64Array> {
     let wide = arrow_cast::cast(array, &ArrowType::Float64)?;
     wide.as_primitive_opt().cloned().ok_or_else(|| Error::internal("expected an array of floats"))
@@ -44,7 +44,7 @@ fn truth(values: &Int64Array) -> ArrayRef {
     Arc::new(BooleanArray::new(bits, values.nulls().cloned()))
 }
 
-/// To the low bits of a whole number, or the nearest float.
+/// Converts to the low bits of an integer, or to the nearest float.
 #[expect(clippy::cast_possible_truncation, reason = "Java keeps the low bits")]
 pub(super) fn from_long(to: &TypeRoot) -> Option<fn(&Int64Array) -> ArrayRef> {
     Some(match to {
@@ -58,7 +58,7 @@ pub(super) fn from_long(to: &TypeRoot) -> Option<fn(&Int64Array) -> ArrayRef> {
     })
 }
 
-/// To the nearest whole number towards zero that there is, narrow ones by way of INT, of which they take the low bits.
+/// Converts to integers, rounding towards zero and saturating. Narrow integers take the low bits of the INT.
 #[expect(clippy::cast_possible_truncation, reason = "Java saturates to INT and BIGINT, then keeps the low bits")]
 fn from_double(to: &TypeRoot) -> Option<fn(&Float64Array) -> ArrayRef> {
     Some(match to {

@@ -1,13 +1,13 @@
-//! Text as truth values and numbers.
+//! Parses strings as Booleans and numbers.
 //!
-//! | To | Text |
+//! | To | String |
 //! |---|---|
-//! | BOOLEAN | `t`, `true`, `y`, `yes`, `1` and `f`, `false`, `n`, `no`, `0` in any case |
-//! | whole numbers | sign, digits, and digits after a point, which are dropped |
-//! | FLOAT, DOUBLE | decimal with or without exponent, `NaN`, `Infinity`; spaces around it |
-//! | DECIMAL | decimal with or without exponent; rounded half up, NULL where it has too many digits |
+//! | BOOLEAN | `t`, `true`, `y`, `yes`, `1` and `f`, `false`, `n`, `no`, `0`, case-insensitive |
+//! | integers | sign, digits, and digits after a point, which are dropped |
+//! | FLOAT, DOUBLE | decimal with or without exponent, `NaN`, `Infinity`; surrounding spaces are allowed |
+//! | DECIMAL | decimal with or without exponent; rounded half up, NULL if it has too many digits |
 //!
-//! No other spaces are allowed. Hexadecimal floats, which Java parses, are refused.
+//! No other spaces are allowed. Hexadecimal floats, which Java parses, are rejected.
 
 use std::sync::Arc;
 
@@ -48,7 +48,7 @@ pub(super) fn rule(from: &TypeRoot, to: &TypeRoot) -> Option<Rule> {
     }
 }
 
-/// What `parse` makes of every text that is not NULL.
+/// Applies `parse` to every string that is not NULL.
 pub(super) fn parse_all<T: ArrowPrimitiveType>(
     texts: &StringArray,
     mut parse: impl FnMut(&str) -> Result<Option<T::Native>>,
@@ -82,7 +82,7 @@ where
     })
 }
 
-/// A whole number; digits after a point are dropped.
+/// Parses an integer; digits after a point are dropped.
 pub(super) fn integer(text: &str) -> Option<i64> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let (negative, digits) = signed(whole);
@@ -91,7 +91,7 @@ pub(super) fn integer(text: &str) -> Option<i64> {
     if lone_sign || !all_digits(digits) || !all_digits(fraction) {
         return None;
     }
-    // Counted downwards, for there is one number more below zero.
+    // Accumulates downwards: the negative range has one more number.
     let value =
         digits.bytes().try_fold(0_i64, |value, digit| value.checked_mul(10)?.checked_sub(i64::from(digit - b'0')))?;
     if negative { Some(value) } else { value.checked_neg() }
@@ -115,11 +115,11 @@ where
     })
 }
 
-/// The text of a float as Rust knows it, which has other words than Java for what is no number.
+/// Returns the string of a float in Rust's notation, which differs from Java's for NaN and infinities.
 fn float_text(text: &str) -> Option<&str> {
     let text = text.trim_matches(|c: char| c <= ' ');
     match signed(text).1 {
-        // The sign of NaN is lost in Java.
+        // Java ignores the sign of NaN.
         "NaN" => Some("NaN"),
         "Infinity" => Some(text),
         digits => {
@@ -131,8 +131,8 @@ fn float_text(text: &str) -> Option<&str> {
     }
 }
 
-/// A decimal; the outer None for what is none, the inner one for too many digits.
-#[expect(clippy::option_option, reason = "no number and no value are two answers")]
+/// Parses a decimal. The outer None means that the string is not a decimal, the inner None that it has too many digits.
+#[expect(clippy::option_option, reason = "an invalid number and a NULL are different results")]
 fn decimal(text: &str, target: Digits, scratch: &mut Vec<u8>) -> Option<Option<i128>> {
     let (negative, text) = signed(text);
     let (mantissa, exponent) = match text.split_once(['e', 'E']) {

@@ -1,14 +1,14 @@
-//! Text as ARRAY, MAP and ROW, as Java reads the defaults of columns (`StringToArrayCastRule` and its like).
+//! Parses strings as ARRAY, MAP and ROW, as Java reads column defaults (`StringToArrayCastRule` and related rules).
 //!
-//! | To | Text |
+//! | To | String |
 //! |---|---|
 //! | ARRAY | `[1, 2]`, `ARRAY(1, 2)` |
 //! | MAP | `{"a": 1}`, `{a -> 1, b -> 2}`, `{a=1, b=2}`, `{a:1, b:2}`; blank for an empty map |
-//! | ROW | `{1, x}`, `STRUCT(1, x)`; `{}` has NULL in every field |
+//! | ROW | `{1, x}`, `STRUCT(1, x)`; `{}` is a row with NULL in every field |
 //!
-//! Elements and fields are separated by commas outside of brackets and quotes, and keep their quotes. `null` is NULL, but
-//! not in maps with `=` and `:`. Of equal keys the last one counts. Java drops the parts of a map that it cannot read;
-//! they are refused here.
+//! Elements and fields are separated by commas outside of brackets and quotes, and keep their quotes. `null` is NULL,
+//! except in maps with `=` and `:`. The last of equal keys wins. Java drops the parts of a map that it cannot read;
+//! here they are rejected.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -24,13 +24,13 @@ use super::nested::assemble_map;
 use super::{Caster, MAX_LENGTH, float, unparsable};
 use crate::spec::types::{DataField, DataType, TypeRoot, arrow_fields};
 
-/// Texts that are not there are NULL.
+/// Strings, with None for NULL.
 type Texts = Vec<Option<String>>;
 
-/// Return the values of texts in the Arrow type of `data_type`.
+/// Returns the values of strings in the Arrow type of `data_type`.
 ///
 /// # Errors
-/// `Unsupported` for types that text is not cast to; `CorruptData` for a text that has no value of the type.
+/// `Unsupported` for types that strings cannot be cast to; `CorruptData` for a string that is not a value of the type.
 pub(crate) fn parse(texts: &[Option<String>], data_type: &DataType) -> Result<ArrayRef> {
     let values = match &data_type.root {
         TypeRoot::Array(element) => arrays(texts, element, &data_type.arrow()),
@@ -41,7 +41,7 @@ pub(crate) fn parse(texts: &[Option<String>], data_type: &DataType) -> Result<Ar
     Ok(values)
 }
 
-/// Values without parts.
+/// Parses scalar values.
 fn single(texts: &[Option<String>], data_type: &DataType) -> Result<ArrayRef> {
     let array: ArrayRef = Arc::new(texts.iter().map(Option::as_deref).collect::<StringArray>());
     match Caster::try_new(&DataType::nullable(TypeRoot::VarChar(MAX_LENGTH)), data_type)? {
@@ -75,7 +75,7 @@ fn rows(texts: &[Option<String>], fields: &[DataField]) -> Result<ArrayRef> {
             Some(content) => tokens(content),
         };
         if found.len() != fields.len() {
-            let count = format!("ROW of {} fields, it has {}", fields.len(), found.len());
+            let count = format!("ROW of {} fields: found {} fields", fields.len(), found.len());
             return Err(unparsable(text.as_deref().unwrap_or_default(), &count));
         }
         columns.iter_mut().zip(found.drain(..)).for_each(|(column, value)| column.push(value));
@@ -84,7 +84,7 @@ fn rows(texts: &[Option<String>], fields: &[DataField]) -> Result<ArrayRef> {
     let column = |(texts, field): (&Texts, &DataField)| {
         let values = parse(texts, &field.data_type)?;
         if !field.data_type.nullable && values.logical_null_count() > is_null {
-            return Err(Error::corrupt("NULL where the type excludes it").with("field", &field.name));
+            return Err(Error::corrupt("a NULL in a NOT NULL field").with("field", &field.name));
         }
         Ok(values)
     };
@@ -111,7 +111,7 @@ fn maps(texts: &[Option<String>], [key, value]: [&DataType; 2], arrow: &ArrowTyp
     assemble_map(arrow, parts, OffsetBuffer::from_lengths(lengths), Some(nulls))
 }
 
-/// The positions of keys that no later key equals.
+/// Returns the positions of keys that are not equal to a later key.
 fn last_of_equal(keys: &ArrayRef) -> Result<Vec<usize>> {
     let converter = RowConverter::new(vec![SortField::new(keys.data_type().clone())])?;
     let rows = converter.convert_columns(std::slice::from_ref(keys))?;
@@ -126,12 +126,12 @@ fn last_of_equal(keys: &ArrayRef) -> Result<Vec<usize>> {
 
 fn without_null(values: ArrayRef, data_type: &DataType, what: &str) -> Result<ArrayRef> {
     if !data_type.nullable && values.logical_null_count() > 0 {
-        return Err(Error::corrupt(format!("{what} is NULL, which its type excludes")));
+        return Err(Error::corrupt(format!("{what} is NULL, which its type does not allow")));
     }
     Ok(values)
 }
 
-/// What is between brackets, or between the parentheses of a function: `[1, 2]`, `ARRAY(1, 2)`.
+/// Returns the content of brackets, or of the parentheses of a function: `[1, 2]`, `ARRAY(1, 2)`.
 fn content<'a>(text: &'a str, [open, close]: [char; 2], function: &str) -> Result<&'a str> {
     let trimmed = text.trim_matches(|c| c <= ' ');
     let bracketed = trimmed.strip_prefix(open).and_then(|rest| rest.strip_suffix(close));
@@ -141,11 +141,11 @@ fn content<'a>(text: &'a str, [open, close]: [char; 2], function: &str) -> Resul
         name.eq_ignore_ascii_case(function).then_some(rest)
     };
     let found = bracketed.or_else(of_function).filter(|found| !found.contains(['\n', '\r']));
-    let expected = || format!("text like {open}a, b{close} or {function}(a, b)");
+    let expected = || format!("string of the form {open}a, b{close} or {function}(a, b)");
     found.map(|found| found.trim_matches(|c| c <= ' ')).ok_or_else(|| unparsable(text, &expected()))
 }
 
-/// The parts of a text between the commas that are in no brackets and no quotes. Empty parts are left out.
+/// Splits a string at the commas outside of brackets and quotes. Empty parts are left out.
 fn tokens(content: &str) -> Texts {
     let mut found = Vec::new();
     let mut current = String::new();
@@ -177,7 +177,7 @@ fn tokens(content: &str) -> Texts {
     found
 }
 
-/// The keys and the values of a map.
+/// Returns the keys and the values of a map.
 fn entries(text: &str) -> Result<Vec<(Option<String>, Option<String>)>> {
     let trimmed = text.trim_matches(|c| c <= ' ');
     if trimmed.is_empty() {
@@ -200,7 +200,7 @@ fn entries(text: &str) -> Result<Vec<(Option<String>, Option<String>)>> {
     pairs.map(pair).collect()
 }
 
-/// A value of JSON as the text that is cast; None for `null`.
+/// Returns a JSON value as the string that is cast, or None for `null`.
 fn json_text(value: &str) -> Result<Option<String>> {
     let is_number = value.starts_with(|c: char| c == '-' || c.is_ascii_digit());
     Ok(match value {

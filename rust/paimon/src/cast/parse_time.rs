@@ -1,4 +1,4 @@
-//! Text as dates, times of day and timestamps.
+//! Parses strings as dates, times of day and timestamps.
 //!
 //! ```text
 //! DATE       number of days, or  yyyy[-m[-d]][ anything]       years 0 to 9999
@@ -7,9 +7,9 @@
 //!            yyyy-(MM|M)-(dd|d)[ (HH|H):(mm|m):(ss|s)[.fraction]]
 //! ```
 //!
-//! Only TIMESTAMP WITHOUT TIME ZONE may be a number, which may have a minus sign. Parts of dates and times of day may
-//! have spaces around them. Days behind the end of a month are its last day in timestamps and refused in dates. What a
-//! time of day makes beyond a day, with its offset, is taken modulo a day.
+//! Only TIMESTAMP WITHOUT TIME ZONE may be a number, optionally with a minus sign. Parts of dates and times of day may
+//! be surrounded by spaces. A day after the end of the month becomes the last day in timestamps and is rejected in
+//! dates. A time of day that exceeds a day because of its offset is taken modulo a day.
 
 use arrow_array::types::{Date32Type, Int64Type, Time32MillisecondType};
 use frazil_core::error::{Error, Result};
@@ -48,13 +48,13 @@ pub(super) fn rule(from: &TypeRoot, to: &TypeRoot) -> Option<Rule> {
     }
 }
 
-/// Whether a text is digits, with or without a minus sign.
+/// Returns whether a string consists of digits, with or without a minus sign.
 fn is_numeric(text: &str) -> bool {
     let digits = text.strip_prefix('-').unwrap_or(text);
     !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Digits with spaces around them.
+/// Parses digits that may be surrounded by spaces.
 fn part(text: &str) -> Option<i32> {
     let digits = text.trim_matches(|c: char| c <= ' ');
     let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
@@ -65,7 +65,7 @@ fn date(text: &str) -> Option<i32> {
     if is_numeric(text) {
         return i32::try_from(integer(text)?).ok();
     }
-    // A space that the text starts with belongs to the year.
+    // A leading space belongs to the year.
     let text = match text.find(' ') {
         Some(end) if end > 0 => text.get(..end)?,
         _ => text,
@@ -87,7 +87,7 @@ fn month_length(year: i32, month: i32) -> i32 {
     }
 }
 
-/// Days since 1970-01-01.
+/// Returns the number of days since 1970-01-01.
 fn days(year: i32, month: i32, day: i32) -> i64 {
     days_from_civil(year.into(), month.into(), day.into())
 }
@@ -98,7 +98,7 @@ fn time(text: &str) -> Option<i32> {
 }
 
 fn time_of_day(text: &str) -> Option<i64> {
-    // A plus sign is only looked for where there is no minus sign.
+    // A plus sign is considered only if there is no minus sign.
     let offset = text.find('-').map(|at| (at, -1)).or_else(|| text.find('+').map(|at| (at, 1)));
     let (clock, sign, offset) = match offset {
         None => (text, 0, None),
@@ -120,7 +120,7 @@ fn time_of_day(text: &str) -> Option<i64> {
     Some(((hours * 60 + minutes) * 60 + i64::from(second)) * 1000 + millis)
 }
 
-/// Three digits of a fraction, rounded by the fourth; anything else counts as a zero.
+/// Returns three digits of a fraction, rounded by the fourth. Any other character counts as zero.
 fn thousandths(fraction: &str) -> i64 {
     let digit = |character: char| i64::from(character.to_digit(10).unwrap_or(0));
     let millis = fraction.chars().zip([100, 10, 1]).map(|(character, weight)| digit(character) * weight).sum::<i64>();
@@ -131,10 +131,10 @@ fn timestamp(text: &str, clock: Clock) -> Result<i64> {
     if !clock.utc && is_numeric(text) {
         let count = integer(text).ok_or_else(|| unparsable(text, "TIMESTAMP"))?;
         return match clock.digits {
-            // Seconds without milliseconds in 64 bits leave the low ones.
+            // Seconds whose milliseconds overflow 64 bits wrap to the low bits.
             0 => Ok(count.wrapping_mul(1000)),
             3 | 6 | 9 => Ok(count),
-            digits => Err(Error::unsupported(format!("numbers as TIMESTAMP({digits})"))),
+            digits => Err(Error::unsupported(format!("casting numbers to TIMESTAMP({digits}) is not supported"))),
         };
     }
     let (seconds, nanos) = date_time(text).ok_or_else(|| unparsable(text, "TIMESTAMP"))?;
@@ -145,7 +145,7 @@ fn timestamp(text: &str, clock: Clock) -> Result<i64> {
     count.ok_or_else(|| too_far(seconds, 1, per_second))
 }
 
-/// Seconds since the epoch and nanoseconds above them.
+/// Parses a date and time as seconds since the epoch and the nanoseconds above them.
 fn date_time(text: &str) -> Option<(i64, i64)> {
     let (date, time) = match text.split_once(' ') {
         None => (text, None),
@@ -169,7 +169,7 @@ fn date_time(text: &str) -> Option<(i64, i64)> {
     Some((midnight + i64::from((hour * 60 + minute) * 60 + second), nanos))
 }
 
-/// A year of the common era: four digits, or more with a plus sign.
+/// Parses a year of the common era: four digits, or more with a plus sign.
 fn year(text: &str) -> Option<i32> {
     let (digits, lengths) = match text.strip_prefix('+') {
         Some(digits) => (digits, 5..=9),

@@ -1,15 +1,15 @@
-//! Values as text.
+//! Prints values as strings.
 //!
-//! | Type | Text |
+//! | Type | String |
 //! |---|---|
 //! | BOOLEAN | `true`, `false` |
 //! | numbers | as in Java: see [`super::float`]; decimals with all digits of their scale |
 //! | DATE | `2024-02-29` |
-//! | TIME(p) | `12:34:56.0`, `12:34:56.789`: at most p digits, without zeros at the end but the first |
+//! | TIME(p) | `12:34:56.0`, `12:34:56.789`: at most p digits, without trailing zeros but at least one digit |
 //! | TIMESTAMP(p) | `2024-02-29 12:34:56.789`: p digits |
-//! | ARRAY, MAP, ROW | `[1, null]`, `{a -> 1}`, `{1, x}`: no quotes and no escapes; no length applies |
+//! | ARRAY, MAP, ROW | `[1, null]`, `{a -> 1}`, `{1, x}`: no quotes, no escapes and no length limit |
 //!
-//! Years have four digits, of longer ones the last.
+//! Years have four digits; longer years are printed as their last four digits.
 
 use std::fmt::Write;
 
@@ -53,7 +53,7 @@ pub(super) fn rule(from: &TypeRoot, to: &TypeRoot) -> Option<Rule> {
     }
 }
 
-/// Dates and times.
+/// Returns the rule for dates and times.
 fn moment(from: &TypeRoot) -> Option<Rule> {
     use TypeRoot as T;
     match from {
@@ -153,7 +153,7 @@ fn decimal(unscaled: i128, scale: usize, out: &mut String) -> Result<()> {
         out.push('-');
     }
     let start = out.len();
-    // One digit at least stands before the point.
+    // At least one digit precedes the point.
     write!(out, "{:0width$}", unscaled.unsigned_abs(), width = scale + 1)
         .map_err(|_| Error::internal("writing to a string failed"))?;
     if scale > 0 {
@@ -167,7 +167,7 @@ fn two(value: i64, out: &mut String) {
     digit(value, out);
 }
 
-/// The last digit of a number; of negative ones Java takes what is so far before the character 0.
+/// Appends the last digit of a number. For negative numbers Java subtracts it from the character `0`.
 fn digit(value: i64, out: &mut String) {
     let character = u8::try_from(i64::from(b'0') + value % 10).unwrap_or(b'0');
     out.push(char::from(character));
@@ -217,7 +217,7 @@ fn timestamp(value: i64, of: Clock, out: &mut String) -> Result<()> {
     let nanos = fraction * (1_000_000_000 / per_second);
     let start = out.len();
     write!(out, ".{nanos:09}").map_err(|_| Error::internal("writing to a string failed"))?;
-    // More digits than the type has are shown where there are more.
+    // More digits than the type has are printed if they are not zero.
     while out.len() > start + 1 + usize::from(of.digits) && out.ends_with('0') {
         out.pop();
     }
@@ -227,7 +227,7 @@ fn timestamp(value: i64, of: Clock, out: &mut String) -> Result<()> {
     Ok(())
 }
 
-/// Parts of nested values as text.
+/// Prints the parts of nested values as strings.
 struct Printer(Option<Caster>);
 
 impl Printer {
@@ -248,7 +248,7 @@ fn part(texts: &StringArray, row: usize) -> &str {
     if texts.is_null(row) { "null" } else { texts.value(row) }
 }
 
-/// The rows of a list that are not NULL, as the places of their values.
+/// Returns the value ranges of the rows of a list that are not NULL.
 fn places(list: &Repeated) -> impl Iterator<Item = Option<std::ops::Range<usize>>> + '_ {
     let mut next = 0;
     list.offsets.lengths().enumerate().map(move |(row, length)| {
@@ -274,7 +274,7 @@ fn list(array: &ArrayRef, element: &Printer) -> Result<ArrayRef> {
 
 fn map(array: &ArrayRef, [key, value]: &[Printer; 2]) -> Result<ArrayRef> {
     let map = Repeated::of(array)?;
-    let Some(entries) = map.values.as_struct_opt() else { return Err(Error::internal("a map without entries")) };
+    let Some(entries) = map.values.as_struct_opt() else { return Err(Error::internal("a map has no entries")) };
     let (keys, values) = (key.print(child(entries, 0)?)?, value.print(child(entries, 1)?)?);
     texts(
         places(&map),
@@ -292,7 +292,9 @@ fn map(array: &ArrayRef, [key, value]: &[Printer; 2]) -> Result<ArrayRef> {
 }
 
 fn row(array: &ArrayRef, fields: &[Printer]) -> Result<ArrayRef> {
-    let Some(rows) = array.as_struct_opt() else { return Err(Error::internal("a row that is no struct")) };
+    let Some(rows) = array.as_struct_opt() else {
+        return Err(Error::internal("the Arrow type of a ROW is not a struct"));
+    };
     let columns = fields.iter().enumerate().map(|(at, field)| field.print(child(rows, at)?));
     let columns = columns.collect::<Result<Vec<_>>>()?;
     let valid = (0..array.len()).map(|row| rows.is_valid(row).then_some(row));

@@ -1,17 +1,17 @@
-//! Dates, times of day and timestamps among each other and to and from whole numbers.
+//! Casts dates, times of day and timestamps to each other, and to and from integers.
 //!
-//! Java has a timestamp as milliseconds, floored, and the nanoseconds above them. What cuts the milliseconds cuts them
-//! towards zero, so that of times before 1970 the next day, second or tenth may come out:
+//! Java stores a timestamp as milliseconds, rounded down, plus nanoseconds. Casts that truncate the milliseconds round
+//! towards zero, so for times before 1970 the result may be the next day, second or tenth:
 //!
 //! | From | To | Value |
 //! |---|---|---|
 //! | TIMESTAMP | DATE | ms / 86,400,000, towards zero |
-//! | TIMESTAMP | INT, BIGINT | ms / 1000, towards zero, of WITH LOCAL TIME ZONE too |
-//! | TIMESTAMP | TIMESTAMP of 0 to 3 digits | ms cut to the digits, towards zero, without the nanoseconds |
-//! | TIMESTAMP | TIMESTAMP of more digits | nanoseconds within ms cut to the digits |
+//! | TIMESTAMP | INT, BIGINT | ms / 1000, towards zero, also for WITH LOCAL TIME ZONE |
+//! | TIMESTAMP | TIMESTAMP of 0 to 3 digits | ms truncated to the digits, towards zero, without the nanoseconds |
+//! | TIMESTAMP | TIMESTAMP of more digits | nanoseconds within ms truncated to the digits |
 //! | TIMESTAMP | TIME | ms modulo a day |
 //!
-//! A timestamp whose nanoseconds of the second, as a number, have no more digits than the target keeps all of them.
+//! If the nanoseconds of the second, written as a number, have no more digits than the target, all of them are kept.
 
 use std::sync::Arc;
 
@@ -56,7 +56,7 @@ pub(super) fn rule(from: &TypeRoot, to: &TypeRoot) -> Option<Rule> {
 fn to_timestamp(from: &TypeRoot, target: Clock) -> Option<Rule> {
     use TypeRoot as T;
     match from {
-        // A number of seconds that has no milliseconds in 64 bits leaves the low ones.
+        // Seconds whose milliseconds overflow 64 bits wrap to the low bits.
         T::Int | T::BigInt => rule_of(move |array| {
             target.array(&try_map(&longs(array)?, |seconds| target.from(seconds.wrapping_mul(1000), 1000).map(Some))?)
         }),
@@ -79,7 +79,9 @@ fn to_timestamp(from: &TypeRoot, target: Clock) -> Option<Rule> {
                     } else {
                         Some(value)
                     };
-                    let cut = cut.ok_or_else(|| Error::corrupt(format!("{value} is cut below 64-bit timestamps")))?;
+                    let cut = cut.ok_or_else(|| {
+                        Error::corrupt(format!("{value} is out of range of 64-bit timestamps after truncation"))
+                    })?;
                     target.from(cut, source.per_second()).map(Some)
                 };
                 target.array(&try_map(&values(array)?, cast)?)
@@ -89,7 +91,7 @@ fn to_timestamp(from: &TypeRoot, target: Clock) -> Option<Rule> {
     }
 }
 
-/// How timestamps of a type are held.
+/// The unit and precision of timestamps of a type.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Clock {
     pub(super) digits: u8,
@@ -117,7 +119,7 @@ impl Clock {
         per_second(self.unit)
     }
 
-    /// A count of any unit in the own one: finer ones are floored.
+    /// Converts a count of any unit to the unit of this clock. Finer units are rounded down.
     ///
     /// # Errors
     /// `Unsupported` when it is out of range.
@@ -130,7 +132,7 @@ impl Clock {
         scaled.ok_or_else(|| too_far(value, per_second, own))
     }
 
-    /// Counts of the own unit as timestamps.
+    /// Returns counts in the unit of this clock as timestamps.
     #[expect(clippy::unnecessary_wraps, reason = "the last step of rules")]
     pub(super) fn array(self, values: &Int64Array) -> Result<ArrayRef> {
         let zone = self.utc.then_some("UTC");
@@ -146,14 +148,14 @@ impl Clock {
     }
 }
 
-/// The counts of timestamps.
+/// Returns the counts of timestamps.
 pub(super) fn values(array: &ArrayRef) -> Result<Int64Array> {
     let counts = arrow_cast::cast(array, &ArrowType::Int64)?;
     let counts = counts.as_primitive_opt::<Int64Type>().cloned();
     counts.ok_or_else(|| Error::internal("expected a timestamp array"))
 }
 
-/// A timestamp cut to fewer digits; None below the smallest one.
+/// Truncates a timestamp to fewer digits. Returns None if the result is below the smallest timestamp.
 fn truncate(value: i64, source: Clock, digits: u8) -> Option<i64> {
     let per_milli = source.per_second() / 1000;
     let (millis, above) = (value.div_euclid(per_milli), value.rem_euclid(per_milli));
@@ -166,7 +168,7 @@ fn truncate(value: i64, source: Clock, digits: u8) -> Option<i64> {
         let step = 10_i64.pow(3 - u32::from(digits));
         return (millis / step * step).checked_mul(per_milli);
     }
-    // Of units that are coarser than the digits nothing is to be cut.
+    // Units coarser than the digits need no truncation.
     let step = (per_milli / 10_i64.pow(u32::from(digits) - 3)).max(1);
     value.checked_sub(above % step)
 }
@@ -184,7 +186,7 @@ fn low_bits(value: i64) -> i32 {
     value as i32
 }
 
-/// How many of a unit are a second.
+/// Returns the number of units per second.
 pub(crate) fn per_second(unit: TimeUnit) -> i64 {
     match unit {
         TimeUnit::Second => 1,
@@ -194,9 +196,10 @@ pub(crate) fn per_second(unit: TimeUnit) -> i64 {
     }
 }
 
-/// A timestamp that is right and that the type of its column cannot hold. Units are given by how many are a second.
+/// Returns the error for a valid timestamp that the type of its column cannot hold. Units are specified as the number
+/// of units per second.
 pub(crate) fn too_far(value: i64, from: i64, to: i64) -> Error {
     let message = format!("the timestamp {value} (1/{from} s since 1970) does not fit 64 bits of 1/{to} s");
     Error::unsupported(message)
-        .hint("timestamps of seven to nine digits reach from 1677 to 2262: leave the column out of the scan")
+        .hint("timestamps of seven to nine digits range from 1677 to 2262; leave the column out of the scan")
 }

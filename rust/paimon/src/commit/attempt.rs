@@ -1,4 +1,4 @@
-//! One attempt: the newest snapshot, the one after it, and its publication.
+//! One commit attempt: reads the latest snapshot, builds the next one and publishes it.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -22,13 +22,13 @@ use crate::spec::snapshot::{CommitKind, Snapshot};
 use crate::table::Table;
 use crate::write::check::check_committable;
 
-/// A file of statistics is not read when it is longer than this.
+/// The maximum length of a statistics file that is read.
 const LIMIT_BYTES: u64 = 2 << 30;
 
-/// The version of snapshot files that is written.
+/// The version of the snapshot files that frazil writes.
 const SNAPSHOT_VERSION: i32 = 3;
 
-/// What all attempts of a commit share.
+/// The state that all attempts of a commit share.
 #[derive(Debug)]
 pub(super) struct Attempt<'a> {
     pub(super) table: &'a Table,
@@ -37,7 +37,7 @@ pub(super) struct Attempt<'a> {
     pub(super) context: &'a Context,
 }
 
-/// The newest state of the table.
+/// The latest state of the table.
 #[derive(Debug)]
 pub(super) struct Base {
     schema_id: i64,
@@ -45,35 +45,35 @@ pub(super) struct Base {
 }
 
 impl Attempt<'_> {
-    /// Read the newest state.
+    /// Reads the latest state.
     ///
     /// # Errors
-    /// `NoSuchTable` where the table was dropped; `CommitConflict` where another table took its place.
+    /// `NoSuchTable` if the table was dropped; `CommitConflict` if another table replaced it.
     pub(super) fn base(&self) -> Result<Base> {
         let known = self.table.schema();
         let newest = self.table.refresh()?;
         let replaced = |message: &str| Error::new(ErrorKind::CommitConflict, message).hint("load the table again");
         if newest.schema().id < known.id {
-            return Err(replaced("the table was replaced by one that has fewer schemas"));
+            return Err(replaced("the table was replaced by a table with fewer schemas"));
         }
         let same = newest.schema_by_id(known.id).map_err(|error| match error.kind() {
             ErrorKind::MissingFile | ErrorKind::CorruptMetadata => {
-                replaced("the schema by which the files were written is missing").caused_by(error)
+                replaced("the schema that the files were written with is missing").caused_by(error)
             }
             _ => error,
         })?;
         if same != *known {
-            return Err(replaced("the table was replaced by another one with the same name"));
+            return Err(replaced("the table was replaced by another table of the same name"));
         }
         check_committable(newest.schema())?;
         Ok(Base { schema_id: newest.schema().id, snapshot: newest.latest_snapshot()? })
     }
 
-    /// Return the snapshot of a streaming commit that was made before. `newest` is the newest snapshot; those up to
-    /// `checked` were looked at before.
+    /// Returns the snapshot of a streaming commit that was committed before. `newest` is the latest snapshot; the
+    /// snapshots up to `checked` were checked before.
     ///
     /// # Errors
-    /// `CommitValidation` where the user has committed a greater identifier, but not this one.
+    /// `CommitValidation` if the user has committed a greater identifier, but not this one.
     pub(super) fn committed_before(&self, newest: Option<&Snapshot>, checked: i64) -> Result<Option<i64>> {
         let is_written = self.changes.kind != CommitKind::Compact;
         let Some(newest) = newest.filter(|_| is_written && !self.request.is_batch()) else { return Ok(None) };
@@ -86,7 +86,7 @@ impl Attempt<'_> {
                 newest
             } else {
                 match self.table.snapshot(id) {
-                    // It has expired, and so have those before it.
+                    // This snapshot and those before it have expired.
                     Err(error) if error.kind() == ErrorKind::NoSuchSnapshot => break,
                     found => {
                         read = found?;
@@ -102,7 +102,7 @@ impl Attempt<'_> {
                 break;
             }
             if snapshot.commit_identifier == self.request.identifier {
-                // Compactions have the identifier of the append before them.
+                // Compactions reuse the identifier of the append before them.
                 if snapshot.commit_kind != CommitKind::Compact {
                     return Ok(Some(snapshot.id));
                 }
@@ -112,18 +112,18 @@ impl Attempt<'_> {
         }
         let Some(later) = later else { return Ok(None) };
         let message = format!(
-            "commit identifier {} of user `{}` is before {later}, which the user has committed",
+            "commit identifier {} of user `{}` is less than {later}, which the user has already committed",
             self.request.identifier,
             json::shown(&self.request.user)
         );
         Err(Error::new(ErrorKind::CommitValidation, message)
-            .hint("identifiers of a user must grow; use another user for another stream"))
+            .hint("identifiers of a user must increase; use another user for another stream"))
     }
 
-    /// The changes, complete: an overwrite removes files of the newest snapshot.
+    /// Returns the complete changes: an overwrite removes the files of the latest snapshot.
     ///
     /// # Errors
-    /// `CommitConflict` for changes that do not fit the newest snapshot.
+    /// `CommitConflict` for changes that conflict with the latest snapshot.
     fn checked(&self, before: Option<&Snapshot>) -> Result<Cow<'_, Changes>> {
         let changes = self.changes;
         let is_checked = changes.kind != CommitKind::Append || self.request.checks_append;
@@ -136,7 +136,7 @@ impl Attempt<'_> {
             None => ManifestEntries::concat(&[]),
         };
         let has_index = before.is_some_and(|before| before.index_manifest.is_some());
-        let no_index = || Error::unsupported("removing files of tables that have index files");
+        let no_index = || Error::unsupported("removing files from tables that have index files is not supported");
         let Some(overwrite) = self.request.overwrite.as_ref().filter(|_| changes.kind == CommitKind::Overwrite) else {
             if has_index && !changes.removed.is_empty() {
                 return Err(no_index());
@@ -156,10 +156,11 @@ impl Attempt<'_> {
         Ok(Cow::Owned(changes))
     }
 
-    /// Write the lists of the snapshot after `base`, and return it with what it changes.
+    /// Writes the manifest lists of the snapshot after `base`, and returns the snapshot with its changes.
     ///
     /// # Errors
-    /// As [`Attempt::checked`]; `CorruptManifest` for lists that do not decode; `LimitExceeded` for more rows than a snapshot counts.
+    /// As for [`Attempt::checked`]; `CorruptManifest` for lists that do not decode; `LimitExceeded` for more rows than
+    /// a snapshot can count.
     pub(super) fn snapshot(
         &self,
         base: &Base,
@@ -177,7 +178,8 @@ impl Attempt<'_> {
         let total_before = match before {
             None => 0,
             Some(snapshot) => snapshot.total_record_count.ok_or_else(|| {
-                Error::unsupported("writing on a snapshot without a record count").with("snapshot", snapshot.id)
+                Error::unsupported("a commit after a snapshot without a record count is not supported")
+                    .with("snapshot", snapshot.id)
             })?,
         };
         let sum = |entries: &ManifestEntries| {
@@ -201,7 +203,7 @@ impl Attempt<'_> {
             commit_user: self.request.user.clone(),
             commit_identifier: self.request.identifier,
             commit_kind: changes.kind,
-            // Snapshots are found by their time, which must not go back where clocks differ.
+            // Snapshots are looked up by time, which must not decrease even if the clocks of writers differ.
             time_ms: now_ms().max(before.map_or(0, |snapshot| snapshot.time_ms)),
             total_record_count: Some(total_before.checked_add(rows).ok_or_else(too_many)?),
             delta_record_count: Some(rows),
@@ -218,7 +220,7 @@ impl Attempt<'_> {
         Ok((snapshot, Counts::of(&changes)))
     }
 
-    /// The statistics of the snapshot before, where they are of the newest schema.
+    /// Returns the statistics of the previous snapshot, if they belong to the latest schema.
     fn statistics(&self, base: &Base) -> Result<Option<String>> {
         let Some(name) = base.snapshot.as_ref().and_then(|snapshot| snapshot.statistics.as_ref()) else {
             return Ok(None);
@@ -233,17 +235,17 @@ impl Attempt<'_> {
         Ok((schema_id == base.schema_id).then(|| name.clone()))
     }
 
-    /// Publish a snapshot.
+    /// Publishes a snapshot.
     ///
     /// # Errors
-    /// Those of the lock; nothing was published then.
+    /// The errors of the lock. In that case nothing was published.
     pub(super) fn publish(&self, snapshot: &Snapshot, lock: &dyn SnapshotLock) -> Result<Swap> {
         let location = self.table.snapshot_location(snapshot.id);
         let content = Bytes::from(snapshot.to_json());
         lock.run(&mut || publish(self.table.files(), &location, &content))
     }
 
-    /// Write the hint. Readers do not depend on it.
+    /// Writes the hint. Readers do not depend on it.
     pub(super) fn hint(&self, id: i64) {
         let hint = format!("{}/LATEST", self.table.snapshot_folder());
         let _ = self.table.files().put(&hint, id.to_string().into());

@@ -1,4 +1,4 @@
-//! What one snapshot changes: a commit makes one of what was written, and another one of what was compacted.
+//! The changes of one snapshot. A commit creates one snapshot for written files and another for compacted files.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use crate::spec::manifest::{ADD, DELETE, ManifestEntries};
 use crate::spec::snapshot::CommitKind;
 use crate::write::change::{BucketChange, Increment};
 
-/// The files that come and go with a snapshot.
+/// The files that a snapshot adds and removes.
 #[derive(Debug, Clone)]
 pub(super) struct Changes {
     pub(super) kind: CommitKind,
@@ -20,10 +20,10 @@ pub(super) struct Changes {
 }
 
 impl Changes {
-    /// Return what was written, and what was compacted if anything was.
+    /// Returns the written changes, and the compacted changes if there are any.
     ///
     /// # Errors
-    /// `InvalidArgument` for changes that contradict themselves; `Unsupported` naming what is not committed.
+    /// `InvalidArgument` for contradictory changes; `Unsupported` naming a change that cannot be committed.
     pub(super) fn of(changes: &[BucketChange], request: &Request) -> Result<(Self, Option<Self>)> {
         for change in changes {
             change.check()?;
@@ -32,7 +32,7 @@ impl Changes {
         let compacted = Self::of_increments(changes.iter().map(|change| &change.compact), CommitKind::Compact)?;
         let replaces = request.overwrite.is_some() || !written.removed.is_empty();
         let kind = if replaces { CommitKind::Overwrite } else { CommitKind::Append };
-        // Who reads changes would take those of an overwrite for all of them.
+        // Streaming readers would take the changelog of an overwrite for all of its changes.
         let changelog = if request.overwrite.is_some() { ManifestEntries::concat(&[])? } else { written.changelog };
         Ok((Self { kind, changelog, ..written }, Some(compacted).filter(|compacted| !compacted.is_empty())))
     }
@@ -41,7 +41,7 @@ impl Changes {
         let (mut added, mut removed, mut changelog) = (Vec::new(), Vec::new(), Vec::new());
         for increment in increments {
             if !(increment.index_removed.is_empty() && increment.index_added.is_empty()) {
-                return Err(Error::unsupported("committing index files"));
+                return Err(Error::unsupported("committing index files is not supported"));
             }
             added.push(increment.added.with_kind(ADD)?);
             removed.push(increment.removed.with_kind(DELETE)?);
@@ -59,12 +59,12 @@ impl Changes {
         self.added.is_empty() && self.removed.is_empty() && self.changelog.is_empty()
     }
 
-    /// The entries of the snapshot, those that delete first.
+    /// Returns the entries of the snapshot, with deletions first.
     pub(super) fn entries(&self) -> Result<ManifestEntries> {
         ManifestEntries::concat(&[self.removed.clone(), self.added.clone()])
     }
 
-    /// The partitions of the files.
+    /// Returns the partitions of the files.
     pub(super) fn partitions(&self) -> BTreeSet<Vec<u8>> {
         let partitions = self.removed.partitions().iter().chain(self.added.partitions().iter());
         let mut found = BTreeSet::new();

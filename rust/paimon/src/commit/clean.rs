@@ -1,4 +1,4 @@
-//! Deletes the files of changes that are not committed.
+//! Deletes the files of uncommitted changes.
 
 use std::collections::HashSet;
 
@@ -12,19 +12,19 @@ use crate::table::Table;
 use crate::write::change::{BucketChange, Home, Increment};
 use crate::write::path::{DataFilePaths, partition_folder};
 
-/// Delete the data files, changelog files and index files that changes added, and return how many. Call it only for
-/// changes that are certainly not committed: not after `CommitStateUnknown`. What cannot be deleted stays as an orphan
-/// file.
+/// Deletes the data files, changelog files and index files that changes added, and returns their number. Call it only
+/// for changes that are certainly not committed: not after `CommitStateUnknown`. Files that cannot be deleted remain as
+/// orphan files.
 pub fn abort(table: &Table, changes: &[BucketChange]) -> usize {
     let delete = |path: &String| table.files().delete(path).is_ok();
     changes.iter().flat_map(|change| new_files(table, change)).filter(delete).count()
 }
 
-/// Delete the files of writers whose name begins with `operation`, except those that `kept` added, and return how many.
-/// What cannot be listed or deleted stays as an orphan file.
+/// Deletes the files of writers whose name begins with `operation`, except those that `kept` added, and returns their
+/// number. Files that cannot be listed or deleted remain as orphan files.
 ///
 /// # Errors
-/// As [`DataFilePaths::try_new`].
+/// As for [`DataFilePaths::try_new`].
 pub fn sweep(table: &Table, operation: &str, kept: &[BucketChange]) -> Result<usize> {
     let kept: Vec<String> = kept.iter().flat_map(|change| new_files(table, change)).collect();
     let kept: HashSet<&str> = kept.iter().map(String::as_str).collect();
@@ -36,12 +36,12 @@ pub fn sweep(table: &Table, operation: &str, kept: &[BucketChange]) -> Result<us
         .sum())
 }
 
-/// The locations of all files that a change added.
+/// Returns the locations of all files that a change added.
 fn new_files(table: &Table, change: &BucketChange) -> Vec<String> {
     let Ok(folder) = folder(table, &change.home) else { return Vec::new() };
     let mut found = Vec::new();
     for increment in [&change.append, &change.compact] {
-        // A file that only changes its level is not new.
+        // A file that only changed its level is not new.
         let old: HashSet<&str> = increment.removed.file_names().iter().flatten().collect();
         for entries in [&increment.added, &increment.changelog] {
             for file in (0..entries.len()).filter_map(|row| entries.file(row).ok()) {
@@ -55,7 +55,7 @@ fn new_files(table: &Table, change: &BucketChange) -> Vec<String> {
     found
 }
 
-/// A data file and the files that belong to it, which are next to it.
+/// Returns the locations of a data file and of the files that belong to it, which are in the same folder.
 fn locations(folder: &str, file: &DataFileMeta) -> Vec<String> {
     let external = file.external_path.as_deref();
     let folder = external.and_then(|path| path.rsplit_once('/')).map_or(folder, |(folder, _)| folder);
@@ -70,7 +70,7 @@ fn index_files(table: &Table, increment: &Increment) -> Vec<String> {
     increment.index_added.iter().map(|entry| of_entry(&entry.external_path, &entry.file_name)).collect()
 }
 
-/// The folder of a bucket.
+/// Returns the folder of a bucket.
 fn folder(table: &Table, home: &Home) -> Result<String> {
     let options = Options::new(table.schema().options.clone());
     let partition = partition_folder(table.schema(), &home.partition, &Naming::from_options(&options)?)?;

@@ -1,4 +1,4 @@
-//! Whether changes still fit the table (Java's `ConflictDetection`).
+//! Checks whether changes still apply to the table (Java's `ConflictDetection`).
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -12,11 +12,11 @@ use crate::spec::schema::TableSchema;
 use crate::spec::snapshot::CommitKind;
 use crate::spec::types::DataType;
 
-/// Check changes against the files that are live in their partitions.
+/// Checks changes against the live files of their partitions.
 ///
-/// * A partition keeps its number of buckets, unless it is overwritten.
-/// * Files that are removed are live; files that are added are not.
-/// * On levels above 0 no two files of a bucket have a key in common.
+/// * The number of buckets of a partition stays the same, unless the partition is overwritten.
+/// * Removed files are live; added files are not.
+/// * On levels above 0, no two files of a bucket have overlapping keys.
 ///
 /// # Errors
 /// `CommitConflict` naming the file or the bucket.
@@ -25,9 +25,9 @@ pub(super) fn check(schema: &TableSchema, live: &ManifestEntries, changes: &Chan
         check_buckets(live, &changes.added)?;
     }
     let all = ManifestEntries::concat(&[live.clone(), changes.entries()?])?;
-    let after = all.live().map_err(|error| {
-        conflict("files that the commit removes or adds were changed by another writer").caused_by(error)
-    })?;
+    let after = all
+        .live()
+        .map_err(|error| conflict("another writer changed files that the commit removes or adds").caused_by(error))?;
     if schema.primary_keys.is_empty() { Ok(()) } else { check_keys(schema, &after) }
 }
 
@@ -43,8 +43,10 @@ fn check_buckets(live: &ManifestEntries, added: &ManifestEntries) -> Result<()> 
         let total = added.total_buckets().value(row);
         let found = known.get(added.partitions().value(row)).filter(|found| total > 0 && **found != total);
         if let Some(found) = found {
-            let message = format!("a partition has {found} buckets, and the commit adds files for {total}");
-            return Err(conflict(&message).hint("load the table again; overwrite the partition to change its buckets"));
+            let message = format!("a partition has {found} buckets, but the commit adds files for {total} buckets");
+            return Err(
+                conflict(&message).hint("load the table again, or overwrite the partition to change its buckets")
+            );
         }
     }
     Ok(())
@@ -65,7 +67,7 @@ fn check_keys(schema: &TableSchema, after: &ManifestEntries) -> Result<()> {
         let ranges = KeyRanges::try_new(files.min_keys(), files.max_keys(), &types)?;
         let all: Vec<usize> = (0..files.len()).collect();
         if ranges.sections(&all).iter().any(|section| section.runs.len() > 1) {
-            let message = "files of one level would have keys in common: another writer has compacted the bucket";
+            let message = "files of one level would have overlapping keys: another writer has compacted the bucket";
             return Err(conflict(message).with("bucket", bucket).with("level", level));
         }
     }

@@ -1,4 +1,4 @@
-//! The metadata files of a commit: their names, their content, and their deletion where the commit is not made.
+//! Writes the metadata files of a commit, and deletes them if the commit fails.
 
 use frazil_core::avro::Codec;
 use frazil_core::error::{Error, Result};
@@ -13,13 +13,13 @@ use crate::spec::options::Options;
 use crate::spec::types::DataType;
 use crate::table::{PartitionBounds, Table};
 
-/// The length at which another manifest begins (`manifest.target-file-size`).
+/// The length at which a new manifest is started (`manifest.target-file-size`).
 const TARGET_BYTES: u64 = 8 << 20;
 
-/// Entries that are written before the length of a manifest is looked at.
+/// The number of entries that are written between checks of the length of a manifest.
 const STEP_ENTRIES: usize = 1000;
 
-/// A list of manifests that was written.
+/// A manifest list that was written.
 #[derive(Debug, Clone)]
 pub(super) struct WrittenList {
     pub(super) name: String,
@@ -33,16 +33,16 @@ struct OpenManifest {
     partitions: PartitionBounds,
 }
 
-/// The list of changes that was written last.
+/// The manifest list of the changes that was written last.
 #[derive(Debug)]
 struct Delta {
     entries: ManifestEntries,
     list: WrittenList,
-    /// It and its manifests.
+    /// The manifest list and its manifests.
     files: Vec<String>,
 }
 
-/// Manifests that are written one after the other.
+/// Manifests that are written one after another.
 #[derive(Debug, Default)]
 pub(super) struct Rolling {
     done: Vec<ManifestFileMeta>,
@@ -50,20 +50,20 @@ pub(super) struct Rolling {
 }
 
 impl Rolling {
-    /// The names of the manifests that are complete.
+    /// Returns the names of the completed manifests.
     pub(super) fn written(&self) -> impl Iterator<Item = &str> {
         self.done.iter().map(|manifest| manifest.file_name.as_str())
     }
 }
 
-/// Writes the metadata files of one commit and knows which it wrote.
+/// The writer of the metadata files of one commit, which records the files that it wrote.
 #[derive(Debug)]
 pub(super) struct MetadataWriter<'a> {
     table: &'a Table,
     partition_types: Vec<DataType>,
     codec: Codec,
     target_bytes: usize,
-    /// A random name of the commit, which is in the names of its files.
+    /// A random identifier of the commit, which is part of the names of its files.
     uuid: String,
     manifests: u32,
     lists: u32,
@@ -89,17 +89,18 @@ impl<'a> MetadataWriter<'a> {
         })
     }
 
-    /// A random name of the commit.
+    /// Returns the random identifier of the commit.
     pub(super) fn uuid(&self) -> &str {
         &self.uuid
     }
 
-    /// The types of the partition columns.
+    /// Returns the types of the partition columns.
     pub(super) fn partition_types(&self) -> &[DataType] {
         &self.partition_types
     }
 
-    /// Write the list of changes and their manifests. It is written once while the changes stay the same.
+    /// Writes the manifest list of the changes and its manifests. They are written once while the changes stay the
+    /// same.
     pub(super) fn delta(&mut self, entries: &ManifestEntries) -> Result<WrittenList> {
         if let Some(delta) = self.delta.as_ref().filter(|delta| delta.entries.batch() == entries.batch()) {
             return Ok(delta.list.clone());
@@ -115,7 +116,7 @@ impl<'a> MetadataWriter<'a> {
         Ok(list)
     }
 
-    /// Write the list of changelog files and their manifests, once; None for no files.
+    /// Writes the manifest list of changelog files and its manifests, once. Returns None if there are no files.
     pub(super) fn changelog(&mut self, entries: &ManifestEntries) -> Result<Option<WrittenList>> {
         if self.changelog.is_none() && !entries.is_empty() {
             let manifests = self.manifests(entries)?;
@@ -124,7 +125,7 @@ impl<'a> MetadataWriter<'a> {
         Ok(self.changelog.clone())
     }
 
-    /// Write a list of manifests.
+    /// Writes a manifest list.
     pub(super) fn list(&mut self, manifests: &[ManifestFileMeta]) -> Result<WrittenList> {
         let content = manifest_list_write::write(manifests, self.codec)?;
         let name = format!("manifest-list-{}-{}", self.uuid, self.lists);
@@ -134,14 +135,14 @@ impl<'a> MetadataWriter<'a> {
         Ok(WrittenList { name, size_bytes })
     }
 
-    /// Write manifests of entries; none for no entries.
+    /// Writes entries to manifests. Writes no manifest if there are no entries.
     pub(super) fn manifests(&mut self, entries: &ManifestEntries) -> Result<Vec<ManifestFileMeta>> {
         let mut rolling = Rolling::default();
         self.roll(&mut rolling, entries)?;
         self.finish_rolling(rolling)
     }
 
-    /// Write entries; a manifest that is long enough is followed by another one.
+    /// Writes entries, and starts a new manifest when the current one reaches the target length.
     pub(super) fn roll(&mut self, rolling: &mut Rolling, entries: &ManifestEntries) -> Result<()> {
         for start in (0..entries.len()).step_by(STEP_ENTRIES) {
             let mut manifest = match rolling.open.take() {
@@ -163,7 +164,7 @@ impl<'a> MetadataWriter<'a> {
         Ok(())
     }
 
-    /// Write the last manifest, and return all of them.
+    /// Writes the last manifest, and returns all manifests.
     pub(super) fn finish_rolling(&mut self, mut rolling: Rolling) -> Result<Vec<ManifestFileMeta>> {
         if let Some(manifest) = rolling.open.take() {
             rolling.done.push(self.manifest(manifest)?);
@@ -180,18 +181,18 @@ impl<'a> MetadataWriter<'a> {
     }
 
     fn put(&mut self, name: &str, content: bytes::Bytes) -> Result<()> {
-        // Before it is written: the write may fail and have an effect.
+        // Recorded before the write, because a failed write may have created the file.
         self.written.push(name.to_string());
         self.table.files().put(&self.table.manifest_location(name), content)
     }
 
-    /// Delete a file of an attempt that lost. What cannot be deleted stays as an orphan file.
+    /// Deletes a file of a failed attempt. If it cannot be deleted, it remains as an orphan file.
     pub(super) fn delete(&mut self, name: &str) {
         self.written.retain(|written| written != name);
         let _ = self.table.files().delete(&self.table.manifest_location(name));
     }
 
-    /// Delete all files of a commit that was not made.
+    /// Deletes all files of a commit that failed.
     pub(super) fn delete_all(&mut self) {
         for name in std::mem::take(&mut self.written) {
             self.delete(&name);
@@ -199,24 +200,27 @@ impl<'a> MetadataWriter<'a> {
     }
 }
 
-/// The codec of metadata files (`manifest.compression`).
+/// Returns the codec of metadata files (`manifest.compression`).
 ///
 /// # Errors
-/// `InvalidArgument` for an unknown codec; `Unsupported` for one that is not written.
+/// `InvalidArgument` for an unknown codec; `Unsupported` for a codec that cannot be written.
 pub(super) fn codec(options: &Options) -> Result<Codec> {
     let name = options.text("manifest.compression").unwrap_or("zstd").trim().to_ascii_lowercase();
     let codec = match name.as_str() {
         "zstd" => Ok(Codec::Zstandard),
         name => Codec::parse(name.as_bytes()),
     };
-    let hint = "zstd, snappy, deflate and null are written";
+    let hint = "supported codecs are zstd, snappy, deflate and null";
     match codec {
         Err(_) => {
-            let message = format!("the option `manifest.compression` is `{}`, which is not a codec", shown(&name));
+            let message =
+                format!("the option `manifest.compression` is `{}`, which is not a known codec", shown(&name));
             Err(Error::invalid(message).hint(hint))
         }
         Ok(codec @ (Codec::Null | Codec::Deflate | Codec::Snappy | Codec::Zstandard)) => Ok(codec),
-        _ => Err(Error::unsupported(format!("writing manifests with the option `manifest.compression` = `{name}`"))
-            .hint(hint)),
+        _ => Err(Error::unsupported(format!(
+            "writing manifests with the option `manifest.compression` = `{name}` is not supported"
+        ))
+        .hint(hint)),
     }
 }

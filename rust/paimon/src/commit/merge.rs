@@ -1,7 +1,7 @@
-//! Merges the manifests of the snapshot before, so that the number of manifests does not grow with each commit.
+//! Merges the manifests of the previous snapshot, so that the number of manifests does not grow with each commit.
 //!
-//! The manifests that are written have the entries as they were read, statistics included. A manifest that cannot be
-//! written again without loss, because a newer release wrote it, stays as it is: see [`can_rewrite`].
+//! Merged manifests contain the entries as they were read, including statistics. A manifest that a newer release wrote
+//! and that cannot be rewritten without loss is kept unchanged: see [`can_rewrite`].
 
 use std::collections::BTreeSet;
 
@@ -15,24 +15,24 @@ use crate::spec::manifest::{self, ADD, FileSet, ManifestEntries, Wanted, can_rew
 use crate::spec::manifest_list::ManifestFileMeta;
 use crate::table::{PartitionBounds, Table};
 
-/// A manifest is not read when it is longer than this.
+/// The maximum length of a manifest that is read.
 const LIMIT_BYTES: u64 = 2 << 30;
 
-/// How many manifests are fetched together.
+/// The number of manifests that are fetched together.
 const FETCHED: usize = 16;
 
-/// Merges manifests, once for all attempts of a commit where that can be.
+/// A merger of manifests that reuses its results across the attempts of a commit.
 #[derive(Debug)]
 pub(super) struct ManifestMerger<'a> {
     table: &'a Table,
     context: &'a Context,
     settings: MergeSettings,
-    /// The names of manifests that cannot be written again.
+    /// The names of manifests that cannot be rewritten.
     fixed: BTreeSet<String>,
     last: Option<Merged>,
 }
 
-/// What a merge made of manifests.
+/// The result of merging manifests.
 #[derive(Debug)]
 struct Merged {
     before: Vec<String>,
@@ -43,7 +43,7 @@ struct Merged {
 /// A manifest that was read.
 enum Read {
     Entries(ManifestEntries),
-    /// It cannot be written again.
+    /// A manifest that cannot be rewritten.
     Fixed,
 }
 
@@ -52,7 +52,7 @@ impl<'a> ManifestMerger<'a> {
         Self { table, context, settings, fixed: BTreeSet::new(), last: None }
     }
 
-    /// Return the manifests that have the entries of these.
+    /// Returns manifests with the same entries as the given ones.
     ///
     /// # Errors
     /// `CorruptManifest` for manifests that do not decode or contradict each other.
@@ -62,7 +62,7 @@ impl<'a> ManifestMerger<'a> {
         writer: &mut MetadataWriter<'_>,
     ) -> Result<Vec<ManifestFileMeta>> {
         if let Some(last) = self.last.take() {
-            // Other writers have only added manifests.
+            // Other writers only added manifests.
             let known = manifests.iter().map(|manifest| &manifest.file_name);
             if last.before.len() <= manifests.len() && last.before.iter().zip(known).all(|(a, b)| a == b) {
                 let rest = manifests.into_iter().skip(last.before.len());
@@ -85,7 +85,7 @@ impl<'a> ManifestMerger<'a> {
         manifests: &[ManifestFileMeta],
         writer: &mut MetadataWriter<'_>,
     ) -> Result<Vec<ManifestFileMeta>> {
-        // Each round finds manifests that cannot be written again, or is the last one.
+        // Each round finds further manifests that cannot be rewritten, or is the last one.
         loop {
             self.context.check()?;
             let known = self.fixed.len();
@@ -108,7 +108,7 @@ impl<'a> ManifestMerger<'a> {
         manifests.iter().map(of).collect()
     }
 
-    /// Merges manifests that follow each other. None if one of them cannot be written again, which was not known.
+    /// Merges consecutive manifests. Returns None if one of them turns out not to be rewritable.
     fn minor(
         &mut self,
         manifests: &[ManifestFileMeta],
@@ -131,7 +131,7 @@ impl<'a> ManifestMerger<'a> {
         Ok(Some(result))
     }
 
-    /// What is left of the entries of manifests. What removes files of manifests before them is kept.
+    /// Returns the remaining entries of manifests. Entries that remove files of earlier manifests are kept.
     fn folded(&mut self, manifests: &[ManifestFileMeta]) -> Result<Option<ManifestEntries>> {
         let mut parts = Vec::with_capacity(manifests.len());
         for chunk in manifests.chunks(FETCHED) {
@@ -143,8 +143,8 @@ impl<'a> ManifestMerger<'a> {
         ManifestEntries::concat(&parts)?.fold().map(Some)
     }
 
-    /// Drops all files that were removed from all manifests. None where fewer than two manifests would be read, and if
-    /// one of them cannot be written again, which was not known.
+    /// Drops all removed files from all manifests. Returns None if fewer than two manifests would be read, or if one of
+    /// them turns out not to be rewritable.
     fn full(
         &mut self,
         manifests: &[ManifestFileMeta],
@@ -172,7 +172,7 @@ impl<'a> ManifestMerger<'a> {
             let metas: Vec<_> = chunk.iter().map(|(_, manifest)| (*manifest).clone()).collect();
             for ((at, manifest), read) in chunk.iter().zip(self.read(&metas)?) {
                 let Read::Entries(entries) = read else {
-                    // Only long manifests are read here for the first time.
+                    // Only long manifests are read for the first time here.
                     merge.discard(writer);
                     return Ok(None);
                 };
@@ -189,7 +189,7 @@ impl<'a> ManifestMerger<'a> {
         merge.finish(metas(kept), metas(fixed), writer).map(Some)
     }
 
-    /// The files that manifests remove. None if one of them cannot be written again.
+    /// Returns the files that manifests remove, or None if one of the manifests cannot be rewritten.
     fn removed(&mut self, manifests: &[ManifestFileMeta]) -> Result<Option<FileSet>> {
         let mut parts = Vec::new();
         let known = self.fixed.len();
@@ -207,7 +207,7 @@ impl<'a> ManifestMerger<'a> {
         FileSet::try_new(ManifestEntries::concat(&parts)?).map(Some)
     }
 
-    /// Reads manifests, and remembers those that cannot be written again.
+    /// Reads manifests, and records those that cannot be rewritten.
     fn read(&mut self, manifests: &[ManifestFileMeta]) -> Result<Vec<Read>> {
         self.context.check()?;
         let paths: Vec<_> =
@@ -246,7 +246,7 @@ impl Read {
 /// The manifests that a full merge writes.
 struct FullMerge {
     removed: FileSet,
-    /// Which of the removed files were found.
+    /// Whether each of the removed files was found.
     found: Vec<bool>,
     rolling: Rolling,
 }
@@ -257,13 +257,13 @@ impl FullMerge {
         Self { removed, found, rolling: Rolling::default() }
     }
 
-    /// Write the files of a manifest that were not removed. Returns false, and writes nothing, for a manifest that need
-    /// not change and does not.
+    /// Writes the files of a manifest that were not removed. Returns false, and writes nothing, if the manifest does
+    /// not change and `must_change` is false.
     fn add(&mut self, entries: &ManifestEntries, must_change: bool, writer: &mut MetadataWriter<'_>) -> Result<bool> {
         let rows = self.removed.rows_of(entries)?;
         let kinds = entries.kinds().values();
         if !must_change && kinds.iter().any(|kind| *kind != ADD) {
-            let message = "a manifest removes files, and its manifest list says that it does not";
+            let message = "a manifest removes files, but its manifest list records no removed files";
             return Err(Error::new(ErrorKind::CorruptManifest, message));
         }
         let kept: BooleanArray =
@@ -280,8 +280,8 @@ impl FullMerge {
         Ok(true)
     }
 
-    /// Return all manifests in the order in which their entries count. `fixed` are those that cannot be written again:
-    /// they may have files that were removed, or remove files that are in the other ones.
+    /// Returns all manifests in the order in which their entries apply. `fixed` are those that cannot be rewritten.
+    /// They may contain removed files, or remove files of the other manifests.
     fn finish(
         self,
         kept: Vec<ManifestFileMeta>,
@@ -298,7 +298,7 @@ impl FullMerge {
         Ok(all)
     }
 
-    /// Delete what was written.
+    /// Deletes the manifests that were written.
     fn discard(self, writer: &mut MetadataWriter<'_>) {
         self.rolling.written().for_each(|name| writer.delete(name));
     }

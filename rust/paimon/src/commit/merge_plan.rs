@@ -1,10 +1,11 @@
-//! Which manifests a commit merges (documentation: `manifest.target-file-size`, `manifest.merge-min-count`,
-//! `manifest.full-compaction-threshold-size`). Only numbers decide, as Java's `ManifestFileMerger` does.
+//! Chooses the manifests that a commit merges (documentation: `manifest.target-file-size`, `manifest.merge-min-count`,
+//! `manifest.full-compaction-threshold-size`). The decision depends only on sizes and counts, as in Java's
+//! `ManifestFileMerger`.
 //!
-//! * *Full*: the manifests that are small or have removed files are together as long as the threshold. They are merged,
-//!   and so are other manifests that have a file that was removed.
-//! * *Minor*, otherwise: manifests that follow each other are merged once they are together as long as a manifest shall
-//!   be. Those left at the end are merged if they are many.
+//! * *Full*: if the manifests that are small or have removed files reach the threshold together, they are merged, along
+//!   with other manifests that contain a removed file.
+//! * *Minor*, otherwise: consecutive manifests are merged once they reach the target length together. Those left at the
+//!   end are merged if there are enough of them.
 
 use std::ops::Range;
 
@@ -16,28 +17,28 @@ use crate::spec::options::Options;
 /// The options of merging.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct MergeSettings {
-    /// The length at which a manifest is no longer small.
+    /// The length from which a manifest is no longer small.
     pub(super) target_bytes: i64,
-    /// How many small manifests are merged though they are short.
+    /// The number of small manifests from which they are merged even if they are short.
     pub(super) least_count: i64,
-    /// How long the manifests that a full merge changes are at least.
+    /// The minimum total length of the manifests that a full merge changes.
     pub(super) full_bytes: i64,
 }
 
-/// What decides about one manifest.
+/// The numbers of one manifest that the decision depends on.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ManifestNumbers {
     pub(super) size_bytes: i64,
     pub(super) removed_files: i64,
-    /// Whether it cannot be written again.
+    /// Whether the manifest cannot be rewritten.
     pub(super) is_fixed: bool,
 }
 
 impl MergeSettings {
-    /// Return the options of a table, with the defaults of Java.
+    /// Returns the options of a table, with Java's defaults.
     ///
     /// # Errors
-    /// `InvalidArgument` for options that do not parse, and for a full merge of nothing.
+    /// `InvalidArgument` for options that do not parse, and if the threshold of full merges is 0.
     pub(super) fn try_new(options: &Options) -> Result<Self> {
         let size = |name: &str, default: u64| -> Result<i64> {
             Ok(i64::try_from(options.size_bytes(name)?.unwrap_or(default)).unwrap_or(i64::MAX))
@@ -54,19 +55,19 @@ impl MergeSettings {
         Ok(settings)
     }
 
-    /// Whether a full merge changes a manifest, whatever its entries are.
+    /// Returns whether a full merge changes a manifest regardless of its entries.
     pub(super) fn must_change(&self, manifest: ManifestNumbers) -> bool {
         !manifest.is_fixed && (manifest.removed_files > 0 || manifest.size_bytes < self.target_bytes)
     }
 
-    /// Whether a full merge is due.
+    /// Returns whether a full merge is due.
     pub(super) fn is_full_due(&self, manifests: &[ManifestNumbers]) -> bool {
         let changed = manifests.iter().filter(|manifest| self.must_change(**manifest));
         changed.fold(0_i64, |sum, manifest| sum.saturating_add(manifest.size_bytes)) >= self.full_bytes
     }
 
-    /// Return the ranges of manifests that a minor merge makes into one, each of two or more. Manifests that cannot be
-    /// written again stay where they are: the entries before them are not merged with those after them.
+    /// Returns the ranges of two or more manifests that a minor merge combines. Manifests that cannot be
+    /// rewritten keep their position: entries before them are not merged with entries after them.
     pub(super) fn minor_groups(&self, manifests: &[ManifestNumbers]) -> Vec<Range<usize>> {
         let mut groups = Vec::new();
         let mut open = 0..0;
@@ -89,7 +90,7 @@ impl MergeSettings {
         groups
     }
 
-    /// The manifests that are left at the end, if they are many.
+    /// Returns the manifests that are left at the end, if there are enough of them.
     fn rest(&self, open: &Range<usize>) -> Option<Range<usize>> {
         (i64::try_from(open.len()).unwrap_or(i64::MAX) >= self.least_count).then(|| open.clone())
     }
@@ -112,7 +113,7 @@ mod tests {
     const SETTINGS: MergeSettings = MergeSettings { target_bytes: 100, least_count: 3, full_bytes: 1000 };
 
     fn numbers(sizes: &[i64]) -> Vec<ManifestNumbers> {
-        // A size below 0 is that of a manifest that cannot be written again.
+        // A negative size marks a manifest that cannot be rewritten.
         let of = |size: &i64| ManifestNumbers { size_bytes: size.abs(), removed_files: 0, is_fixed: *size < 0 };
         sizes.iter().map(of).collect()
     }

@@ -1,4 +1,4 @@
-//! Tests of merging manifests.
+//! Tests manifest merging.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,13 +23,13 @@ use crate::spec::types::DataType;
 const ROOT: &str = "memory://warehouse/d.db/t";
 const PARTITIONS: &str = "abcdn";
 
-/// What Java makes of lists of manifests; `tests/histories/paimon/manifest_merge.py` says how it is written.
+/// Java's merges of manifest lists; `tests/histories/paimon/manifest_merge.py` describes the format.
 const OF_JAVA: &str = include_str!("../../testdata/manifest_merge.txt");
 
-/// An entry: whether it adds, the number of the file, the partition.
+/// An entry: whether it adds a file, the number of the file, the partition.
 type Entry = (bool, u32, char);
 
-/// A table with partitions of numbers.
+/// A table partitioned by numbers.
 struct Fixture {
     table: Table,
     context: Context,
@@ -61,7 +61,7 @@ impl Fixture {
         read(bytes, Wanted::ALL, &self.context).unwrap()
     }
 
-    /// Stores a manifest as a newer release would write it.
+    /// Stores a manifest in the form that a newer release would write.
     fn put_newer(&self, name: &str, entries: &[Entry]) -> ManifestFileMeta {
         let record = |(adds, number, place): &Entry| {
             let kind = if *adds { ADD } else { DELETE };
@@ -75,7 +75,7 @@ impl Fixture {
         ManifestFileMeta { file_name: name.to_string(), ..listed }
     }
 
-    /// The files that are there after these manifests.
+    /// Returns the files that are live after these manifests.
     fn live(&self, manifests: &[ManifestFileMeta]) -> Vec<Entry> {
         let parts: Vec<_> = manifests.iter().map(|manifest| self.read(&manifest.file_name)).collect();
         let mut live = parse(&ManifestEntries::concat(&parts).unwrap().live().unwrap());
@@ -91,7 +91,7 @@ fn partition(place: char) -> Vec<u8> {
     binary_row::with_arity(&rows, 1).unwrap().value(0).to_vec()
 }
 
-/// A file whose statistics say which it is.
+/// A file whose statistics identify it.
 fn file(number: u32) -> NewFile {
     let stats = SimpleStats { min: number.to_be_bytes().to_vec(), max: vec![1, 2], null_counts: Some(vec![None]) };
     NewFile { value_stats: stats, ..new_file(&number.to_string(), 10) }
@@ -112,7 +112,7 @@ fn parse(entries: &ManifestEntries) -> Vec<Entry> {
     (0..entries.len()).map(entry).collect()
 }
 
-/// Reads `+1a-2b`.
+/// Parses entries such as `+1a-2b`.
 fn parse_text(text: &str) -> Vec<Entry> {
     let ends = text.match_indices(|letter: char| letter.is_ascii_lowercase()).map(|(at, _)| at + 1);
     let mut start = 0;
@@ -173,7 +173,7 @@ fn manifests_with_unknown_columns_stay() {
     let fixture = Fixture::new();
     for (full, expected) in [
         (1 << 30, &["+2b+3a", "newer", "-2b+5c-4d+6a"][..]),
-        // Long enough for a full merge: what removes files of the newer manifest is kept.
+        // Long enough for a full merge. Entries that remove files of the newer manifest are kept.
         (1, &["+3a+5c+6a", "newer", "-4d"][..]),
     ] {
         let mut writer = fixture.writer();
@@ -214,7 +214,7 @@ fn what_was_merged_serves_the_next_attempt() {
     let first = merger.merge(manifests[..2].to_vec(), &mut writer).unwrap();
     let second = merger.merge(manifests.clone(), &mut writer).unwrap();
     assert_eq!(second, [first[0].clone(), manifests[2].clone()]);
-    // Another writer has merged the first ones.
+    // Another writer has merged the first manifests.
     let third = merger.merge(manifests[1..].to_vec(), &mut writer).unwrap();
     assert_eq!(fixture.live(&third), fixture.live(&manifests[1..]));
     assert!(!exists(&first[0]) && exists(&third[0]) && manifests.iter().all(exists));
@@ -234,7 +234,7 @@ fn contradictory_manifests_are_not_merged() {
     }
 }
 
-/// Manifests that add files and delete files that were added before, and which of them are of a newer release.
+/// Generates manifests that add files and delete previously added files, each marked whether a newer release wrote it.
 fn random_manifests() -> impl Strategy<Value = Vec<(Vec<Entry>, bool)>> {
     let manifest =
         (proptest::collection::vec((any::<bool>(), any::<prop::sample::Index>(), 0..5_usize), 1..6), 0..5_u8);

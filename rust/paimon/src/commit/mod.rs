@@ -6,12 +6,13 @@
 //!                                     +--- wait, at most commit.max-retries ---+ another writer was first
 //! ```
 //!
-//! * The snapshot has a `uuid` of this commit. If the outcome of publishing it is unknown, the file is read back.
-//! * Lists of an attempt that lost are deleted. Nothing is deleted if the outcome of a commit is unknown.
-//! * A streaming commit, whose identifier is not [`BATCH_IDENTIFIER`], is made once for each (user, identifier).
-//! * The base list has the manifests of the snapshot before, merged where they are many: see `merge.rs`.
+//! * The snapshot has a `uuid` that identifies this commit. If the outcome of publishing it is unknown, the snapshot
+//!   file is read back.
+//! * The manifest lists of a failed attempt are deleted. Nothing is deleted if the outcome of a commit is unknown.
+//! * A streaming commit, whose identifier is not [`BATCH_IDENTIFIER`], is committed once for each (user, identifier).
+//! * The base list has the manifests of the previous snapshot, merged if there are many: see `merge.rs`.
 //!
-//! * What was written and what was compacted are two snapshots. Changes that remove files are checked against the newest
+//! * Written files and compacted files become two snapshots. Changes that remove files are checked against the latest
 //!   snapshot in each attempt: see `conflict.rs`.
 
 mod attempt;
@@ -57,14 +58,15 @@ pub use lock::{NoLock, SnapshotLock};
 pub(crate) use overwrite::Replaced;
 pub use request::{BATCH_IDENTIFIER, Committed, Counts, Overwrite, Request};
 
-/// Commit changes of buckets to a table, which may be at an older state than the newest one.
+/// Commits changes of buckets to a table, which may have been loaded at an older state than the latest one.
 ///
 /// # Errors
-/// * `Unsupported` naming what is not committed: index files, and tables that are not written.
-/// * `InvalidArgument` for changes that contradict themselves.
-/// * `NoSuchTable` and `CommitConflict` where the table was dropped or replaced.
-/// * `CommitConflict` where other writers were first too often, and for changes that do not fit what they did.
-/// * `CommitValidation` for a streaming commit with an identifier before the last one of its user.
+/// * `Unsupported` naming the unsupported change: index files, and tables that cannot be written.
+/// * `InvalidArgument` for contradictory changes.
+/// * `NoSuchTable` and `CommitConflict` if the table was dropped or replaced.
+/// * `CommitConflict` if the commit lost to concurrent writers in every attempt, or if its changes conflict with
+///   theirs.
+/// * `CommitValidation` for a streaming commit whose identifier is less than the last one of its user.
 /// * `CommitStateUnknown` if the outcome is unknown. After any other error nothing was committed.
 pub fn commit(
     table: &Table,
@@ -77,10 +79,10 @@ pub fn commit(
     outcome.map_err(|error| error.with("table", table.location()))
 }
 
-/// Refuse options by which no snapshot could be committed.
+/// Rejects options that would make every commit fail.
 ///
 /// # Errors
-/// `InvalidArgument` naming an option that does not parse; `Unsupported` naming a codec that is not written.
+/// `InvalidArgument` naming an option that does not parse; `Unsupported` naming a codec that cannot be written.
 pub(crate) fn check_options(options: &Options) -> Result<()> {
     codec(options)?;
     MergeSettings::try_new(options).map(drop)
@@ -100,7 +102,7 @@ fn committed(
     if written.kind == CommitKind::Overwrite {
         written.added = upgraded(written.added, table.schema(), &options)?;
     }
-    // An overwrite of partitions that have new files needs new files.
+    // A dynamic overwrite without new files replaces nothing.
     let replaces = matches!(request.overwrite, Some(Overwrite::Table | Overwrite::Partitions(_)));
     let nothing = written.is_empty() && !replaces;
     let is_skipped = compacted.is_some() || options.boolean("snapshot.ignore-empty-commit", true)?;
@@ -111,7 +113,7 @@ fn committed(
     let Some(compacted) = compacted else { return Ok(outcome) };
     let done = snapshot(table, request, &compacted, lock, context);
     match done {
-        // What was written is part of the table, whatever became of the compaction.
+        // The written files are part of the table, even if the compaction failed.
         Err(error) if error.kind() == ErrorKind::CommitConflict && !outcome.snapshots.is_empty() => Ok(outcome),
         Err(error) => Err(error),
         Ok(done) => {
@@ -123,7 +125,7 @@ fn committed(
     }
 }
 
-/// Make one snapshot.
+/// Commits one snapshot.
 fn snapshot(
     table: &Table,
     request: &Request,
@@ -138,14 +140,14 @@ fn snapshot(
     let outcome = attempts(&attempt, (&mut writer, &mut merger), lock, &retry(&options)?);
     match &outcome {
         Err(error) if error.kind() == ErrorKind::CommitStateUnknown => {}
-        // A commit that was made before needs none of the files.
+        // A commit that was already made needs none of the files.
         Err(_) | Ok(Committed { attempts: 0, .. }) => writer.delete_all(),
         Ok(_) => {}
     }
     outcome
 }
 
-/// Tries until the commit is made, or was made before, or cannot be made.
+/// Retries until the commit succeeds, turns out to have been made already, or fails permanently.
 fn attempts(
     attempt: &Attempt<'_>,
     (writer, merger): (&mut MetadataWriter<'_>, &mut ManifestMerger<'_>),
@@ -177,17 +179,17 @@ fn attempts(
         if number > retry.retries || since.elapsed() >= retry.total {
             break;
         }
-        // Who waits for a turn is first the next time, unless writers elsewhere are faster.
+        // A waiting writer is next in line, unless writers in other processes are faster.
         if number > 1 || turn.is_none() {
             pause(retry.wait(number)?, attempt.context)?;
         }
     }
-    Err(Error::new(ErrorKind::CommitConflict, "other writers were first each time")
+    Err(Error::new(ErrorKind::CommitConflict, "the commit lost to concurrent writers in every attempt")
         .with("attempts", retry.retries.saturating_add(1))
-        .hint("try again later, or raise the table option commit.max-retries"))
+        .hint("retry later, or raise the table option commit.max-retries"))
 }
 
-/// How often and how long to try, with the defaults of Java.
+/// Returns the number and the duration of retries, with Java's defaults.
 fn retry(options: &Options) -> Result<Retry> {
     let retries = options.integer("commit.max-retries")?.unwrap_or(10);
     Ok(Retry {
@@ -199,6 +201,6 @@ fn retry(options: &Options) -> Result<Retry> {
 }
 
 fn unknown(cause: &Error) -> Error {
-    Error::new(ErrorKind::CommitStateUnknown, format!("it is not known whether the commit took effect: {cause}"))
-        .hint("nothing was deleted; load the table and look for the change before you make it again")
+    Error::new(ErrorKind::CommitStateUnknown, format!("the outcome of the commit is unknown: {cause}"))
+        .hint("nothing was deleted; load the table and check whether the change is present before you repeat it")
 }

@@ -1,4 +1,4 @@
-//! Which files an overwrite replaces (Java's `FileStoreCommitImpl.overwritePartition`).
+//! Determines the files that an overwrite replaces (Java's `FileStoreCommitImpl.overwritePartition`).
 
 use std::collections::BTreeMap;
 
@@ -14,30 +14,32 @@ use crate::spec::json::shown;
 use crate::spec::schema::TableSchema;
 use crate::spec::types::DataType;
 
-/// Decides for partitions, which are rows with their arity, whether an overwrite replaces them.
+/// The partitions that an overwrite replaces. Partitions are rows with their arity.
 #[derive(Debug)]
 pub(crate) enum Replaced {
     All,
-    /// By column of the partition key, its type and its value, an array of length 1.
+    /// Partitions with given values: for each column, its index in the partition key and an array of length 1; then the
+    /// types.
     Equal(Vec<Vec<(usize, ArrayRef)>>, Vec<DataType>),
-    /// These partitions, which have new files.
+    /// The partitions that have new files.
     These(Vec<Vec<u8>>),
 }
 
 impl Replaced {
-    /// Return what an overwrite replaces; `added` are the partitions of new files.
+    /// Returns the partitions that an overwrite replaces; `added` are the partitions of new files.
     ///
     /// # Errors
-    /// `InvalidArgument` for no partitions, a column that is not a partition key, a value that is not one of its type, and
-    /// new files in partitions that are not replaced.
+    /// `InvalidArgument` for no partitions, a column that is not a partition key, or a value that is not of the type of
+    /// its column; the same for new files in partitions that are not replaced.
     pub(crate) fn try_new(schema: &TableSchema, overwrite: &Overwrite, added: &BinaryArray) -> Result<Self> {
         let replaced = match overwrite {
             Overwrite::Table => Self::All,
             Overwrite::Dynamic => Self::These(added.iter().flatten().map(<[u8]>::to_vec).collect()),
             Overwrite::Partitions(specs) => {
                 if specs.is_empty() || specs.iter().any(BTreeMap::is_empty) {
-                    let message = "an overwrite of partitions needs partitions, each with at least one value";
-                    return Err(Error::invalid(message).hint("overwrite the table to replace all rows"));
+                    let message = "an overwrite of partitions needs at least one partition, and each partition at \
+                        least one value";
+                    return Err(Error::invalid(message).hint("to replace all rows, overwrite the table"));
                 }
                 let fields = schema.partition_keys.iter().filter_map(|key| schema.field(key));
                 let types: Vec<DataType> = fields.map(|field| field.data_type.clone()).collect();
@@ -46,13 +48,13 @@ impl Replaced {
             }
         };
         if replaced.of(added)?.false_count() > 0 {
-            return Err(Error::invalid("rows are in partitions that are not overwritten")
-                .hint("overwrite their partitions, too, or write these rows by another call"));
+            return Err(Error::invalid("some rows belong to partitions that are not overwritten")
+                .hint("overwrite their partitions too, or write these rows separately"));
         }
         Ok(replaced)
     }
 
-    /// Whether each partition is replaced.
+    /// Returns whether each partition is replaced.
     pub(crate) fn of(&self, partitions: &BinaryArray) -> Result<BooleanArray> {
         let length = partitions.len();
         match self {
@@ -68,7 +70,8 @@ impl Replaced {
                 for spec in specs {
                     let mut all = BooleanBuffer::new_set(length);
                     for (place, value) in spec {
-                        let column = columns.get(*place).ok_or_else(|| Error::internal("a partition column"))?;
+                        let column =
+                            columns.get(*place).ok_or_else(|| Error::internal("the partition has no such column"))?;
                         let equal = arrow_ord::cmp::not_distinct(column, &Scalar::new(value.clone()))?;
                         all = &all & equal.values();
                     }
@@ -80,7 +83,7 @@ impl Replaced {
     }
 }
 
-/// The values of a partition specification, by the places of its columns.
+/// Returns the values of a partition specification, with the indexes of their columns.
 fn values(
     schema: &TableSchema,
     types: &[DataType],
@@ -93,7 +96,7 @@ fn values(
             Error::invalid(format!("`{}` is not a partition key", shown(name)))
                 .hint(format!("the partition keys are {}", schema.partition_keys.join(", ")))
         })?;
-        // Unlike in Java, the name of the folder of NULL is a text as any other: NULL has no text.
+        // Unlike in Java, the folder name of NULL is an ordinary string here: NULL is None.
         match text.as_deref() {
             None => Ok((place, new_null_array(&data_type.arrow(), 1))),
             Some(text) => Ok((place, parsed(text, data_type).map_err(|error| error.with("column", shown(name)))?)),
@@ -102,7 +105,8 @@ fn values(
     spec.iter().map(value).collect()
 }
 
-/// The value of a text. A text that is rounded or cut to be one of the type names another partition, so it is refused.
+/// Parses a string as a value of the type. Strings that would be rounded or truncated identify another partition and
+/// are rejected.
 pub(super) fn parsed(text: &str, data_type: &DataType) -> Result<ArrayRef> {
     let refused = || Error::invalid(format!("`{}` is not a value of type {data_type}", shown(text)));
     let strict = CastOptions { safe: false, ..CastOptions::default() };
@@ -121,10 +125,10 @@ pub(super) fn parsed(text: &str, data_type: &DataType) -> Result<ArrayRef> {
         }
         _ => true,
     };
-    if exact { Ok(value) } else { Err(refused().hint("write the value with the digits that the column has")) }
+    if exact { Ok(value) } else { Err(refused().hint("write the value with the precision of the column")) }
 }
 
-/// How many digits of a fraction count: zeros at its end do not.
+/// Returns the number of significant digits of a fraction, without trailing zeros.
 fn digits_after_point(text: &str) -> usize {
     let Some((_, fraction)) = text.split_once('.') else { return 0 };
     let end = fraction.find(|character: char| !character.is_ascii_digit()).unwrap_or(fraction.len());

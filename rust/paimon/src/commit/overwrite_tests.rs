@@ -17,7 +17,7 @@ use crate::spec::types::{DataType, TypeRoot};
 
 const DAYS: [i32; 2] = [19_000, 19_001];
 
-/// A table with the partition columns `day` (2022-01-08 and the day after) and `region`.
+/// Creates a table with the partition columns `day` (2022-01-08 and the next day) and `region`.
 fn partitioned(options: &Value) -> (Arc<MemoryStorage>, Table) {
     let fields = json!([
         {"id": 0, "name": "k", "type": "INT"},
@@ -57,7 +57,8 @@ fn spec(values: &[(&str, Option<&str>)]) -> BTreeMap<String, Option<String>> {
     values.iter().map(|(name, value)| ((*name).to_string(), value.map(str::to_string))).collect()
 }
 
-/// Files `a` and `b` of the first day in `x` and no region, `c` and `d` of the second one.
+/// Creates a table with the files `a` and `b` of the first day in region `x` and NULL, and `c` and `d` of the second
+/// day.
 fn filled() -> (Arc<MemoryStorage>, Table) {
     let (storage, table) = partitioned(&json!({}));
     let regions = [Some("x"), None];
@@ -74,7 +75,7 @@ fn the_files_of_named_partitions_are_replaced() {
         (&[&[("day", Some("2022-01-08"))]], &["c", "d"]),
         (&[&[("region", Some("x"))]], &["b", "d"]),
         (&[&[("region", None)]], &["a", "c"]),
-        // The name of the folder of NULL is a text as any other.
+        // The folder name of NULL is an ordinary string.
         (&[&[("region", Some("__DEFAULT_PARTITION__"))]], &["a", "b", "c", "d"]),
         (&[&[("region", None), ("day", Some("2022-01-09"))]], &["a", "b", "c"]),
         (&[&[("region", None)], &[("day", Some("2022-01-09"))]], &["a"]),
@@ -115,8 +116,8 @@ fn an_overwrite_with_rows_of_other_partitions_is_refused() {
     let error = made(&table, day("2022-01-08"), std::slice::from_ref(&outside)).unwrap_err();
     assert!(error.kind() == ErrorKind::InvalidArgument && error.to_string().contains("not overwritten"), "{error}");
     for (overwrite, named) in [
-        (Overwrite::Partitions(vec![]), "needs partitions"),
-        (Overwrite::Partitions(vec![spec(&[])]), "needs partitions"),
+        (Overwrite::Partitions(vec![]), "needs at least one partition"),
+        (Overwrite::Partitions(vec![spec(&[])]), "needs at least one partition"),
         (Overwrite::Partitions(vec![spec(&[("k", Some("1"))])]), "`k` is not a partition key"),
         (Overwrite::Partitions(vec![spec(&[("day", Some("x"))])]), "`x` is not a value"),
         (Overwrite::Partitions(vec![spec(&[("day", Some("2022-01-08 10:00:00"))])]), "is not a value"),
@@ -153,7 +154,7 @@ fn partitions_of_numbers_are_named_by_their_values() {
         let row = with_arity(&row, 1).unwrap().value(0).to_vec();
         made(&table, None, &[of_buckets(&row, -1, None, "a")]).unwrap();
         for other in others {
-            // It is another partition or not a value; in no case it is this one.
+            // The string identifies another partition or is invalid, but never this partition.
             let _ = made(&table, named(other), &[]);
             assert_eq!(live(&table), ["a"], "{other}");
         }

@@ -1,4 +1,4 @@
-//! What is asked of a commit, and what it did.
+//! The request for a commit, and its result.
 
 use std::collections::BTreeMap;
 
@@ -6,39 +6,39 @@ use frazil_core::error::{Error, Result};
 
 use super::changes::Changes;
 
-/// The identifier of batch commits. Their users are unique, so that it need not be.
+/// The identifier of batch commits. It need not be unique, because their users are.
 pub const BATCH_IDENTIFIER: i64 = i64::MAX;
 
-/// What a commit replaces.
+/// The rows that a commit replaces.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Overwrite {
     /// All rows.
     Table,
-    /// The rows of partitions that have these values, as text, in the partition columns that are named; None is NULL.
+    /// The rows of partitions with these values, as strings, in the named partition columns; None is NULL.
     Partitions(Vec<BTreeMap<String, Option<String>>>),
     /// The rows of the partitions that have new files.
     Dynamic,
 }
 
-/// How to commit.
+/// The request for a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
-    /// Who commits. A streaming writer has one user for all of its commits.
+    /// The user of the commit. A streaming writer uses one user for all of its commits.
     pub user: String,
-    /// The number of a streaming commit, which grows; [`BATCH_IDENTIFIER`] for others.
+    /// The increasing number of a streaming commit; [`BATCH_IDENTIFIER`] for batch commits.
     pub identifier: i64,
-    /// The watermark of the input; the snapshot has it, or the one before it if that is greater.
+    /// The watermark of the input. The snapshot has the greater of this watermark and that of the previous snapshot.
     pub watermark: Option<i64>,
-    /// Properties of the snapshot.
+    /// The properties of the snapshot.
     pub properties: BTreeMap<String, String>,
-    /// What is replaced; None for nothing.
+    /// The rows that are replaced; None for an append.
     pub overwrite: Option<Overwrite>,
-    /// Whether appends are checked against the files of the newest snapshot.
+    /// Whether appends are checked against the files of the latest snapshot.
     pub checks_append: bool,
 }
 
 impl Request {
-    /// Return the request of a batch writer that adds files.
+    /// Returns the request of a batch writer that adds files.
     pub fn append(user: &str) -> Self {
         Self {
             user: user.to_string(),
@@ -50,55 +50,55 @@ impl Request {
         }
     }
 
-    /// Whether this is not one of a sequence of commits.
+    /// Returns whether this is a batch commit, not part of a sequence of commits.
     pub fn is_batch(&self) -> bool {
         self.identifier == BATCH_IDENTIFIER
     }
 
     pub(super) fn check(&self) -> Result<()> {
         if self.user.is_empty() {
-            return Err(Error::invalid("a commit needs a user"));
+            return Err(Error::invalid("a commit needs a non-empty user"));
         }
         Ok(())
     }
 }
 
-/// A commit that is made.
+/// The result of a commit.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Committed {
-    /// The snapshots, ascending; none where there was nothing to commit.
+    /// The snapshots, ascending; empty if there was nothing to commit.
     pub snapshots: Vec<i64>,
-    /// How many attempts it took; 0 where nothing was committed, or was committed before.
+    /// The number of attempts; 0 if nothing was committed, or the commit had already been made.
     pub attempts: u32,
-    /// The files that were written and replaced.
+    /// The files that the write added and replaced.
     pub counts: Counts,
-    /// The files of the compaction.
+    /// The files that the compaction added and replaced.
     pub compacted: Counts,
 }
 
-/// Files, rows and bytes of a commit.
+/// The numbers of files, rows and bytes of a commit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Data files that were added.
+    /// The number of added data files.
     pub added_files: u64,
-    /// Their rows, those that only delete included.
+    /// The rows of the added files, including rows that only delete.
     pub added_rows: i64,
-    /// Their lengths.
+    /// The total length of the added files.
     pub added_bytes: i64,
-    /// Data files that were removed.
+    /// The number of removed data files.
     pub removed_files: u64,
-    /// Their rows.
+    /// The rows of the removed files.
     pub removed_rows: i64,
-    /// Their lengths.
+    /// The total length of the removed files.
     pub removed_bytes: i64,
-    /// Changelog files that were added.
+    /// The number of added changelog files.
     pub changelog_files: u64,
-    /// Their rows.
+    /// The rows of the added changelog files.
     pub changelog_rows: i64,
 }
 
 impl Counts {
-    /// Count the files of changes.
+    /// Counts the files of changes.
     pub(super) fn of(changes: &Changes) -> Self {
         let Changes { added, removed, changelog, .. } = changes;
         let sum = |values: &[i64]| values.iter().fold(0_i64, |sum, value| sum.saturating_add(*value));

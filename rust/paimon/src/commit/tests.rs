@@ -64,7 +64,7 @@ fn stream(table: &Table, user: &str, identifier: i64, names: &[&str]) -> Result<
     commit(table, &request, &changes, &NoLock, &Context::default())
 }
 
-/// The names of the files of the newest snapshot.
+/// Returns the names of the files of the latest snapshot.
 pub(super) fn live(table: &Table) -> Vec<String> {
     let Some(snapshot) = table.latest_snapshot().unwrap() else { return Vec::new() };
     let read = |name: &str| table.files().read(&table.manifest_location(name), u64::MAX).unwrap();
@@ -141,7 +141,7 @@ fn snapshots_follow_each_other() {
     assert_eq!((second.total_record_count, second.delta_record_count), (Some(30), Some(20)));
     assert_ne!(first.uuid, second.uuid);
     assert!(second.time_ms >= first.time_ms);
-    // Snapshots keep what tables of other writers have: their indexes, row ids and times to come.
+    // Snapshots keep features of other writers' tables: indexes, row ids and unknown future fields.
     let mut later: Value = serde_json::from_str(&second.to_json()).unwrap();
     (later["id"], later["indexManifest"], later["nextRowId"]) = (json!(3), json!("index-manifest-0"), json!(9));
     later["timeMillis"] = json!(9_000_000_000_000_i64);
@@ -196,10 +196,10 @@ fn a_streaming_commit_is_made_once() {
     assert_eq!(storage.locations(), before);
     let error = stream(&table, "s", 0, &["late"]).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::CommitValidation);
-    assert!(error.to_string().contains("commit identifier 0 of user `s` is before 2"), "{error}");
+    assert!(error.to_string().contains("commit identifier 0 of user `s` is less than 2"), "{error}");
     assert_eq!(storage.locations(), before);
     assert_eq!(live(&table), ["a", "b", "c", "x"]);
-    // Batch writers have no sequence: each of their commits is another one.
+    // Batch writers have no sequence: each of their commits is a new one.
     append(&table, &["y"]).unwrap();
     append(&table, &["z"]).unwrap();
     assert_eq!(live(&table), ["a", "b", "c", "x", "y", "z"]);
@@ -266,7 +266,7 @@ fn each_call_may_fail_before_and_after_its_effect() {
                 match outcome {
                     Ok(_) => {
                         assert_eq!(there, ["a", "b"], "{what}");
-                        // Manifest, two lists, snapshot.
+                        // A manifest, two manifest lists and a snapshot.
                         assert_eq!(storage.locations().len(), before.len() + 4, "{what}");
                     }
                     Err(error) if error.kind() == ErrorKind::CommitStateUnknown => unknown += 1,
@@ -289,7 +289,7 @@ fn each_call_may_fail_before_and_after_its_effect() {
     assert!(unknown > 0, "no outcome was unknown");
 }
 
-/// Another writer that commits while this one holds the lock, so many times.
+/// Another writer that commits this many times while the tested writer holds the lock.
 #[derive(Debug)]
 struct Rival {
     table: Table,
@@ -314,7 +314,7 @@ fn a_lost_attempt_is_made_again_on_the_newest_snapshot() {
     let committed = commit(&table, &Request::append("me"), &[change(&["a"])], &rival, &Context::default()).unwrap();
     assert_eq!((committed.snapshots, committed.attempts), (vec![3], 3));
     assert_eq!(live(&table), ["a", "rival-1", "rival-2"]);
-    // A schema, the hint, and of each commit a manifest, two lists and a snapshot.
+    // A schema and the hint, and for each commit a manifest, two manifest lists and a snapshot.
     assert_eq!(storage.locations().len(), 2 + 3 * 4);
 }
 
@@ -376,7 +376,7 @@ fn snapshots_have_the_newest_schema() {
     storage.put(&format!("{ROOT}/schema/schema-1"), newer.to_pretty_json().into()).unwrap();
     append(&table, &["a"]).unwrap();
     assert_eq!(table.snapshot(1).unwrap().schema_id, 1);
-    // Files of a schema that is no longer there cannot be read.
+    // The files of a missing schema cannot be read.
     storage.delete(&format!("{ROOT}/schema/schema-0")).unwrap();
     assert_eq!(append(&table, &["b"]).unwrap_err().kind(), ErrorKind::CommitConflict);
 }
@@ -423,7 +423,7 @@ fn the_cost_of_a_commit_does_not_grow_with_the_table() {
         calls.push(counting.calls() - before);
     }
     let most = |range: std::ops::Range<usize>| calls[range].iter().max().copied().unwrap();
-    // A merge reads 30 manifests and writes one. The others read two lists.
+    // A merge reads 30 manifests and writes one. Other commits read two manifest lists.
     assert!(most(1000..1060) <= most(40..100) && most(1000..1060) < 50, "{:?}", &calls[1000..]);
     assert!(calls[1000..].iter().filter(|calls| **calls > 20).count() <= 3, "{:?}", &calls[1000..]);
     assert_eq!(live(&table).len(), 1060);
@@ -593,7 +593,7 @@ fn a_lost_overwrite_replaces_the_files_of_the_winner_too() {
     assert_eq!(live(&table), ["z"]);
 }
 
-/// Appends before the first few snapshots are published.
+/// A lock that appends before the first few snapshots are published.
 #[derive(Debug)]
 struct Interrupted {
     table: Table,
@@ -627,7 +627,7 @@ fn compactions_are_snapshots_of_their_own_and_conflict_with_each_other() {
     assert_eq!(live(&table), ["ab", "c"]);
     let error = compact(&["a"], &["aa"], &[]).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::CommitConflict, "{error}");
-    // What was appended stays, without the compaction that lost.
+    // The append is kept without the compaction, which failed.
     assert_eq!(compact(&["a"], &["aa"], &["d"]).unwrap().snapshots, [4]);
     assert_eq!(live(&table), ["ab", "c", "d"]);
 }

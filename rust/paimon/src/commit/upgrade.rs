@@ -1,5 +1,5 @@
-//! Files of an overwrite go to the highest level where they can: nothing older is left to merge them with (Java's
-//! `tryUpgrade`, option `overwrite-upgrade`).
+//! Moves the new files of an overwrite to the highest level if possible, because no older file is left to merge them
+//! with (Java's `tryUpgrade`, option `overwrite-upgrade`).
 
 use arrow_array::UInt32Array;
 use frazil_core::error::Result;
@@ -10,7 +10,8 @@ use crate::spec::options::Options;
 use crate::spec::schema::TableSchema;
 use crate::write::change::Home;
 
-/// Return new files of an overwrite, those of each bucket in the highest level if they share no key.
+/// Returns the new files of an overwrite. The files of each bucket are in the highest level if their keys do not
+/// overlap.
 ///
 /// # Errors
 /// `InvalidArgument` for options that do not parse.

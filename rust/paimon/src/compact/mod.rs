@@ -1,4 +1,4 @@
-//! Compaction: the files of a bucket become fewer (documentation: "Compaction").
+//! Compacts the files of a bucket into fewer files (documentation: "Compaction").
 //!
 //! ```text
 //! pick    which files of a bucket with keys are merged, and into which level

@@ -1,15 +1,15 @@
-//! Which runs are merged next, by numbers alone (`UniversalCompaction`, `ForceUpLevel0Compaction`,
+//! Picks the runs to merge next, based only on sizes and counts (`UniversalCompaction`, `ForceUpLevel0Compaction`,
 //! `EarlyFullCompaction`, `CompactStrategy.pickFullCompaction`).
 //!
-//! The first rule that holds decides:
+//! The first rule that applies decides:
 //!
-//! 1. Early full compaction: all runs, by time or length.
-//! 2. Size amplification: all runs, where the younger ones are long compared to the oldest one.
-//! 3. Size ratio: the youngest runs, as long as the next one is not much longer than those before it.
-//! 4. Number of runs: as many that at most the trigger is left, and further ones by size ratio.
-//! 5. Level 0, where it must become empty: its files, and further runs by size ratio.
+//! 1. Early full compaction: all runs, by elapsed time or length.
+//! 2. Size amplification: all runs, if the newer ones are long compared to the oldest one.
+//! 3. Size ratio: the newest runs, as long as the next run is not much longer than those before it.
+//! 4. Number of runs: enough runs that at most the trigger remains, and further runs by size ratio.
+//! 5. Level 0, if it must become empty: its files, and further runs by size ratio.
 //!
-//! Rules 2 and 3 need as many runs as the trigger says.
+//! Rules 2 and 3 require at least as many runs as the trigger.
 
 use super::levels::{Levels, Run};
 use super::strategy::{Level0, Strategy};
@@ -17,15 +17,15 @@ use super::strategy::{Level0, Strategy};
 /// Files that are merged, and the level of the result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unit {
-    /// Never 0.
+    /// The level of the result; never 0.
     pub output_level: i32,
-    /// Positions in the list of files that the levels were made of; never empty.
+    /// Positions in the list of files that the levels were built from; never empty.
     pub files: Vec<usize>,
-    /// Whether each file is written again by itself, instead of being merged with the others.
+    /// Whether each file is rewritten on its own instead of being merged with the other files.
     pub rewrites: bool,
 }
 
-/// A time, as compaction asks for it.
+/// The current time, as compaction needs it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Now {
     /// Milliseconds since the epoch.
@@ -34,7 +34,7 @@ pub struct Now {
     pub hour: i32,
 }
 
-/// Picks the runs of one bucket, and knows what was picked before. A writer has one per bucket.
+/// The state that picks the runs of one bucket and remembers earlier picks. A writer has one picker per bucket.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Picker {
     pub(super) strategy: Strategy,
@@ -43,22 +43,22 @@ pub struct Picker {
 }
 
 impl Picker {
-    /// Return a picker that has not picked anything yet.
+    /// Creates a picker without earlier picks.
     pub fn new(strategy: Strategy) -> Self {
         Self { strategy, last_full_ms: None, delays: 0 }
     }
 
-    /// The options.
+    /// Returns the options.
     pub fn strategy(&self) -> &Strategy {
         &self.strategy
     }
 
-    /// Whether a writer must wait for compaction before it adds further files.
+    /// Returns whether a writer must wait for compaction before it adds further files.
     pub fn must_wait(&self, levels: &Levels) -> bool {
         i32::try_from(levels.runs().len()).unwrap_or(i32::MAX) > self.strategy.stop_trigger
     }
 
-    /// Return what is to be merged; None for nothing.
+    /// Returns the next merge, or None if no merge is due.
     pub fn pick(&mut self, levels: &Levels, now: Now) -> Option<Unit> {
         let unit = self.universal(levels, now).or_else(|| self.level_0(levels, now))?;
         let only = unit.files.len() == 1
@@ -124,10 +124,10 @@ impl Picker {
         size(younger).saturating_mul(100) > percent.saturating_mul(i128::from(oldest.size_bytes))
     }
 
-    /// Return how many runs are taken, where so many are taken in any case.
+    /// Returns the number of runs to merge, which is at least `least`.
     fn extended(&self, runs: &[Run], least: usize, now: Now) -> usize {
         let off_peak = self.strategy.off_peak.map_or(0, |off_peak| off_peak.ratio_percent_at(now.hour));
-        // The order of these operations is Java's, and so is the rounding.
+        // The order of operations, and thus the rounding, matches Java.
         let percent = 100.0 + f64::from(self.strategy.size_ratio_percent) + f64::from(off_peak);
         let mut taken_bytes = size(runs.iter().take(least));
         let mut taken = least;
@@ -141,8 +141,8 @@ impl Picker {
         taken
     }
 
-    /// Return the unit of the youngest runs. The result is below the next run; not in level 0, so that further runs
-    /// are taken up to the first that is above it.
+    /// Returns the unit of the newest runs. The result is placed directly below the next run. It must not be in level
+    /// 0, so further runs are included up to the first one above level 0.
     fn youngest(&mut self, levels: &Levels, taken: usize, now: Now) -> Unit {
         let runs = levels.runs();
         let mut taken = taken;
@@ -170,8 +170,8 @@ impl Picker {
     }
 }
 
-/// Return the unit of all files; None for nothing to do. Where all files are in the highest level already, only those
-/// are written again that have rows to drop, as `must_rewrite` says: rows of a deletion vector, or expired ones.
+/// Returns the unit of all files, or None if there is nothing to do. If all files are already in the highest level,
+/// only files for which `must_rewrite` is true are rewritten: those with rows of a deletion vector or expired rows.
 pub fn pick_full(levels: &Levels, must_rewrite: &dyn Fn(usize) -> bool) -> Option<Unit> {
     let output_level = levels.max_level();
     let unit = match levels.runs() {

@@ -10,7 +10,7 @@ use crate::spec::data_file_meta::DataFileMeta;
 use crate::spec::options::Options;
 use crate::spec::types::{DataType, TypeRoot};
 
-/// What Java picks; `tests/histories/paimon/compaction_picks.py` says how it is written.
+/// Java's picks; `tests/histories/paimon/compaction_picks.py` describes the format.
 const OF_JAVA: &str = include_str!("../../testdata/compaction_picks.txt");
 const NOW_MS: i64 = 1_700_000_000_000;
 
@@ -24,7 +24,7 @@ fn keys(values: &[i32]) -> Vec<Vec<u8>> {
     rows.iter().map(|row| row.unwrap().to_vec()).collect()
 }
 
-/// A file: its level, length, sequence numbers, time of creation, name and keys.
+/// Parses a file: its level, length, sequence numbers, creation time, name and keys.
 fn file(text: &str) -> DataFileMeta {
     let parts: Vec<&str> = text.split('/').collect();
     let number = |at: usize| parts[at].parse::<i64>().unwrap();
@@ -101,7 +101,7 @@ fn files_are_picked_as_java_picks_them() {
 
 #[test]
 fn level_0_is_ordered_by_sequence_then_time_then_name() {
-    // In UTF-16 the character beyond 16 bits comes before U+FF5E.
+    // In UTF-16 order, the character outside the BMP sorts before U+FF5E.
     let text = "0/1/1/9/7/b/0/9 0/1/1/9/7/a/0/9 0/1/0/9/9/z/0/9 0/1/0/10/9/z/0/9 0/1/1/9/6/c/0/9 \
         0/1/5/5/0/\u{ff5e}/0/9 0/1/5/5/0/\u{1f600}/0/9";
     let levels = levels(text, 2).unwrap();
@@ -133,22 +133,30 @@ fn levels_that_contradict_themselves_are_refused() {
     for (text, kind, said) in [
         ("", ErrorKind::InvalidArgument, "at least 2 levels"),
         ("0/1/0/1/0/a/0/9", ErrorKind::InvalidArgument, "at least 2 levels"),
-        ("-1/1/0/1/0/a/0/9", ErrorKind::CorruptManifest, "`a` has level -1"),
-        ("1/-1/0/1/0/a/0/9", ErrorKind::CorruptManifest, "`a` has a length of -1"),
-        ("1/1/0/1/0/a/0/9 1/1/0/1/0/b/9/10", ErrorKind::CorruptManifest, "`a` and `b` of level 1 share keys"),
-        ("1/1/0/1/0/a/9/10 1/1/0/1/0/b/0/9", ErrorKind::CorruptManifest, "`b` and `a` of level 1 share keys"),
+        ("-1/1/0/1/0/a/0/9", ErrorKind::CorruptManifest, "`a` has the negative level -1"),
+        ("1/-1/0/1/0/a/0/9", ErrorKind::CorruptManifest, "`a` has the negative length -1"),
+        (
+            "1/1/0/1/0/a/0/9 1/1/0/1/0/b/9/10",
+            ErrorKind::CorruptManifest,
+            "`a` and `b` of level 1 have overlapping keys",
+        ),
+        (
+            "1/1/0/1/0/a/9/10 1/1/0/1/0/b/0/9",
+            ErrorKind::CorruptManifest,
+            "`b` and `a` of level 1 have overlapping keys",
+        ),
         ("0/1/0/1/0/a/0/9 2/1/0/1/0/b/0/9 0/1/0/1/0/a/0/9", ErrorKind::CorruptManifest, "`a` has two entries"),
         (
             "1/9223372036854775807/0/1/0/a/0/9 1/1/0/1/0/b/10/11",
             ErrorKind::CorruptManifest,
-            "the files of level 1 are longer",
+            "the files of level 1 exceed",
         ),
     ] {
         let error = levels(text, 1).unwrap_err();
         assert_eq!(error.kind(), kind, "{text}");
         assert!(error.to_string().contains(said), "{text}: {error}");
     }
-    // The highest level that a manifest can hold needs no memory for those below it.
+    // The highest level that a manifest can hold takes no memory for the levels below it.
     assert_eq!(levels("2147483647/1/0/1/0/a/0/9", 2).unwrap().runs().len(), 1);
 }
 

@@ -1,4 +1,4 @@
-//! Which files are rewritten together. Those of append tables are picked by their length (Java's
+//! Groups the files that are rewritten together. Files of append tables are picked by length (Java's
 //! `AppendCompactCoordinator` and `BucketedAppendCompactManager`).
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -35,38 +35,38 @@ use crate::write::file::FileSpec;
 
 const MS_PER_HOUR: i64 = 3_600_000;
 const MS_PER_DAY: i64 = 24 * MS_PER_HOUR;
-/// Small files at which they are compacted (`compaction.min.file-num`).
+/// The number of small files from which they are compacted (`compaction.min.file-num`).
 const DEFAULT_MIN_FILES: i64 = 5;
 
-/// What to compact.
+/// The request for a compaction.
 #[derive(Debug, Clone)]
 pub struct CompactRequest {
-    /// Whether each bucket becomes one sorted run, and small files are joined however few they are. Otherwise files are
-    /// picked as by a writer.
+    /// Whether each bucket is compacted into one sorted run, and small files are joined regardless of their number.
+    /// Otherwise files are picked as by a writer.
     pub full: bool,
-    /// Buckets that a writer wrote, if that writer compacts; otherwise all are looked at.
+    /// The buckets that a writer wrote, if that writer compacts; otherwise all buckets are considered.
     pub written: Option<BTreeSet<Home>>,
-    /// The partitions, as in an overwrite; none for all.
+    /// The partitions, as in an overwrite; empty for all.
     pub partitions: Vec<BTreeMap<String, Option<String>>>,
-    /// Which of the partitions, by their keys.
+    /// A filter of the partitions by their keys.
     pub partition_filter: Predicate,
-    /// How far the clock of this machine is ahead of UTC.
+    /// The offset of the local clock from UTC.
     pub utc_offset_ms: i64,
 }
 
-/// What is to be done.
+/// The plan of a compaction.
 #[derive(Debug, Default)]
 pub struct CompactPlan {
-    /// Files to be rewritten, each task those of one bucket.
+    /// The files to rewrite; each task holds files of one bucket.
     pub tasks: Vec<CompactTask>,
     /// Files that only change their level.
     pub upgrades: Vec<BucketChange>,
 }
 
-/// Return what is to be rewritten, bucket by bucket.
+/// Returns the files to rewrite, bucket by bucket.
 ///
 /// # Errors
-/// `Unsupported` for tables that are not written; `InvalidArgument` for partitions that do not exist.
+/// `Unsupported` for tables that cannot be written; `InvalidArgument` for partitions that do not exist.
 pub fn plan(table: &Table, request: &CompactRequest, context: &Context) -> Result<CompactPlan> {
     let schema = table.schema();
     check_writable(schema)?;
@@ -116,21 +116,21 @@ pub fn plan(table: &Table, request: &CompactRequest, context: &Context) -> Resul
     Ok(planned)
 }
 
-/// Whether writers compact the buckets that they write: not where rows have no bucket, nor where the table says that others
-/// do it.
+/// Returns whether writers compact the buckets that they write. They do not if rows have no bucket, or if the table
+/// leaves compaction to a dedicated job.
 fn compacts_itself(schema: &TableSchema, options: &Options) -> Result<bool> {
     let has_buckets = !schema.primary_keys.is_empty() || options.bucket()? > 0;
     Ok(has_buckets && !options.boolean("write-only", options.boolean("write.compaction-skip", false)?)?)
 }
 
-/// The files of a snapshot, of the partitions that were written or of all.
+/// Returns the files of a snapshot, in the written partitions or in all partitions.
 fn live(table: &Table, snapshot: &Snapshot, request: &CompactRequest, context: &Context) -> Result<ManifestEntries> {
     let partitions = |written: &BTreeSet<Home>| written.iter().map(|home| home.partition.to_vec()).collect();
     let partitions: Option<BTreeSet<Vec<u8>>> = request.written.as_ref().map(partitions);
     table.live_files(snapshot, partitions.as_ref(), Wanted::ALL, context)
 }
 
-/// The files of the partitions that were asked for.
+/// Returns the files of the requested partitions.
 fn selected(reads: &ReadContext, live: ManifestEntries, request: &CompactRequest) -> Result<ManifestEntries> {
     let mut selected = live;
     if !request.partitions.is_empty() {
@@ -139,16 +139,17 @@ fn selected(reads: &ReadContext, live: ManifestEntries, request: &CompactRequest
         let replaced = Replaced::try_new(&reads.schema, &overwrite, &none)?;
         selected = selected.filter(&replaced.of(selected.partitions())?)?;
         if selected.is_empty() {
-            return Err(Error::invalid("no partition has these values").hint("`table.inspect.partitions()` shows them"));
+            return Err(Error::invalid("no partition matches these values")
+                .hint("list the partitions with `table.inspect.partitions()`"));
         }
     }
     if request.partition_filter != Predicate::True {
         let filter = bind(&request.partition_filter, reads.schema.as_ref(), true)?;
         let is_key = |column: &&BoundColumn| reads.partition_fields().iter().any(|field| field.id == column.id);
         if let Some(other) = filter.columns().into_iter().find(|column| !is_key(column)) {
-            return Err(Error::invalid("partitions are chosen by partition keys")
+            return Err(Error::invalid("partitions can only be selected by partition keys")
                 .with("column", &other.name)
-                .hint("a bucket is compacted as a whole: name partition keys only"));
+                .hint("buckets are compacted as a whole: filter by partition keys only"));
         }
         let partitions = Partitions::try_new(selected.partitions(), reads)?;
         let kept = partitions.spread(&partitions.judge(&filter)?.all);
@@ -157,18 +158,18 @@ fn selected(reads: &ReadContext, live: ManifestEntries, request: &CompactRequest
     Ok(selected)
 }
 
-/// Files that become fewer, and the level of those that replace them.
+/// Files that are compacted, and the level of the files that replace them.
 struct Pick {
     /// Files that are rewritten together.
     rewritten: Vec<Vec<u32>>,
     /// Files that only change their level.
     upgraded: Vec<u32>,
     level: i32,
-    /// Whether rows that delete stay, since older files may have what they delete.
+    /// Whether rows that delete are kept, because older files may have the rows that they delete.
     keeps_retracts: bool,
 }
 
-/// Decides which files of a bucket are rewritten.
+/// The rule that selects the files of a bucket to rewrite.
 enum Rule {
     Keyed {
         picker: Picker,
@@ -181,12 +182,12 @@ enum Rule {
     Append(SmallFiles),
 }
 
-/// Joins small files of append tables.
+/// The rule that joins small files of append tables.
 struct SmallFiles {
     full: bool,
     target_bytes: i64,
     min_files: i64,
-    /// Rows of fixed buckets stay in their order.
+    /// Whether rows keep their order, as in fixed buckets.
     is_ordered: bool,
 }
 
@@ -212,7 +213,7 @@ impl Rule {
         }))
     }
 
-    /// Records that are left out of what is rewritten.
+    /// Returns the expiration of records, whose expired records are dropped on rewriting.
     fn expiry(&self) -> Option<Arc<Expiry>> {
         match self {
             Self::Keyed { expiry, .. } => expiry.clone(),
@@ -230,7 +231,7 @@ impl Rule {
             Self::Keyed { picker, full, now, key_types, upgrades, expiry } => {
                 let files = (0..entries.len()).map(|row| entries.file(row)).collect::<Result<Vec<DataFileMeta>>>()?;
                 let levels = Levels::try_new(&files, key_types, picker.strategy().levels)?;
-                // What was picked before is not known here: each call begins anew.
+                // Earlier picks are not known here: each call starts without state.
                 let expired = expiry.as_ref().map(|expiry| expired(expiry, entries, read)).transpose()?;
                 let is_expired = |file: usize| expired.as_ref().is_some_and(|expired| expired.value(file));
                 let must_rewrite = |file: usize| upgrades.rewrites_all || is_expired(file);
@@ -249,7 +250,7 @@ impl Rule {
     }
 }
 
-/// Which files have records that have expired, as far as statistics say.
+/// Returns which files have expired records, according to statistics.
 fn expired(expiry: &Expiry, entries: &ManifestEntries, read: &ReadContext) -> Result<BooleanBuffer> {
     let partitions = Partitions::try_new(entries.partitions(), read)?;
     match EntryStats::try_new(read, entries, &partitions)?.least(expiry.column.id)? {
@@ -263,7 +264,7 @@ fn numbers(files: &[usize]) -> Vec<u32> {
 }
 
 impl SmallFiles {
-    /// Small files, up to the length that files are meant to have.
+    /// Picks small files, up to the target length of files.
     fn pick(&self, entries: &ManifestEntries) -> Vec<Vec<u32>> {
         let sizes = entries.file_sizes().values();
         let size = |row: u32| usize::try_from(row).ok().and_then(|row| sizes.get(row)).copied().unwrap_or(i64::MAX);
@@ -274,7 +275,7 @@ impl SmallFiles {
         let (mut groups, mut group, mut bytes) = (Vec::new(), Vec::new(), 0_i64);
         for row in order {
             if size(row) >= small {
-                // Rows do not move past those of a file that stays.
+                // Rows do not move past those of a file that is kept.
                 if self.is_ordered {
                     groups.push((std::mem::take(&mut group), std::mem::take(&mut bytes)));
                 }

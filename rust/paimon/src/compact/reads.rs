@@ -1,5 +1,4 @@
-//! How the files of a bucket are read to be written again: all columns of the newest schema, which may be newer than the
-//! files.
+//! Reads the files of a bucket for rewriting: all columns of the latest schema, which may be newer than the files.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,24 +22,24 @@ use crate::task::SplitTask;
 use crate::write::change::Home;
 use crate::write::path::partition_folder;
 
-/// Columns of records beside those of the table.
+/// The columns of records in addition to those of the table.
 const OF_RECORDS: [&str; 2] = [ROW_KIND, SEQUENCE_NUMBER];
 
-/// Reads files of a snapshot.
+/// The reader of files of a snapshot.
 #[derive(Debug)]
 pub(super) struct Reads {
     snapshot: i64,
     naming: Naming,
     rows: Arc<ScanRead>,
-    /// Rows that delete are kept.
+    /// The scan that keeps rows that delete.
     records: Arc<ScanRead>,
 }
 
 impl Reads {
-    /// Return what reads files without records that have expired.
+    /// Creates a reader of files that leaves out expired records.
     ///
     /// # Errors
-    /// As [`ScanRead::try_new`].
+    /// As for [`ScanRead::try_new`].
     pub(super) fn try_new(context: ReadContext, expiry: Option<Arc<Expiry>>, snapshot: i64) -> Result<Self> {
         let (schema, options) = (&context.schema, &context.options);
         let mut columns: Vec<String> = schema.fields.iter().map(|field| field.name.clone()).collect();
@@ -58,7 +57,7 @@ impl Reads {
         })
     }
 
-    /// Return how files of a bucket are read.
+    /// Returns the task that reads files of a bucket.
     ///
     /// # Errors
     /// `CorruptManifest` for files and partitions that do not decode.
@@ -81,10 +80,10 @@ impl Reads {
     }
 }
 
-/// What all reads of a compaction of the files `live` share.
+/// Returns the context that all reads of a compaction of the files `live` share.
 ///
 /// # Errors
-/// `CorruptManifest` for files of a schema that the table does not have.
+/// `CorruptManifest` for files whose schema is not in the table.
 pub(super) fn read_context(table: &Table, options: &Options, live: &ManifestEntries) -> Result<ReadContext> {
     let schema = table.schema();
     let mut schemas = BTreeMap::from([(schema.id, schema.clone())]);
@@ -100,7 +99,7 @@ pub(super) fn read_context(table: &Table, options: &Options, live: &ManifestEntr
     })
 }
 
-/// How many buckets the partition of files has.
+/// Returns the number of buckets in the partition of files.
 pub(super) fn total_buckets(files: &ManifestEntries) -> i32 {
     files.total_buckets().iter().flatten().next().unwrap_or(-1)
 }

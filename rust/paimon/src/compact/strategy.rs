@@ -6,24 +6,25 @@ use frazil_core::error::{Error, Result};
 use crate::merge::looks_up;
 use crate::spec::options::Options;
 
-/// When files of a bucket are compacted.
+/// The options that decide when files of a bucket are compacted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Strategy {
-    /// The number of runs from which on a merge is due.
+    /// The number of runs from which a merge is due.
     pub compaction_trigger: i32,
     /// The number of runs above which a writer waits for compaction.
     pub stop_trigger: i32,
-    /// The number of levels; a bucket whose files are in higher ones has more.
+    /// The number of levels. A bucket with files in higher levels has more.
     pub levels: i32,
-    /// The length of all runs but the oldest one, in percent of it, above which all runs are merged.
+    /// The total length of all runs except the oldest one, in percent of the oldest one, above which all runs are
+    /// merged.
     pub size_amplification_percent: i32,
-    /// By how many percent a run may be longer than the younger ones and still be merged with them.
+    /// The percentage by which a run may be longer than the newer runs and still be merged with them.
     pub size_ratio_percent: i32,
-    /// Hours with another ratio.
+    /// Off-peak hours with a different ratio.
     pub off_peak: Option<OffPeak>,
-    /// When all runs are merged before they are many.
+    /// The conditions under which all runs are merged before there are many.
     pub early_full: Option<EarlyFull>,
-    /// How long files may be in level 0.
+    /// The rule for how long files may be in level 0.
     pub level_0: Level0,
 }
 
@@ -32,36 +33,36 @@ pub struct Strategy {
 pub struct OffPeak {
     /// The first hour.
     pub start_hour: i32,
-    /// The hour after the last one; before `start_hour` where midnight is between.
+    /// The hour after the last one; less than `start_hour` if the interval includes midnight.
     pub end_hour: i32,
-    /// What is added to the size ratio.
+    /// The percentage that is added to the size ratio.
     pub ratio_percent: i32,
 }
 
-/// When all runs are merged; the parts are alternatives.
+/// The conditions under which all runs are merged. Any one of them suffices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EarlyFull {
-    /// This long after the last time.
+    /// The time since the last full compaction.
     pub interval_ms: Option<i64>,
-    /// When all runs together are shorter.
+    /// The total length of all runs below which they are merged.
     pub total_bytes: Option<i64>,
-    /// When the runs below the highest level are together longer.
+    /// The total length of the runs below the highest level above which all runs are merged.
     pub incremental_bytes: Option<i64>,
 }
 
-/// How long files may be in level 0.
+/// The rule for how long files may be in level 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Level0 {
-    /// Until another rule picks them.
+    /// Files stay until another rule picks them.
     Stay,
-    /// Each pick includes them.
+    /// Each pick includes the files.
     Always,
-    /// At most this many picks without a result.
+    /// Files stay for at most this many picks without a result.
     Delay(i32),
 }
 
 impl Strategy {
-    /// Return the strategy of a table.
+    /// Returns the strategy of a table.
     ///
     /// # Errors
     /// `InvalidArgument` naming an option that does not parse or is out of range.
@@ -82,7 +83,7 @@ impl Strategy {
 }
 
 impl OffPeak {
-    /// None where an hour is -1, or both are the same.
+    /// Returns the off-peak hours, or None if an hour is -1 or both are the same.
     fn try_new(options: &Options) -> Result<Option<Self>> {
         let start_hour = options.integer_32("compaction.offpeak.start.hour")?.unwrap_or(-1);
         let end_hour = options.integer_32("compaction.offpeak.end.hour")?.unwrap_or(-1);
@@ -91,7 +92,7 @@ impl OffPeak {
         Ok(is_on.then_some(Self { start_hour, end_hour, ratio_percent }))
     }
 
-    /// Return what is added to the size ratio at an hour of the day.
+    /// Returns the percentage that is added to the size ratio at an hour of the day.
     pub(super) fn ratio_percent_at(self, hour: i32) -> i32 {
         let is_off_peak = if self.start_hour <= self.end_hour {
             (self.start_hour..self.end_hour).contains(&hour)

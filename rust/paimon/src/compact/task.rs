@@ -1,4 +1,4 @@
-//! One compaction of one bucket: the rows of some files go to other files, which replace them.
+//! Compacts files of one bucket: writes their rows to new files, which replace them.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ use crate::write::path::{DataFilePaths, partition_folder};
 use crate::write::side_files::SideFiles;
 use crate::write::upsert::Records;
 
-/// What the compactions of a table share.
+/// The state that all compactions of a table share.
 #[derive(Debug)]
 pub(super) struct Shared {
     schema: Arc<TableSchema>,
@@ -46,7 +46,7 @@ impl Shared {
     pub(super) fn try_new(table: &Table, options: &Options, snapshot: i64, utc_offset_ms: i64) -> Result<Self> {
         let schema = table.schema();
         Ok(Self {
-            // Merge engines leave NULL also where the table says NOT NULL.
+            // Merge engines may produce NULL even in NOT NULL columns.
             schema: with_nullable_values(schema.clone(), options),
             location: table.location().to_string(),
             files: table.files().clone(),
@@ -59,7 +59,7 @@ impl Shared {
     }
 }
 
-/// Takes the rows of a split, returns rows for files, and collects what manifests say of the files.
+/// One compaction: accepts the rows of a split, returns rows for files, and collects the metadata of the files.
 #[derive(Debug)]
 pub struct CompactTask {
     shared: Arc<Shared>,
@@ -70,7 +70,7 @@ pub struct CompactTask {
     level: i32,
     spec: FileSpec,
     align: Align,
-    /// The columns of files of tables with a primary key, and the places of the key columns.
+    /// The columns of files of primary-key tables, and the positions of the key columns.
     keyed: Option<(FileSchema, Vec<usize>)>,
     paths: DataFilePaths,
     side_files: SideFiles,
@@ -113,33 +113,33 @@ impl CompactTask {
         })
     }
 
-    /// The files to read.
+    /// Returns the files to read.
     pub fn read(&self) -> &SplitTask {
         &self.read
     }
 
-    /// How files are encoded.
+    /// Returns the encoding of files.
     pub fn file(&self) -> &FileSpec {
         &self.spec
     }
 
-    /// The columns of files, with field ids.
+    /// Returns the columns of files, with field ids.
     pub fn arrow(&self) -> &SchemaRef {
         self.keyed.as_ref().map_or_else(|| self.align.arrow(), |(files, _)| files.arrow())
     }
 
-    /// The columns of files as the schema of Avro files.
+    /// Returns the columns of files as an Avro schema.
     ///
     /// # Errors
-    /// As [`avro_schema`].
+    /// As for [`avro_schema`].
     pub fn avro_schema(&self) -> Result<String> {
         avro_schema(self.keyed.as_ref().map_or(&self.shared.schema.fields, |(files, _)| files.columns()))
     }
 
-    /// Return rows of the split as rows of a file.
+    /// Converts rows of the split to rows of a file.
     ///
     /// # Errors
-    /// `Internal` for rows that are not those of the split.
+    /// `Internal` for rows that do not have the columns of the split.
     pub fn take(&mut self, batch: &RecordBatch) -> Result<RecordBatch> {
         let column = |name: &str| batch.column_by_name(name).ok_or_else(|| no_column(name));
         let names =
@@ -166,41 +166,41 @@ impl CompactTask {
         filled(schema.rows(&records, keys)?)
     }
 
-    /// Return the location of the next file.
+    /// Returns the location of the next file.
     ///
     /// # Errors
-    /// As [`DataFilePaths::next_location`].
+    /// As for [`DataFilePaths::next_location`].
     pub fn new_location(&mut self, extension: &str) -> Result<String> {
         self.paths.next_location(&self.folder, self.home.bucket, extension)
     }
 
-    /// End the file, which has the rows that were taken since the last one.
+    /// Ends the current file, which contains the rows added since the last call.
     ///
     /// # Errors
     /// `Internal` for a file without rows; `Storage` if the index of the file cannot be written.
     pub fn close(&mut self, path: &str, size_bytes: i64) -> Result<()> {
-        let file = self.open.take().ok_or_else(|| Error::internal("a file without rows"))?;
+        let file = self.open.take().ok_or_else(|| Error::internal("a file has no rows"))?;
         let mut file = self.side_files.finish(file, path, size_bytes)?;
         file.meta.external_path = self.paths.external_path(path);
         self.files.push(file);
         Ok(())
     }
 
-    /// Delete the index files that were written. What cannot be deleted stays as an orphan file.
+    /// Deletes the index files that were written. Files that cannot be deleted remain as orphan files.
     pub fn abort(&mut self) {
         self.side_files.delete();
     }
 
-    /// Return how many files, rows and bytes are written.
+    /// Returns how many files, rows and bytes were written.
     pub fn written(&self) -> (usize, i64, i64) {
         let sum = |of: fn(&NewFile) -> i64| self.files.iter().map(of).fold(0, i64::saturating_add);
         (self.files.len(), sum(|file| file.meta.row_count), sum(|file| file.meta.file_size_bytes))
     }
 
-    /// Return the change of the bucket, for a commit.
+    /// Returns the change of the bucket for a commit.
     ///
     /// # Errors
-    /// As [`EntriesBuilder::finish`].
+    /// As for [`EntriesBuilder::finish`].
     pub fn change(&self) -> Result<BucketChange> {
         let total_buckets = self.read.split.total_buckets;
         let mut entries = EntriesBuilder::default();
@@ -220,5 +220,5 @@ impl CompactTask {
 }
 
 fn no_column(name: &str) -> Error {
-    Error::internal(format!("the rows of a compaction have no column `{name}`"))
+    Error::internal(format!("the rows of a compaction do not have the column `{name}`"))
 }

@@ -1,4 +1,5 @@
-//! Which files of a merge are written again, and which only change their level (Java's `MergeTreeCompactTask`).
+//! Separates the files of a merge into those that are rewritten and those that only change their level (Java's
+//! `MergeTreeCompactTask`).
 //!
 //! ```text
 //! keys       0 ........ 10 ........ 20 ........ 30 ........ 40
@@ -8,8 +9,8 @@
 //! upgraded   b
 //! ```
 //!
-//! Files that share keys are merged. Of the others, small ones are written together with what follows them, and large
-//! ones stay as they are.
+//! Files with overlapping keys are merged. Of the remaining files, small ones are rewritten together with the files
+//! that follow them, and large ones are kept.
 
 use frazil_core::error::Result;
 
@@ -19,30 +20,31 @@ use crate::spec::data_file_meta::DataFileMeta;
 use crate::spec::options::Options;
 use crate::write::file::FileSpec;
 
-/// Decides what becomes of files.
+/// The rules that decide whether a file is rewritten or upgraded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Upgrades {
-    /// Files below this length are small.
+    /// The length below which a file is small.
     small_bytes: i64,
-    /// `compaction.force-rewrite-all-files`.
+    /// Whether the option `compaction.force-rewrite-all-files` is set.
     pub(super) rewrites_all: bool,
 }
 
-/// What becomes of the files of a unit: positions in the list of files. Those in neither are in the right level.
+/// The result for the files of a unit, as positions in the list of files. Files in neither list are already in the
+/// right level.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Work {
-    /// Files that are written together.
+    /// Files that are rewritten together.
     pub(super) rewritten: Vec<Vec<usize>>,
-    /// Files that change their level.
+    /// Files that only change their level.
     pub(super) upgraded: Vec<usize>,
 }
 
-/// Files that wait for further ones.
+/// Files that wait for further files.
 #[derive(Debug, Default)]
 struct Waiting {
     files: Vec<usize>,
     sections: usize,
-    /// Whether files share keys.
+    /// Whether the files have overlapping keys.
     is_merge: bool,
 }
 
@@ -55,8 +57,8 @@ impl Upgrades {
         })
     }
 
-    /// Return what becomes of the files of a unit, whose keys are `keys`.
-    /// Files that `is_expired` names have records to drop.
+    /// Splits the files of a unit, whose keys are `keys`, into rewritten and upgraded files. Files for which
+    /// `is_expired` is true have records to drop.
     pub(super) fn split(
         self,
         unit: &Unit,
@@ -127,7 +129,7 @@ mod tests {
         rows.value(0).to_vec()
     }
 
-    /// Files as (first key, last key, level, length, deletes).
+    /// Splits files, each (first key, last key, level, length, deletes).
     fn split(of: &[(i32, i32, i32, i64, i64)], rewrites_all: bool) -> Work {
         split_expired(of, rewrites_all, &[])
     }
@@ -158,7 +160,7 @@ mod tests {
     #[test]
     fn large_files_that_share_no_key_only_change_their_level() {
         let (small, large) = (5, 50);
-        // The drawing above.
+        // The example drawn above.
         let drawn = [
             (0, 5, 0, small, 0),
             (10, 15, 0, large, 0),

@@ -1,11 +1,11 @@
-//! The formats of data files, which the names of the files end with.
+//! The formats of data files, identified by the extension of the file name.
 
 use frazil_core::error::{Error, Result};
 
 /// The format of a data file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FileFormat {
-    /// Apache Parquet: every leaf can be read alone.
+    /// Apache Parquet: every leaf column can be read separately.
     Parquet,
     /// Apache ORC: top-level columns are read whole.
     Orc,
@@ -14,7 +14,7 @@ pub enum FileFormat {
 }
 
 impl FileFormat {
-    /// Its name in capitals.
+    /// Returns the name of the format in capitals.
     pub fn name(self) -> &'static str {
         match self {
             Self::Parquet => "PARQUET",
@@ -23,7 +23,7 @@ impl FileFormat {
         }
     }
 
-    /// How the names of its files end.
+    /// Returns the file extension of the format.
     pub fn extension(self) -> &'static str {
         match self {
             Self::Parquet => "parquet",
@@ -32,21 +32,22 @@ impl FileFormat {
         }
     }
 
-    /// The format of a data file, which its name ends with: tables change formats, and levels may have their own.
+    /// Returns the format of a data file by its extension. The format of a table can change, and levels may have
+    /// different formats.
     ///
     /// # Errors
-    /// `Unsupported` for any other ending.
+    /// `Unsupported` for any other extension.
     pub fn from_file_name(name: &str) -> Result<Self> {
         Self::of_file_name(name).ok_or_else(|| {
             let message = match name.rsplit_once('.') {
-                Some((_, other)) => format!("data files of format {other}"),
-                None => "a data file whose name has no extension".to_owned(),
+                Some((_, other)) => format!("data files of format {other} are not supported"),
+                None => "a data file without an extension is not supported".to_owned(),
             };
             Error::unsupported(message).with("file", name)
         })
     }
 
-    /// The format of a data file; None for any other extension.
+    /// Returns the format of a data file, or None for any other extension.
     pub fn of_file_name(name: &str) -> Option<Self> {
         match name.rsplit_once('.')?.1 {
             "parquet" => Some(Self::Parquet),

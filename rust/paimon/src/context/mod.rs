@@ -1,4 +1,4 @@
-//! What planning and reading share: the schema, the filter, the options and the files of a scan, its splits and its
+//! The state that planning and reading share: the schema, filter, options and files of a scan, its splits and its
 //! columns.
 
 pub(crate) mod altered;
@@ -25,25 +25,25 @@ use crate::spec::partition_path;
 use crate::spec::schema::TableSchema;
 use crate::spec::types::{DataField, DataType, TypeRoot, comparable};
 
-/// What is read of a table (documentation: "System Tables").
+/// The view of a table that is read (documentation: "System Tables").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum View {
-    /// Its rows.
+    /// The rows of the table.
     #[default]
     Rows,
-    /// `$ro`: of a primary-key table only the files that need no merge, so that the newest rows may be missing.
+    /// `$ro`: for primary-key tables only the files that need no merge, so the latest rows may be missing.
     ReadOptimized,
-    /// `$audit_log`: rows with their kinds, those that only delete included.
+    /// `$audit_log`: rows with their kinds, including rows that only delete.
     AuditLog,
-    /// `$binlog`: the same, with lists of the images of a row for columns.
+    /// `$binlog`: like `$audit_log`, but each column is a list of the images of a row.
     Binlog,
     /// `$row_tracking`: rows with the columns `_ROW_ID` and `_SEQUENCE_NUMBER`.
     RowTracking,
 }
 
 impl View {
-    /// Whether it has the column `rowkind`, and rows that only delete.
+    /// Returns whether the view has the column `rowkind` and rows that only delete.
     pub fn has_kinds(self) -> bool {
         matches!(self, Self::AuditLog | Self::Binlog)
     }
@@ -52,7 +52,7 @@ impl View {
 impl FromStr for View {
     type Err = Error;
 
-    /// Reads the name that the wire form has, too.
+    /// Parses a name, also that of the wire form.
     fn from_str(name: &str) -> Result<Self> {
         match name {
             "rows" => Ok(Self::Rows),
@@ -65,56 +65,57 @@ impl FromStr for View {
     }
 }
 
-/// What all splits of a scan share. Immutable; part of the wire form of a split.
+/// The state that all splits of a scan share. It is immutable and part of the wire form of a split.
 #[derive(Debug, Clone)]
 pub struct ReadContext {
-    /// Where files lie and which may be read.
+    /// Access to files, restricted to those that may be read.
     pub files: Files,
     /// The root folder of the table.
     pub table_location: String,
-    /// The schema that names and types are taken from.
+    /// The schema that defines names and types.
     pub schema: Arc<TableSchema>,
-    /// The schemas by which files were written, and `schema` itself, by id.
+    /// The schemas that files were written with, and `schema` itself, by id.
     pub schemas: BTreeMap<i64, Arc<TableSchema>>,
-    /// The options of the table with those of the scan over them.
+    /// The options of the table, overridden by those of the scan.
     pub options: Options,
-    /// Rows for which this is true are returned. Columns are field ids of `schema`.
+    /// The filter of the returned rows. Columns are field ids of `schema`.
     pub filter: BoundPredicate,
-    /// What is read of the table.
+    /// The view of the table that is read.
     pub view: View,
 }
 
 impl ReadContext {
-    /// The schema that a file was written by.
+    /// Returns the schema that a file was written with.
     ///
     /// # Errors
-    /// `CorruptManifest` for one that planning did not see.
+    /// `CorruptManifest` for a schema that planning did not find.
     pub fn file_schema(&self, id: i64) -> Result<&Arc<TableSchema>> {
         self.schemas.get(&id).ok_or_else(|| {
-            Error::new(ErrorKind::CorruptManifest, "a file was written by a schema that the table does not have")
+            Error::new(ErrorKind::CorruptManifest, "a file was written with a schema that is not in the table")
                 .with("schema id", id)
         })
     }
 
-    /// Whether rows are merged by key.
+    /// Returns whether rows are merged by key.
     pub fn has_primary_key(&self) -> bool {
         !self.schema.primary_keys.is_empty()
     }
 
-    /// The columns of the trimmed primary key.
+    /// Returns the columns of the trimmed primary key.
     pub fn key_fields(&self) -> Vec<&DataField> {
         self.schema.trimmed_primary_keys().iter().filter_map(|key| self.schema.field(key)).collect()
     }
 
-    /// The types of the trimmed primary key.
+    /// Returns the types of the trimmed primary key.
     pub fn key_types(&self) -> Vec<DataType> {
         self.key_fields().iter().map(|field| field.data_type.clone()).collect()
     }
 
-    /// The columns of a partition with their values as text, NULL as None. `partition` is a serialised row with its arity.
+    /// Returns the columns of a partition with their values as strings, or None for NULL. `partition` is a serialized
+    /// row with its arity.
     ///
     /// # Errors
-    /// `CorruptManifest` when it does not decode.
+    /// `CorruptManifest` if it does not decode.
     pub fn partition_texts(&self, partition: &[u8]) -> Result<Vec<(String, Option<String>)>> {
         let fields = self.partition_fields();
         if fields.is_empty() {
@@ -132,27 +133,28 @@ impl ReadContext {
         fields.iter().zip(&values).map(text).collect()
     }
 
-    /// The folder of a bucket, relative to the table; `folder` is the one of its partition, empty without partitions.
+    /// Returns the folder of a bucket, relative to the table. `folder` is that of its partition, empty without
+    /// partitions.
     ///
     /// # Errors
-    /// As [`Options::data_directory`].
+    /// As for [`Options::data_directory`].
     pub fn bucket_path(&self, folder: &str, bucket: i32) -> Result<String> {
         partition_path::bucket_path(&self.options, folder, bucket)
     }
 
-    /// The partition columns, outermost first.
+    /// Returns the partition columns, outermost first.
     pub fn partition_fields(&self) -> Vec<&DataField> {
         self.schema.partition_keys.iter().filter_map(|key| self.schema.field(key)).collect()
     }
 
-    /// The types of the partition columns.
+    /// Returns the types of the partition columns.
     pub fn partition_types(&self) -> Vec<DataType> {
         self.partition_fields().iter().map(|field| field.data_type.clone()).collect()
     }
 }
 
-/// Names are looked up as whole names of columns first, points included, then as paths through rows. What has no order
-/// (arrays, maps, rows, variants) can only be tested for NULL.
+/// Names are looked up first as complete column names, including dots, then as paths through rows. Types without an
+/// order (arrays, maps, rows, variants) can only be tested for NULL.
 impl Columns for TableSchema {
     fn column(&self, name: &ColumnName, case_sensitive: bool) -> Result<Option<BoundColumn>> {
         let whole = name.0.join(".");
@@ -180,10 +182,10 @@ impl Columns for TableSchema {
     }
 }
 
-/// The field of a name; where case does not count, the only one.
+/// Returns the field of a name. A case-insensitive lookup must match exactly one field.
 ///
 /// # Errors
-/// `InvalidArgument` where several differ from it in case alone.
+/// `InvalidArgument` if several fields differ from the name only by case.
 pub(crate) fn find<'a>(fields: &'a [DataField], name: &str, case_sensitive: bool) -> Result<Option<&'a DataField>> {
     if let Some(exact) = fields.iter().find(|field| field.name == name) {
         return Ok(Some(exact));
@@ -195,14 +197,14 @@ pub(crate) fn find<'a>(fields: &'a [DataField], name: &str, case_sensitive: bool
     let mut matching = fields.iter().filter(|field| field.name.to_lowercase() == folded);
     match (matching.next(), matching.next()) {
         (Some(first), Some(second)) => {
-            Err(Error::invalid(format!("`{name}` may be `{}` or `{}`", first.name, second.name))
-                .hint("write the name as the table has it"))
+            Err(Error::invalid(format!("`{name}` is ambiguous: `{}` or `{}`", first.name, second.name))
+                .hint("write the name with the case of the table"))
         }
         (only, _) => Ok(only),
     }
 }
 
-/// A column. Its name is its path as SQL writes it, so that it binds to the same column again.
+/// Returns a bound column. Its name is its path in SQL notation, so that it binds to the same column again.
 fn bound(parents: &[&DataField], field: &DataField) -> BoundColumn {
     let path = || parents.iter().copied().chain([field]);
     BoundColumn {
@@ -229,12 +231,12 @@ pub(crate) mod tests {
     use frazil_core::predicate::Predicate;
     use frazil_core::predicate::bind::bind;
 
-    /// A column.
+    /// Creates a column.
     pub(crate) fn field(id: i32, name: &str, root: TypeRoot) -> DataField {
         DataField { id, name: name.into(), data_type: DataType::nullable(root), description: None, default_value: None }
     }
 
-    /// A table of these columns.
+    /// Creates a table of these columns.
     pub(crate) fn schema(
         id: i64,
         fields: Vec<DataField>,

@@ -17,31 +17,31 @@ use crate::spec::options::Options;
 use crate::spec::schema::TableSchema;
 use crate::spec::types::{DataField, DataType, TypeRoot, arrow_fields};
 
-/// How many columns an error names.
+/// The maximum number of columns that an error lists.
 const MAX_LISTED: usize = 20;
 
-/// Columns that say something of a row, beside those of its table.
+/// Columns that describe a row, in addition to those of its table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MetadataColumn {
     /// `_ROW_KIND`: `+I`, `-U`, `+U`, `-D`.
     RowKind,
-    /// `_SEQUENCE_NUMBER`: the number by which the newer of two records of a key is known; of append tables with row
-    /// tracking the snapshot that last changed the row.
+    /// `_SEQUENCE_NUMBER`: the number that orders the records of a key. In append tables with row tracking, the
+    /// snapshot that last changed the row.
     SequenceNumber,
-    /// `rowkind`: the same as a column of the audit log.
+    /// `rowkind`: the row kind as a column of the audit log.
     AuditRowKind,
     /// `_SEQUENCE_NUMBER` as a column of the audit log (`table-read.sequence-number.enabled`).
     AuditSequenceNumber,
-    /// `_ROW_ID`: the id that follows a row through rewrites (row tracking).
+    /// `_ROW_ID`: the id that a row keeps through rewrites (row tracking).
     RowId,
 }
 
 impl MetadataColumn {
-    /// All of them.
+    /// All metadata columns.
     pub const ALL: [Self; 5] =
         [Self::RowKind, Self::AuditRowKind, Self::AuditSequenceNumber, Self::SequenceNumber, Self::RowId];
 
-    /// Its name.
+    /// Returns the name of the column.
     pub fn name(self) -> &'static str {
         match self {
             Self::RowKind => columns::ROW_KIND,
@@ -51,12 +51,12 @@ impl MetadataColumn {
         }
     }
 
-    /// Its name in the wire form of splits, where names differ.
+    /// Returns the name in the wire form of splits, where names are unique.
     pub fn wire_name(self) -> &'static str {
         if self == Self::AuditSequenceNumber { "audit-sequence-number" } else { self.name() }
     }
 
-    /// Whether it stands before the columns of the table.
+    /// Returns whether the column precedes the columns of the table.
     pub fn is_leading(self) -> bool {
         matches!(self, Self::AuditRowKind | Self::AuditSequenceNumber)
     }
@@ -71,23 +71,24 @@ impl MetadataColumn {
     }
 }
 
-/// The columns of a scan in the order in which they are returned: those of the table, in the order of its schema, then
-/// metadata columns in the order in which they were named. The column `rowkind` of the audit log is the first.
+/// The columns of a scan in the order in which they are returned: the columns of the table in schema order, then
+/// metadata columns in the order of selection. The column `rowkind` of the audit log is first.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Output {
-    /// Columns of the table; of a ROW perhaps some fields only.
+    /// The columns of the table; a ROW may have only some of its fields.
     pub fields: Vec<DataField>,
-    /// Metadata columns.
+    /// The metadata columns.
     pub metadata: Vec<MetadataColumn>,
     /// Whether columns of the table are lists of the images of a row (`$binlog`).
     pub images: bool,
 }
 
 impl Output {
-    /// What `selected` names: `*` for all columns of the table, `s.x` for a field of a ROW, or a metadata column.
+    /// Returns the selected columns: `*` for all columns of the table, `s.x` for a field of a ROW, or a metadata
+    /// column.
     ///
     /// # Errors
-    /// `InvalidArgument` naming what is no column, or may be one of several.
+    /// `InvalidArgument` naming an unknown or ambiguous column.
     pub fn select(
         schema: &TableSchema,
         (view, options): (View, &Options),
@@ -99,8 +100,8 @@ impl Output {
         let is_audit = view.has_kinds();
         let is_tracked = view == View::RowTracking;
         if is_tracked && !options.boolean("row-tracking.enabled", false)? {
-            return Err(Error::invalid("the table does not track rows, so that it has no `row_tracking`")
-                .hint("only tables with `row-tracking.enabled` have it"));
+            return Err(Error::invalid("row tracking is not enabled, so the table has no `row_tracking`")
+                .hint("set the table option `row-tracking.enabled`"));
         }
         let is_numbered = is_audit
             && !schema.primary_keys.is_empty()
@@ -128,12 +129,12 @@ impl Output {
         }
         let mut seen = HashSet::new();
         metadata.retain(|column| seen.insert(*column));
-        // What stands first is the first.
+        // Leading columns are sorted first.
         metadata.sort_by_key(|column| !column.is_leading());
         Ok(Self { fields: pruned(&schema.fields, &ids), metadata, images: view == View::Binlog })
     }
 
-    /// The Arrow schema of the rows.
+    /// Returns the Arrow schema of the rows.
     pub fn schema(&self) -> SchemaRef {
         let metadata = |leading| {
             let columns = self.metadata.iter().filter(move |column| column.is_leading() == leading);
@@ -143,18 +144,18 @@ impl Output {
         Arc::new(Schema::new(metadata(true).chain(fields.iter().cloned()).chain(metadata(false)).collect::<Vec<_>>()))
     }
 
-    /// Whether a metadata column is returned.
+    /// Returns whether a metadata column is returned.
     pub fn has(&self, column: MetadataColumn) -> bool {
         self.metadata.contains(&column)
     }
 
-    /// Whether sequence numbers are returned.
+    /// Returns whether sequence numbers are returned.
     pub fn has_sequence_numbers(&self) -> bool {
         self.has(MetadataColumn::SequenceNumber) || self.has(MetadataColumn::AuditSequenceNumber)
     }
 }
 
-/// The columns as lists of images.
+/// Returns the columns as lists of images.
 fn lists(fields: &[DataField]) -> Vec<DataField> {
     let list = |field: &DataField| {
         let element = DataType::nullable(field.data_type.root.clone());
@@ -172,10 +173,10 @@ fn no_such_column(schema: &TableSchema, name: &str) -> Error {
         },
         |nearest| format!("did you mean `{nearest}`?"),
     );
-    Error::invalid(format!("no column `{name}`")).hint(hint)
+    Error::invalid(format!("unknown column `{name}`")).hint(hint)
 }
 
-/// The fields with these ids, whole, inside the ROWs around them.
+/// Returns the fields with these ids, complete, inside their parent ROWs.
 pub fn pruned<S: BuildHasher>(fields: &[DataField], ids: &HashSet<i32, S>) -> Vec<DataField> {
     let prune = |field: &DataField| {
         if ids.contains(&field.id) {
@@ -192,7 +193,7 @@ pub fn pruned<S: BuildHasher>(fields: &[DataField], ids: &HashSet<i32, S>) -> Ve
     fields.iter().filter_map(prune).collect()
 }
 
-/// The ids of the fields of which nothing was left out, so that [`pruned`] gives the same fields again.
+/// Returns the ids of the complete fields, from which [`pruned`] reconstructs the fields.
 pub fn leaf_ids(fields: &[DataField]) -> Vec<i32> {
     let leaves = |field: &DataField| match &field.data_type.root {
         TypeRoot::Row(inner) if !inner.is_empty() => leaf_ids(inner),
@@ -201,10 +202,10 @@ pub fn leaf_ids(fields: &[DataField]) -> Vec<i32> {
     fields.iter().flat_map(leaves).collect()
 }
 
-/// An array of the field `from` as one of `to`, the same field with perhaps fewer fields inside.
+/// Converts an array of the field `from` to the field `to`, which is the same field with possibly fewer nested fields.
 ///
 /// # Errors
-/// `Internal` when `from` lacks something of `to`.
+/// `Internal` if `from` lacks a nested field of `to`.
 pub fn narrowed(array: &ArrayRef, from: &DataField, to: &DataField) -> Result<ArrayRef> {
     let (TypeRoot::Row(have), TypeRoot::Row(want)) = (&from.data_type.root, &to.data_type.root) else {
         return Ok(array.clone());
@@ -212,7 +213,7 @@ pub fn narrowed(array: &ArrayRef, from: &DataField, to: &DataField) -> Result<Ar
     if have == want {
         return Ok(array.clone());
     }
-    let lacking = || Error::internal("a column was not read as a whole").with("column", &to.name);
+    let lacking = || Error::internal("a column was not read completely").with("column", &to.name);
     let values = array.as_struct_opt().ok_or_else(lacking)?;
     let child = |field: &DataField| {
         let at = have.iter().position(|other| other.id == field.id).ok_or_else(lacking)?;
@@ -223,7 +224,7 @@ pub fn narrowed(array: &ArrayRef, from: &DataField, to: &DataField) -> Result<Ar
     Ok(Arc::new(StructArray::try_new_with_length(arrow_fields(want), children, nulls, values.len())?))
 }
 
-/// As [`find`]; where there is no such field, quotes in the name are those of SQL.
+/// Returns the id as [`find`] does. If there is no such field, SQL quotes in the name are interpreted.
 fn find_quoted(fields: &[DataField], name: &str, case_sensitive: bool) -> Result<Option<i32>> {
     match (find(fields, name, case_sensitive)?, ColumnName::unquoted(name)) {
         (None, Some(name)) => find(fields, &name, case_sensitive),
@@ -231,7 +232,7 @@ fn find_quoted(fields: &[DataField], name: &str, case_sensitive: bool) -> Result
     }
 }
 
-/// The id of the field of a name: a column of all of it, or a path through ROWs.
+/// Returns the id of the field of a name: a complete column name, or a path through ROWs.
 fn find(fields: &[DataField], name: &str, case_sensitive: bool) -> Result<Option<i32>> {
     if let Some(field) = super::find(fields, name, case_sensitive)? {
         return Ok(Some(field.id));

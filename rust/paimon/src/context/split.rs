@@ -1,4 +1,4 @@
-//! Splits: files of one bucket that are read together.
+//! Defines splits: files of one bucket that are read together.
 
 use frazil_core::error::Result;
 
@@ -11,37 +11,37 @@ use crate::spec::types::DataType;
 pub struct DataSplit {
     /// The snapshot that was planned.
     pub snapshot_id: i64,
-    /// The partition as a serialised `BinaryRow` with its arity.
+    /// The partition as a serialized `BinaryRow` with its arity.
     pub partition: Vec<u8>,
     /// The number of the bucket.
     pub bucket: i32,
-    /// How many buckets the partition had when the first of the files was written; -1 where that does not say where
-    /// rows are.
+    /// The number of buckets of the partition when the first of the files was written; -1 if it does not determine the
+    /// bucket of a row.
     pub total_buckets: i32,
-    /// The folder of the files that have no external path, relative to the table.
+    /// The folder of the files without an external path, relative to the table.
     pub bucket_path: String,
-    /// The files: of a merge in no order, of a data evolution by first row id and then the newest first.
+    /// The files: in no particular order for merges, and by first row id and then newest first for data evolution.
     pub files: Vec<DataFileMeta>,
-    /// The deletion vector of each file; empty when none has one.
+    /// The deletion vector of each file; empty if no file has one.
     pub deletion_files: Vec<Option<DeletionFile>>,
-    /// Whether no two files have rows of one key, and none has rows that delete.
+    /// Whether no two files have rows of the same key, and no file has rows that delete.
     pub raw_convertible: bool,
-    /// Whether these are changes: never merged, row kinds kept.
+    /// Whether the rows are changes: they are never merged and keep their row kinds.
     pub streaming: bool,
 }
 
 impl DataSplit {
-    /// The sections of a split that is to be merged; runs hold positions in [`DataSplit::files`]. `types` are those of
-    /// the trimmed primary key.
+    /// Returns the sections of a split that must be merged. Runs hold positions in [`DataSplit::files`]. `types` are
+    /// those of the trimmed primary key.
     ///
     /// # Errors
-    /// As [`KeyRanges::try_new`].
+    /// As for [`KeyRanges::try_new`].
     pub fn sections(&self, types: &[DataType]) -> Result<Vec<Section>> {
         let all: Vec<usize> = (0..self.files.len()).collect();
         Ok(KeyRanges::of_files(&self.files, types)?.sections(&all))
     }
 
-    /// The recorded location of one of its files.
+    /// Returns the recorded location of one of the files.
     pub fn file_path(&self, table_location: &str, file: &DataFileMeta) -> String {
         match &file.external_path {
             Some(path) => path.clone(),
@@ -49,7 +49,7 @@ impl DataSplit {
         }
     }
 
-    /// This split with the files of another one of the same bucket.
+    /// Returns this split with the added files of another split of the same bucket.
     #[must_use]
     pub fn joined(mut self, mut other: Self) -> Self {
         if !(self.deletion_files.is_empty() && other.deletion_files.is_empty()) {
@@ -62,7 +62,7 @@ impl DataSplit {
         self
     }
 
-    /// The lengths of its files together.
+    /// Returns the total length of the files.
     pub fn size_bytes(&self) -> u64 {
         self.files.iter().fold(0, |sum, file| sum.saturating_add(u64::try_from(file.file_size_bytes).unwrap_or(0)))
     }

@@ -1,4 +1,5 @@
-//! Unsigned numbers of rows, a bitmap for each binary digit: what `bsi` and `range-bitmap` answer ranges with.
+//! Evaluates bit slices: one bitmap per binary digit of the unsigned numbers of rows. `bsi` and `range-bitmap` use them
+//! to answer range queries.
 //!
 //! ```text
 //! row        0    1    2    3
@@ -13,39 +14,39 @@ use arrow_buffer::BooleanBuffer;
 use frazil_core::bitmap::Positions;
 use frazil_core::error::{Error, Result};
 
-/// Bitmaps; slices are decoded when they are needed.
+/// Bit slices, which are decoded on demand.
 #[derive(Debug)]
 pub(super) struct BitSlices<'a> {
     rows: usize,
     exists: BooleanBuffer,
-    /// Least significant first; at most 64.
+    /// The slices, least significant first; at most 64.
     slices: Vec<&'a [u8]>,
 }
 
 impl<'a> BitSlices<'a> {
-    /// Slices over `rows` rows, of the bytes of their bitmaps.
+    /// Creates slices over `rows` rows from the bytes of their bitmaps.
     ///
     /// # Errors
-    /// `CorruptData` for more slices than a number has digits, and when the bitmap of rows does not decode.
+    /// `CorruptData` for more than 64 slices, and if the bitmap of rows does not decode.
     pub(super) fn try_new(rows: usize, exists: &'a [u8], slices: Vec<&'a [u8]>) -> Result<Self> {
         if slices.len() > 64 {
-            return Err(Error::corrupt(format!("{} slices of numbers of 64 bits", slices.len())));
+            return Err(Error::corrupt(format!("{} bit slices exceed the 64 bits of a number", slices.len())));
         }
         Ok(Self { rows, exists: mask(exists, rows)?, slices })
     }
 
-    /// The rows that have a number.
+    /// Returns the rows that have a number.
     pub(super) fn exists(&self) -> &BooleanBuffer {
         &self.exists
     }
 
-    /// The rows whose number is less than `bound`.
+    /// Returns the rows whose number is less than `bound`.
     pub(super) fn less_than(&self, bound: u64) -> Result<BooleanBuffer> {
         if bound.checked_shr(u32::try_from(self.slices.len()).unwrap_or(u32::MAX)).unwrap_or(0) != 0 {
             return Ok(self.exists.clone());
         }
-        // From the lowest digit up: a number is less when its digit is, or when it is the same and the lower digits
-        // are less. Below the lowest 1 of the bound nothing is.
+        // From the lowest digit up: a number is less if its digit is less, or if its digit is equal and the lower
+        // digits are less. No number is less below the lowest 1 of the bound.
         let mut less = BooleanBuffer::new_unset(self.rows);
         for (digit, slice) in self.slices.iter().enumerate().skip(bound.trailing_zeros() as usize) {
             let zero = unset(slice, self.rows)?;
@@ -54,7 +55,7 @@ impl<'a> BitSlices<'a> {
         Ok(&less & &self.exists)
     }
 
-    /// The rows whose number is `number`.
+    /// Returns the rows whose number is `number`.
     pub(super) fn equal_to(&self, number: u64) -> Result<BooleanBuffer> {
         if number.checked_shr(u32::try_from(self.slices.len()).unwrap_or(u32::MAX)).unwrap_or(0) != 0 {
             return Ok(BooleanBuffer::new_unset(self.rows));
@@ -68,19 +69,21 @@ impl<'a> BitSlices<'a> {
     }
 }
 
-/// The rows that a serialised bitmap holds.
+/// Returns the rows that a serialized bitmap contains.
 ///
 /// # Errors
-/// `CorruptData` when it does not decode or holds a row beyond `rows`.
+/// `CorruptData` if the bitmap does not decode or contains a row beyond `rows`.
 pub(super) fn mask(bitmap: &[u8], rows: usize) -> Result<BooleanBuffer> {
     Ok(!&unset(bitmap, rows)?)
 }
 
-/// The rows that a serialised bitmap does not hold.
+/// Returns the rows that a serialized bitmap does not contain.
 fn unset(bitmap: &[u8], rows: usize) -> Result<BooleanBuffer> {
     let positions = Positions::decode_portable32(bitmap)?;
     match positions.max() {
-        Some(max) if max >= rows as u64 => Err(Error::corrupt(format!("row {max} in an index of {rows} rows"))),
+        Some(max) if max >= rows as u64 => {
+            Err(Error::corrupt(format!("row {max} is out of range in an index of {rows} rows")))
+        }
         _ => Ok(positions.kept(0, rows)),
     }
 }

@@ -1,4 +1,4 @@
-//! The index `bitmap`: the rows of every value.
+//! Evaluates `bitmap` indexes, which hold a bitmap of rows for each value.
 //!
 //! ```text
 //! head:   version: u8 | rows: i32 | values: i32 | has NULL: u8
@@ -11,7 +11,7 @@
 //! place:  start in the body, or -1 - row for a value of one row; a length of -1 is not known
 //! ```
 //!
-//! Integers are big-endian. It knows no DECIMAL and no bytes, and answers equalities only.
+//! Integers are big-endian. DECIMAL and bytes are not supported, and only equality is evaluated.
 
 use std::cmp::Ordering;
 
@@ -24,7 +24,7 @@ use super::value::{Layout, Question, Value, Values};
 use super::{check_rows, count};
 use crate::spec::types::TypeRoot;
 
-/// The rows that pass; None for a version, a type or a question that has no answer here.
+/// Returns the rows that pass, or None for an unsupported version, type or question.
 pub(super) fn rows(
     body: &[u8],
     question: &Question<'_>,
@@ -42,7 +42,7 @@ pub(super) fn rows(
     let Some(index) = Index::read(body, layout, rows)? else { return Ok(None) };
     let mut found = Positions::new();
     index.add_members(members, &mut found)?;
-    // NULLs are among the rows found when these are to pass and NULLs too, or neither.
+    // NULL rows are among the found rows if both they and the complement pass, or if neither does.
     if negated != question.nulls
         && let Some(null) = &index.null
     {
@@ -62,13 +62,13 @@ struct Index<'a> {
 }
 
 enum Dictionary<'a> {
-    /// Version 1: entries of a number and the bytes from the first of them.
+    /// Version 1: the number of entries, and the bytes from the first entry.
     Plain(u32, &'a [u8]),
-    /// Version 2: the first values of blocks and where they start, and the blocks.
+    /// Version 2: the first values of blocks with the offsets of the blocks, and the bytes of the blocks.
     Blocks(Vec<(Value<'a>, i32)>, &'a [u8]),
 }
 
-/// Where the rows of a value are.
+/// The location of the rows of a value.
 struct Place {
     start: i32,
     length: i32,
@@ -101,7 +101,7 @@ impl<'a> Index<'a> {
         for _ in 0..count(&mut cursor)? {
             let (first, start) = (layout.read(&mut cursor)?, cursor.be_i32()?);
             if firsts.last().is_some_and(|(before, _)| before.order(&first) == Ordering::Greater) {
-                return Err(cursor.error(format_args!("the blocks of a bitmap index do not ascend")));
+                return Err(cursor.error(format_args!("the blocks of a bitmap index are not in ascending order")));
             }
             firsts.push((first, start));
         }
@@ -111,7 +111,7 @@ impl<'a> Index<'a> {
         Ok(Some(Self { layout, rows, null, values: Dictionary::Blocks(firsts, blocks), body }))
     }
 
-    /// Adds the rows with one of these values, which ascend.
+    /// Adds the rows with one of these values, which are in ascending order.
     fn add_members(&self, members: &[Value<'_>], found: &mut Positions) -> Result<()> {
         match &self.values {
             Dictionary::Plain(count, entries) if !members.is_empty() => {
@@ -131,7 +131,7 @@ impl<'a> Index<'a> {
                     let to = firsts.partition_point(|(first, _)| first.order(member).is_le());
                     for (_, start) in firsts.get(from..to).unwrap_or_default() {
                         let block = usize::try_from(*start).ok().and_then(|start| blocks.get(start..));
-                        let block = block.ok_or_else(|| Error::corrupt("a block of a bitmap index lies outside"))?;
+                        let block = block.ok_or_else(|| Error::corrupt("a block exceeds its bitmap index"))?;
                         self.add_from(block, member, found)?;
                     }
                 }
@@ -140,7 +140,7 @@ impl<'a> Index<'a> {
         Ok(())
     }
 
-    /// Adds the rows with a value, of one block.
+    /// Adds the rows of a value from one block.
     fn add_from(&self, block: &[u8], member: &Value<'_>, found: &mut Positions) -> Result<()> {
         let mut cursor = Cursor::new(block);
         for _ in 0..count(&mut cursor)? {
@@ -157,7 +157,7 @@ impl<'a> Index<'a> {
 
     fn add(&self, place: &Place, found: &mut Positions) -> Result<()> {
         let check = |row: u64| {
-            let beyond = || Error::corrupt(format!("row {row} in an index of {} rows", self.rows));
+            let beyond = || Error::corrupt(format!("row {row} is out of range in an index of {} rows", self.rows));
             (row < self.rows as u64).then_some(()).ok_or_else(beyond)
         };
         let Ok(start) = usize::try_from(place.start) else {
@@ -165,7 +165,7 @@ impl<'a> Index<'a> {
             check(row)?;
             return found.insert(row).map(drop);
         };
-        let rest = self.body.get(start..).ok_or_else(|| Error::corrupt("a bitmap lies outside of its index"))?;
+        let rest = self.body.get(start..).ok_or_else(|| Error::corrupt("a bitmap exceeds its index"))?;
         let mut cursor = Cursor::new(rest);
         let bitmap = match place.length {
             -1 => Positions::take_portable32(&mut cursor)?,

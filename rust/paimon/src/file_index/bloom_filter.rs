@@ -1,11 +1,12 @@
-//! The index `bloom-filter`: says of some values that they are not in the file.
+//! Evaluates `bloom-filter` indexes, which exclude values that are not in the file.
 //!
 //! ```text
 //! hash functions: i32 BE | bits, least significant of each byte first
 //! ```
 //!
-//! Text and bytes are hashed with XXH64, seed 0. Numbers go through Thomas Wang's mix of 64 bits, floats as their bits,
-//! sign-extended. The two halves of the hash make all hash functions. NULLs, BOOLEAN and DECIMAL are not in it.
+//! Strings and bytes are hashed with XXH64, seed 0. Numbers are hashed with Thomas Wang's 64-bit mix, floats by their
+//! sign-extended bits. All hash functions are derived from the two halves of the hash. NULL, BOOLEAN and DECIMAL are
+//! not indexed.
 
 use frazil_core::bytes::Cursor;
 use frazil_core::error::Result;
@@ -14,7 +15,7 @@ use xxhash_rust::xxh64::xxh64;
 use super::value::{Layout, Question, Value, Values, narrow};
 use crate::spec::types::TypeRoot;
 
-/// Whether a row that passes may be in the file; None when the filter does not know.
+/// Returns whether a row that passes may be in the file, or None if the filter cannot decide.
 pub(super) fn may_match(body: &[u8], question: &Question<'_>, file: &TypeRoot) -> Result<Option<bool>> {
     let layout = match (file, Layout::of(file)) {
         (TypeRoot::Boolean | TypeRoot::Decimal(..), _) | (_, None) => return Ok(None),
@@ -23,7 +24,7 @@ pub(super) fn may_match(body: &[u8], question: &Question<'_>, file: &TypeRoot) -
     let (Values::In(members), false) = (&question.values, question.nulls) else { return Ok(None) };
     let filter = Filter::read(body)?;
     Ok(Some(members.iter().any(|member| match member {
-        // Two values of the file are equal to the literal.
+        // Two values of the file, 0.0 and -0.0, are equal to the literal.
         Value::Float(0.0) => [0.0, -0.0].iter().any(|zero| filter.may_contain(hash(&Value::Float(*zero), layout))),
         other => filter.may_contain(hash(other, layout)),
     })))
@@ -45,7 +46,10 @@ impl<'a> Filter<'a> {
             Some(bit_count) if (1..=bit_count).contains(&hash_functions) => {
                 Ok(Self { hash_functions, bits, bit_count })
             }
-            _ => Err(cursor.error(format_args!("{hash_functions} hash functions over {} bytes", bits.len()))),
+            _ => Err(cursor.error(format_args!(
+                "{hash_functions} hash functions over {} bytes are not a valid Bloom filter",
+                bits.len()
+            ))),
         }
     }
 
@@ -73,7 +77,7 @@ pub(super) fn hash(value: &Value<'_>, layout: Layout) -> u64 {
     }
 }
 
-/// Thomas Wang's hash of 64 bits, with shifts that keep the sign as the Java writer's do.
+/// Returns Thomas Wang's 64-bit hash, with arithmetic right shifts as in the Java writer.
 pub(super) fn mixed(key: i64) -> u64 {
     let mut key = (!key).wrapping_add(key << 21);
     key ^= key >> 24;

@@ -1,4 +1,5 @@
-//! The index `bsi`: a number for every row, in bit slices; negative ones apart, by their magnitude.
+//! Evaluates `bsi` indexes, which hold a number for every row in bit slices. Negative numbers are stored separately by
+//! their magnitude.
 //!
 //! ```text
 //! version: u8 = 1 | rows: i32 | has positive: u8 | slices of numbers >= 0 | has negative: u8 | slices of magnitudes
@@ -6,8 +7,8 @@
 //! slices:  version: u8 = 1 | min: i64 | max: i64 | bitmap of rows | count: i32 | count x bitmap of (number - min)
 //! ```
 //!
-//! Integers are big-endian, bitmaps 32-bit portable ones without a length. It knows numbers, DATE, TIME, TIMESTAMP and
-//! DECIMAL, never -2^63.
+//! Integers are big-endian; bitmaps are in the 32-bit portable format without a length. Supported types are numbers,
+//! DATE, TIME, TIMESTAMP and DECIMAL, without -2^63.
 
 use std::ops::Bound;
 
@@ -23,7 +24,7 @@ use crate::spec::types::TypeRoot;
 
 const VERSION: u8 = 1;
 
-/// The rows that pass; None for a version, a type or a question that has no answer here.
+/// Returns the rows that pass, or None for an unsupported version, type or question.
 pub(super) fn rows(
     body: &[u8],
     question: &Question<'_>,
@@ -69,7 +70,7 @@ impl<'a> Index<'a> {
         let Some(positive) = Part::read(&mut cursor, rows)? else { return Ok(None) };
         let Some(negative) = Part::read(&mut cursor, rows)? else { return Ok(None) };
         if !cursor.is_empty() {
-            return Err(cursor.error(format_args!("{} bytes left after the slices", cursor.remaining())));
+            return Err(cursor.error(format_args!("{} bytes left over after the bit slices", cursor.remaining())));
         }
         Ok(Some(Self { positive, negative, rows }))
     }
@@ -78,7 +79,8 @@ impl<'a> Index<'a> {
         &self.positive.exists(self.rows) | &self.negative.exists(self.rows)
     }
 
-    /// The rows with one of these values; of very many, the rows between the first and the last.
+    /// Returns the rows with one of these values. For very many values, returns the rows between the first and the
+    /// last.
     fn members(&self, members: &[Value<'_>]) -> Result<BooleanBuffer> {
         if let ([first, .., last], true) = (members, members.len() > MEMBERS_MAX) {
             return self.range(&Bound::Included(*first), &Bound::Included(*last));
@@ -93,7 +95,7 @@ impl<'a> Index<'a> {
     }
 
     fn range(&self, lower: &Bound<Value<'_>>, upper: &Bound<Value<'_>>) -> Result<BooleanBuffer> {
-        // Both bounds as "less than", one number apart where a bound belongs to its range.
+        // Expresses both bounds as "less than"; an inclusive bound is shifted by one.
         let below = |bound: &Bound<Value<'_>>, next: i128| match bound {
             Bound::Included(Value::Integer(number)) => Some(i128::from(*number) + next),
             Bound::Excluded(Value::Integer(number)) => Some(i128::from(*number) + 1 - next),
@@ -109,13 +111,13 @@ impl<'a> Index<'a> {
         }
     }
 
-    /// The rows whose number is less than `bound`, which is at most one beyond the range of an i64.
+    /// Returns the rows whose number is less than `bound`, which is at most one outside the range of an i64.
     fn less_than(&self, bound: i128) -> Result<BooleanBuffer> {
         let negative = self.negative.exists(self.rows);
         if let Ok(bound) = u64::try_from(bound) {
             return Ok(&negative | &self.positive.less_than(bound, self.rows)?);
         }
-        // Those that are further from 0.
+        // Negative numbers below `bound` have a magnitude of at least 1 - `bound`.
         let magnitude = u64::try_from(1 - bound).unwrap_or(u64::MAX);
         Ok(&negative & &!&self.negative.less_than(magnitude, self.rows)?)
     }
@@ -131,13 +133,13 @@ impl<'a> Part<'a> {
         }
         let (min, max) = (cursor.be_i64()?, cursor.be_i64()?);
         let (Ok(min), Ok(max)) = (u64::try_from(min), u64::try_from(max)) else {
-            return Err(cursor.error(format_args!("numbers from {min} to {max} are not non-negative")));
+            return Err(cursor.error(format_args!("the range from {min} to {max} includes negative numbers")));
         };
         let exists = portable32_bytes(cursor)?;
         let count = cursor.be_i32()?;
         let expected = max.checked_sub(min).map(|span| 64 - span.leading_zeros());
         if expected.is_none() || u32::try_from(count).ok() != expected {
-            return Err(cursor.error(format_args!("{count} slices of numbers from {min} to {max}")));
+            return Err(cursor.error(format_args!("{count} bit slices do not match numbers from {min} to {max}")));
         }
         let slices = (0..count).map(|_| portable32_bytes(cursor)).collect::<Result<Vec<_>>>()?;
         Ok(Some(Self { min, max, slices: Some(BitSlices::try_new(rows, exists, slices)?) }))

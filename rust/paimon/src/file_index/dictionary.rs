@@ -1,4 +1,4 @@
-//! The dictionary of the index `range-bitmap`: sorted values in chunks, of which few are looked at.
+//! Reads the dictionary of `range-bitmap` indexes: sorted values in chunks, few of which are read.
 //!
 //! ```text
 //! dictionary:  head length: i32 | version: u8 = 1, chunks: i32, length of starts: i32, length of chunks: i32
@@ -18,7 +18,7 @@ use super::value::{Layout, Value};
 
 const VERSION: u8 = 1;
 
-/// Sorted distinct values; the code of one is its position.
+/// Sorted distinct values. The code of a value is its position.
 pub(super) struct Dictionary<'a> {
     layout: Layout,
     values: u32,
@@ -27,18 +27,18 @@ pub(super) struct Dictionary<'a> {
     keys: &'a [u8],
 }
 
-/// The first value of a chunk, and those after it.
+/// The first value of a chunk, and the values after it.
 struct Chunk<'a> {
     first: Value<'a>,
     code: u32,
     further: u32,
-    /// Where the further values start among the keys, None where they have one width.
+    /// The start offsets of the further values among the keys; None if all values have the same width.
     starts: Option<&'a [u8]>,
     keys: &'a [u8],
 }
 
 impl<'a> Dictionary<'a> {
-    /// A dictionary of so many values; None for a version that is not known.
+    /// Reads a dictionary of `values` values. Returns None for an unknown version.
     pub(super) fn read(bytes: &'a [u8], layout: Layout, values: u32) -> Result<Option<Self>> {
         let mut cursor = Cursor::new(bytes);
         let mut head = block(&mut cursor)?;
@@ -48,13 +48,15 @@ impl<'a> Dictionary<'a> {
         let chunk_count = count(&mut head)? as usize;
         let (starts_bytes, chunks_bytes) = (count(&mut head)? as usize, count(&mut head)? as usize);
         if chunk_count.checked_mul(4) != Some(starts_bytes) {
-            return Err(head.error(format_args!("{starts_bytes} bytes for where {chunk_count} chunks start")));
+            return Err(
+                head.error(format_args!("{starts_bytes} bytes do not match the start offsets of {chunk_count} chunks"))
+            );
         }
         let (starts, chunks) = (cursor.take(starts_bytes)?, cursor.take(chunks_bytes)?);
         Ok(Some(Self { layout, values, starts, chunks, keys: cursor.rest() }))
     }
 
-    /// How many values hold, where those that do come first.
+    /// Returns the number of values for which `holds` is true, which must precede all other values.
     pub(super) fn before(&self, holds: impl Fn(&Value<'_>) -> bool) -> Result<u32> {
         let chunks = partition(self.starts.len() / 4, |at| Ok(holds(&self.chunk(at)?.first)))?;
         let Some(last) = chunks.checked_sub(1) else { return Ok(0) };
@@ -62,7 +64,7 @@ impl<'a> Dictionary<'a> {
         let further = partition(chunk.further as usize, |at| Ok(holds(&self.further(&chunk, at)?)))?;
         let before = u32::try_from(further).ok().and_then(|further| chunk.code.checked_add(1)?.checked_add(further));
         before.filter(|before| *before <= self.values).ok_or_else(|| {
-            Error::corrupt(format!("a chunk from code {} in a dictionary of {} values", chunk.code, self.values))
+            Error::corrupt(format!("a chunk starts at code {} in a dictionary of {} values", chunk.code, self.values))
         })
     }
 
@@ -72,7 +74,7 @@ impl<'a> Dictionary<'a> {
         cursor.take(start)?;
         let version = cursor.byte()?;
         if version != VERSION {
-            return Err(cursor.error(format_args!("version {version} of a chunk in a dictionary of version {VERSION}")));
+            return Err(cursor.error(format_args!("a chunk of version {version} in a dictionary of version {VERSION}")));
         }
         let first = self.layout.read(&mut cursor)?;
         let (code, keys_start, further) = (count(&mut cursor)?, count(&mut cursor)?, count(&mut cursor)?);
@@ -103,7 +105,7 @@ impl<'a> Dictionary<'a> {
     }
 }
 
-/// What follows a length.
+/// Returns the bytes that follow a length.
 pub(super) fn block<'a>(cursor: &mut Cursor<'a>) -> Result<Cursor<'a>> {
     let bytes = count(cursor)?;
     cursor.take(bytes as usize).map(Cursor::new)
@@ -115,7 +117,7 @@ fn start_at(starts: &[u8], at: usize) -> Result<usize> {
     count(&mut cursor).map(|start| start as usize)
 }
 
-/// How many of `0..count` hold, where those that do come first.
+/// Returns how many of `0..count` hold; these must precede the rest.
 fn partition(count: usize, holds: impl Fn(usize) -> Result<bool>) -> Result<usize> {
     let (mut low, mut high) = (0, count);
     while low < high {

@@ -1,4 +1,4 @@
-//! File indexes (spec: "File Index"): what is known of the rows of one data file, by column.
+//! Reads and evaluates file indexes (spec: "File Index"), which describe the rows of one data file by column.
 //!
 //! ```text
 //! magic: i64 = 1493475289347502 | version: i32 = 1 | head length: i32, from the magic on
@@ -7,11 +7,11 @@
 //! bodies, where starts are from the magic; -1 for an index of no value
 //! ```
 //!
-//! Integers are big-endian, names and kinds modified UTF-8 after their length as u16. The file lies in the manifest
-//! entry or beside the data file as `<data file>.index`.
+//! Integers are big-endian. Names and index types are modified UTF-8, preceded by their length as u16. The file is
+//! stored in the manifest entry or next to the data file as `<data file>.index`.
 //!
-//! An index only ever leaves rows out that cannot match. What it does not know, an index of an unknown kind or version,
-//! and one that is damaged or of another number of rows leave out nothing: they never change what is read.
+//! An index only excludes rows that cannot match. An index that is damaged, of an unknown type or version,
+//! or of a different number of rows excludes nothing, so it never changes the result of a read.
 
 mod bit_slices;
 mod bitmap;
@@ -41,34 +41,34 @@ use value::Question;
 const MAGIC: i64 = 1_493_475_289_347_502;
 const VERSION: i32 = 1;
 const NO_VALUES: i32 = -1;
-/// Of more members of an IN than this, bit slices are not asked for each.
+/// For an IN of more members, bit slices are not evaluated for each member.
 const MEMBERS_MAX: usize = 64;
 
-/// Which rows of a file may match.
+/// The rows of a file that may match.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Selection {
-    /// None.
+    /// No row.
     Skip,
-    /// Any: nothing is known.
+    /// Any row: nothing is known.
     All,
-    /// Those whose bit is set, one for each row as it lies in the file; at least one, and not all.
+    /// The rows whose bit is set, with one bit for each row in file order. At least one bit is set, and not all.
     Rows(BooleanBuffer),
 }
 
-/// The column of a file that a column of a scan is read from.
+/// The file column that a scan column is read from.
 #[derive(Debug, Clone, PartialEq)]
 pub struct IndexedColumn {
-    /// Its name in the schema of the file.
+    /// The name in the schema of the file.
     pub name: String,
-    /// Its type in the schema of the file.
+    /// The type in the schema of the file.
     pub file_type: DataType,
-    /// The type that it is read as: literals are of it.
+    /// The type that the column is read as, which is also that of literals.
     pub read_type: DataType,
-    /// Whether texts may be read with U+FFFD in place of what is not UTF-8.
+    /// Whether invalid UTF-8 in strings may be replaced by U+FFFD when they are read.
     pub is_replaced: bool,
 }
 
-/// The indexes of one data file; clones share its bytes.
+/// The indexes of one data file. Clones share the bytes.
 #[derive(Debug, Clone)]
 pub struct FileIndex {
     bytes: Bytes,
@@ -78,10 +78,10 @@ pub struct FileIndex {
 /// One index of one column.
 #[derive(Debug, Clone)]
 struct Index {
-    /// The column's name, in modified UTF-8.
+    /// The name of the column, in modified UTF-8.
     column: Range<usize>,
     kind: Kind,
-    /// None when the column has no value in the file.
+    /// The body; None if the column has no value in the file.
     body: Option<Range<usize>>,
 }
 
@@ -95,31 +95,31 @@ enum Kind {
 }
 
 impl FileIndex {
-    /// Reads the head; the indexes are read when they are asked. A version that is not known has no indexes.
+    /// Parses the header; indexes are read when they are evaluated. A file of an unknown version has no indexes.
     ///
     /// # Errors
-    /// `CorruptData` when the head does not decode, or an index is not inside of `bytes`. Reading can go on without
-    /// the indexes of the file.
+    /// `CorruptData` if the header does not decode, or an index exceeds `bytes`. Reading can continue without the
+    /// indexes of the file.
     pub fn parse(bytes: Bytes) -> Result<Self> {
         let mut cursor = Cursor::new(&bytes);
         let magic = cursor.be_i64()?;
         if magic != MAGIC {
-            return Err(Error::corrupt(format!("{magic} is not the magic of a file index")));
+            return Err(Error::corrupt(format!("invalid magic number {magic} of a file index")));
         }
         let mut indexes = Vec::new();
         if cursor.be_i32()? == VERSION {
             let end = cursor.be_i32()?;
             read_head(&mut cursor, &mut indexes, bytes.len())?;
             if usize::try_from(end).is_ok_and(|end| end < cursor.position()) {
-                return Err(cursor.error(format_args!("the head of a file index ends at {end}")));
+                return Err(cursor.error(format_args!("the header of a file index ends at the invalid offset {end}")));
             }
         }
         Ok(Self { bytes, indexes })
     }
 
-    /// Which rows may match a filter. Every row that matches is among them; others may be. `rows` is the number of rows
-    /// of the data file; `column` says for the field ids of the filter what they are read from, None for a column that
-    /// the file does not have.
+    /// Returns the rows that may match a filter. They include every row that matches. `rows` is the number of rows of
+    /// the data file. `column` returns the file column for a field id of the filter, or None for a column that the file
+    /// does not have.
     pub fn evaluate(
         &self,
         filter: &BoundPredicate,
@@ -177,7 +177,7 @@ impl FileIndex {
                 continue;
             }
             let said = match &index.body {
-                // Rows may still be there, with NULL.
+                // The file may still have rows with NULL.
                 None if question.nulls => Ok(Selection::All),
                 None => Ok(Selection::Skip),
                 Some(body) => {
@@ -192,7 +192,7 @@ impl FileIndex {
                     }
                 }
             };
-            // A damaged index leaves out nothing.
+            // A damaged index excludes nothing.
             selection = selection.intersect(said.unwrap_or(Selection::All));
             if selection == Selection::Skip {
                 break;
@@ -231,7 +231,7 @@ impl Selection {
     }
 }
 
-/// Whether a test has the same result for a stored text as for the one that is read.
+/// Returns whether a test has the same result for a stored string as for the string that is read.
 fn is_same_of_replaced(test: &Test) -> bool {
     match test {
         Test::IsNull | Test::NotNull => true,
@@ -241,7 +241,7 @@ fn is_same_of_replaced(test: &Test) -> bool {
     }
 }
 
-/// Whether a scalar is text with U+FFFD.
+/// Returns whether a scalar is a string with U+FFFD.
 pub(crate) fn has_replacement(text: &Scalar) -> bool {
     matches!(text, Scalar::String(text) if text.contains(char::REPLACEMENT_CHARACTER))
 }
@@ -265,7 +265,7 @@ fn read_head(cursor: &mut Cursor<'_>, indexes: &mut Vec<Index>, end: usize) -> R
                 let start = usize::try_from(start).ok();
                 let body = start.zip(usize::try_from(length).ok()).map(|(start, length)| start..start + length);
                 Some(body.filter(|body| body.end <= end).ok_or_else(|| {
-                    cursor.error(format_args!("an index of {length} bytes at {start:?} in a file of {end}"))
+                    cursor.error(format_args!("an index of {length} bytes at {start:?} exceeds a file of {end} bytes"))
                 })?)
             };
             indexes.push(Index { column: column.clone(), kind, body });
@@ -274,7 +274,7 @@ fn read_head(cursor: &mut Cursor<'_>, indexes: &mut Vec<Index>, end: usize) -> R
     Ok(())
 }
 
-/// Where a text after its length stands.
+/// Returns the range of a string that is preceded by its length.
 fn text(cursor: &mut Cursor<'_>) -> Result<Range<usize>> {
     let length = cursor.array().map(u16::from_be_bytes)?;
     let start = cursor.position();
@@ -282,7 +282,8 @@ fn text(cursor: &mut Cursor<'_>) -> Result<Range<usize>> {
     Ok(start..cursor.position())
 }
 
-/// Text as Java's `writeUTF` writes it: NUL in two bytes, characters beyond 16 bits as two surrogates of three bytes.
+/// Encodes a string as Java's `writeUTF` does: NUL in two bytes, characters outside the BMP as two surrogates of three
+/// bytes.
 fn modified_utf8(text: &str) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(text.len());
     for unit in text.encode_utf16() {
@@ -296,16 +297,16 @@ fn modified_utf8(text: &str) -> Vec<u8> {
     bytes
 }
 
-/// A length, or a count of things that follow.
+/// Reads a length, or a count of items that follow.
 fn count(cursor: &mut Cursor<'_>) -> Result<u32> {
     let found = cursor.be_i32()?;
-    u32::try_from(found).map_err(|_| cursor.error(format_args!("a count or length of {found}")))
+    u32::try_from(found).map_err(|_| cursor.error(format_args!("invalid count or length {found}")))
 }
 
-/// An index of another number of rows is not of this file.
+/// Checks that an index has the number of rows of this file.
 fn check_rows(found: i32, rows: usize) -> Result<()> {
     if usize::try_from(found) == Ok(rows) {
         return Ok(());
     }
-    Err(Error::corrupt(format!("an index of {found} rows for a file of {rows}")))
+    Err(Error::corrupt(format!("an index of {found} rows does not match a file of {rows} rows")))
 }

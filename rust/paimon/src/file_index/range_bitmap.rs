@@ -1,4 +1,5 @@
-//! The index `range-bitmap`: distinct values in a sorted dictionary, and the code of every row in bit slices.
+//! Evaluates `range-bitmap` indexes, which hold distinct values in a sorted dictionary and the code of every row in bit
+//! slices.
 //!
 //! ```text
 //! index:   head length: i32 | version: u8 = 1, rows: i32, values: i32, [min value, max value], dictionary length: i32
@@ -7,10 +8,11 @@
 //!          count x ( start: i32, length: i32 ) | bitmap of rows | bitmaps of slices, where the places are from
 //! ```
 //!
-//! Integers are big-endian, bitmaps 32-bit portable ones. The code of a value is how many values are less. It knows
-//! what [`Layout`] does but for bytes, DECIMAL of more than 18 digits and TIMESTAMP of more than 6.
+//! Integers are big-endian; bitmaps are in the 32-bit portable format. The code of a value is the number of smaller
+//! values. All types of [`Layout`] are supported except bytes, DECIMAL of more than 18 digits and TIMESTAMP of more
+//! than 6.
 //!
-//! Java answers `IS NULL` with the first and the last row when all are NULL; here it is all of them.
+//! If all rows are NULL, Java answers `IS NULL` with the first and the last row; here all rows are returned.
 
 use std::cmp::Ordering;
 use std::ops::{Bound, Range};
@@ -27,7 +29,7 @@ use crate::spec::types::TypeRoot;
 
 const VERSION: u8 = 1;
 
-/// The rows that pass; None for a version, a type or a question that has no answer here.
+/// Returns the rows that pass, or None for an unsupported version, type or question.
 pub(super) fn rows(
     body: &[u8],
     question: &Question<'_>,
@@ -81,7 +83,8 @@ impl<'a> Index<'a> {
         Ok(Some(Self { extent, dictionary, slices, values, rows }))
     }
 
-    /// The rows with one of these values, which ascend; of very many, the rows between the first and the last.
+    /// Returns the rows with one of these values, which are ascending. For very many values, returns the rows between
+    /// the first and the last.
     fn members(&self, members: &[Value<'_>]) -> Result<BooleanBuffer> {
         if let ([first, .., last], true) = (members, members.len() > MEMBERS_MAX) {
             return self.codes(self.range(&Bound::Included(*first), &Bound::Included(*last))?);
@@ -96,7 +99,7 @@ impl<'a> Index<'a> {
         Ok(found)
     }
 
-    /// The codes of the values between bounds.
+    /// Returns the codes of the values between two bounds.
     fn range(&self, lower: &Bound<Value<'_>>, upper: &Bound<Value<'_>>) -> Result<Range<u32>> {
         let first = match lower {
             Bound::Unbounded => 0,
@@ -117,7 +120,8 @@ impl<'a> Index<'a> {
         Ok(self.before(less)?..self.before(|value| less(value) || begins(value))?)
     }
 
-    /// How many values hold, where those that do come first. Mostly the extent knows.
+    /// Returns the number of values for which `holds` is true, which must precede all other values. Usually the minimum
+    /// and maximum suffice.
     fn before(&self, holds: impl Fn(&Value<'_>) -> bool) -> Result<u32> {
         match &self.extent {
             Some((min, _)) if !holds(min) => Ok(0),
@@ -127,7 +131,7 @@ impl<'a> Index<'a> {
         }
     }
 
-    /// The rows whose values have these codes.
+    /// Returns the rows whose values have these codes.
     fn codes(&self, codes: Range<u32>) -> Result<BooleanBuffer> {
         if codes.is_empty() {
             return Ok(BooleanBuffer::new_unset(self.rows));
@@ -160,7 +164,7 @@ fn read_slices<'a>(cursor: &mut Cursor<'a>, rows: usize) -> Result<Option<BitSli
     let slices = (0..slice_count).map(|_| {
         let (start, length) = (count(&mut places)? as usize, count(&mut places)? as usize);
         let bitmap = start.checked_add(length).and_then(|end| bitmaps.get(start..end));
-        bitmap.ok_or_else(|| Error::corrupt("a bit slice lies outside of its index"))
+        bitmap.ok_or_else(|| Error::corrupt("a bit slice exceeds its index"))
     });
     let slices = slices.collect::<Result<Vec<_>>>()?;
     BitSlices::try_new(rows, exists, slices).map(Some)

@@ -1,16 +1,16 @@
-//! Values as indexes hold them, and how a test of a column becomes a question about such values.
+//! Defines values as indexes hold them, and translates tests of a column to questions about such values.
 //!
 //! | type of the file | held as |
 //! |---|---|
 //! | BOOLEAN, TINYINT, SMALLINT, INT, BIGINT, DATE | itself |
 //! | TIME | milliseconds of the day, 4 bytes |
 //! | DECIMAL | the unscaled integer, 8 bytes |
-//! | TIMESTAMP, with and without zone | milliseconds up to 3 digits, else microseconds, 8 bytes |
-//! | FLOAT, DOUBLE | IEEE 754 bits; one NaN; -0.0 and 0.0 are two values |
+//! | TIMESTAMP, with and without zone | milliseconds for up to 3 digits, else microseconds, 8 bytes |
+//! | FLOAT, DOUBLE | IEEE 754 bits; a single NaN; -0.0 and 0.0 are two values |
 //! | CHAR, VARCHAR | length: i32, bytes |
 //!
-//! All integers are big-endian. The order here is that of the predicate calculus (NaN greatest, -0.0 equal to 0.0),
-//! by which values sorted in Java's order (-0.0 before 0.0) are sorted as well.
+//! All integers are big-endian. Values are ordered as in predicates (NaN greatest, -0.0 equal to 0.0). Values in Java's
+//! order (-0.0 before 0.0) are sorted by this order too.
 
 use std::cmp::Ordering;
 use std::ops::Bound;
@@ -23,19 +23,20 @@ use frazil_core::scalar::Scalar;
 
 use crate::spec::types::TypeRoot;
 
-/// A value of an index, or a literal in its place. Those of one column are of one kind.
+/// A value of an index, or a literal to compare with it. All values of a column are of the same variant.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Value<'a> {
-    /// Whatever is an integer; a boolean is 0 or 1.
+    /// Any integer; a Boolean is 0 or 1.
     Integer(i64),
     /// A float of either width.
     Float(f64),
-    /// Text or bytes.
+    /// A string or bytes.
     Bytes(&'a [u8]),
 }
 
 impl Value<'_> {
-    /// The order of the predicate calculus. Values of different kinds do not meet; they would be equal.
+    /// Compares values in the order of predicates. Values of different variants never meet; they would compare as
+    /// equal.
     pub(super) fn order(&self, other: &Self) -> Ordering {
         match (self, other) {
             (Self::Integer(a), Self::Integer(b)) => a.cmp(b),
@@ -46,12 +47,12 @@ impl Value<'_> {
     }
 }
 
-/// One NaN, one zero.
+/// Returns the value with a single NaN and a single zero.
 fn canonical(value: f64) -> f64 {
     if value.is_nan() { f64::NAN } else { value + 0.0 }
 }
 
-/// How the keys of an index are laid out.
+/// The encoding of the keys of an index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Layout {
     Boolean,
@@ -65,7 +66,7 @@ pub(super) enum Layout {
 }
 
 impl Layout {
-    /// The layout of the values of a type; None for types that no index holds.
+    /// Returns the layout of the values of a type, or None for types that no index supports.
     pub(super) fn of(root: &TypeRoot) -> Option<Self> {
         Some(match root {
             TypeRoot::Boolean => Self::Boolean,
@@ -82,7 +83,7 @@ impl Layout {
         })
     }
 
-    /// The next value.
+    /// Reads the next value.
     pub(super) fn read<'a>(self, cursor: &mut Cursor<'a>) -> Result<Value<'a>> {
         Ok(match self {
             Self::Boolean => Value::Integer(i64::from(cursor.byte()? != 0)),
@@ -100,39 +101,39 @@ impl Layout {
     }
 }
 
-/// What is asked of a column: which values pass, and whether NULL does.
+/// The condition on a column: the values that pass, and whether NULL passes.
 #[derive(Debug)]
 pub(super) struct Question<'a> {
     pub(super) nulls: bool,
     pub(super) values: Values<'a>,
 }
 
-/// Which values pass; NULL is no value.
+/// The values that pass, not including NULL.
 #[derive(Debug)]
 pub(super) enum Values<'a> {
-    /// All of them.
+    /// All values.
     All,
-    /// These; ascending, perhaps none.
+    /// These values; ascending, possibly empty.
     In(Vec<Value<'a>>),
-    /// All but these; ascending.
+    /// All except these values; ascending.
     NotIn(Vec<Value<'a>>),
-    /// Those between bounds.
+    /// The values between two bounds.
     Range(Bound<Value<'a>>, Bound<Value<'a>>),
-    /// Those that begin so.
+    /// The values with this prefix.
     StartsWith(&'a [u8]),
-    /// Those that do not begin so.
+    /// The values without this prefix.
     NotStartsWith(&'a [u8]),
 }
 
 impl<'a> Question<'a> {
-    /// The question that a test is, over values of a file; None when they cannot answer it. Whatever passes the test
-    /// passes the question.
+    /// Translates a test to a question over values of a file, or returns None if they cannot answer it. Every value
+    /// that passes the test passes the question.
     pub(super) fn new(test: &'a Test, file: &TypeRoot) -> Option<Self> {
         use CompareOp::{Eq, Gt, GtEq, Lt, LtEq, NotEq};
 
         let value = |scalar| literal(scalar, file);
         let all = |scalars: &'a [Scalar]| scalars.iter().map(value).collect::<Option<Vec<_>>>();
-        // Values that differ may be held alike: what is asked of them must not tell them apart.
+        // Different values may be held as the same value, so the question must not distinguish them.
         let coarse = is_coarse(file);
         let open = |value| if coarse { Bound::Included(value) } else { Bound::Excluded(value) };
         let but = |values| if coarse { Values::All } else { Values::NotIn(values) };
@@ -157,8 +158,8 @@ impl<'a> Question<'a> {
     }
 }
 
-/// Whether every value of one type reads as a value of another, different ones as different ones and in the same
-/// order. Only then does a test of what is read say something about what the file holds.
+/// Returns whether casting from one type to the other maps every value to a distinct value and keeps the order. Only
+/// then does a test of the values read apply to the values in the file.
 pub(super) fn widens(file: &TypeRoot, read: &TypeRoot) -> bool {
     use TypeRoot::{
         BigInt, Binary, Char, Decimal, Double, Float, Int, LocalZonedTimestamp, SmallInt, Time, Timestamp, TinyInt,
@@ -179,13 +180,13 @@ pub(super) fn widens(file: &TypeRoot, read: &TypeRoot) -> bool {
     }
 }
 
-/// Whether indexes hold less of a value than the file does.
+/// Returns whether indexes hold values of a type with less precision than the file.
 fn is_coarse(file: &TypeRoot) -> bool {
     matches!(file, TypeRoot::Timestamp(7..) | TypeRoot::LocalZonedTimestamp(7..))
 }
 
-/// A literal as an index of the file's type would hold it; None when that is not exactly the same value. Of types that
-/// are held coarsely it is what a file's value that equals the literal would be held as.
+/// Returns a literal as an index of the file's type would hold it, or None if it is not exactly the same value. For
+/// types that are held with less precision, it is the held form of file values that are equal to the literal.
 fn literal<'a>(scalar: &'a Scalar, file: &TypeRoot) -> Option<Value<'a>> {
     let integer = |value: i64, fits: bool| fits.then_some(Value::Integer(value));
     match (file, scalar) {
@@ -240,8 +241,8 @@ fn nanos_in(unit: TimeUnit) -> i128 {
     }
 }
 
-/// The nearest single; callers check whether it is the same number.
-#[expect(clippy::cast_possible_truncation, reason = "rounding is what is asked for")]
+/// Returns the nearest single-precision float. Callers check whether it is the same number.
+#[expect(clippy::cast_possible_truncation, reason = "rounding is intended")]
 pub(super) fn narrow(value: f64) -> f32 {
     value as f32
 }

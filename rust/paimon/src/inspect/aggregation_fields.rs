@@ -1,4 +1,4 @@
-//! `aggregation_fields`: the columns of the latest schema with the options `fields.<column>.*`.
+//! The system table `aggregation_fields`: the columns of the latest schema with the options `fields.<column>.*`.
 
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ pub(super) fn rows(state: &State, _: &Context) -> Result<Vec<ArrayRef>> {
     ])
 }
 
-/// Whether an option is `fields.<column>.<something>`. A column whose name has a point is found under no option.
+/// Returns whether an option is `fields.<column>.<something>`. A column name that contains a dot never matches.
 fn names_column(option: &str, column: &str) -> bool {
     let mut parts = option.split('.');
     parts.next() == Some("fields") && parts.next() == Some(column) && parts.next().is_some_and(|rest| !rest.is_empty())

@@ -1,13 +1,13 @@
-//! Values as Java shows them in system tables.
+//! Formats values as Java shows them in system tables.
 //!
 //! | what | text |
 //! |---|---|
 //! | partition | `{a, 1}`: each value cast to STRING |
-//! | key, bounds | `1`, `2024-02-29T12:34`: the values that Paimon keeps; dates are days, times of day milliseconds |
+//! | key, bounds | `1`, `2024-02-29T12:34`: the internal values of Paimon; dates are days, times of day milliseconds |
 //! | bytes | `0aff`: hexadecimal digits, where Java shows the address of an array |
 //! | duration | `PT1H30M0.5S`: ISO 8601, without days |
 //! | options | in the order of Java's `HashMap` |
-//! | JSON | a member in each line, `"a" : 1` |
+//! | JSON | one member per line, `"a" : 1` |
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -26,7 +26,7 @@ use crate::spec::types::{DataField, DataType, TypeRoot, arrow_fields};
 /// The type STRING.
 const STRING: TypeRoot = TypeRoot::VarChar(i32::MAX.cast_unsigned());
 
-/// Partitions, given as rows with their arity; NULL for rows without fields in a table that has partitions.
+/// Formats partitions, given as rows with their arity. Rows without fields in a partitioned table become NULL.
 pub(super) fn partitions(rows: &BinaryArray, state: &State) -> Result<StringArray> {
     let fields: Vec<DataField> = state.partition_fields().into_iter().cloned().collect();
     if fields.is_empty() {
@@ -42,14 +42,14 @@ pub(super) fn partitions(rows: &BinaryArray, state: &State) -> Result<StringArra
     texts(&values, &DataType::nullable(TypeRoot::Row(fields)))
 }
 
-/// Values cast to STRING.
+/// Casts values to STRING.
 pub(super) fn texts(values: &ArrayRef, data_type: &DataType) -> Result<StringArray> {
     let cast = Caster::try_new(data_type, &DataType::nullable(STRING))?;
     let texts = cast.map_or_else(|| Ok(values.clone()), |cast| cast.cast(values))?;
-    texts.as_string_opt().cloned().ok_or_else(|| Error::internal("a cast to STRING gave another type"))
+    texts.as_string_opt().cloned().ok_or_else(|| Error::internal("a cast to STRING returned another type"))
 }
 
-/// Values as Paimon keeps them; None for NULL, and for types that have no text.
+/// Formats values in Paimon's internal form, with None for NULL and for types without a string form.
 pub(super) fn internal(values: &ArrayRef, data_type: &DataType) -> Result<Vec<Option<String>>> {
     use TypeRoot as T;
     match &data_type.root {
@@ -57,7 +57,7 @@ pub(super) fn internal(values: &ArrayRef, data_type: &DataType) -> Result<Vec<Op
             (0..values.len()).map(|row| partition_path::value_text(values, row, &data_type.root, true)).collect()
         }
         T::Binary(_) | T::VarBinary(_) | T::Blob => {
-            let values = values.as_binary_opt::<i32>().ok_or_else(|| Error::internal("bytes that are none"))?;
+            let values = values.as_binary_opt::<i32>().ok_or_else(|| Error::internal("expected an array of bytes"))?;
             Ok(values.iter().map(|value| value.map(hexadecimal)).collect())
         }
         T::Variant | T::Multiset(_) => Ok(vec![None; values.len()]),
@@ -73,10 +73,10 @@ fn hexadecimal(bytes: &[u8]) -> String {
     text
 }
 
-/// JSON that is nested more deeply is not indented further.
+/// The nesting depth from which JSON is not indented further.
 const MAX_INDENT: usize = 16;
 
-/// JSON as Java's writer lays it out, its members in the order of `text`.
+/// Formats JSON in the layout of Java's writer, with members in the order of `text`.
 pub(super) fn pretty_json(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
@@ -123,7 +123,7 @@ pub(super) fn pretty_json(text: &str) -> String {
     out
 }
 
-/// A duration in ISO 8601: hours, minutes and seconds.
+/// Formats a duration in ISO 8601: hours, minutes and seconds.
 pub(super) fn duration(ms: i64) -> String {
     let (seconds, fraction) = (ms / 1000, (ms % 1000).unsigned_abs());
     let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
@@ -144,7 +144,7 @@ pub(super) fn duration(ms: i64) -> String {
     text
 }
 
-/// Entries in the order of a `HashMap` of Java: by the lowest bits of their hashes.
+/// Returns the entries in the order of a Java `HashMap`: by the lowest bits of their hashes.
 pub(super) fn hash_order(map: &BTreeMap<String, String>) -> Vec<(&String, &String)> {
     let mut slots: usize = 16;
     while map.len() > slots / 4 * 3 {

@@ -1,8 +1,9 @@
-//! Keys and statistics of data files as text.
+//! Formats keys and statistics of data files as strings.
 //!
-//! Statistics are of the columns of the schema that is shown, by field id, cast to their types. A column that a file was
-//! written without is NULL in all of its rows. If the file has it without statistics, nothing is known. Columns whose
-//! values other files have (data evolution) are left out, unless the manifest names the columns that have statistics.
+//! Statistics are shown for the columns of the displayed schema, matched by field id and cast to their types. A column
+//! that is missing from a file is NULL in all of its rows. If the file has the column without statistics, they are
+//! unknown. Columns whose values are in other files (data evolution) are left out, unless the manifest lists the
+//! columns with statistics.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,20 +23,20 @@ use crate::spec::types::{DataField, DataType};
 
 const NULL: &str = "null";
 
-/// Statistics as text; one for each file.
+/// Statistics as strings, one for each file.
 pub(super) struct Stats {
     null_counts: ArrayRef,
     min: ArrayRef,
     max: ArrayRef,
 }
 
-/// Whether a column is of statistics.
+/// Returns whether a column holds statistics.
 pub(super) fn is_of(column: &str) -> bool {
     matches!(column, "null_value_counts" | "min_value_stats" | "max_value_stats")
 }
 
 impl Stats {
-    /// The column of this name.
+    /// Returns the column with this name.
     pub(super) fn column(&self, name: &str) -> Option<ArrayRef> {
         match name {
             "null_value_counts" => Some(self.null_counts.clone()),
@@ -46,7 +47,7 @@ impl Stats {
     }
 }
 
-/// The statistics of files.
+/// Returns the statistics of files.
 pub(super) fn stats(read: &ReadContext, entries: &ManifestEntries) -> Result<Stats> {
     let layouts = Layouts::try_new(read, entries)?;
     let mut fields: Vec<&DataField> = read.schema.fields.iter().collect();
@@ -68,7 +69,7 @@ pub(super) fn stats(read: &ReadContext, entries: &ManifestEntries) -> Result<Sta
     Ok(Stats { null_counts, min, max })
 }
 
-/// Null counts and bounds of a column.
+/// Returns the null counts and bounds of a column.
 fn of_field(
     layout: &Layout,
     field: &DataField,
@@ -102,7 +103,7 @@ fn of_field(
     }
 }
 
-/// Bounds as text; those that cannot be cast are not known.
+/// Casts bounds to strings. Bounds that cannot be cast are unknown.
 fn cast(values: &ArrayRef, from: &DataType, to: &DataType) -> Vec<Option<String>> {
     let cast = match Caster::try_new(from, to) {
         Ok(None) => Ok(values.clone()),
@@ -120,7 +121,7 @@ fn null_count(lists: &ListArray, row: usize, position: usize) -> Option<i64> {
     counts.is_valid(place).then(|| counts.value(place))
 }
 
-/// Maps of columns to values as text, one for each file: `{k=0, s=a}`.
+/// Maps from columns to values as strings, one for each file: `{k=0, s=a}`.
 struct Maps(Vec<String>);
 
 impl Maps {
@@ -144,7 +145,7 @@ impl Maps {
     }
 }
 
-/// Keys as text, `[1, a]`; NULL for files without keys.
+/// Formats keys as strings, `[1, a]`, with NULL for files without keys.
 pub(super) fn keys(read: &ReadContext, entries: &ManifestEntries, keys: &BinaryArray) -> Result<StringArray> {
     let mut rows: BTreeMap<i64, Vec<u32>> = BTreeMap::new();
     for (row, (schema_id, key)) in (0..).zip(entries.schema_ids().values().iter().zip(keys)) {

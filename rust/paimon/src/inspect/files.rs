@@ -1,4 +1,5 @@
-//! `files` and `file_key_ranges`: the data files of a snapshot. A part is a manifest with the entries of it that last.
+//! The system tables `files` and `file_key_ranges`: the data files of a snapshot. A part is a manifest with its live
+//! entries.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -60,7 +61,7 @@ pub(super) const FILE_KEY_RANGES: [Column; 11] = [
     ("first_row_id", Kind::Long, NULLABLE),
 ];
 
-/// Extensions of compressed text files; the one before is that of the format.
+/// The extensions of compressed text files, which follow the extension of the format.
 const COMPRESSIONS: [&str; 6] = ["bz2", "deflate", "gz", "lz4", "snappy", "zst"];
 
 /// The data files of a snapshot.
@@ -71,7 +72,7 @@ pub(super) struct DataFiles {
     schema: SchemaRef,
 }
 
-/// A manifest, and which of its entries last, as ranges.
+/// A manifest, and the ranges of its live entries.
 #[derive(Debug, Serialize, Deserialize)]
 struct FilesPart {
     manifest: String,
@@ -108,7 +109,7 @@ impl VirtualTable for DataFiles {
             let entries: Vec<Range<usize>> = lasting.set_slices().map(|(start, end)| start..end).collect();
             if !entries.is_empty() {
                 let part = serde_json::to_vec(&FilesPart { manifest, entries });
-                parts.push(part.map_err(|error| Error::internal("a part does not serialize").caused_by(error))?);
+                parts.push(part.map_err(|error| Error::internal("a part cannot be serialized").caused_by(error))?);
             }
         }
         Ok(parts)
@@ -129,15 +130,12 @@ impl VirtualTable for DataFiles {
     }
 }
 
-/// The entries of a manifest that last, as bits.
+/// Returns the live entries of a manifest as bits.
 fn lasting(ranges: &[Range<usize>], entries: usize) -> Result<BooleanBuffer> {
     let mut bits = BooleanBufferBuilder::new(entries);
     for range in ranges {
         if range.start < bits.len() || range.end < range.start || range.end > entries {
-            return Err(Error::new(
-                ErrorKind::CorruptManifest,
-                "the manifest has other entries than when it was listed",
-            ));
+            return Err(Error::new(ErrorKind::CorruptManifest, "the manifest has changed since it was listed"));
         }
         bits.append_n(range.start - bits.len(), false);
         bits.append_n(range.len(), true);
@@ -146,7 +144,7 @@ fn lasting(ranges: &[Range<usize>], entries: usize) -> Result<BooleanBuffer> {
     Ok(bits.finish())
 }
 
-/// Files of a manifest.
+/// The files of a manifest.
 struct Files<'a> {
     state: &'a State,
     read: &'a ReadContext,
@@ -177,7 +175,7 @@ impl Files<'_> {
             "write_cols" => self.written_columns()?,
             _ => {
                 let stats = self.stats.as_ref().and_then(|stats| stats.column(name));
-                stats.ok_or_else(|| Error::internal(format!("no column `{name}` of files")))?
+                stats.ok_or_else(|| Error::internal(format!("unknown column `{name}` of files")))?
             }
         })
     }
@@ -222,13 +220,15 @@ impl Files<'_> {
             None => Ok(None),
             Some(0) => Ok(Some("APPEND")),
             Some(1) => Ok(Some("COMPACT")),
-            Some(other) => Err(Error::new(ErrorKind::CorruptManifest, format!("_FILE_SOURCE is {other}"))),
+            Some(other) => Err(Error::new(ErrorKind::CorruptManifest, format!("invalid _FILE_SOURCE {other}"))),
         };
         Ok(Arc::new(self.entries.file_sources().iter().map(source).collect::<Result<StringArray>>()?))
     }
 
     fn written_columns(&self) -> Result<ArrayRef> {
-        let DataType::List(item) = Kind::Texts.arrow() else { return Err(Error::internal("names that are no list")) };
+        let DataType::List(item) = Kind::Texts.arrow() else {
+            return Err(Error::internal("the type of column names is not a list"));
+        };
         let lists = self.entries.write_cols();
         let (offsets, values) = (lists.offsets().clone(), lists.values().clone());
         Ok(Arc::new(ListArray::try_new(item, offsets, values, lists.nulls().cloned())?))

@@ -1,4 +1,4 @@
-//! The data files of a snapshot: the entries of its manifests that are not deleted again.
+//! Computes the data files of a snapshot: the entries of its manifests that are not deleted later.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -15,20 +15,20 @@ use super::manifests::{LIMIT_BYTES, listed, path};
 use crate::context::{ReadContext, View};
 use crate::spec::manifest::{self, ManifestEntries, Wanted};
 
-/// Threads that decode manifests.
+/// The number of threads that decode manifests.
 const WORKERS: usize = 4;
 
-/// Entries, and which of them last.
+/// All entries, and which of them are live.
 pub(super) struct Live {
-    /// Manifests in the order of their entries, with the places of those.
+    /// Manifests in the order of their entries, with the ranges of the entries.
     pub manifests: Vec<(String, Range<usize>)>,
     /// All entries, without statistics.
     pub entries: ManifestEntries,
-    /// The entries that last.
+    /// The entries that are live.
     pub lasting: BooleanBuffer,
 }
 
-/// The data files of the snapshot that is shown.
+/// Returns the data files of the displayed snapshot.
 pub(super) fn files(state: &State, context: &Context) -> Result<Live> {
     let snapshot = state.snapshot.iter();
     let lists = snapshot.flat_map(|snapshot| [&snapshot.base_manifest_list, &snapshot.delta_manifest_list]);
@@ -55,26 +55,26 @@ pub(super) fn files(state: &State, context: &Context) -> Result<Live> {
 }
 
 impl Live {
-    /// Without files that wait for a bucket, as scans are.
+    /// Removes files that wait for a bucket, as scans do.
     #[must_use]
     pub(super) fn with_bucket(self) -> Self {
         let has_bucket: BooleanBuffer = self.entries.buckets().values().iter().map(|bucket| *bucket >= 0).collect();
         Self { lasting: &self.lasting & &has_bucket, ..self }
     }
 
-    /// The entries that last.
+    /// Returns the live entries.
     pub(super) fn into_entries(self) -> Result<ManifestEntries> {
         self.entries.filter(&BooleanArray::from(self.lasting))
     }
 }
 
-/// The entries of a manifest.
+/// Returns the entries of a manifest.
 pub(super) fn read(state: &State, name: &str, wanted: Wanted, context: &Context) -> Result<ManifestEntries> {
     let bytes = state.table.files().read(&path(state, name), LIMIT_BYTES)?;
     manifest::read(bytes, wanted, context)
 }
 
-/// What a scan of these entries would share.
+/// Returns the context that a scan of these entries would share.
 pub(super) fn read_context(state: &State, entries: &ManifestEntries) -> Result<ReadContext> {
     let mut schemas = BTreeMap::from([(state.schema.id, state.schema.clone())]);
     for id in entries.schema_ids().values() {

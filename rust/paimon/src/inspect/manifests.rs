@@ -1,4 +1,4 @@
-//! `manifests`: the manifests of a snapshot, with the bounds of their partitions.
+//! The system table `manifests`: the manifests of a snapshot, with the bounds of their partitions.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::{Column, Kind, NULLABLE, REQUIRED, State, display};
 use crate::spec::manifest_list::{self, ManifestFileMeta};
 use crate::spec::snapshot::Snapshot;
 
-/// A manifest or manifest list is not read when it is longer than this.
+/// The maximum length of a manifest or manifest list that is read.
 pub(super) const LIMIT_BYTES: u64 = 2 << 30;
 
 pub(super) const COLUMNS: [Column; 9] = [
@@ -51,7 +51,7 @@ pub(super) fn rows(state: &State, context: &Context) -> Result<Vec<ArrayRef>> {
     ])
 }
 
-/// The manifests of manifest lists, in the order in which their entries count.
+/// Returns the manifests of manifest lists, in the order in which their entries apply.
 pub(super) fn listed(state: &State, lists: &[String], context: &Context) -> Result<Vec<ManifestFileMeta>> {
     let mut manifests = Vec::new();
     for list in lists {
@@ -64,7 +64,7 @@ pub(super) fn listed(state: &State, lists: &[String], context: &Context) -> Resu
     Ok(manifests)
 }
 
-/// The location of a manifest, manifest list or index manifest.
+/// Returns the location of a manifest, manifest list or index manifest.
 pub(super) fn path(state: &State, name: &str) -> String {
     format!("{}/manifest/{name}", state.table.location())
 }

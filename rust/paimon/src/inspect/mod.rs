@@ -1,8 +1,8 @@
-//! System tables (documentation: "System Tables"): what the metadata of a table says, as rows.
+//! System tables (documentation: "System Tables"): the metadata of a table as rows.
 //!
-//! Names, columns and their types are those of Java 1.4; `audit_log`, `binlog`, `ro` and `row_tracking` are scans of the
-//! table's rows ([`View`](crate::context::View)) and are only listed here. Times are as they were recorded: commits
-//! in UTC, files by the wall clock of their writer.
+//! Names, columns and types match Java 1.4. `audit_log`, `binlog`, `ro` and `row_tracking` are scans of the table's
+//! rows ([`View`](crate::context::View)) and are only listed here. Times are as recorded: UTC for commits, and the wall
+//! clock of the writer for files.
 
 mod aggregation_fields;
 mod display;
@@ -38,26 +38,26 @@ use files::DataFiles;
 /// All system tables.
 pub static TABLES: &[TableInfo] = &[
     always("aggregation_fields", "Columns with their aggregate functions and options."),
-    of_snapshot("audit_log", "Rows of a snapshot with their kinds, rows that only delete included."),
-    of_snapshot("binlog", "Rows of a snapshot with their kinds, and with lists of their images for columns."),
+    of_snapshot("audit_log", "Rows of a snapshot with their kinds, including rows that only delete."),
+    of_snapshot("binlog", "Rows of a snapshot with their kinds, with lists of row images as columns."),
     always("branches", "Branches other than main."),
     of_snapshot("buckets", "Buckets of a snapshot with the rows and files in each."),
-    always("consumers", "Consumers with the next snapshot that each of them reads."),
+    always("consumers", "Consumers with the next snapshot that each one reads."),
     of_snapshot("file_key_ranges", "Data files of a snapshot with their smallest and greatest keys."),
     of_snapshot("files", "Data files of a snapshot with their statistics."),
     of_snapshot("manifests", "Manifests of a snapshot."),
     always("options", "Options of the table."),
     of_snapshot("partitions", "Partitions of a snapshot with the rows and files in each."),
-    of_snapshot("ro", "Rows of a snapshot that need no merge; the newest may be missing."),
+    of_snapshot("ro", "Rows of a snapshot that need no merge; the latest rows may be missing."),
     of_snapshot("row_tracking", "Rows of a snapshot with their row ids and sequence numbers."),
     always("schemas", "Schemas of the table."),
     always("snapshots", "Snapshots that have not expired."),
-    of_snapshot("statistics", "Statistics that ANALYZE recorded of a snapshot."),
-    of_snapshot("table_indexes", "Index files of a snapshot, deletion vectors among them."),
+    of_snapshot("statistics", "Statistics that ANALYZE recorded for a snapshot."),
+    of_snapshot("table_indexes", "Index files of a snapshot, including deletion vectors."),
     always("tags", "Tags with the snapshots that they keep."),
 ];
 
-/// Those that are not computed from metadata: views of the rows of the table.
+/// The system tables that are views of the rows of the table, not computed from metadata.
 pub const VIEWS: [&str; 4] = ["audit_log", "binlog", "ro", "row_tracking"];
 
 const fn always(name: &'static str, doc: &'static str) -> TableInfo {
@@ -68,19 +68,20 @@ const fn of_snapshot(name: &'static str, doc: &'static str) -> TableInfo {
     TableInfo { name, doc, time_travel: true }
 }
 
-/// Return a system table that is computed from metadata. The options of the table choose the snapshot if `choice` is the
-/// latest.
+/// Returns a system table that is computed from metadata. If `choice` is the latest snapshot, the options of the table
+/// choose the snapshot.
 ///
 /// # Errors
-/// `InvalidArgument` for an unknown name, for a view of the table's rows, and for a snapshot of a table that does not show one; as [`Table::choose`].
+/// `InvalidArgument` for an unknown name, a view of the table's rows, and a snapshot choice for a table that does not
+/// support one; as for [`Table::choose`].
 pub fn open(table: &Table, name: &str, choice: &SnapshotChoice) -> Result<Arc<dyn VirtualTable>> {
     let info = find(TABLES, name)?;
     if VIEWS.contains(&name) {
         return Err(Error::invalid(format!("the system table `{name}` is not computed from metadata"))
-            .hint("scan the rows of the table with this view"));
+            .hint("scan the rows of the table with this view instead"));
     }
     if !info.time_travel && choice.is_time_travel() {
-        return Err(Error::invalid(format!("the system table `{name}` does not show a snapshot"))
+        return Err(Error::invalid(format!("the system table `{name}` does not support time travel"))
             .with("table", table.location())
             .hint("open it without a snapshot, tag or time"));
     }
@@ -105,14 +106,14 @@ pub fn open(table: &Table, name: &str, choice: &SnapshotChoice) -> Result<Arc<dy
     Ok(Arc::new(Computed { state, schema: schema(columns), rows }))
 }
 
-/// A table at the state that is shown.
+/// A table at the displayed state.
 #[derive(Debug, Clone)]
 struct State {
     table: Table,
-    /// The schema that names and types are taken from.
+    /// The schema that defines names and types.
     schema: Arc<TableSchema>,
     options: Options,
-    /// None before the first commit, and for tables that do not show a snapshot.
+    /// The displayed snapshot; None before the first commit, and for tables that do not show a snapshot.
     snapshot: Option<Snapshot>,
 }
 
@@ -131,13 +132,13 @@ impl State {
         Ok(Self { schema, snapshot, ..latest })
     }
 
-    /// The partition columns, outermost first.
+    /// Returns the partition columns, outermost first.
     fn partition_fields(&self) -> Vec<&DataField> {
         self.schema.partition_keys.iter().filter_map(|key| self.schema.field(key)).collect()
     }
 }
 
-/// A column of a system table: its name, type, and whether it may be NULL.
+/// A column of a system table: its name, type, and whether it is nullable.
 type Column = (&'static str, Kind, bool);
 
 const REQUIRED: bool = false;
@@ -153,9 +154,9 @@ enum Kind {
     Time,
     /// Microseconds.
     PreciseTime,
-    /// A list of texts.
+    /// A list of strings.
     Texts,
-    /// A list of the places of deletion vectors.
+    /// A list of the locations of deletion vectors.
     DeletionRanges,
 }
 
@@ -181,10 +182,10 @@ fn schema(columns: &[Column]) -> SchemaRef {
     Arc::new(Schema::new(columns.iter().map(field).collect::<Vec<_>>()))
 }
 
-/// Compute all columns of all rows.
+/// A function that computes all columns of all rows.
 type Rows = fn(&State, &Context) -> Result<Vec<ArrayRef>>;
 
-/// A small table: one part, whose rows are computed together.
+/// A small table with a single part, whose rows are computed together.
 #[derive(Debug)]
 struct Computed {
     state: State,
@@ -211,7 +212,7 @@ impl VirtualTable for Computed {
     }
 }
 
-/// Some of the columns of a table as a batch of so many rows.
+/// Returns some columns of a table as a batch of `rows` rows.
 fn project(schema: &SchemaRef, all: &[ArrayRef], columns: &[usize], rows: usize) -> Result<RecordBatch> {
     let options = RecordBatchOptions::new().with_row_count(Some(rows));
     let arrays = columns.iter().filter_map(|&column| all.get(column).cloned()).collect();

@@ -1,4 +1,4 @@
-//! `options`: the options of the latest schema.
+//! The system table `options`: the options of the latest schema.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! `partitions` and `buckets`: rows, bytes and files of each partition or bucket of a snapshot.
+//! The system tables `partitions` and `buckets`: the rows, bytes and files of each partition or bucket of a snapshot.
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ pub(super) const BUCKETS: [Column; 6] = [
     ("last_update_time", Kind::Time, NULLABLE),
 ];
 
-/// The files of a partition or bucket together.
+/// The totals of the files of a partition or bucket.
 #[derive(Debug, Clone)]
 struct Total {
     text: Option<String>,
@@ -46,7 +46,8 @@ struct Total {
     last_created_ms: Option<i64>,
 }
 
-/// `created_at`, `created_by`, `updated_by` and `options` are known to REST catalogs only.
+/// Computes the rows of `partitions`. `created_at`, `created_by`, `updated_by` and `options` are known only to REST
+/// catalogs.
 pub(super) fn partitions(state: &State, context: &Context) -> Result<Vec<ArrayRef>> {
     let (entries, partitions) = entries(state, live::files(state, context)?.with_bucket())?;
     let texts = names(state, &partitions)?;
@@ -58,7 +59,7 @@ pub(super) fn partitions(state: &State, context: &Context) -> Result<Vec<ArrayRe
     Ok(columns)
 }
 
-/// Bucket -2 has the files that wait for a bucket.
+/// Computes the rows of `buckets`. Bucket -2 has the files that wait for a bucket.
 pub(super) fn buckets(state: &State, context: &Context) -> Result<Vec<ArrayRef>> {
     let (entries, partitions) = entries(state, live::files(state, context)?)?;
     let texts = display::partitions(partitions.rows(), state)?;
@@ -77,7 +78,7 @@ fn entries(state: &State, live: Live) -> Result<(ManifestEntries, Partitions)> {
     Ok((entries, partitions))
 }
 
-/// Partitions as `p=a/q=1`, each value cast to STRING.
+/// Formats partitions as `p=a/q=1`, with each value cast to STRING.
 fn names(state: &State, partitions: &Partitions) -> Result<Vec<Option<String>>> {
     let default_name = Naming::from_options(&state.options)?.default_name;
     let mut names = vec![String::new(); partitions.rows().len()];
@@ -95,7 +96,7 @@ fn names(state: &State, partitions: &Partitions) -> Result<Vec<Option<String>>> 
     Ok(names.into_iter().map(Some).collect())
 }
 
-/// The totals of each partition and bucket, sorted; `texts` are of the distinct partitions.
+/// Returns the totals of each partition and bucket, sorted; `texts` are those of the distinct partitions.
 fn totals(
     entries: &ManifestEntries,
     partitions: &Partitions,
@@ -128,7 +129,7 @@ fn text(totals: &[Total]) -> ArrayRef {
     Arc::new(totals.iter().map(|total| total.text.as_deref()).collect::<StringArray>())
 }
 
-/// The columns from `record_count` to `last_update_time`.
+/// Returns the columns from `record_count` to `last_update_time`.
 fn counts(totals: &[Total]) -> [ArrayRef; 4] {
     let long =
         |of: fn(&Total) -> i64| -> ArrayRef { Arc::new(totals.iter().map(of).map(Some).collect::<Int64Array>()) };

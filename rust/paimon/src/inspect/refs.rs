@@ -1,4 +1,4 @@
-//! `tags`, `branches` and `consumers`.
+//! The system tables `tags`, `branches` and `consumers`.
 
 use std::sync::Arc;
 
@@ -39,7 +39,8 @@ pub(super) fn tags(state: &State, _: &Context) -> Result<Vec<ArrayRef>> {
     ])
 }
 
-/// The time of a branch is the one at which its first schema file was written: not all stores have times of folders.
+/// Computes the rows of `branches`. The time of a branch is the creation time of its first schema file, because not all
+/// stores record times of folders.
 pub(super) fn branches(state: &State, context: &Context) -> Result<Vec<ArrayRef>> {
     let names = state.table.branches()?;
     let mut times_ms = Vec::new();

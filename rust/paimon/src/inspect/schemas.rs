@@ -1,4 +1,4 @@
-//! `schemas`: the schemas of the table, with lists and maps as JSON.
+//! The system table `schemas`: the schemas of the table, with lists and maps as JSON.
 
 use std::sync::Arc;
 
@@ -52,5 +52,5 @@ fn options_json(schema: &TableSchema) -> Result<String> {
 }
 
 fn json(value: &impl serde::Serialize) -> Result<String> {
-    serde_json::to_string(value).map_err(|error| Error::internal("text does not serialize").caused_by(error))
+    serde_json::to_string(value).map_err(|error| Error::internal("a string cannot be serialized").caused_by(error))
 }

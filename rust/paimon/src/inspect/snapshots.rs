@@ -1,4 +1,4 @@
-//! `snapshots`: the snapshots that have not expired.
+//! The system table `snapshots`: the snapshots that have not expired.
 
 use std::sync::Arc;
 

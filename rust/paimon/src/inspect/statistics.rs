@@ -1,4 +1,4 @@
-//! `statistics`: what ANALYZE recorded of a snapshot (spec: "Statistics").
+//! The system table `statistics`: the statistics that ANALYZE recorded for a snapshot (spec: "Statistics").
 //!
 //! ```text
 //! { "snapshotId": 3, "schemaId": 0, "mergedRecordCount": 9, "mergedRecordSize": 1000,
@@ -15,7 +15,7 @@ use serde_json::value::RawValue;
 
 use super::{Column, Kind, NULLABLE, REQUIRED, State, display};
 
-/// A file of statistics is not read when it is longer than this.
+/// The maximum length of a statistics file that is read.
 const LIMIT_BYTES: u64 = 256 << 20;
 
 pub(super) const COLUMNS: [Column; 5] = [
@@ -36,7 +36,7 @@ struct Statistics {
     col_stats: Option<Box<RawValue>>,
 }
 
-/// One row, or none for a snapshot without statistics.
+/// Computes one row, or none for a snapshot without statistics.
 pub(super) fn rows(state: &State, _: &Context) -> Result<Vec<ArrayRef>> {
     let name = state.snapshot.as_ref().and_then(|snapshot| snapshot.statistics.as_ref());
     let statistics = name.map(|name| {

@@ -1,4 +1,4 @@
-//! `table_indexes`: the index files of a snapshot, with the deletion vectors in each.
+//! The system table `table_indexes`: the index files of a snapshot, with the deletion vectors in each.
 
 use std::sync::Arc;
 
@@ -22,7 +22,8 @@ pub(super) const COLUMNS: [Column; 7] = [
     ("dv_ranges", Kind::DeletionRanges, NULLABLE),
 ];
 
-/// The fields of a deletion range: the data file, the offset and the length of its vector, and its deleted rows.
+/// Returns the fields of a deletion range: the data file, the offset and length of its vector, and its number of
+/// deleted rows.
 pub(super) fn range_fields() -> Fields {
     Fields::from(vec![
         Field::new("f0", DataType::Utf8, false),
@@ -56,9 +57,11 @@ pub(super) fn rows(state: &State, context: &Context) -> Result<Vec<ArrayRef>> {
     ])
 }
 
-/// The ranges of each index; NULL for those that are not of deletion vectors.
+/// Returns the ranges of each index, or NULL for indexes other than deletion vectors.
 fn deletion_ranges(entries: &[IndexEntry]) -> Result<ArrayRef> {
-    let DataType::List(item) = Kind::DeletionRanges.arrow() else { return Err(Error::internal("ranges are lists")) };
+    let DataType::List(item) = Kind::DeletionRanges.arrow() else {
+        return Err(Error::internal("the type of deletion ranges is not a list"));
+    };
     let ranges = || entries.iter().flat_map(|entry| &entry.deletion_ranges);
     let int =
         |of: fn(&DeletionRange) -> i32| -> ArrayRef { Arc::new(ranges().map(of).map(Some).collect::<Int32Array>()) };

@@ -1,4 +1,4 @@
-//! System tables of tables that Java wrote, compared to what Java reads in them.
+//! Compares system tables of tables that Java wrote with the results of Java.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// The golden tables, and more of them where they are.
+/// Returns the folders of the golden tables, and of further tables if present.
 fn collections() -> Vec<PathBuf> {
     let crate_folder = Path::new(env!("CARGO_MANIFEST_DIR"));
     let found = ["../../tests/golden", "../../../shared/golden"].map(|folder| crate_folder.join(folder));
@@ -48,7 +48,7 @@ fn batches(table: &Table, name: &str) -> Result<Vec<RecordBatch>> {
     Ok(batches)
 }
 
-/// A value as the cases have it.
+/// Returns a value in the form of the test cases.
 fn plain(array: &dyn Array, row: usize, root: &str) -> Value {
     if array.is_null(row) {
         return Value::Null;
@@ -80,7 +80,7 @@ fn plain(array: &dyn Array, row: usize, root: &str) -> Value {
     }
 }
 
-/// The differences to what Java reads; None if there are none.
+/// Returns the differences from Java's result, or None if there are none.
 fn difference(table: &Table, name: &str, expected: &Value, root: &str) -> Option<String> {
     let found = match batches(table, name) {
         Ok(found) => found,
@@ -176,9 +176,10 @@ fn system_tables_are_those_of_java() {
     assert!(counts.values().any(|(equal, _)| *equal > 0));
 }
 
-/// Differences that frazil means.
+/// Intentional differences from Java.
 const KNOWN: [&str; 12] = [
-    // Old releases showed partitions with other brackets, file names without folders, and no defaults of old schemas.
+    // Old releases showed partitions with different brackets, file names without folders, and no defaults of old
+    // schemas.
     "old_0_8_2_evolved schemas",
     "old_0_8_2_pk files",
     "old_0_9_0_append_types files",
@@ -187,7 +188,7 @@ const KNOWN: [&str; 12] = [
     "old_0_9_0_pk_dv files",
     "old_1_0_1_append_types files",
     "old_1_0_1_append_types manifests",
-    // Java shows statistics of files with few columns (data evolution) as those of other columns.
+    // For files with few columns (data evolution), Java shows statistics under the wrong columns.
     "data_evolution files",
     // Java shows bytes as the address of an array.
     "pk_key_bin files",

@@ -1,11 +1,11 @@
-//! Merge engine `aggregation` (documentation: "Aggregation"): every column is folded by a function of its own.
+//! The merge engine `aggregation` (documentation: "Aggregation"): a function per column folds the values.
 //!
-//! Columns of the primary key are as they are; sequence fields are those of the last record, NULL after a retract.
-//! Columns without a function take `fields.default-aggregate-function`, or else the last value that is not NULL. Such
-//! "last" columns are rows of the records; all others are computed.
+//! Primary-key columns are unchanged. Sequence fields are those of the last record, or NULL after a retract. Columns
+//! without a function use `fields.default-aggregate-function`, or else the last value that is not NULL. Such "last"
+//! columns reference rows of the records; all others are computed.
 //!
-//! With `aggregation.remove-record-on-delete` all columns of a -D become the row, and later records are folded onto it
-//! (seen of Java 1.4.2).
+//! With `aggregation.remove-record-on-delete`, all columns of a -D become the row, and later records are folded onto it
+//! (observed in Java 1.4.2).
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use super::spec::MergeSpec;
 pub(super) struct Aggregation {
     orders: Arc<Orders>,
     remove_on_delete: bool,
-    /// By column.
+    /// The rules, by column.
     rules: Vec<Rule>,
 }
 
@@ -31,7 +31,7 @@ pub(super) struct Aggregation {
 enum Rule {
     /// A column of the primary key.
     Key,
-    /// The last value, or the last one that is not NULL.
+    /// The last value, or the last value that is not NULL.
     Last {
         nulls: bool,
         retractable: bool,
@@ -51,7 +51,8 @@ impl Aggregation {
             let name = arrow.name();
             let ignores = spec.options.boolean(&format!("fields.{name}.ignore-retract"), false)?;
             rules.push(match (spec.field(name), spec.function(name)) {
-                // Also what is no column of the table: sequence numbers and row kinds, which nobody asks for.
+                // Includes columns outside the table, such as sequence numbers and row kinds, which are never
+                // requested.
                 (None, _) => Rule::Key,
                 _ if spec.is_sequence(name) => Rule::Last { nulls: true, retractable: true },
                 _ if spec.is_key(name) => Rule::Key,
@@ -76,7 +77,7 @@ impl Engine for Aggregation {
 
     fn column(&mut self, column: usize, batches: &Batches, keys: &MergedKeys) -> Result<Decided> {
         let remove_on_delete = self.remove_on_delete;
-        let rule = self.rules.get_mut(column).ok_or_else(|| Error::internal("a column that there is not"))?;
+        let rule = self.rules.get_mut(column).ok_or_else(|| Error::internal("a column does not exist"))?;
         Ok(match rule {
             Rule::Key => Decided::picks(keys.keys.iter().map(|key| key.last).collect()),
             Rule::Last { nulls, retractable } => Decided::picks(last(column, *nulls, *retractable, batches, keys)),

@@ -1,4 +1,4 @@
-//! Merge engine `deduplicate` (documentation: "Default"): the last record of a key is its row.
+//! The merge engine `deduplicate` (documentation: "Default"): the last record of a key is its row.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::pending::{MergedKeys, Pending};
 #[derive(Debug)]
 pub(super) struct Deduplicate {
     pub(super) orders: Arc<Orders>,
-    /// Old releases wrote records that delete although they were to be ignored.
+    /// Old releases wrote records that delete even if they were to be ignored.
     pub(super) ignore_delete: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What becomes of the records of one key: the contract of merge engines.
+//! The contract of merge engines, which merge the records of one key.
 
 use std::fmt::Debug;
 
@@ -8,39 +8,39 @@ use frazil_core::error::Result;
 use super::held::{Batches, Pick};
 use super::pending::{MergedKeys, Pending};
 
-/// A rule that makes one row of the records of a key.
+/// A rule that merges the records of a key into one row.
 ///
-/// Rows that are one of the records are decided at once, as a [`Pick`]. Engines that take the columns of a row from
-/// several records put the key among the [`MergedKeys`] and decide column by column, when the batch is complete.
+/// A row that is one of the records is decided immediately, as a [`Pick`]. An engine that combines columns of several
+/// records adds the key to the [`MergedKeys`] and decides column by column, when the batch is complete.
 pub(super) trait Engine: Debug + Send {
-    /// Whether values of records are looked at, and not only passed on.
+    /// Returns whether values of records are evaluated, and not only passed on.
     fn computes(&self) -> bool {
         true
     }
 
-    /// Whether the row of a key is the last of its records as they come, whatever they are.
+    /// Returns whether the row of a key is always the last of its records in the order of arrival.
     fn takes_last(&self) -> bool {
         false
     }
 
-    /// Decides about a key with two records or more, which come in the order of their runs.
+    /// Decides about a key with two or more records, which are in the order of their runs.
     fn merge(&mut self, batches: &Batches, records: &mut Vec<Pick>, pending: &mut Pending) -> Result<()>;
 
-    /// Looks at all merged keys before their columns are asked for.
+    /// Processes all merged keys before their columns are requested.
     fn prepare(&mut self, _batches: &Batches, _keys: &MergedKeys) -> Result<()> {
         Ok(())
     }
 
-    /// The values that a column has in the merged keys.
+    /// Returns the values of a column in the merged keys.
     fn column(&mut self, column: usize, batches: &Batches, keys: &MergedKeys) -> Result<Decided>;
 }
 
-/// Where the values of a column come from, one for each merged key.
+/// The origin of the values of a column, one for each merged key.
 #[derive(Debug, Default)]
 pub(super) struct Decided {
-    /// Rows of the held batches; behind the last of those, rows of `computed`.
+    /// Rows of the held batches. The batch number after the last one denotes rows of `computed`.
     pub(super) picks: Vec<Pick>,
-    /// Values that no record has.
+    /// Values that are not in any record.
     pub(super) computed: Option<ArrayRef>,
 }
 
@@ -49,7 +49,7 @@ impl Decided {
         Self { picks, computed: None }
     }
 
-    /// All values, in order.
+    /// Creates a result whose values are all computed, in order.
     pub(super) fn computed(values: ArrayRef, batches: &Batches) -> Self {
         let batch = u32::try_from(batches.0.len()).unwrap_or(u32::MAX);
         let rows = u32::try_from(values.len()).unwrap_or(u32::MAX);

@@ -1,4 +1,4 @@
-//! Merge engine `first-row` (documentation: "First Row"): the first record of a key is its row.
+//! The merge engine `first-row` (documentation: "First Row"): the first record of a key is its row.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ impl Engine for FirstRow {
                 if self.ignore_delete {
                     continue;
                 }
-                return Err(Error::invalid("merge engine first-row does not take records that delete or retract")
+                return Err(Error::invalid("merge engine first-row does not accept records that delete or retract")
                     .hint("set the option `ignore-delete` to ignore them"));
             }
             if first.is_none_or(|first| self.orders.compare(batches, first, record).is_gt()) {

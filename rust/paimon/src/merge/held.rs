@@ -1,4 +1,4 @@
-//! The batches that a merge holds, and decisions about their rows.
+//! Holds the batches of a merge, and references to their rows.
 
 use std::cmp::Ordering;
 
@@ -12,7 +12,7 @@ use frazil_core::error::{Error, Result};
 use super::order::SequenceColumn;
 use crate::dictionary;
 
-/// A row of a held batch, or one that is not there yet.
+/// A row of a held batch, or a row that is still to be merged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Pick {
     pub(super) batch: u32,
@@ -20,10 +20,10 @@ pub(super) struct Pick {
 }
 
 impl Pick {
-    /// No row: its values are NULL.
+    /// The reference to no row: its values are NULL.
     pub(super) const NULL: Self = Self { batch: u32::MAX, row: 0 };
 
-    /// The key of this number among those that columns decide about one by one.
+    /// Returns a reference to the merged key with this number, whose columns are decided one by one.
     pub(super) fn merged(key: u32) -> Self {
         Self { batch: u32::MAX - 1, row: key }
     }
@@ -39,33 +39,33 @@ impl Pick {
     }
 }
 
-/// -U and -D take back; +I and +U add.
+/// The kind -U. The kinds -U and -D retract; +I and +U add.
 pub(super) const UPDATE_BEFORE: i8 = 1;
 pub(super) const DELETE: i8 = 3;
 pub(super) const INSERT: i8 = 0;
 
-/// What a merge knows about the file of a batch.
+/// The file of a batch, as a merge needs it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Source {
     /// The level of the file.
     pub level: i32,
-    /// The position of the file among all files of the merge, the oldest first.
+    /// The position of the file among all files of the merge, oldest first.
     pub age: u32,
 }
 
-/// A batch of a run, with what decides about its rows.
+/// A batch of a run, with the values that decide about its rows.
 #[derive(Debug)]
 pub(super) struct Held {
     pub(super) batch: RecordBatch,
     pub(super) bytes: u64,
-    /// Of a row when it is copied, on average.
+    /// The average size of a row when it is copied.
     pub(super) row_bytes: u64,
-    /// Empty where runs decide alone.
+    /// The sequence numbers; empty if the order of runs decides alone.
     sequence_numbers: ScalarBuffer<i64>,
     kinds: ScalarBuffer<i8>,
     /// Whether all rows are of kind +I.
     pub(super) inserts: bool,
-    /// The file that the rows come from.
+    /// The file that the rows are from.
     source: Source,
     /// The columns that rows are compared by, as [`Orders::columns`] lists them.
     compared: Vec<SequenceColumn>,
@@ -74,10 +74,10 @@ pub(super) struct Held {
 
 impl Held {
     /// # Errors
-    /// `CorruptData` for row kinds that there are not, `LimitExceeded`.
+    /// `CorruptData` for invalid row kinds; `LimitExceeded`.
     pub(super) fn try_new(batch: RecordBatch, source: Source, orders: &Orders, context: &Context) -> Result<Self> {
         let kinds = batch.columns().last().and_then(|kinds| kinds.as_primitive_opt::<Int8Type>());
-        let kinds = kinds.ok_or_else(|| Error::internal("a batch to be merged ends with its row kinds"))?;
+        let kinds = kinds.ok_or_else(|| Error::internal("a batch to be merged does not end with its row kinds"))?;
         let sequence_numbers = match orders.numbers {
             None => ScalarBuffer::default(),
             Some(at) => {
@@ -90,7 +90,7 @@ impl Held {
             return Err(Error::corrupt("a row kind is NULL"));
         }
         if let Some(kind) = kinds.values().iter().find(|kind| !(0..=3).contains(*kind)) {
-            return Err(Error::corrupt(format!("the row kind {kind}, expected 0 to 3")));
+            return Err(Error::corrupt(format!("row kind {kind} is out of range, expected 0 to 3")));
         }
         let kinds = kinds.values().clone();
         let inserts = kinds.iter().all(|kind| *kind == INSERT);
@@ -107,7 +107,7 @@ impl Held {
     }
 }
 
-/// The bytes of the rows of a batch, wherever its buffers begin and end.
+/// Returns the size of the rows of a batch, regardless of where its buffers begin and end.
 pub(super) fn size_bytes(batch: &RecordBatch) -> Result<u64> {
     let mut bytes = 0_u64;
     for column in batch.columns() {
@@ -117,7 +117,7 @@ pub(super) fn size_bytes(batch: &RecordBatch) -> Result<u64> {
     Ok(bytes)
 }
 
-/// What all rules of merging look at.
+/// The held batches, which all merge rules read.
 #[derive(Debug, Default)]
 pub(super) struct Batches(pub(super) Vec<Held>);
 
@@ -137,20 +137,20 @@ impl Batches {
         self.held(pick).and_then(|held| held.kinds.get(pick.row as usize)).copied().unwrap_or_default()
     }
 
-    /// The age of the file of a row.
+    /// Returns the age of the file of a row.
     #[inline]
     fn age(&self, pick: Pick) -> u32 {
         self.held(pick).map_or(0, |held| held.source.age)
     }
 
-    /// Whether a row takes back: kinds -U and -D.
+    /// Returns whether a row retracts: kinds -U and -D.
     #[inline]
     pub(super) fn retracts(&self, pick: Pick) -> bool {
         self.kind(pick) & 1 == 1
     }
 
-    /// Keeps, of the records of a key, those of level 0 and the one of the lowest level above it: what a lookup
-    /// compaction wrote there was merged with all higher levels (`LookupMergeFunction`).
+    /// Keeps, of the records of a key, those of level 0 and the one of the lowest level above it. A lookup compaction
+    /// has already merged that record with all higher levels (`LookupMergeFunction`).
     pub(super) fn retain_lookup(&self, records: &mut Vec<Pick>) {
         let level = |pick: &Pick| self.held(*pick).map_or(0, |held| held.source.level);
         let Some(lowest) = records.iter().map(level).filter(|level| *level > 0).min() else { return };
@@ -161,19 +161,19 @@ impl Batches {
         });
     }
 
-    /// Whether any of the rows takes back.
+    /// Returns whether any of the rows retracts.
     pub(super) fn any_retracts(&self, picks: &[Pick]) -> bool {
         picks.iter().any(|&pick| self.retracts(pick))
     }
 }
 
-/// A row order by some of the compared columns.
+/// An order of rows by some of the compared columns.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Order {
     /// Positions in [`Orders::columns`].
     pub(super) columns: Vec<usize>,
     pub(super) descending: bool,
-    /// Whether floating point takes part, where "equal" is not transitive.
+    /// Whether floating-point columns are compared, for which "equal" is not transitive.
     pub(super) lawless: bool,
 }
 
@@ -194,7 +194,7 @@ impl Order {
         Ordering::Equal
     }
 
-    /// Whether all columns are NULL.
+    /// Returns whether all columns are NULL.
     #[inline]
     pub(super) fn is_empty(&self, batches: &Batches, pick: Pick) -> bool {
         let Some(held) = batches.held(pick) else { return true };
@@ -203,21 +203,21 @@ impl Order {
     }
 }
 
-/// All orders of a merge: that of the records of a key, and those of sequence groups.
+/// All orders of a merge: the order of the records of a key, and those of sequence groups.
 #[derive(Debug, Default)]
 pub(super) struct Orders {
     /// Positions in the batches.
     pub(super) columns: Vec<usize>,
-    /// By `sequence.field`.
+    /// The order by `sequence.field`.
     pub(super) records: Order,
-    /// The column of sequence numbers; None where each run is newer than the ones before it, and each record of a run
-    /// than those before it: then the order in which records come decides.
+    /// The column of sequence numbers. None if each run is newer than the ones before it, and each record of a run
+    /// is newer than those before it: then the order of arrival decides.
     pub(super) numbers: Option<usize>,
 }
 
 impl Orders {
-    /// Compare records of one key: by sequence fields, by sequence number, what takes back before what adds, and by the
-    /// age of their files. The rows of a file with equal values are equal.
+    /// Compares records of one key by sequence fields, by sequence number, by kind (retracts first) and by the age of
+    /// their files. Rows of one file with equal values compare as equal.
     #[inline]
     pub(super) fn compare(&self, batches: &Batches, a: Pick, b: Pick) -> Ordering {
         let fields = self.records.compare(batches, a, b);
@@ -229,19 +229,19 @@ impl Orders {
         fields.then_with(numbers).then_with(kinds).then_with(|| batches.age(a).cmp(&batches.age(b)))
     }
 
-    /// Whether the order of records is that in which they come.
+    /// Returns whether records are in the order of arrival.
     pub(super) fn is_arrival(&self) -> bool {
         self.numbers.is_none() && self.records.columns.is_empty()
     }
 
-    /// Sorts records of one key; equal ones stay in the order of their runs.
+    /// Sorts records of one key. Equal records stay in the order of their runs.
     pub(super) fn sort(&self, batches: &Batches, records: &mut [Pick]) {
         const FEW: usize = 32;
         if records.len() > FEW && !self.records.lawless {
             records.sort_by(|&a, &b| self.compare(batches, a, b));
             return;
         }
-        // By insertion, which an order without laws cannot confuse.
+        // Insertion sort, which tolerates an inconsistent order.
         for end in 1..records.len() {
             let mut at = end;
             while let Some([before, here]) = at.checked_sub(1).and_then(|from| records.get_mut(from..=at)) {

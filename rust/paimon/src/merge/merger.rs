@@ -1,4 +1,4 @@
-//! A merge as its caller sees it: it says which run it needs rows of, and gives rows.
+//! Provides the public interface of a merge, which requests rows of a run and returns merged rows.
 
 use std::mem;
 use std::sync::Arc;
@@ -22,25 +22,26 @@ use super::spec::{EngineSpec, MergeSpec};
 use crate::dictionary;
 use crate::spec::columns::{SEQUENCE_NUMBER, VALUE_KIND};
 
-/// Rows of an output batch, where they are not very wide.
+/// The maximum number of rows of an output batch, unless they are very wide.
 const OUTPUT_ROWS: usize = 65_536;
-/// Bytes of an output batch, by the average of the batches it comes from.
+/// The maximum size of an output batch, estimated from the average of its source batches.
 const OUTPUT_BYTES: u64 = 64 << 20;
-/// Batches that are through are kept for output until they exceed those at hand, or this.
+/// The minimum limit of spare batches. Consumed batches are kept for output until they exceed the current batches, or
+/// this limit.
 const SPARE_BYTES: u64 = 1 << 20;
 
-/// What a merge wants, or gives.
+/// The next step of a merge.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
-    /// The next batch of this run, or its end, by [`Merger::push`].
+    /// The merge needs the next batch of this run, or its end, by [`Merger::push`].
     Need(usize),
-    /// Merged rows, sorted by key. Rows that delete (kinds 1 and 3) are among them.
+    /// Merged rows, sorted by key. They include rows that delete (kinds 1 and 3).
     Batch(RecordBatch),
-    /// All rows were given.
+    /// All rows were returned.
     Done,
 }
 
-/// Merges sorted runs. Every run is sorted by key and, where a key is there twice, by sequence.
+/// A merge of sorted runs. Every run is sorted by key, and by sequence if a key occurs twice.
 #[derive(Debug)]
 pub struct Merger {
     schema: SchemaRef,
@@ -51,18 +52,18 @@ pub struct Merger {
     orders: Arc<Orders>,
     batches: Batches,
     pending: Pending,
-    /// By column, whether its values are looked at: a dictionary would only be in the way.
+    /// Whether the values of each column are evaluated. Such columns are unpacked from their dictionaries.
     looked_at: Vec<bool>,
-    /// Rows that an output batch may have by the width of the widest held batch.
+    /// The maximum number of rows of an output batch, given the width of the widest held batch.
     limit: usize,
-    /// Runs with keys of floating point: Java sorts those by a comparison without laws, so that a run is sorted again
-    /// when it is complete.
+    /// Runs with floating-point keys. Java sorts them with an inconsistent comparison, so each run is sorted again when
+    /// it is complete.
     unsorted: Option<Vec<Unsorted>>,
     lookup: bool,
     done: bool,
 }
 
-/// A run that is gathered before it takes part.
+/// A run that is collected completely before it is merged.
 #[derive(Debug, Default)]
 struct Unsorted {
     batches: Vec<RecordBatch>,
@@ -72,22 +73,22 @@ struct Unsorted {
 }
 
 impl Merger {
-    /// A merge of sorted runs, oldest first, of batches of this schema: columns of the table by name, all of
-    /// [`MergeSpec::required_fields`] among them, then `_SEQUENCE_NUMBER` as Int64 and `_VALUE_KIND` as Int8. Without
-    /// sequence numbers each run is newer than those before it, and so is each row of a run.
+    /// Creates a merge of sorted runs, oldest first. Batches have this schema: columns of the table by name, including
+    /// all of [`MergeSpec::required_fields`], then `_SEQUENCE_NUMBER` as Int64 and `_VALUE_KIND` as Int8. Without
+    /// sequence numbers, each run is newer than those before it, and so is each row of a run.
     ///
-    /// Columns of text and bytes may come as dictionaries.
+    /// String and bytes columns may be dictionary-encoded.
     ///
     /// # Errors
     /// `Unsupported` for keys or sequence fields of types without an order and for unknown aggregate functions;
-    /// `InvalidArgument` for a schema that misses a column.
+    /// `InvalidArgument` for a schema that lacks a column.
     pub fn try_new(spec: &MergeSpec, schema: SchemaRef, runs: usize, context: &Context) -> Result<Self> {
         check(&schema)?;
         let key = spec.keys.iter().map(|name| position(&schema, name)).collect::<Result<Vec<_>>>()?;
         let keys = KeyColumns::try_new(&schema, key)?;
         let (orders, groups) = orders(spec, &schema)?;
         let orders = Arc::new(orders);
-        let narrow = u32::try_from(runs).map_err(|_| Error::invalid(format!("{runs} runs to merge")))?;
+        let narrow = u32::try_from(runs).map_err(|_| Error::invalid(format!("too many runs to merge: {runs}")))?;
         let race: Box<dyn Race> = match keys.kind(&schema) {
             KeyKind::Int => Box::new(Runs::<IntKeys>::new(narrow)),
             KeyKind::Wide => Box::new(Runs::<WideKeys>::new(narrow)),
@@ -114,10 +115,10 @@ impl Merger {
         })
     }
 
-    /// Goes on until rows of a run are needed, an output batch is full, or everything is merged.
+    /// Advances until rows of a run are needed, an output batch is full, or everything is merged.
     ///
     /// # Errors
-    /// What the merge engine refuses as `InvalidArgument` or `Unsupported`; `Cancelled`; `LimitExceeded`.
+    /// `InvalidArgument` or `Unsupported` for records that the merge engine rejects; `Cancelled`; `LimitExceeded`.
     pub fn step(&mut self) -> Result<Step> {
         loop {
             self.context.check()?;
@@ -147,18 +148,18 @@ impl Merger {
         }
     }
 
-    /// Gives the rows that were needed, and the file that they come from; None at the end of the run. If the key has
-    /// columns of floating point, a run has one file.
+    /// Adds the requested rows and the file that they are from, or None at the end of the run. If the key has
+    /// floating-point columns, a run has one file.
     ///
     /// # Errors
-    /// `CorruptData` for keys that do not ascend or are NULL; `InvalidArgument` for a run that was not asked for and
-    /// for batches of another schema; `LimitExceeded`.
+    /// `CorruptData` for keys that are not ascending or are NULL; `InvalidArgument` for a run that was not requested
+    /// and for batches of another schema; `LimitExceeded`.
     pub fn push(&mut self, run: usize, batch: Option<(Source, RecordBatch)>) -> Result<()> {
         let checked = |(source, batch)| -> Result<_> { Ok((source, self.checked(batch)?)) };
         let batch = batch.map(checked).transpose()?;
         let Some(unsorted) = &mut self.unsorted else { return self.accept(run, batch) };
         let of = unsorted.get_mut(run).filter(|of| !of.complete);
-        let of = of.ok_or_else(|| Error::invalid(format!("run {run} was not asked for rows")))?;
+        let of = of.ok_or_else(|| Error::invalid(format!("run {run} was not requested")))?;
         if let Some((source, batch)) = batch {
             of.source = source;
             of.leases.push(self.context.budget.lease(size_bytes(&batch)?)?);
@@ -173,7 +174,7 @@ impl Merger {
         self.accept(run, Some((source, sorted)))
     }
 
-    /// Whether a run was gathered, so that nothing follows.
+    /// Returns whether a run was collected completely.
     fn complete(&self, run: usize) -> bool {
         self.unsorted.as_ref().and_then(|runs| runs.get(run)).is_some_and(|run| run.complete)
     }
@@ -192,7 +193,7 @@ impl Merger {
         Ok(())
     }
 
-    /// The batch with the schema of the merge.
+    /// Returns the batch with the schema of the merge.
     fn checked(&self, batch: RecordBatch) -> Result<RecordBatch> {
         if Arc::ptr_eq(batch.schema_ref(), &self.schema) {
             return Ok(batch);
@@ -212,14 +213,14 @@ impl Merger {
             .map_err(|error| Error::invalid("a batch does not have the schema of the merge").caused_by(error))
     }
 
-    /// A run with keys of floating point in their total order.
+    /// Sorts a run with floating-point keys in their total order.
     fn sorted(&self, run: &RecordBatch) -> Result<RecordBatch> {
         fn order<K: Keys>(columns: &KeyColumns, run: &RecordBatch) -> Result<Option<UInt32Array>> {
             let keys = K::try_new(columns, run)?;
             if !keys.ascent(run.num_rows()).is_gt() {
                 return Ok(None);
             }
-            let rows = u32::try_from(run.num_rows()).map_err(|_| Error::internal("a run of too many rows"))?;
+            let rows = u32::try_from(run.num_rows()).map_err(|_| Error::internal("a run has too many rows"))?;
             let mut order: Vec<u32> = (0..rows).collect();
             order.sort_by(|&a, &b| keys.compare(a as usize, &keys, b as usize));
             Ok(Some(UInt32Array::from(order)))
@@ -235,7 +236,7 @@ impl Merger {
         })
     }
 
-    /// Whether batches that no run needs any more take more room than those that are needed.
+    /// Returns whether batches that no run needs take more memory than those that are needed.
     fn crowded(&self) -> bool {
         let (mut spare, mut needed) = (0_u64, 0_u64);
         for (at, held) in self.batches.0.iter().enumerate() {
@@ -245,7 +246,7 @@ impl Merger {
         spare > needed.max(SPARE_BYTES)
     }
 
-    /// Drops the batches that nothing needs.
+    /// Drops the batches that are no longer needed.
     fn drop_spare(&mut self) {
         if !self.pending.is_empty() {
             return;
@@ -290,7 +291,7 @@ impl Merger {
         self.drop_spare();
         let options = RecordBatchOptions::new().with_row_count(Some(len));
         RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)
-            .map_err(|error| Error::invalid("merged rows do not keep what the columns promise").caused_by(error))
+            .map_err(|error| Error::invalid("merged rows do not match the schema of the merge").caused_by(error))
     }
 
     fn decided(&mut self, column: usize, width: usize) -> Result<Decided> {
@@ -308,9 +309,7 @@ impl Merger {
             decided.computed = Some(arrow_cast::cast(&computed, data_type)?);
         }
         if decided.picks.len() != keys.keys.len() {
-            return Err(
-                Error::internal("not every merged key has a value").with("column", self.schema.field(column).name())
-            );
+            return Err(Error::internal("a merged key has no value").with("column", self.schema.field(column).name()));
         }
         Ok(decided)
     }
@@ -349,7 +348,7 @@ fn engine(spec: &MergeSpec, schema: &Schema, orders: &Arc<Orders>, groups: Vec<O
     })
 }
 
-/// The order of records, and that of each sequence group. Groups of which no column is read have none.
+/// Returns the order of records, and that of each sequence group. Groups without read columns have an empty order.
 fn orders(spec: &MergeSpec, schema: &Schema) -> Result<(Orders, Vec<Order>)> {
     let mut orders = Orders::default();
     let mut groups = Vec::new();
@@ -381,7 +380,7 @@ fn order(columns: &mut Vec<usize>, names: &[String], descending: bool, schema: &
 }
 
 fn position(schema: &Schema, name: &str) -> Result<usize> {
-    schema.index_of(name).map_err(|_| Error::invalid(format!("the column `{name}` is needed for merging")))
+    schema.index_of(name).map_err(|_| Error::invalid(format!("the column `{name}` is required for merging")))
 }
 
 fn check(schema: &Schema) -> Result<()> {
@@ -391,5 +390,7 @@ fn check(schema: &Schema) -> Result<()> {
     if kinds && numbers {
         return Ok(());
     }
-    Err(Error::invalid(format!("a schema to merge ends with {SEQUENCE_NUMBER} (Int64) and {VALUE_KIND} (Int8)")))
+    Err(Error::invalid(format!(
+        "the schema of a merge must end with {SEQUENCE_NUMBER} (Int64) and {VALUE_KIND} (Int8)"
+    )))
 }

@@ -1,4 +1,4 @@
-//! Merging the sorted runs of a bucket (documentation: "Primary Key Table", "Merge Engine").
+//! Merges the sorted runs of a bucket (documentation: "Primary Key Table", "Merge Engine").
 //!
 //! ```text
 //! runs, oldest first:  batches sorted by key      Merger::push
@@ -10,11 +10,11 @@
 //!   output.rs  columns copied once, when a batch is full      Merger::step
 //! ```
 //!
-//! The records of a key are ordered by the columns of `sequence.field` (NULL first, also where descending), then by
-//! sequence number, then what takes back before what adds, then by the age of their files. A key with one record
-//! goes out as it is, with its row kind, whatever the engine.
+//! The records of a key are ordered by the columns of `sequence.field` (NULL first, even if descending), then by
+//! sequence number. Ties are resolved by kind (retracts before additions), then by the age of their files. A key with a single record is
+//! returned unchanged, with its row kind, for every engine.
 //!
-//! Held are the batch at hand of each run, and of batches that are through at most about as many bytes again.
+//! The merge holds the current batch of each run, and consumed batches of at most about the same total size.
 
 pub mod aggregate;
 mod aggregation;

@@ -1,7 +1,7 @@
-//! Random histories, merged by record after record and field after field, against the columnar engines.
+//! Compares the columnar engines with a model that merges random histories record by record and field by field.
 //!
-//! `FRAZIL_HISTORIES` says how many of each merge engine; a failure names its seed. Every other history is read in some of
-//! its columns only, as a scan that selects columns reads it.
+//! `FRAZIL_HISTORIES` sets the number of histories per merge engine. A failure reports its seed. Every other history is
+//! read with only some of its columns, like a scan with a projection.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,18 +26,18 @@ enum Engine {
     Aggregation,
 }
 
-/// Options, and what the model has to know of them.
+/// The options of a case, and their meaning for the model.
 #[expect(clippy::struct_excessive_bools, reason = "each is an option")]
 struct Case {
     engine: Engine,
     options: &'static [(&'static str, &'static str)],
-    /// Whether records take back.
+    /// Whether records may retract.
     retracts: bool,
     sequence: &'static [usize],
     descending: bool,
     ignore_delete: bool,
     remove_on_delete: bool,
-    /// Sequence fields, columns, whether a delete removes.
+    /// The sequence groups: sequence fields, columns, and whether a delete removes the row.
     groups: &'static [(&'static [usize], &'static [usize], bool)],
     functions: &'static [(usize, &'static str)],
 }
@@ -171,7 +171,7 @@ impl Case {
         self.functions.iter().find(|(of, _)| *of == column).map(|(_, name)| *name)
     }
 
-    /// Whether the function of a column passes over retracts.
+    /// Returns whether the function of a column ignores retracts.
     fn ignores_retract(&self, column: usize) -> bool {
         let option = format!("fields.{}.ignore-retract", COLUMNS[column]);
         self.options.contains(&(option.as_str(), "true"))
@@ -181,7 +181,7 @@ impl Case {
         self.groups.iter().find(|(sequence, values, _)| sequence.contains(&column) || values.contains(&column))
     }
 
-    /// Sorts the records of a key: (run, record).
+    /// Sorts the records of a key, each (run, record).
     fn sort(&self, records: &mut [(usize, Record)]) {
         records.sort_by(|(x, a), (y, b)| {
             let fields = self.sequence.iter().map(|&column| {
@@ -193,7 +193,8 @@ impl Case {
         });
     }
 
-    /// The row of a key. With `lookup`, only one record above level 0 takes part: the first of the lowest level.
+    /// Returns the merged row of a key. With `lookup`, only one record above level 0 takes part: the first of the
+    /// lowest level.
     fn merge(&self, levels: &[(i32, Record)], lookup: bool) -> Merged {
         let own = |record: &Record| Some((record.kind, record.values.clone()));
         if let [(_, only)] = levels {
@@ -284,7 +285,7 @@ impl Case {
                     (Some(_), Some(_)) if retract && self.ignores_retract(column) => *value,
                     (Some(_), Some(function)) if retract => retracted(function, *value, input),
                     (Some(true), Some(function)) => folded(function, &mut found[column], *value, input),
-                    // Java turns what is there and what comes round.
+                    // Java swaps the accumulator and the input.
                     (Some(false), Some(function)) => folded(function, &mut found[column], input, *value),
                     (Some(true), None) if retract => None,
                     (Some(true), None) => input,
@@ -295,7 +296,7 @@ impl Case {
     }
 }
 
-/// `found` is what Java's aggregators of the first value call initialized.
+/// Folds a value. `found` is `initialized` in Java's aggregators of the first value.
 fn folded(function: &str, found: &mut bool, old: Option<i32>, input: Option<i32>) -> Option<i32> {
     match function {
         "sum" => old.map_or(input, |old| Some(old + input.unwrap_or(0))),
@@ -324,7 +325,7 @@ fn retracted(function: &str, old: Option<i32>, input: Option<i32>) -> Option<i32
     }
 }
 
-/// xorshift64*.
+/// The pseudorandom number generator xorshift64*.
 struct Random(u64);
 
 impl Random {
@@ -344,7 +345,7 @@ impl Random {
     }
 }
 
-/// Runs with their levels, oldest first, each sorted by key. A level above 0 is one run and has each key once.
+/// Generates runs with their levels, oldest first, each sorted by key. A level above 0 is one run with distinct keys.
 fn history(random: &mut Random, case: &Case) -> Vec<(i32, Vec<Record>)> {
     let keys = if random.one_in(50) { 2000 } else { 1 + random.below(12) };
     let numbers_collide = random.one_in(4);
@@ -385,7 +386,7 @@ fn expected(case: &Case, runs: &[(i32, Vec<Record>)], lookup: bool) -> Vec<(i32,
     for (key, mut records) in keys {
         case.sort(&mut records);
         let records: Vec<_> = records.into_iter().map(|(run, record)| (runs[run].0, record)).collect();
-        // First-row takes the first of all records, wherever they are.
+        // First-row keeps the first of all records, regardless of level.
         merged.extend(
             case.merge(&records, lookup && case.engine != Engine::FirstRow).map(|(kind, row)| (key, kind, row)),
         );
@@ -393,7 +394,7 @@ fn expected(case: &Case, runs: &[(i32, Vec<Record>)], lookup: bool) -> Vec<(i32,
     merged
 }
 
-/// Histories of each engine, unless the environment says otherwise.
+/// The default number of histories of each engine.
 const HISTORIES: u64 = 500;
 
 #[rstest]
@@ -423,13 +424,13 @@ fn random_histories_merge_as_the_model_says(
     }
 }
 
-/// All columns, or some.
+/// Returns all columns, or some of them.
 fn wanted(random: &mut Random) -> Vec<usize> {
     let all = random.one_in(2);
     (0..COLUMNS.len()).filter(|_| all || random.one_in(2)).collect()
 }
 
-/// What the engine makes of the wanted columns, in batches of any size.
+/// Merges the wanted columns with the engine, in batches of random size.
 fn merged(
     random: &mut Random,
     (case, lookup): (&Case, bool),
@@ -469,14 +470,14 @@ fn merged(
     Ok(merged.iter().flat_map(records).map(row).collect())
 }
 
-/// What this thread has used, where the system says it.
+/// Returns the CPU time of this thread, if the system reports it.
 fn cpu_seconds() -> f64 {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let nanoseconds: f64 = text.split(' ').next().and_then(|text| text.parse().ok()).unwrap_or(f64::NAN);
     nanoseconds / 1e9
 }
 
-/// Five runs of a million rows, as a release build merges them: `cargo test --release -- --ignored --nocapture`.
+/// Measures merging five runs of a million rows in a release build: `cargo test --release -- --ignored --nocapture`.
 #[test]
 #[ignore = "measures; prints rows per second"]
 fn throughput() {

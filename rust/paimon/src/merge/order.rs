@@ -1,4 +1,4 @@
-//! Comparing rows: keys among runs, and sequence fields among the records of a key (documentation: "Sequence and
+//! Compares rows: keys across runs, and sequence fields among the records of a key (documentation: "Sequence and
 //! Rowkind", "Merge Engine").
 //!
 //! | type | compared as |
@@ -6,12 +6,12 @@
 //! | BOOLEAN, integers, DATE, TIME, TIMESTAMP | the number, as 64 bits |
 //! | DECIMAL | the unscaled number, as 128 bits |
 //! | CHAR, STRING, BINARY, BYTES | unsigned bytes |
-//! | FLOAT, DOUBLE as key | total order: -0.0 before 0.0, one NaN above all |
-//! | FLOAT, DOUBLE as sequence | as Java's `<` and `>` do: -0.0 ties with 0.0, NaN ties with every number |
-//! | several key columns | Arrow's row encoding, whose bytes sort as the columns do one after the other |
+//! | FLOAT, DOUBLE as key | total order: -0.0 before 0.0, a single NaN above all |
+//! | FLOAT, DOUBLE as sequence | like Java's `<` and `>`: -0.0 ties with 0.0, NaN ties with every number |
+//! | several key columns | Arrow's row encoding, whose bytes sort like the columns in sequence |
 //!
-//! Java compares keys of floating point with `<` and `>` too and so loses the rows of other keys beside a NaN; the
-//! total order keeps them.
+//! Java also compares floating-point keys with `<` and `>`, and so loses rows of other keys next to a NaN. The total
+//! order keeps them.
 
 use std::cmp::Ordering;
 use std::fmt::Debug;
@@ -28,15 +28,15 @@ use arrow_schema::{DataType, Schema, TimeUnit};
 use frazil_core::error::{Error, Result};
 use frazil_core::floats::one_nan;
 
-/// Where the key stands in a batch, and how it is read from there.
+/// The positions of the key columns in a batch, and the way they are read.
 #[derive(Debug)]
 pub(super) struct KeyColumns {
     columns: Vec<usize>,
-    /// For keys of several columns.
+    /// The row encoder for keys of several columns.
     rows: Option<RowConverter>,
 }
 
-/// How the values of a key are held.
+/// The representation of the values of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum KeyKind {
     Int,
@@ -46,7 +46,7 @@ pub(super) enum KeyKind {
 
 impl KeyColumns {
     /// # Errors
-    /// `Unsupported` for types that are no keys.
+    /// `Unsupported` for types that cannot be keys.
     pub(super) fn try_new(schema: &Schema, columns: Vec<usize>) -> Result<Self> {
         for &column in &columns {
             let field = schema.field(column);
@@ -62,7 +62,7 @@ impl KeyColumns {
         Ok(Self { columns, rows: Some(rows) })
     }
 
-    /// Whether a column is of the key.
+    /// Returns whether a column belongs to the key.
     pub(super) fn contains(&self, column: usize) -> bool {
         self.columns.contains(&column)
     }
@@ -74,7 +74,7 @@ impl KeyColumns {
         }
     }
 
-    /// Whether a column is of floating point.
+    /// Returns whether the key has a floating-point column.
     pub(super) fn floating(&self, schema: &Schema) -> bool {
         self.columns.iter().any(|&column| schema.field(column).data_type().is_floating())
     }
@@ -94,13 +94,13 @@ impl KeyColumns {
 
     fn array(&self, batch: &RecordBatch) -> Result<ArrayRef> {
         let first = self.arrays(batch)?.into_iter().next();
-        first.ok_or_else(|| Error::internal("a key without columns"))
+        first.ok_or_else(|| Error::internal("a key has no columns"))
     }
 }
 
-/// The keys of a batch. A word of fixed width decides most comparisons alone.
+/// The keys of a batch. A fixed-width word decides most comparisons.
 pub(super) trait Keys: Debug + Clone + Send + 'static {
-    /// Orders as the key does; equal words may be of different keys unless `EXACT`.
+    /// The prefix of a key that is compared first. Equal words may belong to different keys unless `EXACT` is true.
     type Word: Copy + Ord + Debug + Send;
     /// Whether equal words are equal keys.
     const EXACT: bool;
@@ -109,7 +109,7 @@ pub(super) trait Keys: Debug + Clone + Send + 'static {
 
     fn word(&self, row: usize) -> Self::Word;
 
-    /// Compares keys whose words are equal.
+    /// Compares keys with equal words.
     fn rest(&self, row: usize, other: &Self, other_row: usize) -> Ordering;
 
     #[inline]
@@ -117,7 +117,7 @@ pub(super) trait Keys: Debug + Clone + Send + 'static {
         self.word(row).cmp(&other.word(other_row)).then_with(|| self.rest(row, other, other_row))
     }
 
-    /// The greatest order between neighbours: `Less` where every key is above the one before it.
+    /// Returns the greatest order between neighbours: `Less` if keys are strictly ascending.
     fn ascent(&self, rows: usize) -> Ordering {
         let mut worst = Ordering::Less;
         for row in 1..rows {
@@ -127,7 +127,7 @@ pub(super) trait Keys: Debug + Clone + Send + 'static {
     }
 }
 
-/// Keys that fit into 64 bits.
+/// Keys that fit 64 bits.
 #[derive(Debug, Clone)]
 pub(super) struct IntKeys(ScalarBuffer<i64>);
 
@@ -151,7 +151,7 @@ impl Keys for IntKeys {
         Ordering::Equal
     }
 
-    #[expect(clippy::needless_bitwise_bool, reason = "without a branch per row it costs next to nothing")]
+    #[expect(clippy::needless_bitwise_bool, reason = "a branch-free loop is much faster")]
     fn ascent(&self, _: usize) -> Ordering {
         let pairs = || self.0.iter().zip(self.0.iter().skip(1));
         if pairs().fold(true, |strict, (a, b)| strict & (a < b)) {
@@ -161,7 +161,7 @@ impl Keys for IntKeys {
     }
 }
 
-/// Decimals.
+/// Decimal keys.
 #[derive(Debug, Clone)]
 pub(super) struct WideKeys(ScalarBuffer<i128>);
 
@@ -186,7 +186,7 @@ impl Keys for WideKeys {
     }
 }
 
-/// Byte strings. The word is their first 16 bytes, filled up with zeros.
+/// Byte string keys. The word is the first 16 bytes, padded with zeros.
 #[derive(Debug, Clone)]
 pub(super) struct ByteKeys {
     offsets: OffsetBuffer<i32>,
@@ -285,7 +285,7 @@ impl SequenceColumn {
         self.nulls.as_ref().is_some_and(|nulls| row < nulls.len() && nulls.is_null(row))
     }
 
-    /// Compares two rows; NULL is below everything, also where `descending` inverts the rest.
+    /// Compares two rows. NULL is less than everything, even if `descending` reverses the other values.
     #[inline]
     pub(super) fn compare(&self, row: usize, other: &Self, other_row: usize, descending: bool) -> Ordering {
         match (self.is_null(row), other.is_null(other_row)) {
@@ -301,14 +301,14 @@ impl SequenceColumn {
                 a.get(row).partial_cmp(&b.get(other_row)).unwrap_or(Ordering::Equal)
             }
             (SequenceValues::Bytes(a), SequenceValues::Bytes(b)) => a.value(row).cmp(b.value(other_row)),
-            // All batches have one schema.
+            // All batches have the same schema.
             _ => Ordering::Equal,
         };
         if descending { order.reverse() } else { order }
     }
 }
 
-/// Whether values of a type are compared as numbers of floating point, whose order has no law (NaN).
+/// Returns whether values of a type are compared as floating-point numbers, whose order is inconsistent for NaN.
 pub(super) fn lawless(data_type: &DataType) -> bool {
     data_type.is_floating()
 }
@@ -358,7 +358,7 @@ fn integers(array: &ArrayRef) -> Option<ScalarBuffer<i64>> {
     })
 }
 
-/// Numbers of floating point as integers that sort by the total order.
+/// Maps floating-point numbers to integers that sort in the total order.
 fn total_order(array: &ArrayRef) -> Option<ScalarBuffer<i64>> {
     let image = |value: f64| {
         let bits = if value.is_nan() { f64::NAN.to_bits() } else { value.to_bits() }.cast_signed();
@@ -374,5 +374,5 @@ fn total_order(array: &ArrayRef) -> Option<ScalarBuffer<i64>> {
 }
 
 fn unsupported(what: &str, name: &str, data_type: &DataType) -> Error {
-    Error::unsupported(format!("a {what} of type {data_type}")).with("column", name)
+    Error::unsupported(format!("a {what} of type {data_type} is not supported")).with("column", name)
 }

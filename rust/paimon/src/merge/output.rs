@@ -1,4 +1,4 @@
-//! Copying the decided rows of one column out of the held batches.
+//! Copies the decided rows of one column out of the held batches.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use super::held::Pick;
 use super::pending::Part;
 use crate::dictionary::{Copy, Texts};
 
-/// The rows to copy: `parts` say how single rows and ranges alternate.
+/// The rows to copy: `parts` interleaves single rows and ranges.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rows<'a> {
     pub(super) picks: &'a [Pick],
@@ -25,7 +25,7 @@ pub(super) struct Rows<'a> {
     pub(super) len: usize,
 }
 
-/// A stretch of rows.
+/// A contiguous stretch of rows.
 enum Stretch<'a> {
     Single(&'a [Pick]),
     Range(usize, usize, usize),
@@ -47,11 +47,11 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// The rows of a column, of which `arrays` are the batches, those of texts and bytes perhaps as dictionaries;
+/// Copies rows of a column whose batches are `arrays`. String and bytes columns may be dictionary-encoded.
 /// [`Pick::NULL`] is NULL.
 ///
 /// # Errors
-/// `LimitExceeded` for more text than a column of Arrow holds.
+/// `LimitExceeded` if the strings exceed an Arrow column.
 pub(super) fn gather(data_type: &DataType, arrays: &[ArrayRef], rows: Rows<'_>) -> Result<ArrayRef> {
     if let [Part::Range { batch, start, len }] = rows.parts
         && let Some(array) = arrays.get(*batch as usize)
@@ -165,7 +165,7 @@ fn nested(data_type: &DataType, arrays: &[ArrayRef], rows: Rows<'_>) -> Result<A
     Ok(arrow_select::interleave::interleave(&sources, &places)?)
 }
 
-/// Which of the rows are not NULL; None where all are.
+/// Returns the validity of the rows, or None if all are valid.
 fn validity(arrays: &[ArrayRef], rows: Rows<'_>) -> Option<NullBuffer> {
     let sources: Vec<Option<&NullBuffer>> =
         arrays.iter().map(|array| array.nulls().filter(|nulls| nulls.null_count() > 0)).collect();

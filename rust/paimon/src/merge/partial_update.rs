@@ -1,21 +1,22 @@
-//! Merge engine `partial-update` (documentation: "Partial Update"): every column is the last value that is not NULL.
+//! The merge engine `partial-update` (documentation: "Partial Update"): every column is the last value that is not
+//! NULL.
 //!
-//! A sequence group (`fields.<g1>,<g2>.sequence-group` = `<a>,<b>`) has its own order. Record by record:
+//! A sequence group (`fields.<g1>,<g2>.sequence-group` = `<a>,<b>`) has its own order. For each record:
 //!
 //! | the record's sequence fields | its kind | plain columns of the group | columns with an aggregate function |
 //! |---|---|---|---|
 //! | all NULL | any | nothing | nothing |
-//! | not below those of the row | adds | its values, NULL too | `add` |
-//! | not below | takes back | NULL | `retract` |
+//! | not below those of the row | adds | its values, including NULL | `add` |
+//! | not below | retracts | NULL | `retract` |
 //! | below | adds | nothing | `add_reversed` |
-//! | below | takes back | nothing | `retract` |
+//! | below | retracts | nothing | `retract` |
 //!
-//! In the two middle lines the row takes the record's sequence fields.
+//! In the two "not below" cases, the row takes over the sequence fields of the record.
 //!
-//! A record that takes back and comes first is the row, with all its columns, before it is applied to it by the table
-//! above or ignored. So is a record that removes the row: a -D with `partial-update.remove-record-on-delete`, or one
-//! not below the row in a group of `partial-update.remove-record-on-sequence-group`. Later records are merged onto it
-//! (seen of Java 1.4.2).
+//! If the first record retracts, it becomes the row with all its columns, and is then applied to that row by the table
+//! above or ignored. The same holds for a record that removes the row: a -D with
+//! `partial-update.remove-record-on-delete`, or one not below the row in a group of
+//! `partial-update.remove-record-on-sequence-group`. Later records are merged onto it (observed in Java 1.4.2).
 
 use std::sync::Arc;
 
@@ -35,9 +36,10 @@ pub(super) struct PartialUpdate {
     ignore_delete: bool,
     remove_on_delete: bool,
     groups: Vec<Group>,
-    /// By column.
+    /// The rules, by column.
     rules: Vec<Rule>,
-    /// Records that remove the row by a sequence group: the number of the merged key, and the place among its records.
+    /// Records that remove the row by a sequence group: the number of the merged key, and the position among its
+    /// records.
     removals: Vec<(usize, usize)>,
 }
 
@@ -45,13 +47,13 @@ pub(super) struct PartialUpdate {
 enum Rule {
     /// A column of the primary key.
     Key,
-    /// A column of no group.
+    /// A column without a group.
     LastNonNull,
     /// A sequence field of a group.
     Sequence(usize),
     /// A plain column of a group.
     Value(usize),
-    /// A column of a group, and its place among the functions of the group.
+    /// A column of a group, and its index among the functions of the group.
     Function(usize, usize),
 }
 
@@ -61,9 +63,9 @@ struct Group {
     order: Order,
     removes: bool,
     functions: Vec<Function>,
-    /// Where the sequence fields of each merged key come from.
+    /// The origin of the sequence fields of each merged key.
     sequence: Vec<Pick>,
-    /// Where the plain columns of each merged key come from.
+    /// The origin of the plain columns of each merged key.
     values: Vec<Pick>,
 }
 
@@ -112,7 +114,7 @@ impl PartialUpdate {
         Ok(Self { orders, ignore_delete, remove_on_delete, groups: made, rules, removals: Vec::new() })
     }
 
-    /// Notes the records of the next merged key that remove the row by a sequence group; the last one.
+    /// Records which records of the next merged key remove the row by a sequence group, and returns the last one.
     fn removal(&mut self, batches: &Batches, records: &[Pick], key: usize) -> Option<Pick> {
         let Self { groups, removals, .. } = self;
         let removing: Vec<&Group> = groups.iter().filter(|group| group.removes).collect();
@@ -180,7 +182,7 @@ impl Engine for PartialUpdate {
     }
 
     fn column(&mut self, column: usize, batches: &Batches, keys: &MergedKeys) -> Result<Decided> {
-        let rule = self.rules.get(column).ok_or_else(|| Error::internal("a column that there is not"))?;
+        let rule = self.rules.get(column).ok_or_else(|| Error::internal("a column does not exist"))?;
         let picks = match *rule {
             Rule::Key => keys.keys.iter().map(|key| key.last).collect(),
             Rule::LastNonNull => last_non_null(column, batches, keys),
@@ -189,7 +191,7 @@ impl Engine for PartialUpdate {
             Rule::Function(group, function) => {
                 let function = self.groups.get_mut(group).and_then(|group| group.functions.get_mut(function));
                 let result = function.and_then(|function| function.result.take());
-                let result = result.ok_or_else(|| Error::internal("an aggregate that was not computed"))?;
+                let result = result.ok_or_else(|| Error::internal("an aggregate was not computed"))?;
                 return Ok(Decided::computed(result, batches));
             }
         };
@@ -198,13 +200,13 @@ impl Engine for PartialUpdate {
 }
 
 impl Group {
-    /// Whether a record has sequence fields, and they are not below those of the row.
+    /// Returns whether a record has sequence fields that are not below those of the row.
     #[inline]
     fn newer(&self, batches: &Batches, record: Pick, row: Pick) -> bool {
         !self.order.is_empty(batches, record) && (row.is_null() || self.order.compare(batches, record, row).is_ge())
     }
 
-    /// Goes through the records of all merged keys. `removals` are in order.
+    /// Processes the records of all merged keys. `removals` are in order.
     fn walk(&mut self, batches: &Batches, keys: &MergedKeys, removals: &[(usize, usize)]) -> Result<()> {
         self.sequence.clear();
         self.values.clear();
@@ -235,7 +237,7 @@ impl Group {
         Ok(())
     }
 
-    /// Makes all columns of a record the row.
+    /// Replaces the row by all columns of a record.
     fn replace(&mut self, batches: &Batches, record: Pick, row: &mut Row) -> Result<()> {
         *row = Row { sequence: record, values: record };
         for function in &mut self.functions {
@@ -246,7 +248,7 @@ impl Group {
         Ok(())
     }
 
-    /// Merges a record onto the row.
+    /// Merges a record into the row.
     fn take(&mut self, batches: &Batches, record: Pick, row: &mut Row) -> Result<()> {
         if self.order.is_empty(batches, record) {
             return Ok(());
@@ -263,7 +265,7 @@ impl Group {
     }
 }
 
-/// Where the columns of a group of a row come from.
+/// The origin of the columns of a group in a row.
 #[derive(Debug, Clone, Copy)]
 struct Row {
     sequence: Pick,
@@ -277,7 +279,7 @@ impl Default for Row {
 }
 
 impl Function {
-    /// The values of the column in the batch of a record.
+    /// Returns the values of the column in the batch of a record.
     fn values<'a>(&self, batches: &'a Batches, record: Pick) -> Option<&'a ArrayRef> {
         batches.0.get(record.batch as usize).map(|held| held.batch.column(self.column))
     }
@@ -293,7 +295,7 @@ impl Function {
     }
 }
 
-/// The last value of those that add.
+/// Returns the last non-NULL value of the records that add.
 fn last_non_null(column: usize, batches: &Batches, keys: &MergedKeys) -> Vec<Pick> {
     let nulls: Vec<_> = batches.0.iter().map(|held| held.batch.column(column).logical_nulls()).collect();
     let valid = |pick: Pick| {
@@ -310,7 +312,7 @@ fn last_non_null(column: usize, batches: &Batches, keys: &MergedKeys) -> Vec<Pic
 
 #[cold]
 fn refused() -> Error {
-    Error::invalid("merge engine partial-update does not take records that delete or retract").hint(
+    Error::invalid("merge engine partial-update does not accept records that delete or retract").hint(
         "set one of the options `ignore-delete` (they are ignored), `partial-update.remove-record-on-delete` (the row \
          is removed), or sequence groups (`fields.<field>.sequence-group`: columns are retracted), with \
          `partial-update.remove-record-on-sequence-group` where a delete in a group removes the row",

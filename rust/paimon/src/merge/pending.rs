@@ -1,28 +1,28 @@
-//! Rows that are decided and not yet copied.
+//! Holds rows that are decided but not yet copied.
 
 use super::held::Pick;
 
-/// A number of rows from here on.
+/// A part of the rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
-    /// The next so many of the single rows.
+    /// The next single rows, by count.
     Rows(u32),
-    /// Neighbours in a batch.
+    /// Consecutive rows of a batch.
     Range { batch: u32, start: u32, len: u32 },
 }
 
-/// The rows of the next output batch, in the order of their keys.
+/// The rows of the next output batch, in key order.
 #[derive(Debug, Default)]
 pub(super) struct Pending {
     rows: Vec<Pick>,
     parts: Vec<Part>,
     in_parts: usize,
     ranged: usize,
-    /// Keys whose columns are decided one by one; [`Pick::merged`] stands for them among the rows.
+    /// Keys whose columns are decided one by one. [`Pick::merged`] represents them among the rows.
     pub(super) keys: MergedKeys,
 }
 
-/// Keys with several records, end to end.
+/// Keys with several records, concatenated.
 #[derive(Debug, Default)]
 pub(super) struct MergedKeys {
     records: Vec<Pick>,
@@ -34,21 +34,21 @@ pub(super) struct MergedKeys {
 pub(super) struct MergedKey {
     start: u32,
     end: u32,
-    /// The record whose columns are the row that its [`MergedKeys::records`] are merged onto.
+    /// The record that replaces the row, onto which the [`MergedKeys::records`] are merged.
     pub(super) base: Option<Pick>,
-    /// The last record, from which the sequence number comes.
+    /// The last record, which provides the sequence number.
     pub(super) last: Pick,
     /// The row kind of the result.
     pub(super) kind: i8,
 }
 
 impl MergedKeys {
-    /// The records of a key, earliest first.
+    /// Returns the records of a key, earliest first.
     pub(super) fn records(&self, key: &MergedKey) -> &[Pick] {
         self.records.get(key.start as usize..key.end as usize).unwrap_or_default()
     }
 
-    /// The records of a key that come after its base, earliest first.
+    /// Returns the records of a key after its base, earliest first.
     pub(super) fn after_base(&self, key: &MergedKey) -> &[Pick] {
         let records = self.records(key);
         let base = key.base.and_then(|base| records.iter().rposition(|record| *record == base));
@@ -77,7 +77,7 @@ impl Pending {
         self.ranged += len as usize;
     }
 
-    /// Takes back the last row of the range that was pushed last.
+    /// Removes the last row of the most recently pushed range.
     pub(super) fn shorten(&mut self) {
         if let Some(Part::Range { len, .. }) = self.parts.last_mut() {
             *len -= 1;
@@ -85,7 +85,7 @@ impl Pending {
         }
     }
 
-    /// Decides that a key becomes what its columns make of these records.
+    /// Adds a key whose columns are merged from these records.
     pub(super) fn push_merged(&mut self, records: &[Pick], base: Option<Pick>, last: Pick, kind: i8) {
         let keys = &mut self.keys;
         self.rows.push(Pick::merged(narrow(keys.keys.len())));
@@ -98,12 +98,12 @@ impl Pending {
         &self.rows
     }
 
-    /// Says that nothing more comes.
+    /// Marks the end of the rows.
     pub(super) fn end(&mut self) {
         self.end_part();
     }
 
-    /// All parts, after [`Pending::end`].
+    /// Returns all parts, after [`Pending::end`].
     pub(super) fn parts(&self) -> &[Part] {
         &self.parts
     }
@@ -125,7 +125,7 @@ impl Pending {
     }
 }
 
-/// Output batches are cut long before 32 bits are full.
+/// Narrows a count; output batches are far smaller than 2^32 rows.
 fn narrow(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }

@@ -1,4 +1,4 @@
-//! The race of sorted runs: always the least key next, found by a tournament whose losers stay in the tree.
+//! A k-way merge of sorted runs with a loser tree, which always returns the smallest key next.
 //!
 //! ```text
 //!            winner            leaves are the runs that still have rows, oldest first;
@@ -10,8 +10,8 @@
 //!     run 0  1   2     3
 //! ```
 //!
-//! A run that wins again and again is galloped through: the end of its rows below the best of the others is searched,
-//! and the whole range goes out without a look at its keys.
+//! If a run wins repeatedly, the merge gallops: it searches the end of its rows below the smallest key of the other
+//! runs, and returns the whole range without comparing its keys.
 
 use std::cmp::Ordering;
 use std::fmt::Debug;
@@ -24,31 +24,31 @@ use super::held::{Batches, Pick};
 use super::order::{KeyColumns, Keys};
 use super::pending::Pending;
 
-/// So many keys in a row from one run, and it is galloped through.
+/// The number of consecutive keys of one run from which the merge gallops.
 const GALLOP: u32 = 12;
 
-/// Ranges of so many rows are not copied: they make an output batch alone.
+/// The number of rows from which a range is not copied but becomes a separate output batch.
 const ALONE: u32 = 8192;
 
-/// Why the race pauses.
+/// The reason why the merge pauses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Pause {
-    /// A run has no row at hand.
+    /// A run has no current row.
     Need(usize),
     /// Enough rows are decided.
     Full,
-    /// All runs are at their ends.
+    /// All runs have ended.
     Done,
 }
 
-/// What a race decides with.
+/// The parameters that a merge decides by.
 pub(super) struct Rules<'a> {
     pub(super) batches: &'a Batches,
     pub(super) engine: &'a mut dyn Engine,
     pub(super) pending: &'a mut Pending,
-    /// Decide no more rows than this.
+    /// The maximum number of decided rows.
     limit: usize,
-    /// Of the records of a key none but the last is looked at.
+    /// Whether only the last record of a key is used.
     takes_last: bool,
     /// See [`Batches::retain_lookup`].
     lookup: bool,
@@ -65,32 +65,33 @@ impl<'a> Rules<'a> {
     }
 }
 
-/// Runs in a race, whatever their keys are.
+/// The runs of a merge, for any type of key.
 pub(super) trait Race: Debug + Send {
-    /// Gives a run its next rows, held as `batch`; None at its end.
+    /// Adds the next rows of a run, held as `batch`, or None at its end.
     fn push(&mut self, run: usize, batch: Option<(usize, &RecordBatch)>, keys: &KeyColumns) -> Result<()>;
 
-    /// Goes on until something is missing or enough.
+    /// Advances until rows are missing or enough are decided.
     fn advance(&mut self, rules: &mut Rules<'_>) -> Result<Pause>;
 
-    /// Whether what is pending can go out: not while the last row of a range might have more records.
+    /// Returns whether the pending rows can be returned. They cannot while the last row of a range might have more
+    /// records.
     fn settled(&self) -> bool;
 
-    /// Batches that a run or an open key still needs.
+    /// Returns whether a run or an open key still needs a batch.
     fn needs(&self, batch: usize) -> bool;
 
-    /// Batches were dropped and those behind them moved: old position to new one.
+    /// Updates batch positions after batches were dropped; `moved` maps old positions to new ones.
     fn renumber(&mut self, moved: &[Option<u32>]);
 }
 
-/// A run's place in its batch.
+/// The position of a run in its batch.
 #[derive(Debug)]
 struct Place<K> {
     keys: Option<K>,
     batch: u32,
     row: u32,
     len: u32,
-    /// Whether every key of the batch is above the one before it.
+    /// Whether the keys of the batch are strictly ascending.
     strict: bool,
     ended: bool,
 }
@@ -100,7 +101,7 @@ impl<K: Keys> Place<K> {
         Self { keys: None, batch: 0, row: 0, len: 0, strict: false, ended: false }
     }
 
-    /// The word of the key at this place.
+    /// Returns the word of the key at this position.
     #[inline]
     fn word(&self) -> Option<K::Word> {
         self.keys.as_ref().map(|keys| keys.word(self.row as usize))
@@ -113,30 +114,30 @@ struct Node<W> {
     run: u32,
 }
 
-/// Runs whose keys are of one kind.
+/// Runs with keys of the same type.
 #[derive(Debug)]
 pub(super) struct Runs<K: Keys> {
-    /// By held batch.
+    /// The keys, by held batch.
     keys: Vec<Option<K>>,
     places: Vec<Place<K>>,
-    /// The greatest word that a run has shown.
+    /// The greatest word of each run so far.
     tops: Vec<Option<K::Word>>,
-    /// Runs in the tree, oldest first.
+    /// The runs in the tree, oldest first.
     leaves: Vec<u32>,
-    /// Where a run is among the leaves.
+    /// The index of each run among the leaves.
     leaf_of: Vec<u32>,
-    /// Node 0 is not used.
+    /// The losers of the tree. Node 0 is unused.
     losers: Vec<Node<K::Word>>,
     winner: Option<Node<K::Word>>,
-    /// Whether the tree has to be built anew.
+    /// Whether the tree must be rebuilt.
     stale: bool,
-    /// The run that won last and has no row at hand.
+    /// The run that won last and has no current row.
     waiting: Option<u32>,
-    /// The records of the least key so far.
+    /// The records of the smallest key so far.
     open: Vec<Pick>,
-    /// The word of that key; None without records.
+    /// The word of the smallest key; None without records.
     open_word: Option<K::Word>,
-    /// The last row of a range that went to the end of its batch: the next batch of its run may go on with its key.
+    /// The last row of a range that reached the end of its batch. The next batch of the run may continue its key.
     tail: Option<(u32, Pick)>,
     streak: u32,
     last_run: u32,
@@ -163,7 +164,7 @@ impl<K: Keys> Runs<K> {
     }
 
     #[inline]
-    #[expect(clippy::indexing_slicing, reason = "nodes name runs that have a place")]
+    #[expect(clippy::indexing_slicing, reason = "nodes reference runs that have a place")]
     fn place(&self, run: u32) -> &Place<K> {
         &self.places[run as usize]
     }
@@ -178,9 +179,9 @@ impl<K: Keys> Runs<K> {
         self.place(run).word()
     }
 
-    /// Whether the row of `a` goes before that of `b`: by key, then the older run.
+    /// Returns whether the row of `a` precedes that of `b`: by key, then the older run first.
     #[inline]
-    #[expect(clippy::needless_bitwise_bool, reason = "which run is next cannot be predicted, so nothing is to branch")]
+    #[expect(clippy::needless_bitwise_bool, reason = "the next run is unpredictable, so branches are avoided")]
     fn before(&self, a: Node<K::Word>, b: Node<K::Word>) -> bool {
         if K::EXACT {
             return (a.word < b.word) | ((a.word == b.word) & (a.run < b.run));
@@ -204,7 +205,7 @@ impl<K: Keys> Runs<K> {
         }
     }
 
-    /// Plays all matches anew.
+    /// Rebuilds the tree.
     fn build(&mut self) {
         self.leaves = (0..).zip(&self.places).filter(|(_, place)| !place.ended).map(|(run, _)| run).collect();
         let count = self.leaves.len();
@@ -235,11 +236,11 @@ impl<K: Keys> Runs<K> {
         self.losers = losers.into_iter().flatten().collect();
     }
 
-    /// Plays the path of a run whose row is another one now.
+    /// Replays the path of a run whose current row has changed.
     #[inline]
     #[expect(
         clippy::indexing_slicing,
-        reason = "a parent's number is below that of its child, and node 0 ends the path"
+        reason = "the number of a parent is less than that of its child, and node 0 ends the path"
     )]
     fn replay(&mut self, run: u32, word: K::Word) {
         let mut winner = Node { word, run };
@@ -254,7 +255,7 @@ impl<K: Keys> Runs<K> {
         self.winner = Some(winner);
     }
 
-    /// The best of those that lost against the winner.
+    /// Returns the best of the runs that lost to the winner.
     fn challenger(&self, run: u32) -> Option<Node<K::Word>> {
         let mut at = usize::midpoint(self.leaf_of.get(run as usize).copied()? as usize, self.leaves.len());
         let mut best: Option<Node<K::Word>> = None;
@@ -268,7 +269,7 @@ impl<K: Keys> Runs<K> {
         best
     }
 
-    /// Rows of the winner from here on that are below all other runs.
+    /// Returns how many rows of the winner, from the current one, precede all other runs.
     fn lead(&self, run: u32) -> u32 {
         let place = self.place(run);
         let rest = place.len - place.row;
@@ -276,7 +277,7 @@ impl<K: Keys> Runs<K> {
         let rival = self.place(challenger.run);
         let Some(rival_keys) = self.keys_of(rival.batch) else { return rest };
         let below = |offset: u32| keys.compare((place.row + offset) as usize, rival_keys, rival.row as usize).is_lt();
-        // Steps twice as long each time, then halves.
+        // Exponential search: doubles the step, then bisects.
         let (mut low, mut high) = (0, 1_u32);
         while high < rest && below(high) {
             low = high;
@@ -295,7 +296,7 @@ impl<K: Keys> Runs<K> {
     fn close(&mut self, rules: &mut Rules<'_>) -> Result<()> {
         match self.open.as_slice() {
             [] => {}
-            // A key with one record goes out as it is, whatever the engine.
+            // A key with a single record is returned unchanged, for every engine.
             [only] => rules.pending.push(*only),
             _ => {
                 if rules.lookup {
@@ -309,7 +310,7 @@ impl<K: Keys> Runs<K> {
         Ok(())
     }
 
-    /// Whether the winner's key is that of the open records.
+    /// Returns whether the winner's key is that of the open records.
     #[inline]
     fn continues(&self, winner: Node<K::Word>) -> bool {
         if self.open_word != Some(winner.word) {
@@ -322,7 +323,7 @@ impl<K: Keys> Runs<K> {
         }
     }
 
-    /// Opens a key, or adds to the records of the open one.
+    /// Opens a key, or adds a record to the open key.
     #[inline]
     fn take(&mut self, record: Pick, word: Option<K::Word>, takes_last: bool) {
         if takes_last {
@@ -332,7 +333,8 @@ impl<K: Keys> Runs<K> {
         self.open_word = word;
     }
 
-    /// Passes a long lead through; how many rows it was. None where what is pending has to go first.
+    /// Passes a long lead through, and returns its number of rows. Returns None if the pending rows must be returned
+    /// first.
     #[cold]
     fn gallop(&mut self, run: u32, rules: &mut Rules<'_>) -> Option<u32> {
         let room = u32::try_from(rules.limit.saturating_sub(rules.pending.len())).unwrap_or(u32::MAX);
@@ -350,7 +352,7 @@ impl<K: Keys> Runs<K> {
         Some(lead)
     }
 
-    /// Takes back the last row of a range whose key goes on in the next batch.
+    /// Removes the last row of a range whose key continues in the next batch.
     fn settle(&mut self, rules: &mut Rules<'_>) {
         let Some((run, tail)) = self.tail.take() else { return };
         let place = self.place(run);
@@ -363,9 +365,9 @@ impl<K: Keys> Runs<K> {
         self.take(tail, self.word(run), rules.takes_last);
     }
 
-    /// Moves a run on by some rows; whether it has a row at hand then.
+    /// Advances a run by some rows, and returns whether it then has a current row.
     #[inline]
-    #[expect(clippy::indexing_slicing, reason = "nodes name runs that have a place")]
+    #[expect(clippy::indexing_slicing, reason = "nodes reference runs that have a place")]
     fn step(&mut self, run: u32, rows: u32) -> bool {
         let place = &mut self.places[run as usize];
         place.row += rows;
@@ -383,10 +385,10 @@ impl<K: Keys> Runs<K> {
 impl<K: Keys> Race for Runs<K> {
     fn push(&mut self, run: usize, batch: Option<(usize, &RecordBatch)>, columns: &KeyColumns) -> Result<()> {
         let narrow = |count: usize| u32::try_from(count).map_err(|_| too_long(count));
-        let unknown = || Error::internal("a run that there is not");
+        let unknown = || Error::internal("a run does not exist");
         let place = self.places.get_mut(run).ok_or_else(unknown)?;
         if place.ended || place.row < place.len {
-            return Err(Error::invalid(format!("run {run} was not asked for rows")));
+            return Err(Error::invalid(format!("run {run} was not requested")));
         }
         let Some((at, batch)) = batch else {
             (place.ended, place.keys) = (true, None);
@@ -399,7 +401,7 @@ impl<K: Keys> Race for Runs<K> {
         let order = keys.ascent(rows);
         let top = self.tops.get_mut(run).ok_or_else(unknown)?;
         if order.is_gt() || top.is_some_and(|top| top > keys.word(0)) {
-            return Err(Error::corrupt("the keys of a sorted run do not ascend"));
+            return Err(Error::corrupt("the keys of a sorted run are not ascending"));
         }
         *top = rows.checked_sub(1).map(|last| keys.word(last));
         let (batch, len) = (narrow(at)?, narrow(rows)?);

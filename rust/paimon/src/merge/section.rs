@@ -1,4 +1,5 @@
-//! Sections and sorted runs of a bucket (documentation: "Primary Key Table", "LSM Trees"; `IntervalPartition`).
+//! Partitions the files of a bucket into sections and sorted runs (documentation: "Primary Key Table", "LSM Trees";
+//! `IntervalPartition`).
 //!
 //! ```text
 //! keys      0----5----10---15---20---25        section 1: runs [a, c] and [b]
@@ -6,7 +7,8 @@
 //!              b----b
 //! ```
 //!
-//! Sections share no key, so that each is merged by itself; the files of a run share none either and follow each other.
+//! Sections have no keys in common, so each is merged separately. The files of a run do not overlap either, and are in
+//! key order.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -20,32 +22,35 @@ use crate::binary_row;
 use crate::spec::data_file_meta::DataFileMeta;
 use crate::spec::types::DataType;
 
-/// The smallest and the greatest key of files, comparable.
+/// The minimum and maximum keys of files in comparable form.
 ///
-/// The order is total: numbers by value with -0.0 below 0.0 and one NaN above all, text and bytes by unsigned bytes. So
-/// two keys are equal only where they are the same key.
+/// The order is total: numbers by value with -0.0 below 0.0 and a single NaN above all, strings and bytes by unsigned
+/// bytes. Thus two keys compare as equal only if they are the same key.
 #[derive(Debug)]
 pub struct KeyRanges {
     min: Rows,
     max: Rows,
 }
 
-/// Files whose keys may overlap, and none outside.
+/// Files whose keys may overlap each other, but no keys of other files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Section {
-    /// Runs of files. Within a run keys ascend from file to file.
+    /// The runs of files. Within a run, keys ascend from file to file.
     pub runs: Vec<Vec<usize>>,
 }
 
 impl KeyRanges {
-    /// Decodes ranges as manifests hold them; `types` are those of the key columns.
+    /// Decodes key ranges from manifests; `types` are those of the key columns.
     ///
     /// # Errors
-    /// `CorruptManifest` where a key does not decode, has a NULL, or the smallest is above the greatest;
-    /// `CorruptMetadata` without key columns.
+    /// `CorruptManifest` if a key does not decode or has a NULL, or the minimum is above the maximum; `CorruptMetadata`
+    /// without key columns.
     pub fn try_new(min: &BinaryArray, max: &BinaryArray, types: &[DataType]) -> Result<Self> {
         if types.is_empty() {
-            return Err(Error::new(ErrorKind::CorruptMetadata, "a primary key has no columns beside the partition"));
+            return Err(Error::new(
+                ErrorKind::CorruptMetadata,
+                "a primary key has no columns besides the partition keys",
+            ));
         }
         let fields: Vec<SortField> = types.iter().map(|data_type| SortField::new(data_type.arrow())).collect();
         let converter = RowConverter::new(fields)?;
@@ -55,32 +60,32 @@ impl KeyRanges {
         };
         let ranges = Self { min: decode(min, "_MIN_KEY")?, max: decode(max, "_MAX_KEY")? };
         if (0..ranges.len()).any(|file| ranges.min.row(file) > ranges.max.row(file)) {
-            return Err(Error::new(ErrorKind::CorruptManifest, "the smallest key of a file is above its greatest"));
+            return Err(Error::new(ErrorKind::CorruptManifest, "the minimum key of a file is above its maximum key"));
         }
         Ok(ranges)
     }
 
-    /// The ranges of files, in their order.
+    /// Returns the key ranges of files, in file order.
     ///
     /// # Errors
-    /// As [`KeyRanges::try_new`].
+    /// As for [`KeyRanges::try_new`].
     pub fn of_files(files: &[DataFileMeta], types: &[DataType]) -> Result<Self> {
         let min = BinaryArray::from_iter_values(files.iter().map(|file| &file.min_key));
         let max = BinaryArray::from_iter_values(files.iter().map(|file| &file.max_key));
         Self::try_new(&min, &max, types)
     }
 
-    /// How many files.
+    /// Returns the number of files.
     pub fn len(&self) -> usize {
         self.min.num_rows()
     }
 
-    /// Whether there is none.
+    /// Returns whether there are no files.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The sections of some of the files (numbers below [`KeyRanges::len`]), in the order of keys.
+    /// Returns the sections of some of the files (numbers below [`KeyRanges::len`]), in key order.
     pub fn sections(&self, files: &[usize]) -> Vec<Section> {
         let mut sorted: Vec<usize> = files.iter().copied().filter(|file| *file < self.len()).collect();
         sorted.sort_by(|a, b| {
@@ -88,7 +93,7 @@ impl KeyRanges {
         });
         let mut sections = Vec::new();
         let mut section: Vec<usize> = Vec::new();
-        // The file with the greatest key so far.
+        // The file with the greatest maximum key so far.
         let mut last: Option<usize> = None;
         for file in sorted {
             if last.is_some_and(|last| self.follows(file, last)) {
@@ -106,7 +111,7 @@ impl KeyRanges {
         sections
     }
 
-    /// Sort files by their smallest keys, and return two that follow each other and share keys; None where they are one
+    /// Sorts files by their minimum keys. Returns two consecutive files that overlap, or None if the files are one
     /// sorted run. Numbers are below [`KeyRanges::len`].
     pub(crate) fn sort_run(&self, files: &mut [usize]) -> Option<(usize, usize)> {
         files.sort_by(|a, b| self.min.row(*a).cmp(&self.min.row(*b)));
@@ -114,12 +119,12 @@ impl KeyRanges {
         pairs.find(|(file, next)| !self.follows(*next, *file))
     }
 
-    /// The files of `files` whose keys overlap those of one that `marks`, which are among them. Numbers are below
-    /// [`KeyRanges::len`].
+    /// Returns those of `files` whose keys overlap a file for which `marks` is true, including that file. Numbers are
+    /// below [`KeyRanges::len`].
     pub(crate) fn overlapping(&self, files: &[usize], marks: impl Fn(&usize) -> bool) -> Vec<usize> {
         let mut marked: Vec<usize> = files.iter().copied().filter(|file| marks(file)).collect();
         marked.sort_by(|a, b| self.min.row(*a).cmp(&self.min.row(*b)));
-        // Ranges that do not overlap, ascending: a file with the least key of each, and one with the greatest.
+        // Ascending ranges that do not overlap: for each, a file with the minimum key and a file with the maximum key.
         let mut ranges: Vec<(usize, usize)> = Vec::new();
         for file in marked {
             match ranges.last_mut() {
@@ -138,7 +143,7 @@ impl KeyRanges {
         files.iter().copied().filter(overlaps).collect()
     }
 
-    /// Fills runs with files in the order of their smallest keys, each time the run that ends first.
+    /// Assigns files to runs in the order of their minimum keys, each time to the run that ends first.
     fn runs(&self, files: Vec<usize>) -> Section {
         let mut runs: Vec<Vec<usize>> = Vec::new();
         let mut ends = BinaryHeap::new();
@@ -163,7 +168,7 @@ impl KeyRanges {
     }
 }
 
-/// The last file of a run, ordered by its greatest key.
+/// The last file of a run, ordered by its maximum key.
 struct End<'a> {
     ranges: &'a KeyRanges,
     file: usize,

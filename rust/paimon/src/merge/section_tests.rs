@@ -33,7 +33,7 @@ fn files_that_share_keys_are_one_section() {
         [vec![vec![1, 4], vec![2]], vec![vec![3]], vec![vec![0]]]
     );
     assert_eq!(all(&ints(&[(1, 2), (1, 2), (1, 2)])), [[[0], [1], [2]]]);
-    // Negative numbers come first, which they do not as bytes.
+    // Negative numbers sort first, unlike their bytes.
     assert_eq!(all(&ints(&[(-5, -1), (0, 5), (-300, -6)])), [[[2]], [[0]], [[1]]]);
     assert!(ints(&[]).sections(&[]).is_empty());
 }
@@ -104,7 +104,7 @@ proptest! {
         });
         let bounds: Vec<_> = bounds.collect();
         prop_assert!(bounds.windows(2).all(|pair| pair[0].1 < pair[1].0));
-        // No fewer runs are possible: some key is in as many files.
+        // The number of runs is minimal: some key is in that many files.
         for runs in &sections {
             let deepest = (0..80).map(|key| runs.iter().flatten().filter(|f| files[**f].0 <= key && key <= files[**f].1).count());
             prop_assert_eq!(deepest.max().unwrap(), runs.len());

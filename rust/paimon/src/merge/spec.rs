@@ -1,4 +1,4 @@
-//! What the options of a table say about merging (documentation: "Merge Engine", "Sequence and Rowkind").
+//! Parses the options of a table for merging (documentation: "Merge Engine", "Sequence and Rowkind").
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -9,19 +9,19 @@ use crate::spec::options::Options;
 use crate::spec::schema::TableSchema;
 use crate::spec::types::DataField;
 
-/// How the records of a key become one row.
+/// The rules by which the records of a key are merged into one row.
 #[derive(Debug, Clone)]
 pub struct MergeSpec {
     pub(super) fields: Vec<DataField>,
     /// The primary key without the partition keys.
     pub(super) keys: Vec<String>,
-    /// All of the primary key.
+    /// The complete primary key.
     pub(super) primary_keys: Vec<String>,
-    /// `sequence.field`: records of a key are in the order of these columns.
+    /// The columns of `sequence.field`, which order the records of a key.
     pub(super) sequence: Vec<String>,
     pub(super) descending: bool,
     pub(super) ignore_delete: bool,
-    /// Whether compactions look up the levels above, so that the lowest of them has what all of them make together.
+    /// Whether compactions look up the levels above, so that the lowest of them has the merged record of all of them.
     pub(super) lookup: bool,
     pub(super) engine: EngineSpec,
     pub(super) options: Options,
@@ -35,7 +35,7 @@ pub(super) enum EngineSpec {
     Aggregation { remove_on_delete: bool },
 }
 
-/// Columns that are updated together, by the order of columns of their own.
+/// Columns that are updated together, in the order of their own sequence fields.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct GroupSpec {
     pub(super) sequence: Vec<String>,
@@ -50,15 +50,17 @@ const REMOVE_ON_DELETE: &str = "partial-update.remove-record-on-delete";
 const REMOVE_ON_GROUP: &str = "partial-update.remove-record-on-sequence-group";
 
 impl MergeSpec {
-    /// What the options of a table with a primary key say.
+    /// Parses the options of a table with a primary key.
     ///
     /// # Errors
-    /// `InvalidArgument` for options that contradict each other or name columns that there are not; `Unsupported` for
-    /// an unknown merge engine.
+    /// `InvalidArgument` for options that contradict each other or reference unknown columns; `Unsupported` for an
+    /// unknown merge engine.
     pub fn try_new(schema: &TableSchema, options: &Options) -> Result<Self> {
         let keys: Vec<String> = schema.trimmed_primary_keys().into_iter().map(str::to_string).collect();
         if keys.is_empty() {
-            return Err(Error::invalid("only tables whose primary key is more than their partition keys are merged"));
+            return Err(Error::invalid(
+                "the primary key has no columns besides the partition keys, so the table cannot be merged",
+            ));
         }
         let given = IGNORE_DELETE.iter().find(|name| options.text(name).is_some());
         let ignore_delete = given.map_or(Ok(false), |name| options.boolean(name, false))?;
@@ -72,7 +74,7 @@ impl MergeSpec {
             "aggregation" => EngineSpec::Aggregation {
                 remove_on_delete: options.boolean("aggregation.remove-record-on-delete", false)?,
             },
-            other => return Err(Error::unsupported(format!("the merge engine `{other}`"))),
+            other => return Err(Error::unsupported(format!("the merge engine `{other}` is not supported"))),
         };
         let spec = Self {
             fields: schema.fields.clone(),
@@ -89,8 +91,8 @@ impl MergeSpec {
         Ok(spec)
     }
 
-    /// The columns to read so that the wanted ones are merged right, in the order of the table: those themselves, the
-    /// primary key, sequence fields, and the sequence fields of every group that a wanted column is in or that can
+    /// Returns the columns that must be read to merge the wanted columns correctly, in table order: the wanted columns,
+    /// the primary key, sequence fields, and the sequence fields of every group that a wanted column is in or that can
     /// remove rows.
     pub fn required_fields(&self, wanted: &[DataField]) -> Vec<String> {
         let wanted: BTreeSet<&str> = wanted.iter().map(|field| field.name.as_str()).collect();
@@ -108,34 +110,35 @@ impl MergeSpec {
         names.map(|field| field.name.clone()).collect()
     }
 
-    /// Whether greater sequence fields come first.
+    /// Returns whether greater sequence fields are ordered first.
     pub fn is_descending(&self) -> bool {
         self.descending
     }
 
-    /// Whether records that delete have no effect.
+    /// Returns whether records that delete have no effect.
     pub fn ignores_deletes(&self) -> bool {
         self.ignore_delete
     }
 
-    /// Whether a run of a merge has at most one file: keys of floating point are sorted again, run by run.
+    /// Returns whether each run of a merge may have only one file, because floating-point keys are sorted again run by
+    /// run.
     pub fn needs_runs_of_files(&self) -> bool {
         let is_floating = |field: &&DataField| field.data_type.arrow().is_floating();
         self.fields.iter().filter(is_floating).any(|field| self.keys.contains(&field.name))
     }
 
-    /// The aggregate function that the options name for a column.
+    /// Returns the aggregate function of a column, if the options define one.
     pub(super) fn function(&self, column: &str) -> Option<&str> {
         let own = self.options.text(&format!("fields.{column}.aggregate-function"));
         own.or_else(|| self.options.text("fields.default-aggregate-function"))
     }
 
-    /// Whether a column is a sequence field of all records.
+    /// Returns whether a column is a sequence field of all records.
     pub(super) fn is_sequence(&self, column: &str) -> bool {
         self.sequence.iter().any(|name| name == column)
     }
 
-    /// Whether a column belongs to the primary key.
+    /// Returns whether a column belongs to the primary key.
     pub(super) fn is_key(&self, column: &str) -> bool {
         self.primary_keys.iter().any(|name| name == column)
     }
@@ -146,11 +149,11 @@ impl MergeSpec {
 
     fn check(&self) -> Result<()> {
         if let Some(name) = self.keys.iter().chain(&self.sequence).find(|name| self.field(name).is_none()) {
-            return Err(Error::invalid(format!("no column `{name}`, which the primary key or `sequence.field` names")));
+            return Err(Error::invalid(format!("unknown column `{name}` in the primary key or `sequence.field`")));
         }
         match &self.engine {
             EngineSpec::FirstRow if !self.sequence.is_empty() => {
-                Err(Error::invalid("merge engine first-row does not go with `sequence.field`"))
+                Err(Error::invalid("merge engine first-row cannot be combined with `sequence.field`"))
             }
             EngineSpec::PartialUpdate { groups, remove_on_delete } => {
                 let conflict = |a: &str, b: &str| Err(Error::invalid(format!("the options `{a}` and `{b}` conflict")));
@@ -175,14 +178,14 @@ impl MergeSpec {
             let grouped = groups.iter().any(|group| group.values.contains(name) || group.sequence.contains(name));
             let function = self.function(name).filter(|function| *function != "last_non_null_value");
             if function.is_some() && !grouped && !self.is_key(name) {
-                return Err(Error::invalid(format!("the aggregate function of `{name}` needs a sequence group")));
+                return Err(Error::invalid(format!("the aggregate function of `{name}` requires a sequence group")));
             }
         }
         Ok(())
     }
 }
 
-/// The schema that merged rows have: engines that retract columns leave NULL also where the table says NOT NULL.
+/// Returns the schema of merged rows. Engines that retract columns produce NULL even in NOT NULL columns.
 pub fn with_nullable_values(schema: Arc<TableSchema>, options: &Options) -> Arc<TableSchema> {
     let is_key = |field: &DataField| schema.primary_keys.contains(&field.name);
     let required = |field: &DataField| !field.data_type.nullable && !is_key(field);
@@ -196,13 +199,13 @@ pub fn with_nullable_values(schema: Arc<TableSchema>, options: &Options) -> Arc<
     Arc::new(TableSchema { fields, ..TableSchema::clone(&schema) })
 }
 
-/// Whether the merge engine takes the columns of a row from several records.
+/// Returns whether the merge engine combines columns of several records.
 fn retracts_columns(options: &Options) -> bool {
     let engine = options.text("merge-engine").unwrap_or_default().trim().to_ascii_lowercase();
     matches!(engine.as_str(), "partial-update" | "aggregation")
 }
 
-/// Whether the table needs lookup (`CoreOptions.needLookup`).
+/// Returns whether the table needs lookup (`CoreOptions.needLookup`).
 pub(crate) fn looks_up(options: &Options) -> Result<bool> {
     let producer = options.text("changelog-producer").is_some_and(|name| name.trim().eq_ignore_ascii_case("lookup"));
     Ok(producer || options.boolean("deletion-vectors.enabled", false)? || options.boolean("force-lookup", false)?)
@@ -219,7 +222,7 @@ fn descending(options: &Options) -> Result<bool> {
     }
 }
 
-/// `fields.<g1>,<g2>.sequence-group` = `<a>,<b>`.
+/// Parses the sequence groups: `fields.<g1>,<g2>.sequence-group` = `<a>,<b>`.
 fn groups(schema: &TableSchema, options: &Options) -> Result<Vec<GroupSpec>> {
     let split = |text: &str| -> Vec<String> {
         text.split(',').map(|name| name.trim().to_string()).filter(|name| !name.is_empty()).collect()
@@ -235,7 +238,7 @@ fn groups(schema: &TableSchema, options: &Options) -> Result<Vec<GroupSpec>> {
         let (sequence, values) = (split(sequence), split(value));
         for name in sequence.iter().chain(&values) {
             if schema.field(name).is_none() {
-                return Err(Error::invalid(format!("no column `{name}`, which the option `{option}` names")));
+                return Err(Error::invalid(format!("unknown column `{name}` in the option `{option}`")));
             }
             if !taken.insert(name.clone()) {
                 return Err(Error::invalid(format!("the column `{name}` is in several sequence groups")));
@@ -246,7 +249,7 @@ fn groups(schema: &TableSchema, options: &Options) -> Result<Vec<GroupSpec>> {
     }
     let known = |name: &&&str| !groups.iter().any(|group| group.sequence.iter().any(|member| member == **name));
     if let Some(name) = removing.iter().find(known) {
-        return Err(Error::invalid(format!("`{name}` of the option `{REMOVE_ON_GROUP}` is in no sequence group")));
+        return Err(Error::invalid(format!("`{name}` of the option `{REMOVE_ON_GROUP}` is not in a sequence group")));
     }
     Ok(groups)
 }

@@ -1,4 +1,4 @@
-//! Merging, by hand-made records and against a model.
+//! Tests merging with handwritten records and against a model.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::spec::types::{DataField, DataType, TypeRoot};
 const ADD: i8 = 0;
 const DELETE: i8 = 3;
 
-/// A table `k INT` as key, and nullable INT columns.
+/// Creates a table with the key `k INT` and nullable INT columns.
 pub(super) fn table(columns: &[&str], options: &[(&str, &str)]) -> (TableSchema, Options) {
     let mut fields = vec![field(0, "k", DataType::required(TypeRoot::Int))];
     fields.extend((1..).zip(columns).map(|(id, name)| field(id, name, DataType::nullable(TypeRoot::Int))));
@@ -98,7 +98,7 @@ pub(super) fn run(merger: &mut Merger, runs: Vec<Vec<RecordBatch>>) -> Result<Ve
     run_at(merger, &vec![0; runs.len()], runs)
 }
 
-/// Merge runs of one file each, whose levels are given.
+/// Merges runs of one file each, with these levels.
 pub(super) fn run_at(merger: &mut Merger, levels: &[i32], runs: Vec<Vec<RecordBatch>>) -> Result<Vec<RecordBatch>> {
     let source = |run: usize| Source { level: levels[run], age: u32::try_from(run).unwrap() };
     let mut runs: Vec<_> = runs.into_iter().map(Vec::into_iter).collect();
@@ -134,7 +134,7 @@ fn runs_decide_where_there_are_no_sequence_numbers(#[case] options: &[(&str, &st
     let schema = arrow(&table.fields);
     let unnumbered = [0, 1, 2, 4];
     let of_run = |run: i32| -> Vec<RecordBatch> {
-        // Keys that are there twice, also over the end of a batch, and a stretch of one run alone.
+        // Keys that occur twice, also across batches, and a stretch of a single run.
         let keys = (0..40).map(|row| row * (run + 1) / 2).chain(1000 * (run + 1)..1000 * (run + 1) + 30);
         let record = |(number, key): (i64, i32)| {
             let kind = if number % 7 == 3 { DELETE } else { ADD };
@@ -155,13 +155,13 @@ fn runs_decide_where_there_are_no_sequence_numbers(#[case] options: &[(&str, &st
     assert_eq!(merged(&expected.schema(), runs), expected);
 }
 
-/// Each record of one key as a run of its own.
+/// Merges the records of one key, each in a separate run.
 fn merge_key(columns: &[&str], options: &[(&str, &str)], history: &str) -> Result<Vec<Record>> {
     let runs: Vec<_> = (0..).zip(history.split(' ')).map(|(number, text)| vec![parse(number, text)]).collect();
     merge(columns, options, &runs)
 }
 
-/// `+U(1,_)`: row kind, then values, `_` for NULL.
+/// Parses `+U(1,_)`: a row kind, then values, with `_` for NULL.
 fn parse(number: i64, text: &str) -> Record {
     let (kind, values) = text.strip_suffix(')').unwrap().split_once('(').unwrap();
     let kind = ["+I", "-U", "+U", "-D"].iter().position(|name| *name == kind).unwrap();
@@ -295,7 +295,7 @@ fn equal_sequence_numbers_are_in_the_order_of_files_wherever_their_runs_are(
     let spec = MergeSpec::try_new(&table, &options).unwrap();
     let schema = arrow(&table.fields);
     let of = |key, value| batch(&schema, &[record(key, 7, ADD, &[Some(value), Some(0)])]);
-    // The second run begins with a file that is newer than all others.
+    // The second run begins with a file that is newer than all other files.
     for runs in
         [vec![vec![(1, of(5, 2))], vec![(2, of(1, 9)), (0, of(5, 1))]], vec![vec![(0, of(5, 1))], vec![(1, of(5, 2))]]]
     {
@@ -359,7 +359,7 @@ fn groups_that_are_not_read_do_not_matter() {
     assert_eq!(records(&merged[0])[0].values, [Some(3), Some(1)]);
 }
 
-/// Keys of one column as text, the value being the place in its run.
+/// Merges keys of one column, whose value is the position in their run, and returns the values.
 fn merged_keys(keys: &[ArrayRef]) -> Vec<i32> {
     let key_type = match keys[0].data_type() {
         ArrowType::Float64 => TypeRoot::Double,
@@ -389,7 +389,7 @@ fn merged_keys(keys: &[ArrayRef]) -> Vec<i32> {
 #[test]
 fn keys_sort_as_their_type_does() {
     let floats = |values: &[f64]| -> ArrayRef { Arc::new(Float64Array::from(values.to_vec())) };
-    // As Java leaves them: NaN anywhere. Nothing is lost, and every NaN is the same key.
+    // Keys in Java's order, with NaN anywhere. Nothing is lost, and every NaN is the same key.
     let merged = merged_keys(&[floats(&[f64::NAN, -1.0, -0.0, 5.0]), floats(&[0.0, -f64::NAN, 5.0])]);
     assert_eq!(merged, [1, 2, 100, 102, 101]);
     let texts = |values: &[&str]| -> ArrayRef { Arc::new(StringArray::from(values.to_vec())) };
@@ -411,7 +411,7 @@ fn keys_sort_as_their_type_does() {
 
 #[test]
 fn sequence_fields_of_floating_point_tie_as_in_java() {
-    // One of the golden tables: NaN ties with everything, so that the later write wins.
+    // From a golden table: NaN ties with everything, so the later write wins.
     let fields =
         vec![field(0, "k", DataType::required(TypeRoot::Int)), field(1, "ts", DataType::nullable(TypeRoot::Double))];
     let table = schema_of(fields, &["k"], BTreeMap::new());

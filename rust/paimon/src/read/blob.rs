@@ -1,4 +1,4 @@
-//! Files of one BLOB column (documentation: "Blob Storage"), and descriptors of the values in them.
+//! Reads files of one BLOB column (documentation: "Blob Storage"), and creates descriptors of their values.
 //!
 //! ```text
 //! file       = record* | index | index_bytes: i32 | version: 1                              all numbers little-endian
@@ -20,48 +20,48 @@ use frazil_core::storage::slice;
 const MAGIC: i32 = 1_481_511_375;
 const VERSION: u8 = 1;
 const FOOTER_BYTES: u64 = 5;
-/// What a record has before its value.
+/// The size of a record before its value.
 const HEAD_BYTES: u64 = 4;
-/// What a record has beside its value: magic, length, checksum.
+/// The size of a record without its value: magic, length, checksum.
 const FRAME_BYTES: u64 = HEAD_BYTES + 8 + 4;
 const NULL_BYTES: i64 = -1;
 const PLACEHOLDER_BYTES: i64 = -2;
 
 const DESCRIPTOR_VERSION: u8 = 2;
 const DESCRIPTOR_MAGIC: i64 = 0x424c_4f42_4445_5343;
-/// What a descriptor has beside its URI.
+/// The size of a descriptor without its URI.
 const DESCRIPTOR_FRAME_BYTES: usize = 1 + 8 + 4 + 8 + 8;
 
-/// How many bytes of records are read at a time, unless one record is longer.
+/// The maximum number of bytes of records that are read at a time, unless one record is longer.
 const BATCH_BYTES: u64 = 64 << 20;
-/// The least when there is little memory.
+/// The minimum batch size if memory is scarce.
 const SMALL_BATCH_BYTES: u64 = 1 << 20;
 const BATCH_ROWS: usize = 65_536;
-/// How much of the end is read with the footer; a shorter file is read whole at once.
+/// The number of bytes at the end that are read with the footer. A shorter file is read completely in one request.
 const TAIL_BYTES: u64 = 1 << 20;
-/// An array of values has offsets of 32 bits.
+/// The maximum size of a value, limited by the 32-bit offsets of Arrow arrays.
 const VALUE_LIMIT_BYTES: u64 = i32::MAX as u64;
 
-/// A file of one BLOB column. Its index is held, records are read in batches.
+/// A file of one BLOB column. The index is held in memory, and records are read in batches.
 #[derive(Debug)]
 pub struct BlobFile {
     path: String,
-    /// The end of the file, and where it begins.
+    /// The end of the file, and the offset where it begins.
     tail: (Bytes, u64),
     index: Bytes,
-    /// How much of the index is decoded.
+    /// The number of decoded bytes of the index.
     decoded: usize,
-    /// The last number of the index, to which the next one is a difference.
+    /// The last number of the index, relative to which the next one is encoded.
     last: i64,
-    /// Where the next record begins.
+    /// The offset of the next record.
     offset: u64,
-    /// Where the index begins.
+    /// The end of the records, where the index begins.
     records_end: u64,
-    /// The memory of the index.
+    /// The memory reservation of the index.
     _lease: Lease,
 }
 
-/// Rows that follow each other: the lengths of their records, None for NULL.
+/// Consecutive rows: the lengths of their records, None for NULL.
 struct Rows {
     start: u64,
     lengths: Vec<Option<u64>>,
@@ -71,12 +71,11 @@ impl BlobFile {
     /// Reads the index of a file.
     ///
     /// # Errors
-    /// `Unsupported` for another version; `CorruptData` for anything else that does not decode; `LimitExceeded` when the
-    /// index does not fit into memory; those of `files`.
+    /// `Unsupported` for another version; `CorruptData` for anything else that does not decode; `LimitExceeded` if the
+    /// index does not fit into memory; the errors of `files`.
     pub fn open(files: &Files, path: &str, context: &Context) -> Result<Self> {
         let size = files.size(path)?;
-        let body_end =
-            size.checked_sub(FOOTER_BYTES).ok_or_else(|| Error::corrupt("a blob file without its footer"))?;
+        let body_end = size.checked_sub(FOOTER_BYTES).ok_or_else(|| Error::corrupt("a blob file has no footer"))?;
         let tail_start = size.saturating_sub(TAIL_BYTES);
         let tail = range(files, path, tail_start, size)?;
         let footer = slice(&tail, &(body_end - tail_start..size - tail_start))?;
@@ -84,7 +83,7 @@ impl BlobFile {
         let index_bytes = footer.le_i32()?;
         match footer.byte()? {
             VERSION => {}
-            other => return Err(Error::unsupported(format!("a blob file of version {other}"))),
+            other => return Err(Error::unsupported(format!("version {other} of blob files is not supported"))),
         }
         let records_end = u64::try_from(index_bytes).ok().and_then(|bytes| body_end.checked_sub(bytes));
         let records_end =
@@ -106,11 +105,11 @@ impl BlobFile {
         })
     }
 
-    /// The values of the next rows; None at the end.
+    /// Returns the values of the next rows, or None at the end.
     ///
     /// # Errors
-    /// `CorruptData` for a record that does not decode; `LimitExceeded` for one that does not fit into memory;
-    /// `Unsupported` where an older file has a value.
+    /// `CorruptData` for a record that does not decode; `LimitExceeded` for a record that does not fit into memory;
+    /// `Unsupported` if the value is in an older file.
     pub fn values(&mut self, files: &Files, context: &Context) -> Result<Option<BinaryArray>> {
         let (lease, batch_bytes) = lease(context, self.records_end - self.offset)?;
         let Some(rows) = self.rows(batch_bytes)? else { return Ok(None) };
@@ -119,7 +118,7 @@ impl BlobFile {
             let message = format!("a value of {length} bytes does not fit into an Arrow array");
             return Err(Error::new(ErrorKind::LimitExceeded, message)
                 .with("offset", rows.start)
-                .hint("the option `blob-as-descriptor` gives where values lie instead of the values"));
+                .hint("set the option `blob-as-descriptor` to read the locations of values instead of the values"));
         }
         let longer = context.budget.lease(length.saturating_sub(batch_bytes).saturating_mul(2))?;
         let records = self.read(files, rows.start, length)?;
@@ -135,11 +134,11 @@ impl BlobFile {
         Ok(Some(values.finish()))
     }
 
-    /// Descriptors of the values of the next rows, by which they can be read of the file at `uri`; None at the end.
-    /// The records themselves are not looked at.
+    /// Returns descriptors of the values of the next rows, for reading them from the file at `uri`, or None at the end.
+    /// The records themselves are not read.
     ///
     /// # Errors
-    /// `CorruptData` when the index contradicts the file; `Unsupported` as of [`BlobFile::values`].
+    /// `CorruptData` if the index contradicts the file; `Unsupported` as for [`BlobFile::values`].
     pub fn descriptors(&mut self, uri: &str) -> Result<Option<BinaryArray>> {
         let Some(rows) = self.rows(u64::MAX)? else { return Ok(None) };
         let one = DESCRIPTOR_FRAME_BYTES + uri.len();
@@ -157,7 +156,8 @@ impl BlobFile {
         Ok(Some(found.finish()))
     }
 
-    /// The next rows, with records of at most `batch_bytes` unless one alone is longer; None at the end.
+    /// Returns the next rows, with records of at most `batch_bytes` unless a single record is longer, or None at the
+    /// end.
     fn rows(&mut self, batch_bytes: u64) -> Result<Option<Rows>> {
         let start = self.offset;
         let mut lengths = Vec::new();
@@ -167,7 +167,7 @@ impl BlobFile {
             let length = record_bytes(next)?;
             if let Some(length) = length {
                 let end = self.offset.checked_add(length).filter(|end| *end <= self.records_end);
-                let end = end.ok_or_else(|| Error::corrupt("the records of a blob file run into its index"))?;
+                let end = end.ok_or_else(|| Error::corrupt("the records of a blob file overlap its index"))?;
                 if end - start > batch_bytes && self.offset > start {
                     break;
                 }
@@ -179,7 +179,7 @@ impl BlobFile {
         }
         if lengths.is_empty() && self.offset != self.records_end {
             let left = self.records_end - self.offset;
-            return Err(Error::corrupt(format!("{left} bytes that no record of a blob file has")));
+            return Err(Error::corrupt(format!("{left} bytes of a blob file belong to no record")));
         }
         Ok((!lengths.is_empty()).then_some(Rows { start, lengths }))
     }
@@ -193,7 +193,7 @@ impl BlobFile {
     }
 }
 
-/// Memory for the records of a batch and their values, and how many bytes the records may have.
+/// Reserves memory for the records of a batch and their values, and returns the maximum size of the records.
 fn lease(context: &Context, left_bytes: u64) -> Result<(Lease, u64)> {
     let mut batch_bytes = BATCH_BYTES.min(left_bytes);
     loop {
@@ -212,22 +212,23 @@ fn range(files: &Files, path: &str, start: u64, end: u64) -> Result<Bytes> {
     buffers.into_iter().next().ok_or_else(|| Error::internal("the storage returned no buffer"))
 }
 
-/// The length of a record by its number in the index; None for NULL.
+/// Returns the length of a record by its number in the index, or None for NULL.
 fn record_bytes(number: i64) -> Result<Option<u64>> {
     match number {
         NULL_BYTES => Ok(None),
         PLACEHOLDER_BYTES => {
-            let message = "a BLOB column of which some rows were updated: values lie in several generations of files";
+            let message = "a BLOB column with updated rows, whose values are in several generations of files, is not \
+                supported";
             Err(Error::unsupported(message))
         }
         _ => match u64::try_from(number).ok().filter(|length| *length >= FRAME_BYTES) {
             Some(length) => Ok(Some(length)),
-            None => Err(Error::corrupt(format!("a record of a blob file has the length {number}"))),
+            None => Err(Error::corrupt(format!("invalid length {number} of a record in a blob file"))),
         },
     }
 }
 
-/// The value of the next record. `start` is where the records begin in the file.
+/// Returns the value of the next record. `start` is the offset of the records in the file.
 fn record<'a>(records: &mut Cursor<'a>, length: u64, start: u64) -> Result<&'a [u8]> {
     let offset = start + records.position() as u64;
     let declared = i64::try_from(length).unwrap_or(i64::MAX);
@@ -235,22 +236,22 @@ fn record<'a>(records: &mut Cursor<'a>, length: u64, start: u64) -> Result<&'a [
     let framed = record.rest();
     let damaged = |what| Error::corrupt(format!("a record of a blob file {what}")).with("offset", offset);
     if record.le_i32()? != MAGIC {
-        return Err(damaged("does not begin as one"));
+        return Err(damaged("does not begin with its magic number"));
     }
     let value = record.take_declared(declared - FRAME_BYTES.cast_signed())?;
     if record.le_i64()? != declared {
-        return Err(damaged("has another length than the index says"));
+        return Err(damaged("has a different length than the index"));
     }
     let checked = framed.get(..record.position()).unwrap_or_default();
     if record.le_u32()? != crc32fast::hash(checked) {
-        return Err(damaged("has another checksum than its bytes"));
+        return Err(damaged("has a checksum mismatch"));
     }
     Ok(value)
 }
 
-/// The serialised form of a descriptor.
+/// Returns the serialized form of a descriptor.
 fn descriptor(uri: &str, offset: u64, length: u64) -> Result<Vec<u8>> {
-    let too_far = || Error::corrupt("a blob lies beyond 63 bits");
+    let too_far = || Error::corrupt("a blob offset exceeds 63 bits");
     let uri_bytes = i32::try_from(uri.len()).map_err(|_| Error::invalid("the location of a file is too long"))?;
     let offset = i64::try_from(offset).map_err(|_| too_far())?;
     let length = i64::try_from(length).map_err(|_| too_far())?;

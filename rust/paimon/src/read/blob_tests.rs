@@ -1,4 +1,4 @@
-//! Blob files of the reference, built ones, damaged ones, and ones that do not fit into memory.
+//! Tests blob files written by the reference, generated ones, damaged ones, and ones that do not fit into memory.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::*;
 
 const PATH: &str = "memory://t/f.blob";
 
-/// Written by the reference: "Lily", "Alice".
+/// A file written by the reference: "Lily", "Alice".
 const TWO: &[u8] = b"\xcf\x11\x4e\x58Lily\x14\0\0\0\0\0\0\0\xc6\xc9\x3a\x45\
     \xcf\x11\x4e\x58Alice\x15\0\0\0\0\0\0\0\x15\xf0\x97\xed\x28\x02\x02\0\0\0\x01";
 
@@ -54,7 +54,7 @@ fn varint(number: i64, out: &mut Vec<u8>) {
     out.push(u8::try_from(left).unwrap());
 }
 
-/// A file with these values, and with an index of these numbers in their place where given.
+/// Returns a file with these values. If `numbers` is given, they replace the numbers of the index.
 fn written(values: &[Option<Vec<u8>>], numbers: Option<&[i64]>) -> Vec<u8> {
     let mut file = Vec::new();
     let mut lengths = Vec::new();

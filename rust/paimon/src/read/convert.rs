@@ -1,4 +1,4 @@
-//! Arrays as readers of the file formats give them, as values of the type in the schema that the file was written with.
+//! Converts arrays from file-format readers to the type in the schema that the file was written with.
 //!
 //! | Type | Parquet | ORC | Avro |
 //! |---|---|---|---|
@@ -7,20 +7,22 @@
 //! | TIME | time32(ms), int32 | int32: milliseconds | time-millis |
 //! | TIMESTAMP | in its unit; INT96 in ns, above 6 digits | ns | timestamp-millis, -micros |
 //! | ... WITH LOCAL TIME ZONE | the same with zone UTC | ns, with or without zone | local-timestamp-millis, -micros |
-//! | MAP | map | map | map; list of key-value pairs for keys that are no strings |
+//! | MAP | map | map | map; list of key-value pairs for keys other than strings |
 //! | CHAR(n) | string | string, padded with spaces | string |
 //! | MULTISET of t | map from t to int32 | the same | the same |
 //! | VARIANT | struct of `value`, `metadata` in any order, or shredded | struct | record |
 //!
-//! Whether a file calls a timestamp an instant or a wall clock does not matter: Avro's names are swapped, and ORC files
-//! of `orc.timestamp-ltz.legacy.type` hold instants as wall clocks of the writer's zone, of which nothing is recorded.
-//! Such clocks are taken as UTC, which is right where the writer ran in UTC.
+//! Whether a file declares a timestamp as an instant or a wall clock does not matter: Avro's names are swapped. ORC
+//! files of `orc.timestamp-ltz.legacy.type` hold instants as wall clocks of the writer's zone, which is not recorded.
+//! Such clocks are interpreted as UTC, which is correct if the writer ran in UTC.
 //!
-//! A TIME that was TIMESTAMP before 1970 is negative after a compaction by Java: it is the time before midnight.
+//! If a TIME column was TIMESTAMP, values before 1970 are negative after a compaction by Java. They are times before
+//! midnight.
 //!
-//! A text that was BYTES may hold any bytes after such a compaction: what is not UTF-8 is read as U+FFFD, as Java shows it.
+//! If a string column was BYTES, values may hold arbitrary bytes after such a compaction. Invalid UTF-8 is read as
+//! U+FFFD, as in Java.
 //!
-//! ORC's own CHAR does not know how many spaces a value ended with, so that it has none, as in Java.
+//! ORC's CHAR does not record trailing spaces, so values have none, as in Java.
 
 use std::sync::Arc;
 
@@ -47,8 +49,8 @@ use crate::spec::types::{DataField, DataType, TypeRoot};
 
 const MILLIS_PER_DAY: i32 = 86_400_000;
 
-/// The type without the fields of `from` that `wanted` has no field of the same id for, at any level; all values of it
-/// may be NULL but the keys of maps, so that arrays of it can hold whatever a file holds.
+/// Returns the type without the fields of `from` that `wanted` lacks (by id), at any level. All values are nullable
+/// except map keys, so arrays of this type can hold any value of a file.
 pub(super) fn prune(from: &DataType, wanted: &DataType) -> DataType {
     use TypeRoot as T;
     let root = match (&from.root, &wanted.root) {
@@ -76,12 +78,12 @@ fn whole_key(key: &DataType) -> DataType {
     DataType { nullable: false, ..prune(key, key) }
 }
 
-/// The array in the Arrow type of `to`, a type that [`prune`] made. Structs may lack fields, which then are NULL, and
-/// have others. Shares the buffers when nothing has to change.
+/// Converts the array to the Arrow type of `to`, a type that [`prune`] returned. Structs may have additional fields,
+/// and missing fields become NULL. Buffers are shared if nothing has to change.
 ///
 /// # Errors
-/// `CorruptData` when the array is not how a format stores the type or a value does not fit it;
-/// `Unsupported` for a timestamp that does not fit 64 bits in the unit of its type.
+/// `CorruptData` if the array is not a storage form of the type or a value does not fit it; `Unsupported` for a
+/// timestamp that does not fit 64 bits in the unit of its type.
 pub(super) fn convert(array: &ArrayRef, to: &DataType, format: FileFormat) -> Result<ArrayRef> {
     use ArrowType as A;
     use TypeRoot as T;
@@ -110,10 +112,10 @@ pub(super) fn convert(array: &ArrayRef, to: &DataType, format: FileFormat) -> Re
 }
 
 fn unfit(array: &ArrayRef, to: &DataType) -> Error {
-    Error::corrupt(format!("the data file holds {}, which cannot be read as {}", array.data_type(), to.arrow()))
+    Error::corrupt(format!("a data file column of type {} cannot be read as {}", array.data_type(), to.arrow()))
 }
 
-/// The same values without dictionaries, runs, views and 64-bit offsets.
+/// Returns the values without dictionaries, runs, views and 64-bit offsets.
 fn plain(array: &ArrayRef) -> Result<ArrayRef> {
     match array.data_type() {
         ArrowType::Dictionary(..) => plain(&dictionary::unpacked(&dictionary::replaced(array)?)?),
@@ -124,10 +126,10 @@ fn plain(array: &ArrayRef) -> Result<ArrayRef> {
     }
 }
 
-/// Decimals with NULL for those of more digits than `precision`, as Java reads Avro files.
+/// Replaces decimals of more digits than `precision` by NULL, as Java does for Avro files.
 fn without_longer(array: &ArrayRef, precision: u8) -> Result<ArrayRef> {
     let decimals = array.as_primitive_opt::<Decimal128Type>();
-    let decimals = decimals.ok_or_else(|| Error::internal("decimals of Avro that do not have 128 bits"))?;
+    let decimals = decimals.ok_or_else(|| Error::internal("the decimals of an Avro file do not have 128 bits"))?;
     if decimals.validate_decimal_precision(precision).is_ok() {
         return Ok(Arc::clone(array));
     }
@@ -135,7 +137,7 @@ fn without_longer(array: &ArrayRef, precision: u8) -> Result<ArrayRef> {
     Ok(Arc::new(kept.with_data_type(array.data_type().clone())))
 }
 
-/// Texts without spaces at their ends.
+/// Removes trailing spaces from strings.
 pub(crate) fn without_blanks(texts: &ArrayRef) -> ArrayRef {
     let texts: &StringArray = texts.as_string();
     if !texts.iter().flatten().any(|text| text.ends_with(' ')) {
@@ -144,7 +146,7 @@ pub(crate) fn without_blanks(texts: &ArrayRef) -> ArrayRef {
     Arc::new(texts.iter().map(|text| text.map(|text| text.trim_end_matches(' '))).collect::<StringArray>())
 }
 
-/// Times of day, wrapped into the day; finer ones are floored.
+/// Converts to times of day, wrapped into the day. Finer units are rounded down.
 fn time(array: &ArrayRef) -> Result<ArrayRef> {
     let times = stored_time(array)?;
     let Some(millis) = times.as_primitive_opt::<Time32MillisecondType>() else { return Ok(times) };
@@ -169,11 +171,11 @@ fn stored_time(array: &ArrayRef) -> Result<ArrayRef> {
         ArrowType::Int64 => millis(1),
         ArrowType::Time64(TimeUnit::Microsecond) => millis(1000),
         ArrowType::Time64(TimeUnit::Nanosecond) => millis(1_000_000),
-        other => Err(Error::corrupt(format!("the data file holds {other}, which cannot be read as a time of day"))),
+        other => Err(Error::corrupt(format!("a data file column of type {other} cannot be read as a time of day"))),
     }
 }
 
-/// Timestamps of any unit in that of `to`: finer ones are floored, coarser ones multiplied.
+/// Converts timestamps of any unit to the unit of `to`. Finer units are rounded down, coarser ones multiplied.
 fn timestamp(array: &ArrayRef, from: TimeUnit, to: &DataType) -> Result<ArrayRef> {
     let to_type = to.arrow();
     if *array.data_type() == to_type {
@@ -205,7 +207,7 @@ fn rescale(values: &Int64Array, from: i64, to: i64) -> Result<PrimitiveArray<Int
 }
 
 fn row(array: &StructArray, fields: &[DataField], to: &DataType, format: FileFormat) -> Result<ArrayRef> {
-    let ArrowType::Struct(to) = to.arrow() else { return Err(Error::internal("a row that is no struct")) };
+    let ArrowType::Struct(to) = to.arrow() else { return Err(Error::internal("the type of a ROW is not a struct")) };
     let column = |field: &DataField| match array.fields().find(&field.name) {
         None => Ok(new_null_array(&field.data_type.arrow(), array.len())),
         Some((position, _)) => convert(&child(array, position)?, &field.data_type, format)
@@ -216,7 +218,7 @@ fn row(array: &StructArray, fields: &[DataField], to: &DataType, format: FileFor
 }
 
 fn list(array: &ArrayRef, element: &DataType, to: &DataType, format: FileFormat) -> Result<ArrayRef> {
-    let ArrowType::List(field) = to.arrow() else { return Err(Error::internal("an array that is no list")) };
+    let ArrowType::List(field) = to.arrow() else { return Err(Error::internal("the type of an ARRAY is not a list")) };
     let list = Repeated::of(array).map_err(|_| unfit(array, to))?;
     let values = convert(&list.values, element, format)?;
     Ok(Arc::new(ListArray::try_new(field, list.offsets, values, list.nulls)?))
@@ -228,7 +230,7 @@ fn map(array: &ArrayRef, [key, value]: [&DataType; 2], to: &DataType, format: Fi
         return Err(unfit(array, to));
     };
     if entries.null_count() > 0 {
-        return Err(Error::corrupt("a map holds NULL in place of an entry"));
+        return Err(Error::corrupt("a map has a NULL entry"));
     }
     let (keys, values) = (convert(&child(entries, 0)?, key, format)?, convert(&child(entries, 1)?, value, format)?);
     assemble_map(&to.arrow(), [keys, values], map.offsets, map.nulls)

@@ -1,4 +1,4 @@
-//! Rows of a newer state that an older one does not have (`incremental-between-scan-mode` = `diff`).
+//! Computes the rows of a newer state that an older state does not have (`incremental-between-scan-mode` = `diff`).
 
 use std::collections::HashMap;
 
@@ -11,7 +11,8 @@ use frazil_core::error::{Error, Result};
 use super::file_reader::Target;
 use super::unordered::with_ordered_entries;
 
-/// Rows are compared in all columns of the table that are read, maps by their entries in any order; a row that is there twice has to be there twice before.
+/// The difference of two states. Rows are compared by all table columns that are read, maps by their entries in any
+/// order. Duplicate rows are counted: a row that occurs twice is known only if it occurred twice before.
 #[derive(Debug)]
 pub struct Difference {
     converter: RowConverter,
@@ -22,7 +23,7 @@ pub struct Difference {
 }
 
 impl Difference {
-    /// Compares rows of the target.
+    /// Creates a comparison of rows with the columns of the target.
     ///
     /// # Errors
     /// `Unsupported` for columns whose values cannot be compared.
@@ -33,15 +34,15 @@ impl Difference {
         Ok(Self { converter, columns: target.fields.len(), before: HashMap::new(), leases: Vec::new(), turned: false })
     }
 
-    /// From now on rows are of the newer state.
+    /// Starts the newer state: subsequent rows belong to it.
     pub fn turn(&mut self) {
         self.turned = true;
     }
 
-    /// Takes rows; gives those that are new, None when there is none.
+    /// Adds rows, and returns those that are new, or None if there are none.
     ///
     /// # Errors
-    /// `LimitExceeded` when the rows of the older state do not fit the budget.
+    /// `LimitExceeded` if the rows of the older state do not fit the memory budget.
     pub fn take(&mut self, batch: &RecordBatch, context: &Context) -> Result<Option<RecordBatch>> {
         let columns = batch.columns().iter().take(self.columns).map(with_ordered_entries);
         let columns: Vec<ArrayRef> = columns.collect::<Result<_>>()?;

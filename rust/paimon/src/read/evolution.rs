@@ -1,8 +1,8 @@
-//! Which files hold which columns of the same rows (documentation: "Data Evolution").
+//! Determines which files hold which columns of the same rows (documentation: "Data Evolution").
 //!
-//! Files whose row ids overlap hold columns of the same rows. Of several files that have a column the one with the
-//! greatest sequence number has its newest values. A file of a BLOB column may have a part of the rows only: such files
-//! follow each other.
+//! Files whose row ids overlap hold columns of the same rows. If several files have a column, the one with the greatest
+//! sequence number has its latest values. A file of a BLOB column may have only a part of the rows; the remaining rows
+//! are in the files that follow.
 
 use frazil_core::error::{Error, ErrorKind, Result};
 
@@ -13,16 +13,18 @@ use crate::context::split::DataSplit;
 use crate::spec::data_file_meta::DataFileMeta;
 use crate::spec::types::{DataField, TypeRoot};
 
-/// Rows by their ids: the first, and the one after the last.
+/// A range of row ids: the first, and the one after the last.
 type Range = (i64, i64);
 
-/// The stages in which the files of a split are put side by side.
+/// Returns the stages in which the columns of the files of a split are combined.
 ///
 /// # Errors
-/// `CorruptManifest` when no file has the rows of another, or the rows of a BLOB column have gaps.
+/// `CorruptManifest` if no file has all rows of the others, or the rows of a BLOB column have gaps.
 pub(super) fn zip_stages(read: &ReadContext, split: &DataSplit, target: &Target) -> Result<Vec<Stage>> {
     if split.deletion_files.iter().any(Option::is_some) {
-        return Err(Error::unsupported("deletion vectors on files that hold columns of the same rows"));
+        return Err(Error::unsupported(
+            "deletion vectors on files that hold columns of the same rows are not supported",
+        ));
     }
     let mut stages = Vec::new();
     for (range, group) in groups(split)? {
@@ -34,7 +36,7 @@ pub(super) fn zip_stages(read: &ReadContext, split: &DataSplit, target: &Target)
     Ok(stages)
 }
 
-/// Files of overlapping row ids, by their first row.
+/// Groups files with overlapping row ids, in the order of their first row.
 fn groups(split: &DataSplit) -> Result<Vec<(Range, Vec<usize>)>> {
     let mut files: Vec<(Range, usize)> = Vec::with_capacity(split.files.len());
     for (number, file) in split.files.iter().enumerate() {
@@ -57,7 +59,7 @@ fn groups(split: &DataSplit) -> Result<Vec<(Range, Vec<usize>)>> {
 fn range(file: &DataFileMeta) -> Result<Range> {
     let first = file.first_row_id.ok_or_else(|| corrupt("a file has no first row id", file))?;
     let end = first.checked_add(file.row_count).filter(|end| first >= 0 && *end > first);
-    Ok((first, end.ok_or_else(|| corrupt("a file has impossible row ids", file))?))
+    Ok((first, end.ok_or_else(|| corrupt("a file has invalid row ids", file))?))
 }
 
 struct Group<'a> {
@@ -76,11 +78,11 @@ impl Group<'_> {
                 take(&mut sources, files, position);
             }
         }
-        // The numbers of rows and what the system knows of them come from a file that has them all.
+        // Row ids and system columns are read from a file that has all of the rows.
         let whole = self.files.iter().filter(|file| self.file(**file).is_some_and(|file| !is_blob(file)));
         let newest = whole.max_by_key(|file| self.file(**file).map(|file| file.max_sequence_number));
         let newest = *newest
-            .ok_or_else(|| Error::new(ErrorKind::CorruptManifest, "BLOB files without a file that has their rows"))?;
+            .ok_or_else(|| Error::new(ErrorKind::CorruptManifest, "BLOB files lack a file with all of their rows"))?;
         let system = target.fields.len()..target.fields.len() + target.system.len();
         if system.is_empty() && sources.is_empty() {
             sources.push(ZipSource { files: vec![newest], columns: Vec::new() });
@@ -95,13 +97,13 @@ impl Group<'_> {
         self.split.files.get(number)
     }
 
-    /// The file with the newest values of a column; None when no file has it.
+    /// Returns the file with the latest values of a column, or None if no file has the column.
     fn newest(&self, field: &DataField) -> Result<Option<Vec<usize>>> {
         let mut newest: Option<(i64, usize)> = None;
         for &number in self.files {
             let Some(file) = self.file(number).filter(|file| !is_blob(file)) else { continue };
             if range(file)? != self.range {
-                return Err(corrupt("files that hold columns of the same rows have not the same rows", file));
+                return Err(corrupt("files that hold columns of the same rows have different row ids", file));
             }
             if self.has(file, field)? && newest.is_none_or(|(sequence, _)| file.max_sequence_number > sequence) {
                 newest = Some((file.max_sequence_number, number));
@@ -110,7 +112,7 @@ impl Group<'_> {
         Ok(newest.map(|(_, number)| vec![number]))
     }
 
-    /// The files that follow each other with the newest values of a BLOB column; None when there is none.
+    /// Returns the consecutive files with the latest values of a BLOB column, or None if there are none.
     fn blobs(&self, field: &DataField) -> Result<Option<Vec<usize>>> {
         let mut files: Vec<(Range, i64, usize)> = Vec::new();
         for &number in self.files {
@@ -134,11 +136,11 @@ impl Group<'_> {
         if next == end {
             return Ok(Some(chosen));
         }
-        Err(Error::new(ErrorKind::CorruptManifest, "the files of a BLOB column do not have all rows")
+        Err(Error::new(ErrorKind::CorruptManifest, "the files of a BLOB column do not cover all rows")
             .with("column", &field.name))
     }
 
-    /// Whether a file was written with a column.
+    /// Returns whether a file was written with a column.
     fn has(&self, file: &DataFileMeta, field: &DataField) -> Result<bool> {
         let schema = self.read.file_schema(file.schema_id)?;
         let written = schema.fields.iter().find(|other| other.id == field.id);
@@ -146,7 +148,7 @@ impl Group<'_> {
     }
 }
 
-/// Takes a column from files.
+/// Assigns a column to files.
 fn take(sources: &mut Vec<ZipSource>, files: Vec<usize>, column: usize) {
     match sources.iter_mut().find(|source| source.files == files) {
         Some(source) => source.columns.push(column),
@@ -154,7 +156,7 @@ fn take(sources: &mut Vec<ZipSource>, files: Vec<usize>, column: usize) {
     }
 }
 
-/// Whether a file holds one BLOB column.
+/// Returns whether a file holds a single BLOB column.
 pub(super) fn is_blob(file: &DataFileMeta) -> bool {
     matches!(file.file_name.rsplit_once('.'), Some((_, "blob")))
 }

@@ -1,4 +1,4 @@
-//! Records that have expired (options `record-level.*`, Java's `RecordLevelExpire`). Compactions leave them out, before
+//! Determines expired records (options `record-level.*`, Java's `RecordLevelExpire`). Compactions drop them before
 //! records are merged; reads return them.
 
 use arrow_array::cast::AsArray;
@@ -18,23 +18,23 @@ use crate::spec::types::{DataField, TypeRoot};
 
 const TIME_FIELD: &str = "record-level.time-field";
 
-/// A BIGINT from here on is in milliseconds, a smaller one in seconds.
+/// The value from which a BIGINT is in milliseconds; smaller values are in seconds.
 const LEAST_MILLISECONDS: i64 = 1_000_000_000_000;
 
-/// Which records have expired.
+/// The rule that determines expired records.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Expiry {
-    /// The column that has the time of a record.
+    /// The column with the time of a record.
     pub column: DataField,
-    /// Records of an earlier second have expired.
+    /// The second before which records have expired.
     pub since_s: i64,
 }
 
 impl Expiry {
-    /// Return what has expired now; None if records do not expire.
+    /// Returns the expiration at the time `now_ms`, or None if records do not expire.
     ///
     /// # Errors
-    /// `InvalidArgument` if the time is no column of type INT, BIGINT or TIMESTAMP.
+    /// `InvalidArgument` if the time field is not a column of type INT, BIGINT or TIMESTAMP.
     pub fn from_options(schema: &TableSchema, options: &Options, now_ms: i64) -> Result<Option<Self>> {
         let Some(after) = options.duration("record-level.expire-time")? else { return Ok(None) };
         let name = options.text(TIME_FIELD).map(str::trim).unwrap_or_default();
@@ -49,16 +49,16 @@ impl Expiry {
                 "the option `{TIME_FIELD}` is `{}`, which is not a column of type INT, BIGINT or TIMESTAMP",
                 shown(name)
             );
-            Error::invalid(message).hint("`record-level.expire-time` needs the time of each record")
+            Error::invalid(message).hint("`record-level.expire-time` requires the time of each record")
         })?;
         let after_s = i64::try_from(after.as_secs()).unwrap_or(i64::MAX);
         Ok(Some(Self { column: column.clone(), since_s: (now_ms / 1000).saturating_sub(after_s) }))
     }
 
-    /// Whether records of these times have expired. NULL has not.
+    /// Returns whether records with these times have expired. NULL has not.
     ///
     /// # Errors
-    /// `Internal` for an array that is not of a type of the column.
+    /// `Internal` for an array of a type that the column cannot have.
     pub fn of(&self, times: &ArrayRef) -> Result<BooleanBuffer> {
         let seconds = |count: usize, at: &dyn Fn(usize) -> i64| {
             (0..count).map(|row| times.is_valid(row) && at(row) < self.since_s).collect::<BooleanBuffer>()
@@ -81,17 +81,17 @@ impl Expiry {
             ArrowType::Timestamp(TimeUnit::Nanosecond, _) => {
                 expired!(TimestampNanosecondType, |ns| ns.div_euclid(1_000_000) / 1000)
             }
-            other => return Err(Error::internal(format!("times of records of type {other}"))),
+            other => return Err(Error::internal(format!("the times of records have the unexpected type {other}"))),
         })
     }
 
-    /// Return the rows that have not expired.
+    /// Returns the rows that have not expired.
     ///
     /// # Errors
-    /// As [`Expiry::of`].
+    /// As for [`Expiry::of`].
     pub fn live(&self, rows: RecordBatch) -> Result<RecordBatch> {
         let Some(times) = rows.column_by_name(&self.column.name) else {
-            return Err(Error::internal(format!("rows without the column `{}`", shown(&self.column.name))));
+            return Err(Error::internal(format!("the rows do not have the column `{}`", shown(&self.column.name))));
         };
         let expired = self.of(times)?;
         if expired.count_set_bits() == 0 {

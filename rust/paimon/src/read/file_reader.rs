@@ -1,4 +1,4 @@
-//! One data file of a split: columns of the file in, rows of the table out.
+//! Reads one data file of a split: converts columns of the file to rows of the table.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -24,17 +24,17 @@ use crate::dictionary;
 use crate::spec::data_file_meta::DataFileMeta;
 use crate::spec::types::{DataField, DataType, TypeRoot, arrow_fields};
 
-/// The columns in which all files of a split are read: fields of the table, then system columns.
+/// The columns in which all files of a split are read: table fields, followed by system columns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
-    /// Fields of the table.
+    /// The fields of the table.
     pub fields: Vec<DataField>,
-    /// What follows them.
+    /// The system columns, which follow the fields.
     pub system: Vec<SystemColumn>,
 }
 
 impl Target {
-    /// The schema of the batches.
+    /// Returns the schema of the batches.
     pub fn schema(&self) -> SchemaRef {
         let system =
             self.system.iter().map(|column| Arc::new(Field::new(column.name(), column.data_type().arrow(), true)));
@@ -42,41 +42,41 @@ impl Target {
         Arc::new(ArrowSchema::new(fields.iter().cloned().chain(system).collect::<Vec<_>>()))
     }
 
-    /// Where a system column stands.
+    /// Returns the position of a system column.
     pub fn position(&self, column: SystemColumn) -> Option<usize> {
         self.system.iter().position(|other| *other == column).map(|at| self.fields.len() + at)
     }
 }
 
-/// Reads one data file.
+/// The reader of one data file.
 #[derive(Debug)]
 pub struct FileReader {
-    /// The recorded location.
+    /// The recorded location of the file.
     pub path: String,
     meta: DataFileMeta,
     target: Arc<Target>,
     schema: SchemaRef,
-    /// The columns that the file has, by the schema that it was written with.
+    /// The columns of the file, by the schema that it was written with.
     file_fields: Vec<DataField>,
     constants: Arc<HashMap<i32, ArrayRef>>,
     deleted: Option<Positions>,
     selected: Option<BooleanBuffer>,
-    /// Which fields of the target are read of it, by position; None for all.
+    /// The positions of the target fields that are read from the file; None for all.
     takes: Option<Vec<usize>>,
-    /// The number of the first row, where rows are numbered by their positions.
+    /// The number of the first row, if rows are numbered by position.
     numbered_from: Option<i64>,
     projection: Option<Projection>,
-    /// Whether descriptors are given for the values of a BLOB column.
+    /// Whether the values of a BLOB column are returned as descriptors.
     describes_blobs: bool,
-    /// Whether texts and bytes may stay dictionaries.
+    /// Whether strings and bytes may stay dictionary-encoded.
     dictionaries: bool,
     blob: Option<BlobFile>,
     rows: i64,
 }
 
 impl FileReader {
-    /// A file at a recorded location. `file_fields` is the schema with which it was written, `constants` has partition
-    /// values by field id.
+    /// Creates a reader of the file at a recorded location. `file_fields` is the schema that it was written with;
+    /// `constants` has partition values by field id.
     pub fn new(
         path: String,
         meta: DataFileMeta,
@@ -106,28 +106,28 @@ impl FileReader {
         }
     }
 
-    /// Leaves out the rows at these positions.
+    /// Excludes the rows at these positions.
     #[must_use]
     pub fn without(mut self, deleted: Option<Positions>) -> Self {
         self.deleted = deleted;
         self
     }
 
-    /// Leaves out rows: there is a bit for each row of the file.
+    /// Restricts the reader to the selected rows; there is a bit for each row of the file.
     #[must_use]
     pub fn only(mut self, selected: Option<BooleanBuffer>) -> Self {
         self.selected = selected;
         self
     }
 
-    /// Gives where the values of BLOB columns lie instead of the values.
+    /// Returns descriptors of the values of BLOB columns instead of the values.
     #[must_use]
     pub fn describing_blobs(mut self, describes: bool) -> Self {
         self.describes_blobs = describes;
         self
     }
 
-    /// Reads only these columns of the target; the others are NULL in the batches.
+    /// Reads only these columns of the target; the other columns are NULL in the batches.
     pub fn take_only(&mut self, columns: &[usize]) {
         let mut fields: Vec<usize> = columns.iter().copied().filter(|at| *at < self.target.fields.len()).collect();
         fields.sort_unstable();
@@ -135,34 +135,35 @@ impl FileReader {
         self.schema = nullable(&self.schema);
     }
 
-    /// Gives rows numbers by their positions, beginning with this one, in place of the sequence numbers that the file
-    /// has: where nothing but the order of numbers matters, and that is known, they need not be read.
+    /// Numbers the rows by position, starting with `first`, instead of reading sequence numbers. The caller does
+    /// this if only the order of the numbers matters and is already known.
     pub fn number_from(&mut self, first: i64) {
         self.numbered_from = Some(first);
     }
 
-    /// Leaves texts and bytes dictionaries where the file comes with such.
+    /// Keeps strings and bytes dictionary-encoded if they are so in the file.
     pub fn keep_dictionaries(&mut self) {
         self.dictionaries = true;
     }
 
-    /// What the manifest says of the file.
+    /// Returns the metadata of the file from the manifest.
     pub fn meta(&self) -> &DataFileMeta {
         &self.meta
     }
 
-    /// The format, by the name of the file.
+    /// Returns the format, determined by the name of the file.
     ///
     /// # Errors
-    /// `Unsupported` naming the file for formats that are not read.
+    /// `Unsupported` naming the file for an unsupported format.
     pub fn format(&self) -> Result<FileFormat> {
         FileFormat::from_file_name(&self.meta.file_name).map_err(|e| e.with("file", &self.path))
     }
 
-    /// Takes the schema of the opened file; gives the leaf columns to be read, and the top-level columns that hold them.
+    /// Accepts the schema of the opened file. Returns the leaf columns to read, and the top-level columns that contain
+    /// them.
     ///
     /// # Errors
-    /// `CorruptDataFile` when the file lacks a column that it must have, or has another type.
+    /// `CorruptDataFile` if the file lacks a required column, or the column has another type.
     pub fn open(&mut self, schema: &ArrowSchema) -> Result<(Vec<usize>, Vec<usize>)> {
         let file = FileColumns {
             arrow: schema,
@@ -186,10 +187,10 @@ impl FileReader {
         Ok(wanted)
     }
 
-    /// Turns rows of the file, beginning at row `first`, into rows of the target; deleted ones are left out.
+    /// Converts rows of the file, starting at row `first`, to rows of the target without deleted rows.
     ///
     /// # Errors
-    /// `CorruptDataFile` when a value does not fit its column.
+    /// `CorruptDataFile` if a value does not fit its column.
     pub fn apply(&mut self, batch: Option<&RecordBatch>, first: u64, rows: usize) -> Result<RecordBatch> {
         self.rows = self.rows.saturating_add(i64::try_from(rows).unwrap_or(i64::MAX));
         let projected = self.project(batch, first, rows).map_err(|e| corrupt(e, &self.path))?;
@@ -202,20 +203,20 @@ impl FileReader {
         }
     }
 
-    /// Whether the file has timestamps of more than six digits, at any level.
+    /// Returns whether the file has timestamps of more than six digits, at any level.
     pub fn has_nanoseconds(&self) -> bool {
         self.file_fields.iter().any(|field| has_nanoseconds(&field.data_type))
     }
 
-    /// Whether the file holds the values of one BLOB column: it is read by [`FileReader::blobs`].
+    /// Returns whether the file holds a single BLOB column and is read by [`FileReader::blobs`].
     pub fn is_blob(&self) -> bool {
         is_blob(&self.meta)
     }
 
-    /// The next rows of a file of a BLOB column, None at the end; the other columns of the target are NULL.
+    /// Returns the next rows of a file of a BLOB column, or None at the end. The other columns of the target are NULL.
     ///
     /// # Errors
-    /// `CorruptDataFile` naming the file when it does not decode or has another number of rows than its manifest says.
+    /// `CorruptDataFile` naming the file if it does not decode, or its number of rows differs from the manifest.
     pub fn blobs(&mut self, files: &Files, context: &Context) -> Result<Option<RecordBatch>> {
         let rows = self.next_blobs(files, context).map_err(|e| corrupt(e, &self.path))?;
         if rows.is_none() {
@@ -256,19 +257,19 @@ impl FileReader {
         Ok(RecordBatch::try_new_with_options(nullable(&self.schema), columns, &options)?)
     }
 
-    /// Ends the file.
+    /// Finishes the file.
     ///
     /// # Errors
-    /// `CorruptDataFile` when it did not have as many rows as the manifest says.
+    /// `CorruptDataFile` if the file did not have as many rows as the manifest records.
     pub fn end(&self) -> Result<()> {
         if self.rows == self.meta.row_count {
             return Ok(());
         }
-        let message = format!("the file has {} rows, its manifest says {}", self.rows, self.meta.row_count);
+        let message = format!("the file has {} rows, but its manifest records {}", self.rows, self.meta.row_count);
         Err(corrupt(Error::corrupt(message), &self.path))
     }
 
-    /// Refuses values of BLOB columns that lie in an ordinary file: no descriptor leads to them.
+    /// Rejects BLOB columns in an ordinary data file, whose values no descriptor can reference.
     fn check_described(&self, wanted: &[DataField], schema: &ArrowSchema) -> Result<()> {
         let is_inside = |field: &&DataField| {
             let stored = self.file_fields.iter().find(|other| other.id == field.id);
@@ -276,10 +277,10 @@ impl FileReader {
         };
         match wanted.iter().find(is_inside) {
             None => Ok(()),
-            Some(field) => {
-                Err(Error::unsupported("the option `blob-as-descriptor` where values lie in an ordinary data file")
-                    .with("column", &field.name))
-            }
+            Some(field) => Err(Error::unsupported(
+                "the option `blob-as-descriptor` is not supported for values in an ordinary data file",
+            )
+            .with("column", &field.name)),
         }
     }
 
@@ -301,7 +302,7 @@ impl FileReader {
         Ok(RecordBatch::try_new_with_options(dictionary::schema(&self.schema, &columns), columns, &options)?)
     }
 
-    /// Columns of the target from those that were read of it.
+    /// Places the columns that were read among the columns of the target.
     fn spread(&self, read: Vec<ArrayRef>, takes: &[usize], rows: usize) -> Vec<ArrayRef> {
         let mut read = read.into_iter();
         let fields = self.target.fields.iter().enumerate();
@@ -315,22 +316,22 @@ impl FileReader {
         columns
     }
 
-    /// Whether a system column is looked for in the file.
+    /// Returns whether a system column may be stored in the file.
     fn stores(&self, column: SystemColumn) -> bool {
         column != SystemColumn::SequenceNumber || self.numbered_from.is_none()
     }
 
-    /// Rows numbered by their positions.
+    /// Numbers rows by their positions.
     fn numbers(&self, first: u64, rows: usize) -> Result<ArrayRef> {
         let range = || {
             let start = self.numbered_from?.checked_add(i64::try_from(first).ok()?)?;
             Some(start..start.checked_add(i64::try_from(rows).ok()?)?)
         };
         let numbers = range().map(Int64Array::from_iter_values);
-        Ok(Arc::new(numbers.ok_or_else(|| Error::corrupt(format!("a file of {first} rows and more")))?))
+        Ok(Arc::new(numbers.ok_or_else(|| Error::corrupt(format!("a file has too many rows: {first} or more")))?))
     }
 
-    /// A system column: as the file has it where it has it, from the manifest else.
+    /// Returns a system column: the stored values if present, otherwise values from the manifest.
     fn system(&self, column: SystemColumn, stored: &ArrayRef, first: u64, rows: usize) -> Result<ArrayRef> {
         Ok(match column {
             SystemColumn::ValueKind if stored.null_count() == stored.len() => Arc::new(Int8Array::from_value(0, rows)),
@@ -348,7 +349,7 @@ impl FileReader {
     }
 }
 
-/// The bits of `rows` rows that begin at row `first`.
+/// Returns the bits of `rows` rows, starting at row `first`.
 fn part(bits: &BooleanBuffer, first: u64, rows: usize) -> Result<BooleanBuffer> {
     let first =
         usize::try_from(first).ok().filter(|first| first.checked_add(rows).is_some_and(|end| end <= bits.len()));
@@ -360,13 +361,13 @@ fn nullable(schema: &ArrowSchema) -> SchemaRef {
     Arc::new(ArrowSchema::new(fields.collect::<Vec<_>>()))
 }
 
-/// Numbers with NULLs replaced by row.
+/// Replaces NULLs in numbers by the value for the row.
 fn filled(stored: &ArrayRef, value: impl Fn(usize) -> Option<i64>) -> Result<ArrayRef> {
     if stored.null_count() == 0 {
         return Ok(stored.clone());
     }
     let stored = stored.as_primitive_opt::<Int64Type>();
-    let stored = stored.ok_or_else(|| Error::corrupt("a system column is no BIGINT"))?;
+    let stored = stored.ok_or_else(|| Error::corrupt("a system column is not a BIGINT"))?;
     let values = stored.iter().enumerate().map(|(row, stored)| stored.or_else(|| value(row)));
     Ok(Arc::new(values.collect::<Int64Array>()))
 }

@@ -1,4 +1,4 @@
-//! Rows of batches that came from elsewhere, by a filter on the columns of a schema.
+//! Filters rows of batches from other sources by a predicate on the columns of a schema.
 
 use arrow_array::{BooleanArray, RecordBatch};
 use arrow_select::filter::filter_record_batch;
@@ -11,11 +11,11 @@ use super::rows::FieldColumns;
 use crate::spec::schema::TableSchema;
 use crate::spec::types::DataField;
 
-/// The rows for which `filter` is true. Columns of the batch are those of the schema by their names, of its types; those
-/// that the filter does not name may be missing.
+/// Returns the rows for which `filter` is true. The columns of the batch match those of the schema by name and type.
+/// Columns that the filter does not reference may be missing.
 ///
 /// # Errors
-/// `InvalidArgument` naming the column or literal that does not fit; `Internal` when the batch lacks a column.
+/// `InvalidArgument` naming a column or literal that does not match; `Internal` if the batch lacks a column.
 pub fn filter_batch(
     schema: &TableSchema,
     filter: &Predicate,

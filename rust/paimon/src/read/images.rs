@@ -1,5 +1,5 @@
-//! Rows of the binlog (documentation: "Binlog Table"): a column is a list of the images of a row. There are two of an
-//! update, before and after, and one of other rows.
+//! Combines row images for the binlog (documentation: "Binlog Table"): each column is a list of the images of a row.
+//! Updates have two images, before and after; other rows have one.
 //!
 //! ```text
 //! kind  k  v          kind  k       v
@@ -8,7 +8,7 @@
 //! +U    1  b
 //! ```
 //!
-//! Java takes the row after `-U` for the other image, whatever it is. Here it is one of the same key and of kind `+U`.
+//! Java always takes the row after `-U` for the other image. Here it must have the same key and the kind `+U`.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int8Type;
@@ -24,24 +24,24 @@ use frazil_core::error::{Error, Result};
 const UPDATE_BEFORE: i8 = 1;
 const UPDATE_AFTER: i8 = 2;
 
-/// The columns by which the images of an update are found, by their positions.
+/// The positions of the columns that identify the images of an update.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UpdateColumns {
     /// The kind of the row.
     pub kind: usize,
-    /// The primary key.
+    /// The columns of the primary key.
     pub key: Vec<usize>,
 }
 
-/// Keeps the images of an update in one batch.
+/// A buffer that keeps the images of an update in one batch.
 #[derive(Debug, Default)]
 pub struct Waiting(Option<RecordBatch>);
 
 impl Waiting {
-    /// Takes rows; returns those whose images are all there, None when there are none.
+    /// Adds rows, and returns those whose images are complete, or None if there are none.
     ///
     /// # Errors
-    /// `Internal` when there are no kinds.
+    /// `Internal` if the row kinds are missing.
     pub fn take(&mut self, batch: RecordBatch, columns: &UpdateColumns) -> Result<Option<RecordBatch>> {
         let batch = match self.0.take() {
             None => batch,
@@ -55,24 +55,24 @@ impl Waiting {
         Ok(Some(batch.slice(0, rows - 1)).filter(|batch| batch.num_rows() > 0))
     }
 
-    /// The row that still waits at the end.
+    /// Returns the row that is still waiting at the end.
     pub fn end(&mut self) -> Option<RecordBatch> {
         self.0.take()
     }
 }
 
-/// Which rows of a batch are images of the same row.
+/// The rows of a batch, grouped by the row that they are images of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Images {
-    /// Whether an image is the first.
+    /// Whether each image is the first of its row.
     first: BooleanBuffer,
 }
 
 impl Images {
-    /// The images of a batch; without columns each row has one.
+    /// Returns the images of a batch. Without columns, each row has one image.
     ///
     /// # Errors
-    /// `Internal` when a column is not there.
+    /// `Internal` if a column is missing.
     pub fn try_new(batch: &RecordBatch, columns: Option<&UpdateColumns>) -> Result<Self> {
         let rows = batch.num_rows();
         let alone = Self { first: BooleanBuffer::new_set(rows) };
@@ -92,7 +92,7 @@ impl Images {
         Ok(Self { first })
     }
 
-    /// All images of which one is among `rows`.
+    /// Returns all images of the rows that have an image among `rows`.
     pub fn of_any(&self, rows: &BooleanBuffer) -> BooleanBuffer {
         let count = self.first.len();
         let is_second = |row: usize| row < count && !self.first.value(row);
@@ -101,24 +101,24 @@ impl Images {
         })
     }
 
-    /// What is left when only `rows` are.
+    /// Returns the images that remain if only `rows` are kept.
     ///
     /// # Errors
-    /// `Internal` when there are more or less rows.
+    /// `Internal` if the number of rows differs.
     pub fn only(&self, rows: &BooleanBuffer) -> Result<Self> {
         let first = filter(&BooleanArray::new(self.first.clone(), None), &BooleanArray::new(rows.clone(), None))?;
         Ok(Self { first: first.as_boolean().values().clone() })
     }
 
-    /// How many rows the images are of.
+    /// Returns the number of rows that have images.
     pub fn rows(&self) -> usize {
         self.first.count_set_bits()
     }
 
-    /// A column as lists of images, of the type of `field`.
+    /// Returns a column as lists of images, in the type of `field`.
     ///
     /// # Errors
-    /// `Internal` when `field` is not such a list.
+    /// `Internal` if `field` is not such a list.
     pub fn lists(&self, values: &ArrayRef, field: &Field) -> Result<ArrayRef> {
         let DataType::List(element) = field.data_type() else {
             return Err(Error::internal("a column of the binlog is not a list").with("column", field.name()));
@@ -132,10 +132,10 @@ impl Images {
         Ok(std::sync::Arc::new(ListArray::try_new(element.clone(), offsets, values.clone(), None)?))
     }
 
-    /// The values of the last images.
+    /// Returns the values of the last images.
     ///
     /// # Errors
-    /// None for columns of the batch.
+    /// Does not fail for columns of the batch.
     pub fn last(&self, values: &ArrayRef) -> Result<ArrayRef> {
         let next = self.first.set_indices().skip(1).chain([self.first.len()]);
         let last = next.map(|row| u64::try_from(row.saturating_sub(1)).ok()).collect::<UInt64Array>();

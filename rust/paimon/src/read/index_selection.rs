@@ -1,4 +1,4 @@
-//! What the file index of a data file says of the rows that a scan wants (documentation: "File Index").
+//! Evaluates the file index of a data file for the rows that a scan selects (documentation: "File Index").
 
 use bytes::Bytes;
 use frazil_core::error::Result;
@@ -10,14 +10,14 @@ use crate::file_index::{FileIndex, IndexedColumn, Selection};
 use crate::spec::data_file_meta::DataFileMeta;
 use crate::spec::types::DataField;
 
-/// An index file is not read when it is longer than this.
+/// The maximum length of an index file that is read.
 const INDEX_LIMIT_BYTES: u64 = 256 << 20;
 
-/// The rows of a file that may match. `path` is where the file lies: an index that is not in the manifest lies beside it.
-/// An index that does not decode says nothing.
+/// Returns the rows of a file that may match. `path` is the location of the file. An index that is not in the manifest
+/// is next to the file. An index that does not decode selects all rows.
 ///
 /// # Errors
-/// Those of reading the index.
+/// The errors of reading the index.
 pub(super) fn selection(read: &ReadContext, file: &DataFileMeta, path: &str) -> Result<Selection> {
     if read.filter == BoundPredicate::True || !read.options.boolean("file-index.read.enabled", true)? {
         return Ok(Selection::All);

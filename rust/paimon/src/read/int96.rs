@@ -1,10 +1,11 @@
-//! Timestamps that Parquet stores as INT96, exactly: pyarrow wraps what does not fit 64 bits of nanoseconds.
+//! Reads Parquet INT96 timestamps exactly. pyarrow wraps values that do not fit 64 bits of nanoseconds.
 //!
 //! ```text
 //! value = nanoseconds of the day: i64 | Julian day: u32      little-endian, 12 bytes
 //! ```
 //!
-//! Paimon writes times before 1970 with negative nanoseconds of a later day, which other readers take for a far year.
+//! Paimon writes times before 1970 as negative nanoseconds of a later day, which other readers interpret as a year in
+//! the far future.
 
 use arrow_array::TimestampNanosecondArray;
 use bytes::Bytes;
@@ -17,38 +18,38 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 const JULIAN_DAY_OF_EPOCH: i128 = 2_440_588;
 const NANOS_PER_DAY: i128 = 86_400_000_000_000;
 
-/// Values are read so many at a time.
+/// The number of values that are read at a time.
 const STEP_ROWS: usize = 65_536;
 
-/// The values of a leaf column that is in no list or map, of these row groups; NULL where it is.
+/// Returns the values of a leaf column outside of lists and maps in these row groups, including NULLs.
 ///
 /// # Errors
-/// `Unsupported` for a time that does not fit 64 bits of nanoseconds; `CorruptDataFile` when the file does not decode or
-/// the column is none of INT96.
+/// `Unsupported` for a time that does not fit 64 bits of nanoseconds; `CorruptDataFile` if the file does not decode or
+/// the column is not INT96.
 pub fn read(file: Bytes, leaf: usize, row_groups: &[usize]) -> Result<TimestampNanosecondArray> {
     let file = SerializedFileReader::new(file).map_err(undecoded)?;
     let column = file.metadata().file_metadata().schema_descr_ptr();
     if leaf >= column.num_columns() || column.column(leaf).max_rep_level() > 0 {
-        return Err(Error::internal(format!("leaf column {leaf} is not one of plain values")));
+        return Err(Error::internal(format!("leaf column {leaf} is not outside of lists and maps")));
     }
     let max_level = column.column(leaf).max_def_level();
     let mut values = Vec::new();
     for &group in row_groups {
         let group = file.get_row_group(group).map_err(undecoded)?;
         let ColumnReader::Int96ColumnReader(mut reader) = group.get_column_reader(leaf).map_err(undecoded)? else {
-            return Err(Error::new(ErrorKind::CorruptDataFile, "a column of timestamps is no INT96"));
+            return Err(Error::new(ErrorKind::CorruptDataFile, "a timestamp column is not INT96"));
         };
         while take(&mut reader, max_level, &mut values)? {}
     }
     Ok(values.into())
 }
 
-/// Takes some more values; false at the end.
+/// Reads further values; returns false at the end.
 fn take(reader: &mut ColumnReaderImpl<Int96Type>, max_level: i16, values: &mut Vec<Option<i64>>) -> Result<bool> {
     let (mut levels, mut found) = (Vec::new(), Vec::new());
     let (rows, _, _) = reader.read_records(STEP_ROWS, Some(&mut levels), None, &mut found).map_err(undecoded)?;
     let mut found = found.iter();
-    // Without levels no row is NULL.
+    // Without definition levels, no row is NULL.
     for row in 0..rows {
         let is_null = max_level > 0 && levels.get(row).is_none_or(|level| *level < max_level);
         let value = if is_null { None } else { found.next() };
@@ -59,16 +60,16 @@ fn take(reader: &mut ColumnReaderImpl<Int96Type>, max_level: i16, values: &mut V
 
 fn nanoseconds(value: &Int96) -> Result<i64> {
     let [low, high, day] =
-        <[u32; 3]>::try_from(value.data()).map_err(|_| Error::internal("INT96 of other than 12 bytes"))?;
+        <[u32; 3]>::try_from(value.data()).map_err(|_| Error::internal("an INT96 value does not have 12 bytes"))?;
     let of_day = ((u64::from(high) << 32) | u64::from(low)).cast_signed();
     let nanos = (i128::from(day) - JULIAN_DAY_OF_EPOCH) * NANOS_PER_DAY + i128::from(of_day);
     i64::try_from(nanos).map_err(|_| {
         Error::unsupported(format!("the timestamp {nanos} ns since 1970 does not fit 64 bits"))
-            .hint("timestamps of seven to nine digits reach from 1677 to 2262: leave the column out of the scan")
+            .hint("timestamps of seven to nine digits range from 1677 to 2262; leave the column out of the scan")
     })
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "map_err hands errors over")]
+#[expect(clippy::needless_pass_by_value, reason = "map_err passes errors by value")]
 fn undecoded(error: ParquetError) -> Error {
     Error::new(ErrorKind::CorruptDataFile, format!("a Parquet file cannot be decoded: {error}"))
 }

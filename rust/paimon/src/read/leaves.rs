@@ -1,25 +1,25 @@
-//! Which leaf columns of a file are read: all that a wanted type has fields for, and no others.
+//! Determines the leaf columns of a file to read: all that a wanted type has fields for, and no others.
 //!
-//! Leaves are counted depth-first over the whole file, as Parquet counts them.
+//! Leaves are counted depth-first over the whole file, as in Parquet.
 
 use arrow_schema::{DataType as ArrowType, Field, Fields};
 use frazil_core::error::{Error, ErrorKind, Result};
 
 use crate::spec::types::{DataField, DataType, TypeRoot};
 
-/// How deep columns of a file may be nested; deeper ones are refused before they can exhaust the stack.
+/// The maximum nesting depth of columns, which protects the stack.
 const MAX_DEPTH: usize = 128;
 
-/// What is wanted of a column of the file.
+/// The wanted part of a file column.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Wanted<'a> {
     Nothing,
     All,
-    /// What this type of the file's schema, without its unwanted fields, has names for.
+    /// The fields that occur in this type, which is the type in the file's schema without unwanted fields.
     Part(&'a DataType),
 }
 
-/// Counts leaves and keeps those that are wanted.
+/// The state that counts leaves and collects those that are wanted.
 #[derive(Debug, Default)]
 pub(super) struct Leaves {
     next: usize,
@@ -27,10 +27,10 @@ pub(super) struct Leaves {
 }
 
 impl Leaves {
-    /// Goes past the next column of the file.
+    /// Visits the next column of the file.
     ///
     /// # Errors
-    /// `LimitExceeded` when it is nested too deep.
+    /// `LimitExceeded` if the column is nested too deep.
     pub(super) fn pass(&mut self, field: &Field, wanted: Wanted) -> Result<()> {
         self.column(field, wanted, 0)
     }
@@ -50,14 +50,14 @@ impl Leaves {
             | A::FixedSizeList(element, _) => {
                 let wanted = match wanted {
                     Wanted::Part(DataType { root: TypeRoot::Array(element), .. }) => Wanted::Part(element),
-                    // Maps whose keys are no strings may be lists of pairs, which are read whole.
+                    // Maps whose keys are not strings may be lists of pairs, which are read completely.
                     Wanted::Part(_) => Wanted::All,
                     other => other,
                 };
                 self.column(element, wanted, depth + 1)
             }
             A::Map(entries, _) => match (entries.data_type(), wanted) {
-                // A map without one of its keys' leaves would not come as a map.
+                // Without all leaves of its key, a map would not be read as a map.
                 (A::Struct(parts), Wanted::Part(DataType { root: TypeRoot::Map(_, value), .. })) => {
                     for (part, wanted) in parts.iter().zip([Wanted::All, Wanted::Part(value)]) {
                         self.column(part, wanted, depth + 1)?;
@@ -87,7 +87,7 @@ impl Leaves {
             let part = named(parts, field.name()).map_or(Wanted::Nothing, |part| Wanted::Part(&part.data_type));
             self.column(field, part, depth + 1)?;
         }
-        // A struct of which nothing is wanted is still read for its NULLs.
+        // If no field of a struct is wanted, a leaf is still read for the NULLs of the struct.
         if self.wanted.len() == before {
             let mut leaf = first;
             let cheapest = fields.iter().filter_map(|field| cheapest(field, &mut leaf, 0)).min();
@@ -97,12 +97,12 @@ impl Leaves {
     }
 }
 
-/// The field of a name.
+/// Returns the field with a name.
 pub(super) fn named<'a>(fields: &'a [DataField], name: &str) -> Option<&'a DataField> {
     fields.iter().find(|field| field.name == name)
 }
 
-/// The leaf under `field` that costs least to read, with its cost: lists and maps cost more than any leaf beside them.
+/// Returns the cheapest leaf under `field`, with its cost. Lists and maps cost more than any leaf next to them.
 fn cheapest(field: &Field, leaf: &mut usize, cost: u32) -> Option<(u32, usize)> {
     use ArrowType as A;
     let mut among = |fields: &Fields, cost| fields.iter().filter_map(|field| cheapest(field, leaf, cost)).min();

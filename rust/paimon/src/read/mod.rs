@@ -1,7 +1,7 @@
-//! From the columns of a data file to the columns of the schema that is read (documentation: "Schema Evolution").
+//! Converts the columns of a data file to the columns of the schema that is read (documentation: "Schema Evolution").
 //!
-//! Whoever opens a data file hands its Arrow schema to [`projection::Projection`], learns which columns to read, and
-//! gives each batch of them back. A column then goes two steps:
+//! A caller that opens a data file passes its Arrow schema to [`projection::Projection`], obtains the columns to read,
+//! and passes each batch to the projection. Each column is then converted in two steps:
 //!
 //! ```text
 //! array of the file --convert--> values of the type that the file was written with --cast--> values of the type read

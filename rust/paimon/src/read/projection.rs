@@ -1,9 +1,9 @@
-//! Which columns of a data file a read needs, and how batches of them become columns of the schema that is read
+//! Determines the columns of a data file that a read needs, and converts them to the columns of the schema that is read
 //! (documentation: "Schema Evolution").
 //!
-//! A wanted field is the field of the same id in the schema that the file was written with, at every level of rows, and
-//! that one is the column of the file of the same name. Without either it is NULL. Partition columns are constants,
-//! whatever the file has for them.
+//! A wanted field is matched by id to a field of the schema that the file was written with, at every level of rows.
+//! That field is matched by name to a column of the file. If either is missing, the field is NULL. Partition columns
+//! are constants, regardless of the file.
 
 use std::collections::HashMap;
 
@@ -19,12 +19,12 @@ use crate::dictionary;
 use crate::spec::columns;
 use crate::spec::types::{DataField, DataType, TypeRoot};
 
-/// What is known of a data file before it is read.
+/// The properties of a data file that are known before it is read.
 #[derive(Debug, Clone, Copy)]
 pub struct FileColumns<'a> {
-    /// The schema of the file as its reader gives it.
+    /// The Arrow schema of the file, from its reader.
     pub arrow: &'a Schema,
-    /// The fields that the file was written with: those of its schema, or the ones of them that were written.
+    /// The fields that the file was written with: all of its schema, or the written subset.
     pub fields: &'a [DataField],
     /// The format of the file.
     pub format: FileFormat,
@@ -32,19 +32,19 @@ pub struct FileColumns<'a> {
     pub constants: &'a HashMap<i32, ArrayRef>,
 }
 
-/// A column that files have beside those of their schema.
+/// A file column in addition to those of the schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SystemColumn {
-    /// The order of changes to a row: Int64.
+    /// The number that orders the changes of a row: Int64.
     SequenceNumber,
-    /// What a row does, 0 to 3 for +I, -U, +U, -D: Int8.
+    /// The row kind, 0 to 3 for +I, -U, +U, -D: Int8.
     ValueKind,
-    /// The number of a row in the table: Int64.
+    /// The id of a row in the table: Int64.
     RowId,
 }
 
 impl SystemColumn {
-    /// The name in files.
+    /// Returns the name in files.
     pub fn name(self) -> &'static str {
         match self {
             Self::SequenceNumber => columns::SEQUENCE_NUMBER,
@@ -53,7 +53,7 @@ impl SystemColumn {
         }
     }
 
-    /// The type of its values.
+    /// Returns the type of the values.
     pub fn data_type(self) -> DataType {
         DataType::nullable(match self {
             Self::SequenceNumber | Self::RowId => TypeRoot::BigInt,
@@ -62,22 +62,22 @@ impl SystemColumn {
     }
 }
 
-/// The way from one data file to the columns of a read.
+/// The conversion from one data file to the columns of a read.
 #[derive(Debug)]
 pub struct Projection {
     columns: Vec<Column>,
     leaves: Vec<usize>,
     top_level: Vec<usize>,
-    /// Whether texts and bytes may stay dictionaries.
+    /// Whether strings and bytes may stay dictionary-encoded.
     dictionaries: bool,
 }
 
 impl Projection {
-    /// Plans how to read `wanted`, fields of the schema that is read, and columns beside them from a file.
+    /// Plans how to read `wanted`, which are fields of the schema that is read, and system columns from a file.
     ///
     /// # Errors
     /// `Unsupported` naming the column for a cast that does not exist; `Internal` for a constant of another type;
-    /// `LimitExceeded` for columns nested too deep.
+    /// `LimitExceeded` for columns that are nested too deep.
     pub fn try_new(wanted: &[DataField], system: &[SystemColumn], file: &FileColumns) -> Result<Self> {
         let lookup = Lookup::of(file);
         let planned = wanted.iter().map(|field| lookup.plan(field).map_err(|error| error.with("column", &field.name)));
@@ -87,36 +87,39 @@ impl Projection {
         Ok(Self { columns, leaves, top_level, dictionaries: false })
     }
 
-    /// Leaves columns of texts and bytes that come as dictionaries as they are.
+    /// Keeps dictionary-encoded columns of strings and bytes unchanged.
     #[must_use]
     pub fn keeping_dictionaries(self, dictionaries: bool) -> Self {
         Self { dictionaries, ..self }
     }
 
-    /// The leaf columns to read, counted depth-first over the file as Parquet counts them, ascending. Empty when the
-    /// file has none of the wanted fields. Of ORC and Avro files all leaves of each needed top-level column.
+    /// Returns the leaf columns to read, in ascending order, counted depth-first over the file as in Parquet. Empty if
+    /// the file has none of the wanted fields. For ORC and Avro files, these are all leaves of each needed top-level
+    /// column.
     pub fn leaves(&self) -> &[usize] {
         &self.leaves
     }
 
-    /// The top-level columns that hold [`Projection::leaves`], ascending.
+    /// Returns the top-level columns that contain [`Projection::leaves`], in ascending order.
     pub fn top_level(&self) -> &[usize] {
         &self.top_level
     }
 
-    /// Turns `rows` rows of exactly the selected columns, in file order, into the wanted fields and then the columns
-    /// beside them, each in its Arrow type. Structs may be pruned to the selected leaves. Without anything to read there
-    /// need not be a batch. A column beside them that the file lacks is NULL.
+    /// Converts `rows` rows of exactly the selected columns, in file order, to the wanted fields followed by the system
+    /// columns, each in its Arrow type. Structs may be pruned to the selected leaves. If there are no columns to read,
+    /// the batch may be None. A system column that the file lacks is NULL.
     ///
     /// # Errors
-    /// `CorruptData` naming the column when a value cannot be read as its type or is NULL where the type excludes it;
-    /// `LimitExceeded` when texts exceed 2 GiB; `Internal` when the batch does not hold what was selected.
+    /// `CorruptData` naming the column if a value cannot be read as its type, or is NULL in a NOT NULL type;
+    /// `LimitExceeded` if strings exceed 2 GiB; `Internal` if the batch does not have the selected columns.
     pub fn project(&self, batch: Option<&RecordBatch>, rows: usize) -> Result<Vec<ArrayRef>> {
         match batch {
             Some(batch) if !self.top_level.is_empty() && batch.num_rows() != rows => {
-                return Err(Error::internal(format!("{} rows came where {rows} were read", batch.num_rows())));
+                return Err(Error::internal(format!("received {} rows where {rows} were read", batch.num_rows())));
             }
-            None if !self.top_level.is_empty() => return Err(Error::internal("no batch came where columns were read")),
+            None if !self.top_level.is_empty() => {
+                return Err(Error::internal("received no batch although columns were read"));
+            }
             _ => {}
         }
         let columns = self.columns.iter().map(|column| {
@@ -126,7 +129,7 @@ impl Projection {
     }
 }
 
-/// A column of the read and where its values come from.
+/// A column of the read and the source of its values.
 #[derive(Debug)]
 struct Column {
     name: String,
@@ -145,12 +148,12 @@ enum Source {
 /// A column of the file.
 #[derive(Debug)]
 struct FileColumn {
-    /// Its place in the file.
+    /// The position in the file.
     index: usize,
-    /// Its place among those that are read.
+    /// The position among the columns that are read.
     position: usize,
     name: String,
-    /// What of its type in the schema of the file is wanted.
+    /// The wanted part of the type in the schema of the file.
     from: DataType,
     format: FileFormat,
     cast: Option<Caster>,
@@ -176,7 +179,9 @@ impl<'p, 'a> Lookup<'p, 'a> {
             Some(value) if value.len() == 1 && *value.data_type() == to => Source::Constant(ArrayRef::clone(value)),
             Some(value) => {
                 let (found, length) = (value.data_type(), value.len());
-                return Err(Error::internal(format!("{length} partition values of type {found} came for one of {to}")));
+                return Err(Error::internal(format!(
+                    "received {length} partition values of type {found}, expected one of {to}"
+                )));
             }
             None => self.source(field)?,
         };
@@ -185,7 +190,7 @@ impl<'p, 'a> Lookup<'p, 'a> {
 
     fn source(&self, field: &DataField) -> Result<Source> {
         let Some(written) = self.written.get(&field.id) else { return Ok(Source::Null) };
-        // The types must go together even where the file has no values.
+        // The types must be compatible even if the file has no values.
         let from = prune(&written.data_type, &field.data_type);
         let cast = Caster::at(&field.name, &from, &field.data_type)?;
         Ok(self.column(&written.name, from, cast))
@@ -210,7 +215,7 @@ impl<'p, 'a> Lookup<'p, 'a> {
     }
 }
 
-/// The leaves and the columns of the file that are read; says in `columns` where each of them then stands.
+/// Returns the leaves and the top-level columns to read, and records in `columns` the position of each.
 fn select(columns: &mut [Column], file: &FileColumns) -> Result<(Vec<usize>, Vec<usize>)> {
     let mut readers = vec![Vec::new(); file.arrow.fields().len()];
     for (at, column) in columns.iter().enumerate() {
@@ -253,10 +258,10 @@ impl Column {
             Source::File(column) => column.read(batch, dictionaries)?,
         };
         if !dictionary::holds(array.data_type(), &self.to) {
-            return Err(Error::internal(format!("{} was read where {} was planned", array.data_type(), self.to)));
+            return Err(Error::internal(format!("a column has type {}, expected {}", array.data_type(), self.to)));
         }
         if !self.nullable && array.logical_null_count() > 0 {
-            return Err(Error::corrupt("the column is NOT NULL and the data file holds NULL or lacks it"));
+            return Err(Error::corrupt("the column is NOT NULL, but the data file contains NULL or lacks the column"));
         }
         Ok(array)
     }
@@ -277,7 +282,7 @@ impl FileColumn {
             Some((name, array)) if name == self.name => convert(array, &self.from, self.format)?,
             found => {
                 let found = found.map_or_else(|| "nothing".to_owned(), |(name, _)| name);
-                return Err(Error::internal(format!("column {} was to be read, {found} came", self.name)));
+                return Err(Error::internal(format!("expected column {}, received {found}", self.name)));
             }
         };
         match &self.cast {
@@ -286,7 +291,7 @@ impl FileColumn {
         }
     }
 
-    /// Whether the values of a dictionary are those of the column.
+    /// Returns whether the values of a dictionary are those of the column.
     fn stays_dictionary(&self, array: &ArrayRef) -> bool {
         let is_dictionary = matches!(array.data_type(), ArrowType::Dictionary(..));
         is_dictionary && self.cast.is_none() && dictionary::holds(array.data_type(), &self.from.arrow())

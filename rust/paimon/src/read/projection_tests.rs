@@ -36,7 +36,7 @@ fn map(key: T, value: T) -> T {
     T::Map(Box::new(DataType::required(key)), Box::new(DataType::nullable(value)))
 }
 
-/// A file of these columns.
+/// Creates a file of these columns.
 fn file(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
     RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(name, array)| (name, array, true))).unwrap()
 }
@@ -73,7 +73,7 @@ fn ints(values: impl IntoIterator<Item = Option<i32>>) -> ArrayRef {
 
 #[test]
 fn fields_are_found_by_id_and_columns_by_name() {
-    // a was renamed to z and a new a came; b became wide, moved to the front and c was dropped.
+    // a was renamed to z and a new a was added; b was widened and moved to the front, and c was dropped.
     let written = [field(0, "a", T::Int), field(1, "b", T::Int), field(2, "c", STRING)];
     let wanted = [field(1, "b", T::BigInt), field(0, "z", T::Int), field(3, "a", STRING)];
     let batch = file(vec![("c", ints([None, None])), ("b", ints([Some(1), None])), ("a", ints([Some(7), Some(8)]))]);
@@ -195,7 +195,7 @@ fn nested_fields_are_found_by_id_at_every_level() {
             field(18, "m", map(T::Int, row(vec![field(20, "t", T::BigInt), field(19, "w", T::Int)]))),
         ]),
     )];
-    // Pruned as Parquet would be: x, p and u are not read.
+    // Pruned as in Parquet: x, p and u are not read.
     let of = |fields: Vec<(&str, ArrayRef)>, nulls| {
         let (names, arrays): (Vec<_>, Vec<_>) = fields.into_iter().unzip();
         let fields = names.iter().zip(&arrays).map(|(name, array)| Field::new(*name, array.data_type().clone(), true));

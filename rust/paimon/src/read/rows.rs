@@ -1,4 +1,4 @@
-//! Columns as filters look at them: by field id, through ROWs.
+//! Provides columns to filters, by field id and through ROWs.
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef};
@@ -8,7 +8,7 @@ use frazil_core::predicate::eval::{RowColumns, masked};
 use crate::spec::types::comparable;
 use crate::spec::types::{DataField, TypeRoot};
 
-/// Columns with the fields of which they are.
+/// Columns with their fields.
 #[derive(Debug, Clone, Copy)]
 pub struct FieldColumns<'a> {
     fields: &'a [DataField],
@@ -16,7 +16,7 @@ pub struct FieldColumns<'a> {
 }
 
 impl<'a> FieldColumns<'a> {
-    /// `columns` are of the types of `fields`, in the same order; there may be more of them.
+    /// Creates the columns. `columns` have the types of `fields`, in the same order; there may be additional ones.
     pub fn new(fields: &'a [DataField], columns: &'a [ArrayRef]) -> Self {
         Self { fields, columns }
     }

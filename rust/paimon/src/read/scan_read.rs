@@ -1,4 +1,4 @@
-//! How the splits of a scan are read: which columns of their files, in which stages.
+//! Plans how the splits of a scan are read: which columns of their files, in which stages.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -25,25 +25,25 @@ use crate::merge::MergeSpec;
 use crate::spec::data_file_meta::DataFileMeta;
 use crate::spec::types::DataField;
 
-/// What all splits of a scan share for their reading. Immutable.
+/// The state that all splits of a scan share for reading. It is immutable.
 #[derive(Debug)]
 pub struct ScanRead {
-    /// Schemas, filter, options and files.
+    /// The schemas, the filter, the options and access to files.
     pub context: Arc<ReadContext>,
     /// The columns that are returned.
     pub output: Output,
     merge: Option<Arc<MergeSpec>>,
     data_evolution: bool,
-    /// Records that are left out before they are merged.
+    /// The expiration of records that are dropped before merging.
     expiry: Option<Arc<Expiry>>,
 }
 
 impl ScanRead {
-    /// Prepares the reading of splits.
+    /// Prepares reading splits.
     ///
     /// # Errors
-    /// `Unsupported` and `InvalidArgument` naming options by which rows cannot be merged, and metadata columns that the
-    /// table does not have.
+    /// `Unsupported` and `InvalidArgument` naming options that prevent merging, and metadata columns that the table
+    /// does not have.
     pub fn try_new(context: Arc<ReadContext>, output: Output) -> Result<Self> {
         let row_tracking = context.options.boolean("row-tracking.enabled", false)?;
         let data_evolution = context.options.boolean("data-evolution.enabled", false)?;
@@ -55,29 +55,29 @@ impl ScanRead {
         };
         if let Some(column) = missing {
             return Err(Error::invalid(format!("the table has no column `{}`", column.name()))
-                .hint("only tables with `row-tracking.enabled` have it"));
+                .hint("set the table option `row-tracking.enabled`"));
         }
         let merge = context.has_primary_key().then(|| MergeSpec::try_new(&context.schema, &context.options));
         Ok(Self { merge: merge.transpose()?.map(Arc::new), data_evolution, expiry: None, context, output })
     }
 
-    /// The same without records that have expired.
+    /// Returns this read without expired records.
     #[must_use]
     pub fn without_expired(self, expiry: Option<Arc<Expiry>>) -> Self {
         Self { expiry, ..self }
     }
 
-    /// A machine that reads a split.
+    /// Creates a reader of a split.
     ///
     /// # Errors
-    /// `CorruptDeletes` naming the index file of a deletion vector, `CorruptManifest` when files contradict each other.
+    /// `CorruptDeletes` naming the index file of a deletion vector; `CorruptManifest` if files contradict each other.
     pub fn reader(&self, split: &DataSplit, context: &Context) -> Result<SplitReader> {
         let mut target = self.target(split);
         let mut stages = None;
         if !split.raw_convertible {
             let planned = self.stages(split, &target, &HashSet::new())?;
             if !self.output.has_sequence_numbers() && planned.iter().all(|stage| is_ordered(stage, split)) {
-                // Runs decide, and among the records of one file their order.
+                // The order of runs decides, and within a file the order of its records.
                 target.system.retain(|column| *column != SystemColumn::SequenceNumber);
             }
             stages = Some(planned);
@@ -122,12 +122,13 @@ impl ScanRead {
         self.machine(files, stages, Finish { keeps_retracts, updates, ..self.finish(target) }, context)
     }
 
-    /// A machine that reads the rows of `after` that are not among those of `before`, all of one bucket.
+    /// Creates a reader that returns the rows of `after` that are not in `before`. Both splits belong to the same
+    /// bucket.
     ///
     /// # Errors
-    /// As [`ScanRead::reader`].
+    /// As for [`ScanRead::reader`].
     pub fn difference(&self, before: &DataSplit, after: &DataSplit, context: &Context) -> Result<SplitReader> {
-        // A row differs if any column does, whichever are returned.
+        // A row differs if any column differs, even one that is not returned.
         let target = self.target(&DataSplit { raw_convertible: false, ..after.clone() });
         let target = Arc::new(Target { fields: self.context.schema.fields.clone(), ..target });
         let mut readers = Vec::new();
@@ -147,7 +148,7 @@ impl ScanRead {
         self.machine(readers, stages, self.finish(target), context)
     }
 
-    /// The columns in which the files of a split are read.
+    /// Returns the columns in which the files of a split are read.
     fn target(&self, split: &DataSplit) -> Target {
         let schema = &self.context.schema;
         let mut ids: HashSet<i32> = leaf_ids(&self.output.fields).into_iter().collect();
@@ -160,7 +161,7 @@ impl ScanRead {
         let merged = !split.raw_convertible && !split.streaming;
         let fields = match &self.merge {
             Some(merge) if merged => {
-                // Whole columns: what wins is decided by column.
+                // Complete columns: merging decides column by column.
                 let wanted: Vec<DataField> = schema.fields.iter().filter(|f| holds(f, &wanted)).cloned().collect();
                 let needed = merge.required_fields(&wanted);
                 let is_needed = |field: &&DataField| holds(field, &wanted) || needed.contains(&field.name);
@@ -174,7 +175,7 @@ impl ScanRead {
         let kinds = returned || has_key && (merged || split.streaming || may_delete());
         let sequence = has_key && merged || self.output.has_sequence_numbers();
         let mut system = Vec::new();
-        // In the order in which a merge takes them.
+        // In the order that a merge expects.
         system.extend(sequence.then_some(SystemColumn::SequenceNumber));
         system.extend(kinds.then_some(SystemColumn::ValueKind));
         system.extend(self.output.has(MetadataColumn::RowId).then_some(SystemColumn::RowId));
@@ -186,7 +187,7 @@ impl ScanRead {
         Finish { target, filter, output, keeps_retracts: false, updates: None }
     }
 
-    /// Whether the two images of an update become one row.
+    /// Returns whether the two images of an update are combined into one row.
     fn pairs_updates(&self, split: &DataSplit) -> bool {
         self.output.images && split.streaming && self.merge.is_some()
     }
@@ -209,7 +210,7 @@ impl ScanRead {
         Ok(reader.without_expired(self.expiry.clone()))
     }
 
-    /// The positions of the deleted rows of a file.
+    /// Returns the positions of the deleted rows of a file.
     fn deleted(&self, split: &DataSplit, file: usize) -> Result<Option<Positions>> {
         let deletion = split.deletion_files.get(file).and_then(Option::as_ref);
         deletion.map(|deletion| deletion_vector::read(&self.context.files, deletion)).transpose()
@@ -228,7 +229,7 @@ impl ScanRead {
             };
         };
         let sections = split.sections(&self.context.key_types())?;
-        // The run with the oldest files first.
+        // The order of runs, oldest files first.
         let newest = |run: &Vec<usize>| {
             let files = run.iter().filter_map(|file| split.files.get(*file));
             files.max_by(|a, b| a.compare_age(b))
@@ -264,7 +265,7 @@ impl ScanRead {
         Ok(reader.describing_blobs(describes))
     }
 
-    /// The partition values by field id.
+    /// Returns the partition values by field id.
     fn constants(&self, split: &DataSplit) -> Result<HashMap<i32, ArrayRef>> {
         let fields = self.context.partition_fields();
         if fields.is_empty() {
@@ -277,10 +278,10 @@ impl ScanRead {
     }
 }
 
-/// Spares reading the sequence numbers of runs of which each is newer than the one before, by what the manifest says:
-/// then runs decide, and among the records of one file their order.
+/// Avoids reading sequence numbers if, according to the manifest, each run is newer than the one before. Then the order
+/// of runs decides, and within a file the order of its records.
 fn number(stage: &Stage, split: &DataSplit, files: &mut [FileReader]) {
-    /// More rows than a file has.
+    /// A number greater than the number of rows of any file.
     const STRIDE: i64 = 1 << 40;
     if !is_ordered(stage, split) || split.files.iter().any(|file| file.row_count >= STRIDE) {
         return;
@@ -294,7 +295,7 @@ fn number(stage: &Stage, split: &DataSplit, files: &mut [FileReader]) {
     }
 }
 
-/// Whether the runs of a merge, if it is one, are each newer than the one before, by what the manifest says.
+/// Returns whether each run of a merge is newer than the one before, according to the manifest.
 fn is_ordered(stage: &Stage, split: &DataSplit) -> bool {
     ascends(stage.runs().iter().map(|run| {
         let metas = run.iter().filter_map(|file| split.files.get(*file));
@@ -303,7 +304,7 @@ fn is_ordered(stage: &Stage, split: &DataSplit) -> bool {
     }))
 }
 
-/// Whether each range begins above the end of the one before.
+/// Returns whether each range begins after the end of the previous one.
 fn ascends(ranges: impl Iterator<Item = Option<(i64, i64)>>) -> bool {
     let mut end = None;
     for range in ranges {
@@ -316,7 +317,7 @@ fn ascends(ranges: impl Iterator<Item = Option<(i64, i64)>>) -> bool {
     true
 }
 
-/// Whether a column is among these, perhaps with fewer fields inside.
+/// Returns whether a column is among these, possibly with fewer nested fields.
 fn holds(field: &DataField, wanted: &[DataField]) -> bool {
     wanted.iter().any(|other| other.id == field.id)
 }

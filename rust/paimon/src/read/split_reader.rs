@@ -1,4 +1,4 @@
-//! Reading a split: a machine that asks for files and their batches, and gives rows.
+//! Reads a split. The reader is a state machine that requests files and their batches, and returns rows.
 //!
 //! ```text
 //! step()  -> Open(file)   the caller opens it and calls open(file, schema)
@@ -7,8 +7,8 @@
 //!         -> Done
 //! ```
 //!
-//! A split is read stage by stage. Files whose rows need no merge follow each other; sorted runs whose keys overlap are
-//! merged; files that hold columns of the same rows are put side by side.
+//! A split is read stage by stage. Files whose rows need no merge are read one after another. Sorted runs whose keys
+//! overlap are merged. Files that hold columns of the same rows are combined.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -36,34 +36,34 @@ use crate::context::output::{MetadataColumn, Output, narrowed};
 use crate::merge::{MergeSpec, Merger, Source, Step as MergeStep};
 use crate::spec::data_file_meta::DataFileMeta;
 
-/// What the machine wants or has.
+/// The next step of the reader.
 #[derive(Debug)]
 pub enum Step {
-    /// File so and so is to be opened.
+    /// The file with this index must be opened.
     Open(usize),
-    /// The next batch of an open file is to be pushed.
+    /// The next batch of an open file must be pushed.
     Read(usize),
     /// Rows of the scan.
     Batch(RecordBatch),
-    /// There are no more.
+    /// There are no more rows.
     Done,
 }
 
-/// A part of a split. Files are known by their number.
+/// A part of a split. Files are referenced by index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Stage {
-    /// Files one after the other.
+    /// Files that are read one after another.
     Files(Vec<usize>),
-    /// Sorted runs, the oldest first, of files with ascending keys.
+    /// Sorted runs, oldest first, of files with ascending keys.
     Merge(Vec<Vec<usize>>),
-    /// Files that begin at the same row and hold different columns; the inner lists are files that follow each other.
+    /// Files that begin at the same row and hold different columns. The files of each source follow each other.
     Zip(Vec<ZipSource>),
-    /// From here on rows are returned that were not among those before.
+    /// Marks that subsequent stages return only rows that were not among those before.
     Difference,
 }
 
 impl Stage {
-    /// The sorted runs of a merge.
+    /// Returns the sorted runs of a merge.
     pub fn runs(&self) -> &[Vec<usize>] {
         match self {
             Self::Merge(runs) => runs,
@@ -71,7 +71,7 @@ impl Stage {
         }
     }
 
-    /// The sources of files that are put side by side.
+    /// Returns the sources of a stage that combines columns.
     pub fn zipped(&self) -> &[ZipSource] {
         match self {
             Self::Zip(sources) => sources,
@@ -79,7 +79,7 @@ impl Stage {
         }
     }
 
-    /// The same with the numbers of files `offset` higher.
+    /// Returns the stage with all file indexes increased by `offset`.
     #[must_use]
     pub fn shifted(self, offset: usize) -> Self {
         let shift = |files: Vec<usize>| files.into_iter().map(|file| file + offset).collect::<Vec<_>>();
@@ -95,27 +95,27 @@ impl Stage {
     }
 }
 
-/// Files that follow each other and hold the same columns of the rows of a [`Stage::Zip`].
+/// Consecutive files with the same columns of the rows of a [`Stage::Zip`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ZipSource {
     /// The files.
     pub files: Vec<usize>,
-    /// Which columns of the target are taken from them, by position.
+    /// The positions of the target columns that these files provide.
     pub columns: Vec<usize>,
 }
 
-/// What happens to rows when they are read.
+/// The processing of rows after they are read.
 #[derive(Debug, Clone)]
 pub struct Finish {
     /// The columns of the files.
     pub target: Arc<Target>,
-    /// Rows for which this is true.
+    /// The predicate that returned rows satisfy.
     pub filter: BoundPredicate,
     /// The columns that are returned.
     pub output: Output,
     /// Whether rows that only delete are returned.
     pub keeps_retracts: bool,
-    /// By what the two images of an update are found that become one row of the binlog.
+    /// The columns that identify the two images of an update, which become one row of the binlog.
     pub updates: Option<UpdateColumns>,
 }
 
@@ -124,11 +124,11 @@ struct FileState {
     reader: FileReader,
     is_open: bool,
     ended: bool,
-    /// At most one batch waits.
+    /// A batch that waits; at most one.
     waiting: Option<RecordBatch>,
 }
 
-/// The files of a split, and where they lie.
+/// The files of a split and their locations.
 #[derive(Debug)]
 struct SplitFiles {
     states: Vec<FileState>,
@@ -143,7 +143,7 @@ enum Running {
     Zip { zip: Zip, files: Vec<VecDeque<usize>> },
 }
 
-/// Reads a split.
+/// The reader of a split.
 #[derive(Debug)]
 pub struct SplitReader {
     files: SplitFiles,
@@ -159,11 +159,11 @@ pub struct SplitReader {
 }
 
 impl SplitReader {
-    /// A machine over files of `storage`, which `stages` name by number. `merge` is needed where there is something to
+    /// Creates a reader of files in `storage`, which `stages` reference by index. `merge` is required if there is a
     /// merge.
     ///
     /// # Errors
-    /// `Unsupported` when rows are to be compared that cannot be.
+    /// `Unsupported` if rows must be compared whose values cannot be compared.
     pub fn try_new(
         (files, storage): (Vec<FileReader>, Files),
         stages: Vec<Stage>,
@@ -188,40 +188,41 @@ impl SplitReader {
         })
     }
 
-    /// The same without records that have expired.
+    /// Returns this reader without expired records.
     #[must_use]
     pub fn without_expired(self, expiry: Option<Arc<Expiry>>) -> Self {
         Self { expiry, ..self }
     }
 
-    /// The schema of the rows.
+    /// Returns the schema of the rows.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
     }
 
-    /// A file by its number.
+    /// Returns a file by its index.
     ///
     /// # Errors
-    /// `InvalidArgument` when there is none.
+    /// `InvalidArgument` if there is no such file.
     pub fn file(&self, index: usize) -> Result<&FileReader> {
         let file = self.files.states.get(index);
         file.map(|file| &file.reader).ok_or_else(|| Error::invalid(format!("the split has no file {index}")))
     }
 
-    /// Takes the schema of an opened file; gives the leaf columns to be read, and the top-level columns that hold them.
+    /// Accepts the schema of an opened file. Returns the leaf columns to read, and the top-level columns that contain
+    /// them.
     ///
     /// # Errors
-    /// As [`FileReader::open`].
+    /// As for [`FileReader::open`].
     pub fn open(&mut self, index: usize, schema: &ArrowSchema) -> Result<(Vec<usize>, Vec<usize>)> {
         let file = self.state(index)?;
         file.is_open = true;
         file.reader.open(schema)
     }
 
-    /// Takes rows of an open file that begin at row `first`; `batch` is None when no column is read of them.
+    /// Adds rows of an open file, starting at row `first`. `batch` is None if no columns are read.
     ///
     /// # Errors
-    /// As [`FileReader::apply`].
+    /// As for [`FileReader::apply`].
     pub fn push(&mut self, index: usize, first: u64, batch: Option<&RecordBatch>, rows: usize) -> Result<()> {
         let expiry = self.expiry.clone();
         let file = self.state(index)?;
@@ -233,20 +234,20 @@ impl SplitReader {
         Ok(())
     }
 
-    /// Ends an open file.
+    /// Finishes an open file.
     ///
     /// # Errors
-    /// As [`FileReader::end`].
+    /// As for [`FileReader::end`].
     pub fn end(&mut self, index: usize) -> Result<()> {
         let file = self.state(index)?;
         file.ended = true;
         file.reader.end()
     }
 
-    /// Goes on as far as it can.
+    /// Advances until input is needed or rows are available.
     ///
     /// # Errors
-    /// Those of merging; `Cancelled`.
+    /// The errors of merging; `Cancelled`.
     pub fn step(&mut self) -> Result<Step> {
         loop {
             self.context.check()?;
@@ -280,7 +281,10 @@ impl SplitReader {
         self.running = match stage {
             Stage::Files(files) => Some(Running::Files(files.into())),
             Stage::Merge(runs) => {
-                let spec = self.merge.as_ref().ok_or_else(|| Error::internal("nothing says how to merge"))?;
+                let spec = self
+                    .merge
+                    .as_ref()
+                    .ok_or_else(|| Error::internal("the split needs a merge, but has no merge specification"))?;
                 let merger = Merger::try_new(spec, self.finish.target.schema(), runs.len(), &self.context)?;
                 let sources = self.files.sources(&runs)?;
                 Some(Running::Merge { merger: Box::new(merger), runs: queues(runs), sources })
@@ -300,7 +304,7 @@ impl SplitReader {
         Ok(())
     }
 
-    /// Rows of the scan, None when none is left.
+    /// Returns rows of the scan, or None if no row remains.
     fn finish(&mut self, batch: RecordBatch) -> Result<Option<RecordBatch>> {
         let Some(mut batch) = self.finish.live(batch)? else { return Ok(None) };
         if let Some(difference) = &mut self.difference {
@@ -316,7 +320,7 @@ impl SplitReader {
         self.finish.rows(&batch, &self.schema)
     }
 
-    /// The rows that waited for more.
+    /// Returns the rows that were waiting for more.
     fn last(&mut self) -> Result<Option<RecordBatch>> {
         let waited = self.waiting.end();
         waited.map_or(Ok(None), |batch| self.finish.rows(&batch, &self.schema))
@@ -328,11 +332,12 @@ impl SplitReader {
 }
 
 impl Finish {
-    /// Without rows that only delete.
+    /// Removes rows that only delete.
     fn live(&self, batch: RecordBatch) -> Result<Option<RecordBatch>> {
         let kinds = self.target.position(SystemColumn::ValueKind).filter(|_| !self.keeps_retracts);
         let Some(kinds) = kinds.and_then(|at| batch.columns().get(at)) else { return Ok(Some(batch)) };
-        let kinds = kinds.as_primitive_opt::<Int8Type>().ok_or_else(|| Error::internal("row kinds are no TINYINT"))?;
+        let kinds =
+            kinds.as_primitive_opt::<Int8Type>().ok_or_else(|| Error::internal("row kinds are not a TINYINT"))?;
         if kinds.values().iter().all(|kind| *kind == 0) {
             return Ok(Some(batch));
         }
@@ -340,7 +345,7 @@ impl Finish {
         filtered(batch, live)
     }
 
-    /// The rows that the filter keeps, in the columns of the output.
+    /// Returns the rows that pass the filter, in the columns of the output.
     fn rows(&self, batch: &RecordBatch, schema: &SchemaRef) -> Result<Option<RecordBatch>> {
         let columns = FieldColumns::new(&self.target.fields, batch.columns());
         let mut matching = evaluate(&self.filter, &columns, batch.num_rows())?;
@@ -377,7 +382,7 @@ impl Finish {
         Ok(Some(RecordBatch::try_new_with_options(schema.clone(), columns, &options)?))
     }
 
-    /// A metadata column; of rows with several images that of the last one.
+    /// Returns a metadata column; for rows with several images, that of the last image.
     fn metadata(&self, column: MetadataColumn, batch: &RecordBatch, images: Option<&Images>) -> Result<ArrayRef> {
         let system = match column {
             MetadataColumn::RowKind | MetadataColumn::AuditRowKind => SystemColumn::ValueKind,
@@ -390,14 +395,16 @@ impl Finish {
         match column {
             MetadataColumn::RowKind | MetadataColumn::AuditRowKind => row_kinds(&array),
             MetadataColumn::SequenceNumber | MetadataColumn::AuditSequenceNumber | MetadataColumn::RowId => {
-                array.as_primitive_opt::<Int64Type>().ok_or_else(|| Error::internal("a system column is no BIGINT"))?;
+                array
+                    .as_primitive_opt::<Int64Type>()
+                    .ok_or_else(|| Error::internal("a system column is not a BIGINT"))?;
                 Ok(array)
             }
         }
     }
 }
 
-/// What the part of the split that is being read wants or has.
+/// The next request or result of the current stage.
 enum Next {
     Open(usize),
     Read(usize),
@@ -406,19 +413,19 @@ enum Next {
 }
 
 impl SplitFiles {
-    /// Return what a merge of runs has to know about each file.
+    /// Returns the properties of each file that a merge of runs needs.
     fn sources(&self, runs: &[Vec<usize>]) -> Result<HashMap<usize, Source>> {
         let metas = runs.iter().flatten().filter_map(|file| Some((*file, self.states.get(*file)?.reader.meta())));
         let mut files: Vec<(usize, &DataFileMeta)> = metas.collect();
         files.sort_by(|(_, a), (_, b)| a.compare_age(b));
         let source = |(age, (file, meta)): (usize, (usize, &DataFileMeta))| {
-            let age = u32::try_from(age).map_err(|_| Error::invalid(format!("{age} files to merge at once")))?;
+            let age = u32::try_from(age).map_err(|_| Error::invalid(format!("too many files in one merge: {age}")))?;
             Ok((file, Source { level: meta.level, age }))
         };
         files.into_iter().enumerate().map(source).collect()
     }
 
-    /// The next batch of files that follow each other.
+    /// Returns the next batch of consecutive files.
     fn next(&mut self, queue: &mut VecDeque<usize>) -> Result<Next> {
         while let Some(&index) = queue.front() {
             let Some(file) = self.states.get_mut(index) else { break };
@@ -454,12 +461,12 @@ fn merge_step(
             MergeStep::Done => return Ok(Next::End),
             MergeStep::Need(run) => run,
         };
-        let queue = runs.get_mut(run).ok_or_else(|| Error::internal("a merge asks for a run that it does not have"))?;
+        let queue = runs.get_mut(run).ok_or_else(|| Error::internal("a merge requested a run that does not exist"))?;
         match files.next(queue)? {
             Next::Batch(batch) => {
                 let source = queue.front().and_then(|file| sources.get(file)).copied();
                 let source =
-                    source.ok_or_else(|| Error::internal("a batch of a merge does not come from its files"))?;
+                    source.ok_or_else(|| Error::internal("a batch of a merge is not from one of its files"))?;
                 merger.push(run, Some((source, batch)))?;
             }
             Next::End => merger.push(run, None)?,
@@ -470,7 +477,7 @@ fn merge_step(
 
 fn zip_step(files: &mut SplitFiles, zip: &mut Zip, sources: &mut [VecDeque<usize>]) -> Result<Next> {
     while let Some(source) = zip.lacking() {
-        let queue = sources.get_mut(source).ok_or_else(|| Error::internal("columns come from nowhere"))?;
+        let queue = sources.get_mut(source).ok_or_else(|| Error::internal("a column source does not exist"))?;
         match files.next(queue)? {
             Next::Batch(batch) => zip.push(source, batch)?,
             Next::End => {
@@ -495,7 +502,7 @@ fn filtered(batch: RecordBatch, rows: BooleanBuffer) -> Result<Option<RecordBatc
 
 fn row_kinds(kinds: &ArrayRef) -> Result<ArrayRef> {
     const NAMES: [&str; 4] = ["+I", "-U", "+U", "-D"];
-    let kinds = kinds.as_primitive_opt::<Int8Type>().ok_or_else(|| Error::internal("row kinds are no TINYINT"))?;
+    let kinds = kinds.as_primitive_opt::<Int8Type>().ok_or_else(|| Error::internal("row kinds are not a TINYINT"))?;
     let name = |kind: &i8| {
         let name = usize::try_from(*kind).ok().and_then(|kind| NAMES.get(kind));
         name.copied().ok_or_else(|| Error::corrupt(format!("unknown row kind {kind}")))

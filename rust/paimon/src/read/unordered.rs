@@ -1,4 +1,4 @@
-//! Maps with their entries in one order: those of equal maps are the same, however a file stored them.
+//! Sorts the entries of maps, so that equal maps are identical regardless of how a file stored them.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use arrow_schema::DataType;
 use arrow_select::take::take;
 use frazil_core::error::{Error, Result};
 
-/// The same values, with the entries of every MAP and MULTISET ordered by key and value, at any depth.
+/// Returns the values with the entries of every MAP and MULTISET sorted by key and value, at any depth.
 ///
 /// # Errors
 /// `Unsupported` for entries whose values cannot be compared.
@@ -47,7 +47,7 @@ pub(super) fn with_ordered_entries(array: &ArrayRef) -> Result<ArrayRef> {
     }
 }
 
-/// The entries of all maps of an array, those of each map in their order.
+/// Returns the indexes of the entries of all maps of an array, sorted within each map.
 fn entry_order(map: &MapArray, columns: &[ArrayRef]) -> Result<UInt64Array> {
     let fields = columns.iter().map(|column| SortField::new(column.data_type().clone())).collect();
     let rows = RowConverter::new(fields)?.convert_columns(columns)?;
@@ -73,7 +73,7 @@ fn has_map(data_type: &DataType) -> bool {
 }
 
 fn unknown(array: &ArrayRef) -> Error {
-    Error::internal(format!("a map inside {}", array.data_type()))
+    Error::internal(format!("unexpected map inside {}", array.data_type()))
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
-//! Columns of the same rows from several files, side by side (documentation: "Data Evolution").
+//! Combines columns of the same rows from several files (documentation: "Data Evolution").
 
 use arrow_array::{RecordBatch, RecordBatchOptions, new_null_array};
 use arrow_schema::SchemaRef;
 use frazil_core::error::{Error, ErrorKind, Result};
 
-/// Puts columns of several sources side by side, row by row.
+/// A combination of columns from several sources, row by row.
 #[derive(Debug)]
 pub struct Zip {
     schema: SchemaRef,
@@ -13,64 +13,65 @@ pub struct Zip {
 
 #[derive(Debug)]
 struct Source {
-    /// Which columns of the schema are taken from it.
+    /// The schema columns that the source provides.
     columns: Vec<usize>,
-    /// Rows that wait for those of the others.
+    /// Rows that wait for those of other sources.
     rows: Option<RecordBatch>,
     ended: bool,
 }
 
 impl Zip {
-    /// `columns` says for each source which columns of `schema` are taken from it; what no source has is NULL.
+    /// Creates the combination. `columns` lists for each source the columns of `schema` that it provides. Columns
+    /// without a source are NULL.
     pub fn new(schema: SchemaRef, columns: Vec<Vec<usize>>) -> Self {
         let source = |columns| Source { columns, rows: None, ended: false };
         Self { schema, sources: columns.into_iter().map(source).collect() }
     }
 
-    /// A source whose rows are needed before there can be more.
+    /// Returns a source whose rows are needed to continue.
     pub fn lacking(&self) -> Option<usize> {
         self.sources.iter().position(|source| source.rows.is_none() && !source.ended)
     }
 
-    /// Whether no row is left.
+    /// Returns whether no rows remain.
     pub fn is_done(&self) -> bool {
         self.sources.iter().all(|source| source.ended && source.rows.is_none())
     }
 
-    /// Takes rows of a source, in all columns of the schema.
+    /// Adds rows of a source, with all columns of the schema.
     ///
     /// # Errors
-    /// `Internal` when the source does not lack any.
+    /// `Internal` if the source needs no rows.
     pub fn push(&mut self, source: usize, rows: RecordBatch) -> Result<()> {
         let source = self.sources.get_mut(source).filter(|source| source.rows.is_none() && !source.ended);
-        source.ok_or_else(|| Error::internal("rows came that were not asked for"))?.rows = Some(rows);
+        source.ok_or_else(|| Error::internal("received rows that were not requested"))?.rows = Some(rows);
         Ok(())
     }
 
     /// Ends a source.
     ///
     /// # Errors
-    /// `CorruptDataFile` when another one still has rows.
+    /// `CorruptDataFile` if another source still has rows.
     pub fn end(&mut self, source: usize) -> Result<()> {
         if let Some(source) = self.sources.get_mut(source) {
             source.ended = true;
         }
         if self.sources.iter().any(|source| source.rows.is_some()) {
-            let message = "files that hold columns of the same rows have not the same number of rows";
+            let message = "files that hold columns of the same rows have different numbers of rows";
             return Err(Error::new(ErrorKind::CorruptDataFile, message));
         }
         Ok(())
     }
 
-    /// As many rows as all sources have.
+    /// Returns as many rows as all sources have.
     ///
     /// # Errors
-    /// `Internal` when one has none.
+    /// `Internal` if a source has no rows.
     pub fn rows(&mut self) -> Result<RecordBatch> {
         let counts = self.sources.iter().map(|source| source.rows.as_ref().map_or(0, RecordBatch::num_rows));
         let count = counts.min().unwrap_or(0);
         if count == 0 {
-            return Err(Error::internal("columns without rows were put together"));
+            return Err(Error::internal("columns without rows were combined"));
         }
         let fields = self.schema.fields();
         let mut columns: Vec<_> = fields.iter().map(|_| None).collect();

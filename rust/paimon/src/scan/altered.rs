@@ -1,4 +1,4 @@
-//! Bounds of values that are read back as others, see [`crate::context::altered`].
+//! Adjusts bounds of values that differ when they are read, see [`crate::context::altered`].
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,29 +15,30 @@ use crate::context::altered::is_orc;
 use crate::spec::manifest::ManifestEntries;
 use crate::spec::types::{DataType, TypeRoot};
 
-/// 1583-01-01: from here on all calendars agree.
+/// 1583-01-01, from which all calendars agree.
 const CALENDARS_AGREE_S: i64 = -12_212_553_600;
 
-/// 1900-01-04: from here on all zones agree, also where they have moved a bound.
+/// 1900-01-04, from which all zones agree, even if a bound was shifted.
 const ZONES_AGREE_S: i64 = -2_208_729_600;
 
-/// More than the zones of one place differ.
+/// An upper limit for the differences between the zones of a location.
 const DAY_S: i64 = 86_400;
 
-/// The microseconds of a day.
+/// The range of microseconds of a day.
 const DAY_US: Range<i64> = 0..DAY_S * 1_000_000;
 
-/// The seconds around the epoch between which a timestamp may have moved.
+/// The seconds around the epoch in which a timestamp may have been shifted.
 const AROUND_EPOCH_S: Range<i64> = -1..1;
 
-/// Which end of the values of a file a bound is.
+/// The side of a bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
     Lower,
     Upper,
 }
 
-/// Bounds of what is read of files, NULL where they are not known. `rows` are the entries of the bounds, in order.
+/// Returns the bounds of the values read from files, with NULL if unknown. `rows` are the entries of the bounds, in
+/// order.
 pub(super) fn trusted(
     bounds: ArrayRef,
     end: End,
@@ -70,7 +71,7 @@ pub(super) fn trusted(
     of_orc.unwrap_or_else(|| new_null_array(bounds.data_type(), bounds.len()))
 }
 
-/// Bounds of times of day, NULL where some may be outside of the day.
+/// Returns the bounds of times of day, with NULL if a value may be outside of the day.
 pub(super) fn within_day(bounds: [ArrayRef; 2]) -> [ArrayRef; 2] {
     let is_within = |bounds: &ArrayRef| {
         let times = bounds.as_primitive_opt::<Time64MicrosecondType>()?;
@@ -102,17 +103,17 @@ fn days(bounds: &ArrayRef, end: End, orc: &BooleanBuffer) -> Option<ArrayRef> {
     (days.len() == bounds.len()).then(|| Arc::new(days) as ArrayRef)
 }
 
-/// How far the bounds of timestamps may be from what is read.
+/// The possible distance between the bounds of timestamps and the values read.
 #[derive(Debug, Clone, Copy)]
 struct Moved {
     end: End,
-    /// From here on only what is around the epoch has moved.
+    /// The second from which only timestamps around the epoch are shifted.
     from_s: i64,
     per_second: i64,
 }
 
 impl Moved {
-    /// The bound of the timestamps that are read.
+    /// Returns the bound of the timestamps that are read.
     fn bound(self, bound: i64) -> Option<i64> {
         let second = bound.div_euclid(self.per_second);
         if second < CALENDARS_AGREE_S {
@@ -122,7 +123,7 @@ impl Moved {
             let day = DAY_S * self.per_second;
             return if self.end == End::Lower { bound.checked_sub(day) } else { bound.checked_add(day) };
         }
-        // What is moved there is moved up.
+        // Timestamps around the epoch are shifted up.
         Some(bound).filter(|_| self.end == End::Lower || !AROUND_EPOCH_S.contains(&second))
     }
 }

@@ -1,5 +1,5 @@
-//! Buckets that may hold matching rows (documentation: "Data Distribution"): where the filter gives every column of the
-//! bucket key one of a few values, the numbers of the buckets follow.
+//! Prunes buckets that cannot hold matching rows (documentation: "Data Distribution"). If the filter restricts every
+//! column of the bucket key to a few values, the bucket numbers follow.
 
 use std::collections::BTreeMap;
 
@@ -14,10 +14,10 @@ use crate::context::ReadContext;
 use crate::spec::schema::TableSchema;
 use crate::spec::types::{DataField, DataType};
 
-/// More combinations of values than this are not looked at.
+/// The maximum number of value combinations that are evaluated.
 const MAX_KEYS: usize = 1000;
 
-/// The bucket keys that matching rows have.
+/// The bucket keys of matching rows.
 #[derive(Debug)]
 pub(super) struct BucketKeys {
     function: BucketFunction,
@@ -28,10 +28,11 @@ pub(super) struct BucketKeys {
 }
 
 impl BucketKeys {
-    /// The keys; None where the table has no fixed buckets or the filter does not give all columns of the key.
+    /// Returns the keys, or None if the table has no fixed buckets or the filter does not restrict all columns of the
+    /// key.
     ///
     /// # Errors
-    /// `InvalidArgument` for options that cannot be meant.
+    /// `InvalidArgument` for invalid options.
     pub(super) fn try_new(read: &ReadContext) -> Result<Option<Self>> {
         if read.options.bucket()? < 1 {
             return Ok(None);
@@ -53,11 +54,11 @@ impl BucketKeys {
         }))
     }
 
-    /// Whether a file in a bucket of so many may hold one of the keys; `schema` is that of the file. True where the
-    /// number of buckets does not say.
+    /// Returns whether a file in one of `total_buckets` buckets may hold one of the keys; `schema` is that of the file.
+    /// True if the number of buckets does not determine the bucket.
     ///
     /// # Errors
-    /// As [`bucket::bucket_ids`].
+    /// As for [`bucket::bucket_ids`].
     pub(super) fn may_be_in(&mut self, bucket: i32, total_buckets: i32, schema: &TableSchema) -> Result<bool> {
         if total_buckets < 1 || !self.same_types(schema) {
             return Ok(true);
@@ -67,7 +68,7 @@ impl BucketKeys {
         }
         let ids = match bucket::bucket_ids(self.function, &self.columns, &self.types, total_buckets) {
             Ok(ids) => ids.values().to_vec(),
-            // Rows have such keys only where Java did not hash them: all buckets may have them.
+            // Java cannot hash such keys, so any bucket may contain them.
             Err(e) if e.kind() == ErrorKind::Unsupported => (0..total_buckets).collect(),
             Err(e) => return Err(e),
         };
@@ -76,7 +77,7 @@ impl BucketKeys {
         Ok(found)
     }
 
-    /// The hash is of the bytes of a value, which depend on its type.
+    /// Returns whether the key has the same types, because the hash depends on the bytes of values.
     fn same_types(&self, schema: &TableSchema) -> bool {
         self.ids.iter().zip(&self.types).all(|(id, data_type)| {
             schema.fields.iter().any(|field| field.id == *id && field.data_type.root == data_type.root)
@@ -84,7 +85,8 @@ impl BucketKeys {
     }
 }
 
-/// The values that a filter leaves to a column, as an array of the column's type; None when they are not few.
+/// Returns the few values that a filter allows for a column, as an array of the column's type, or None if they are
+/// many.
 fn values_of(filter: &BoundPredicate, field: &DataField) -> Result<Option<ArrayRef>> {
     let parts = match filter {
         BoundPredicate::And(parts) => parts.as_slice(),
@@ -95,10 +97,10 @@ fn values_of(filter: &BoundPredicate, field: &DataField) -> Result<Option<ArrayR
     let mut values = Vec::with_capacity(members.len());
     for scalar in &members {
         match scalar {
-            // NaNs have many bytes.
+            // NaNs have many representations.
             Scalar::Float32(value) if value.is_nan() => return Ok(None),
             Scalar::Float64(value) if value.is_nan() => return Ok(None),
-            // The two zeros are equal and have different hashes.
+            // The two zeros are equal but have different hashes.
             Scalar::Float32(0.0) => values.extend([Scalar::Float32(0.0), Scalar::Float32(-0.0)]),
             Scalar::Float64(0.0) => values.extend([Scalar::Float64(0.0), Scalar::Float64(-0.0)]),
             other => values.push(other.clone()),
@@ -110,7 +112,7 @@ fn values_of(filter: &BoundPredicate, field: &DataField) -> Result<Option<ArrayR
     Ok(Some(cast(&values, &field.data_type.arrow())?))
 }
 
-/// The values that a test leaves to a column.
+/// Returns the values that a test allows for a column.
 fn members(part: &BoundPredicate, id: i32) -> Option<Vec<Scalar>> {
     match part {
         BoundPredicate::Leaf(column, Test::Compare(CompareOp::Eq, value)) if column.id == id => {
@@ -125,7 +127,7 @@ fn members(part: &BoundPredicate, id: i32) -> Option<Vec<Scalar>> {
     }
 }
 
-/// Every combination of one value of each column, as columns of `count` values.
+/// Returns every combination of one value of each column, as columns of `count` values.
 fn combinations(members: &[ArrayRef], count: usize) -> Result<Vec<ArrayRef>> {
     let mut repeat = count;
     let mut columns = Vec::with_capacity(members.len());

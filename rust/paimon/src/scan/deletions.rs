@@ -1,4 +1,4 @@
-//! Which deletion vector belongs to which data file (spec: "Table Index", `_DELETIONS_VECTORS_RANGES`).
+//! Maps data files to their deletion vectors (spec: "Table Index", `_DELETIONS_VECTORS_RANGES`).
 
 use frazil_core::error::{Error, ErrorKind, Result};
 use hashbrown::HashMap;
@@ -21,11 +21,11 @@ struct Known {
 }
 
 impl DeletionIndex {
-    /// The vectors of an index manifest. `folder` gives the location of an index file that has no path of its own, by
-    /// its partition, bucket and name.
+    /// Creates the index from the entries of an index manifest. `location` returns the location of an index file by its
+    /// partition, bucket and name if it has no path.
     ///
     /// # Errors
-    /// `CorruptManifest` when a data file has two vectors.
+    /// `CorruptManifest` if a data file has two vectors.
     pub fn try_new(entries: Vec<IndexEntry>, location: &dyn Fn(&IndexEntry) -> Result<String>) -> Result<Self> {
         let mut index = Self::default();
         for entry in entries.into_iter().filter(|entry| entry.index_type == DELETION_VECTORS) {
@@ -47,17 +47,17 @@ impl DeletionIndex {
         Ok(index)
     }
 
-    /// How many vectors there are.
+    /// Returns the number of vectors.
     pub fn len(&self) -> usize {
         self.vectors
     }
 
-    /// Whether there is none.
+    /// Returns whether there are no vectors.
     pub fn is_empty(&self) -> bool {
         self.vectors == 0
     }
 
-    /// The vector of a data file.
+    /// Returns the vector of a data file.
     pub fn of(&self, partition: &[u8], bucket: i32, data_file: &str) -> Option<&DeletionFile> {
         let known = self.by_file.get(data_file)?;
         known.iter().find(|known| known.bucket == bucket && known.partition == partition).map(|known| &known.file)

@@ -1,4 +1,4 @@
-//! What two states of a table have in common is left out of their difference.
+//! Removes the common part of two states of a table from their difference.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -11,27 +11,27 @@ use crate::merge::section::KeyRanges;
 use crate::spec::data_file_meta::DeletionFile;
 use crate::spec::manifest::ManifestEntries;
 
-/// A partition, as bytes with their arity, and the number of a bucket in it.
+/// A partition, as bytes with its arity, and a bucket number.
 type BucketId<'a> = (&'a [u8], i32);
 
-/// Files of a bucket by their names, with their deletion vectors.
+/// The files of a bucket by name, with their deletion vectors.
 type BucketFiles<'a> = Vec<(&'a str, Option<&'a DeletionFile>)>;
 
 impl Plan {
-    /// Adds the schemas by which the files of another plan were written, so that one reader reads the files of both.
+    /// Adds the schemas of the files of another plan, so that one reader can read the files of both.
     pub(super) fn know_schemas_of(&mut self, other: &Plan) {
         let schemas = other.read.schemas.iter().map(|(id, schema)| (*id, schema.clone()));
         Arc::make_mut(&mut self.read).schemas.extend(schemas);
     }
 
-    /// Leaves out the files that another plan has in the same buckets.
+    /// Removes the files that another plan has in the same buckets.
     pub(super) fn leave_out_files_of(&mut self, other: &Plan) {
         let known: HashSet<_> = other.planned_rows().map(|row| other.identity(row)).collect();
         let kept: HashSet<usize> = self.planned_rows().filter(|row| !known.contains(&self.identity(*row))).collect();
         self.keep(&kept);
     }
 
-    /// Leaves out of both plans the buckets that have the same files with the same deletion vectors.
+    /// Removes from both plans the buckets that have the same files with the same deletion vectors.
     pub(crate) fn leave_out_same_buckets(&mut self, other: &mut Plan) {
         let (own, others) = (self.buckets(), other.buckets());
         let changed = |plan: &Plan| -> HashSet<usize> {
@@ -43,17 +43,18 @@ impl Plan {
         other.keep(&kept_of_other);
     }
 
-    /// Leave out of both plans the files that both have with the same deletion vectors.
+    /// Removes from both plans the files that both have with the same deletion vectors.
     pub(crate) fn leave_out_same_files(&mut self, other: &mut Plan) {
         let (kept, kept_of_other) = self.differing(other);
         self.keep(&kept);
         other.keep(&kept_of_other);
     }
 
-    /// Leave out of both plans the files of keys that no file has which the plans do not share.
+    /// Removes from both plans the common files whose keys do not overlap with a differing file.
     ///
-    /// A file that both have is kept if its keys overlap those of a file that differs. Of other keys a plan may then lack
-    /// some of the files; as both lack the same, their rows are merged to the same wrong rows, and do not differ.
+    /// A common file is kept if its keys overlap those of a file that differs. For other keys, the plans may then lack
+    /// some of the files. Since both lack the same ones, their rows are merged to the same wrong rows and do not
+    /// differ.
     ///
     /// # Errors
     /// `CorruptManifest` for keys that do not decode.
@@ -87,7 +88,7 @@ impl Plan {
         Ok(())
     }
 
-    /// The files of each plan that the other does not have, or has with another deletion vector.
+    /// Returns the files of each plan that the other one lacks, or has with a different deletion vector.
     fn differing(&self, other: &Plan) -> (HashSet<usize>, HashSet<usize>) {
         let (own, others) = (self.by_identity(), other.by_identity());
         let differs =

@@ -1,8 +1,8 @@
-//! From live files to splits: files are left out by bucket, key and value, and each bucket is divided.
+//! Divides live files into splits: prunes files by bucket, key and value, and divides each bucket.
 //!
-//! A file of a primary key table may be left out by its keys alone. By its values only where that cannot bring back an
-//! older row: its rows share no key with another file of the bucket, or no row of its section may match and merged rows
-//! are rows that were written.
+//! A file of a primary-key table may always be pruned by keys. It may be pruned by values only if that cannot restore
+//! an older row. There are two cases: its rows have no key in common with another file of the bucket; or no row of its
+//! section may match, and merged rows are always rows that were written.
 
 use arrow_buffer::BooleanBuffer;
 use frazil_core::context::Context;
@@ -20,21 +20,21 @@ use crate::context::ReadContext;
 use crate::merge::section::KeyRanges;
 use crate::spec::manifest::ManifestEntries;
 
-/// Live files with what is known of them.
+/// The live files and the results of pruning.
 pub(super) struct Divider<'a> {
     read: &'a ReadContext,
     entries: &'a ManifestEntries,
     partitions: &'a Partitions,
     mode: ReadMode,
     selection: Selection,
-    /// Whether a file may hold rows, as they stand in it, that match.
+    /// Whether each file may hold matching rows before merging.
     rows: Vec<bool>,
-    /// Files that may hold keys of matching rows.
+    /// The files that may hold keys of matching rows.
     kept: Vec<usize>,
 }
 
 impl<'a> Divider<'a> {
-    /// All of these files.
+    /// Creates a divider of all of these files.
     pub(super) fn new(
         read: &'a ReadContext,
         entries: &'a ManifestEntries,
@@ -47,7 +47,7 @@ impl<'a> Divider<'a> {
         Self { read, entries, partitions, mode, selection, rows, kept }
     }
 
-    /// Leaves files out by the filter.
+    /// Prunes files by the filter.
     pub(super) fn prune(&mut self, verdicts: Option<&FileVerdicts>, metrics: &mut ScanMetrics) -> Result<()> {
         if self.read.filter == BoundPredicate::True || self.entries.is_empty() {
             return Ok(());
@@ -80,7 +80,7 @@ impl<'a> Divider<'a> {
         metrics.files_skipped_by_bucket += before - self.kept.len();
     }
 
-    /// Files that hold columns of the same rows match together or not at all.
+    /// Keeps or prunes files that hold columns of the same rows together.
     fn prune_evolved(&mut self) -> Result<()> {
         let stats = EntryStats::try_new(self.read, self.entries, self.partitions)?;
         let facts = FileFacts::new(self.entries);
@@ -99,7 +99,7 @@ impl<'a> Divider<'a> {
         Ok(())
     }
 
-    /// The splits, bucket after bucket.
+    /// Returns the splits, bucket by bucket.
     pub(super) fn splits(&self, context: &Context) -> Result<Packed> {
         let kept = self.by_bucket();
         let mut splits = Packed::default();
@@ -126,7 +126,7 @@ impl<'a> Divider<'a> {
         KeyRanges::try_new(self.entries.min_keys(), self.entries.max_keys(), &self.read.key_types())
     }
 
-    /// A bucket of a primary key table.
+    /// Divides a bucket of a primary-key table.
     fn merge(&self, files: &[usize], ranges: &KeyRanges, (independent, keeps_rows): (bool, bool), splits: &mut Packed) {
         let facts = FileFacts::new(self.entries);
         if facts.raw_bucket(files, independent) {
@@ -143,7 +143,7 @@ impl<'a> Divider<'a> {
         splits.extend(&facts.merged(sections, self.mode.weights));
     }
 
-    /// A bucket of an append table, or changes, which are not merged.
+    /// Divides a bucket of an append table, or of changes, which are not merged.
     fn pass(&self, files: &[usize], splits: &mut Packed) {
         let facts = FileFacts::new(self.entries);
         let (mut files, weights) = (self.matching(files), self.mode.weights);
@@ -162,7 +162,7 @@ impl<'a> Divider<'a> {
         splits.push_ranges(&files, facts.raw(&files, weights), raw);
     }
 
-    /// The files that are kept, those of a bucket together.
+    /// Returns the kept files, grouped by bucket.
     fn by_bucket(&self) -> Vec<usize> {
         let mut kept = self.kept.clone();
         kept.sort_by_key(|file| self.bucket(*file));

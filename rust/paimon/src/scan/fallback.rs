@@ -1,8 +1,8 @@
-//! The columns of a fallback branch (option `scan.fallback-branch`): which of them is which column of the main branch.
+//! Maps the columns of a fallback branch (option `scan.fallback-branch`) to those of the main branch.
 //!
-//! The branches change on their own: columns are renamed, moved, dropped and added again, and both branches number new
-//! ones. A column is the one of the same name, else the one of the same id, else the one in the same place, in that order;
-//! one that has the name of another column of the main branch is not taken for it. Types must be equal but for NOT NULL.
+//! The branches change independently: columns are renamed, moved, dropped and added again, and both branches assign new
+//! ids. Columns are matched by name, else by id, else by position. A column that has the name of another column of the
+//! main branch is not considered. Types must be equal except for NOT NULL.
 
 use frazil_core::error::{Error, Result};
 use frazil_core::predicate::{BoundColumn, BoundPredicate, ColumnName};
@@ -11,17 +11,17 @@ use crate::context::output::Output;
 use crate::spec::schema::TableSchema;
 use crate::spec::types::{DataField, DataType, TypeRoot};
 
-/// The columns of two branches, side by side.
+/// The schemas of two branches.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Branches<'a> {
     /// The branch that is read.
     pub main: &'a TableSchema,
-    /// The branch that has the partitions that the main one does not have.
+    /// The branch that has the partitions missing from the main one.
     pub fallback: &'a TableSchema,
 }
 
 impl<'a> Branches<'a> {
-    /// The columns of the fallback branch under the names, and with the nullability, of the main one.
+    /// Returns the columns of the fallback branch with the names and nullability of the main one.
     ///
     /// # Errors
     /// `Unsupported` naming a column that the fallback branch does not have with this type.
@@ -34,10 +34,10 @@ impl<'a> Branches<'a> {
         })
     }
 
-    /// The filter by the columns of the fallback branch.
+    /// Translates the filter to the columns of the fallback branch.
     ///
     /// # Errors
-    /// As [`Branches::output`].
+    /// As for [`Branches::output`].
     pub(super) fn filter(self, filter: &BoundPredicate) -> Result<BoundPredicate> {
         let each = |parts: &[BoundPredicate]| parts.iter().map(|part| self.filter(part)).collect::<Result<Vec<_>>>();
         Ok(match filter {
@@ -49,8 +49,7 @@ impl<'a> Branches<'a> {
     }
 
     fn column(self, column: &BoundColumn) -> Result<BoundColumn> {
-        let lost =
-            || Error::internal("a filter on a column that the schema does not have").with("column", &column.name);
+        let lost = || Error::internal("a filter column is not in the schema").with("column", &column.name);
         let path = path_to(&self.main.fields, column.id).ok_or_else(lost)?;
         let (top, inside) = path.split_first().ok_or_else(lost)?;
         let partner = self.partner(top.id)?;
@@ -60,23 +59,25 @@ impl<'a> Branches<'a> {
         Ok(BoundColumn { id, name: ColumnName(names.collect()).to_string().into(), nullable, ..column.clone() })
     }
 
-    /// The column of the fallback branch that is the top-level column `id` of the main one.
+    /// Returns the column of the fallback branch that corresponds to the top-level column `id` of the main one.
     fn partner(self, id: i32) -> Result<&'a DataField> {
         let place = self.main.fields.iter().position(|field| field.id == id);
         let field = place.and_then(|place| self.main.fields.get(place));
-        let field =
-            field.ok_or_else(|| Error::internal("a column that the schema does not have").with("field id", id))?;
+        let field = field.ok_or_else(|| Error::internal("a column is not in the schema").with("field id", id))?;
         let free = |other: &&DataField| self.main.field(&other.name).is_none();
         let by_id = || self.fallback.fields.iter().find(|other| other.id == id).filter(free);
         let by_place = || place.and_then(|place| self.fallback.fields.get(place)).filter(free);
         let partner = self.fallback.field(&field.name).or_else(by_id).or_else(by_place);
-        partner
-            .filter(|other| same(&field.data_type, &other.data_type))
-            .ok_or_else(|| Error::unsupported("the fallback branch has another schema").with("column", &field.name))
+        partner.filter(|other| same(&field.data_type, &other.data_type)).ok_or_else(|| {
+            Error::unsupported(
+                "the schema of the fallback branch does not match the main branch, which is not supported",
+            )
+            .with("column", &field.name)
+        })
     }
 }
 
-/// The fields from a top-level one down to the field of an id.
+/// Returns the fields from the top level down to the field with an id.
 fn path_to(fields: &[DataField], id: i32) -> Option<Vec<&DataField>> {
     fields.iter().find_map(|field| {
         if field.id == id {
@@ -87,7 +88,7 @@ fn path_to(fields: &[DataField], id: i32) -> Option<Vec<&DataField>> {
     })
 }
 
-/// Whether two types are equal but for NOT NULL.
+/// Returns whether two types are equal except for NOT NULL.
 fn same(a: &DataType, b: &DataType) -> bool {
     match (&a.root, &b.root) {
         (TypeRoot::Array(a), TypeRoot::Array(b)) | (TypeRoot::Multiset(a), TypeRoot::Multiset(b)) => same(a, b),

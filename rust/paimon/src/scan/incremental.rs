@@ -1,15 +1,15 @@
-//! Which snapshots an incremental read is of (documentation: "Incremental Query").
+//! Determines the snapshots of an incremental read (documentation: "Incremental Query").
 //!
 //! | option | reads |
 //! |---|---|
-//! | `incremental-between` = `a,b`, ids | what the snapshots after `a` up to `b` wrote, by the mode; `a` may be 0 |
-//! | `incremental-between` = `a,b`, tags | how the rows differ, whatever the mode |
-//! | the same with `incremental-between-tag-to-snapshot` | as by the ids of the tags |
-//! | `incremental-between-timestamp` = `a,b` | as by the ids of the latest snapshots at these times |
-//! | `incremental-to-auto-tag` = `b` | how the rows differ from the tag that was made automatically before `b` |
+//! | `incremental-between` = `a,b`, ids | the changes of the snapshots after `a` up to `b`, by the mode; `a` may be 0 |
+//! | `incremental-between` = `a,b`, tags | the difference of the rows, regardless of the mode |
+//! | the same with `incremental-between-tag-to-snapshot` | as for the snapshot ids of the tags |
+//! | `incremental-between-timestamp` = `a,b` | as for the ids of the latest snapshots at these times |
+//! | `incremental-to-auto-tag` = `b` | the difference from the tag that was created automatically before `b` |
 //!
 //! The mode, `incremental-between-scan-mode`, is delta (files that APPEND commits added), changelog (changelog files of
-//! all but OVERWRITE commits), auto (changelog where the table produces one, else delta), or diff.
+//! all commits except OVERWRITE), auto (changelog if the table produces one, else delta), or diff.
 
 use frazil_core::error::{Error, ErrorKind, Result};
 use jiff::civil::DateTime;
@@ -25,21 +25,21 @@ const TO_AUTO_TAG: &str = "incremental-to-auto-tag";
 const MODE: &str = "incremental-between-scan-mode";
 const TAG_TO_SNAPSHOT: &str = "incremental-between-tag-to-snapshot";
 
-/// What an incremental read is of.
+/// The content of an incremental read.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Incremental {
-    /// Files that these snapshots wrote, ascending; perhaps none.
+    /// The files that these snapshots wrote, ascending; possibly none.
     Changes(Selection, Vec<Snapshot>),
-    /// How the rows of two states differ.
+    /// The difference of the rows of two states.
     Diff(Box<States>),
 }
 
 /// Two states of a table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct States {
-    /// The earlier one; None for before the first snapshot.
+    /// The earlier state; None if it is before the first snapshot.
     pub before: Option<Snapshot>,
-    /// The later one.
+    /// The later state.
     pub after: Snapshot,
 }
 
@@ -51,11 +51,11 @@ enum Mode {
 }
 
 impl Incremental {
-    /// What the options ask for; None when it is no incremental read.
+    /// Returns the incremental read that the options request, or None if they request none.
     ///
     /// # Errors
-    /// `InvalidArgument` for options that do not parse or contradict each other; `NoSuchSnapshot` for snapshots that the
-    /// table does not have or has no more.
+    /// `InvalidArgument` for options that do not parse or contradict each other; `NoSuchSnapshot` for snapshots that do
+    /// not exist or have expired.
     pub fn from_options(table: &Table, options: &Options) -> Result<Option<Self>> {
         let range = Range { table, options };
         match (options.text(BETWEEN), options.text(BETWEEN_TIMESTAMP), options.text(TO_AUTO_TAG)) {
@@ -66,7 +66,7 @@ impl Incremental {
             _ => Err(Error::invalid(format!(
                 "the options `{BETWEEN}`, `{BETWEEN_TIMESTAMP}` and `{TO_AUTO_TAG}` contradict each other"
             ))
-            .hint("give one of them")),
+            .hint("set only one of them")),
         }
     }
 
@@ -107,8 +107,8 @@ impl Range<'_> {
 
     fn between_ids(&self, start: i64, end: i64) -> Result<Incremental> {
         if start < 0 || end < start {
-            return Err(Error::invalid(format!("an incremental read from snapshot {start} to {end}"))
-                .hint("the first id is not above the second one"));
+            return Err(Error::invalid(format!("invalid range of an incremental read: snapshot {start} to {end}"))
+                .hint("the first id must not be greater than the second one"));
         }
         let mode = self.mode()?;
         if start == end {
@@ -131,7 +131,7 @@ impl Range<'_> {
         let (start, end) = pair(BETWEEN_TIMESTAMP, text)?;
         let (start_ms, end_ms) = (time_ms(start)?, time_ms(end)?);
         if end_ms < start_ms {
-            return Err(refused(BETWEEN_TIMESTAMP, text, "two times, the earlier one first"));
+            return Err(refused(BETWEEN_TIMESTAMP, text, "two times with the earlier one first"));
         }
         let ids = self.table.snapshot_ids()?;
         let Some((first, last)) = ids.first().zip(ids.last()) else { return Ok(Incremental::nothing()) };
@@ -142,7 +142,7 @@ impl Range<'_> {
         let before = if start_ms < first.time_ms { None } else { self.as_of(start_ms)? };
         let after = self.as_of(end_ms)?.unwrap_or(last);
         if self.mode()? == Mode::Diff {
-            // What is before the first snapshot is known only of tables that have all of them.
+            // The state before the first snapshot is known only if the table still has snapshot 1.
             return self.diff(before.or((first.id > 1).then_some(first)), after);
         }
         self.between_ids(before.map_or(first.id - 1, |before| before.id), after.id)
@@ -166,13 +166,13 @@ impl Range<'_> {
 
     fn between_states(&self, start: Snapshot, end: Snapshot) -> Result<Incremental> {
         if start.id > end.id {
-            return Err(Error::invalid(format!("the tag of snapshot {} comes before that of {}", end.id, start.id))
-                .hint("name the earlier tag first"));
+            return Err(Error::invalid(format!("the tag of snapshot {} precedes that of {}", end.id, start.id))
+                .hint("specify the earlier tag first"));
         }
         if start.id == end.id { Ok(Incremental::nothing()) } else { self.diff(Some(start), end) }
     }
 
-    /// Rows are compared bucket by bucket, so that both states must have the same buckets.
+    /// Compares rows bucket by bucket, so both states must have the same number of buckets.
     fn diff(&self, before: Option<Snapshot>, after: Snapshot) -> Result<Incremental> {
         let buckets = |snapshot: &Snapshot| {
             let schema = self.table.schema_by_id(snapshot.schema_id)?;
@@ -181,7 +181,9 @@ impl Range<'_> {
         if let Some(before) = &before
             && buckets(before)? != buckets(&after)?
         {
-            return Err(Error::unsupported("the difference of snapshots with different numbers of buckets"));
+            return Err(Error::unsupported(
+                "the difference of snapshots with different numbers of buckets is not supported",
+            ));
         }
         Ok(Incremental::Diff(Box::new(States { before, after })))
     }
@@ -194,15 +196,15 @@ impl Range<'_> {
     }
 }
 
-/// Whether what changes is written as a changelog.
+/// Returns whether changes are written as a changelog.
 pub(crate) fn has_changelog(options: &Options) -> bool {
     options.text("changelog-producer").is_some_and(|producer| producer.trim() != "none")
 }
 
-/// Refuse snapshots after `start` up to `end` of which one is not there, before they are read one by one.
+/// Checks that all snapshots after `start` up to `end` exist, before they are read one by one.
 ///
 /// # Errors
-/// `NoSuchSnapshot` saying which there are.
+/// `NoSuchSnapshot` with the range of existing snapshots.
 pub(crate) fn check_range(table: &Table, start: i64, end: i64, selection: Selection) -> Result<()> {
     let mut ids = table.snapshot_ids()?;
     let last = ids.last().copied();
@@ -218,16 +220,16 @@ pub(crate) fn check_range(table: &Table, start: i64, end: i64, selection: Select
                 Some((only, last)) if only == last => format!("only {only}"),
                 Some((first, last)) => format!("{first} to {last}"),
             };
-            let message = format!("the snapshots after {start} up to {end} are not all there");
+            let message = format!("some of the snapshots after {start} up to {end} do not exist");
             Err(Error::new(ErrorKind::NoSuchSnapshot, message).hint(format!("the table has {has}")))
         }
     }
 }
 
-/// Read a snapshot; of an expired one its changelog where that is kept.
+/// Reads a snapshot, or the changelog of an expired snapshot if it was kept.
 ///
 /// # Errors
-/// As [`Table::snapshot`].
+/// As for [`Table::snapshot`].
 pub(crate) fn written(table: &Table, id: i64, selection: Selection) -> Result<Snapshot> {
     match table.snapshot(id) {
         Err(e) if e.kind() == ErrorKind::NoSuchSnapshot && selection == Selection::Changelog => table.changelog(id),
@@ -235,8 +237,7 @@ pub(crate) fn written(table: &Table, id: i64, selection: Selection) -> Result<Sn
     }
 }
 
-/// How tags that are made automatically are named (documentation: "Manage Tags", `tag.creation-period`,
-/// `tag.period-formatter`).
+/// The name format of automatic tags (documentation: "Manage Tags", `tag.creation-period`, `tag.period-formatter`).
 struct TagNames(&'static str);
 
 impl TagNames {
@@ -249,7 +250,11 @@ impl TagNames {
             ("hourly" | "two-hours", "with_dashes") => "%Y-%m-%d %H",
             ("hourly" | "two-hours", "without_dashes") => "%Y%m%d %H",
             ("hourly" | "two-hours", "without_dashes_and_spaces") => "%Y%m%d%H",
-            _ => return Err(Error::unsupported(format!("automatic tags that are `{period}` and named `{formatter}`"))),
+            _ => {
+                return Err(Error::unsupported(format!(
+                    "automatic tags with the period `{period}` and the formatter `{formatter}` are not supported"
+                )));
+            }
         }))
     }
 
@@ -264,7 +269,7 @@ fn pair<'a>(option: &str, text: &'a str) -> Result<(&'a str, &'a str)> {
     parts.filter(|(_, end)| !end.contains(',')).ok_or_else(|| refused(option, text, "two values separated by a comma"))
 }
 
-/// Milliseconds since the epoch, as a number or as text.
+/// Returns milliseconds since the epoch, given as a number or as a date string.
 fn time_ms(text: &str) -> Result<i64> {
     match text.parse() {
         Ok(number) => Ok(number),

@@ -1,6 +1,6 @@
-//! Entries of manifests with what the filter says of them. Each manifest is judged when it is read: its statistics need
-//! not be kept and put together with those of all others, nor need files that are left out, unless some entry may be
-//! about one of them.
+//! Holds manifest entries with the verdicts of the filter. Each manifest is evaluated when it is read, so its
+//! statistics need not be kept and concatenated with those of other manifests. Excluded files can be dropped
+//! immediately, unless a later entry may refer to one of them.
 
 use arrow_array::cast::AsArray;
 use arrow_array::{BinaryArray, BooleanArray};
@@ -14,43 +14,43 @@ use super::prune::{EntryStats, FileVerdicts};
 use crate::context::ReadContext;
 use crate::spec::manifest::{ADD, ManifestEntries};
 
-/// Entries, judged or not.
+/// Entries, with or without verdicts.
 #[derive(Debug)]
 pub(super) struct Judged {
     pub(super) entries: ManifestEntries,
-    /// None before they were judged.
+    /// The verdicts; None before the evaluation.
     pub(super) verdicts: Option<FileVerdicts>,
     pub(super) dropped: Dropped,
 }
 
-/// What is known of files that are not among the entries any more.
+/// The facts that are kept about dropped files.
 #[derive(Debug, Default)]
 pub(super) struct Dropped {
     pub(super) files: usize,
-    /// Of them those left out by their buckets.
+    /// The number of files that were dropped by bucket.
     pub(super) by_bucket: usize,
-    /// Their partitions and those of others beside them, as bytes with their arity.
+    /// The partitions of dropped files, and possibly further partitions, as bytes with their arity.
     pub(super) partitions: Vec<BinaryArray>,
 }
 
-/// What is done with files that are left out by the filter.
+/// The handling of files that the filter excludes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LeftOut {
-    /// They stay: later entries may be about them.
+    /// Files are kept, because later entries may refer to them.
     Stay,
-    /// They go where no key of a matching row is among theirs.
+    /// Files are dropped if none of their keys can be that of a matching row.
     GoByKeys,
-    /// They go where no row of theirs matches.
+    /// Files are dropped if none of their rows can match.
     GoByRows,
 }
 
 impl Judged {
-    /// Entries that nothing is known of.
+    /// Creates entries without verdicts.
     pub(super) fn unknown(entries: ManifestEntries) -> Self {
         Self { entries, verdicts: None, dropped: Dropped::default() }
     }
 
-    /// Judges entries by bucket, keys and values; their statistics are NULL thereafter.
+    /// Evaluates entries by bucket, keys and values. Their statistics are NULL afterwards.
     ///
     /// # Errors
     /// `CorruptManifest` for a partition that does not decode.
@@ -74,10 +74,10 @@ impl Judged {
         Ok(Self { entries: kept.entries.without_stats()?, ..kept })
     }
 
-    /// All entries, in order.
+    /// Concatenates all entries in order.
     ///
     /// # Errors
-    /// As [`ManifestEntries::concat`].
+    /// As for [`ManifestEntries::concat`].
     pub(super) fn concat(parts: Vec<Self>) -> Result<Self> {
         let mut dropped = Dropped::default();
         let judged = parts.iter().all(|part| part.verdicts.is_some());
@@ -100,10 +100,10 @@ impl Judged {
         Ok(Self { entries: ManifestEntries::concat(&entries)?, verdicts, dropped })
     }
 
-    /// The entries at which `keep` is true.
+    /// Returns the entries for which `keep` is true.
     ///
     /// # Errors
-    /// As [`ManifestEntries::filter`].
+    /// As for [`ManifestEntries::filter`].
     pub(super) fn filter(self, keep: &BooleanArray) -> Result<Self> {
         let verdicts = self.verdicts.map(|verdicts| verdicts.filter(keep)).transpose()?;
         Ok(Self { entries: self.entries.filter(keep)?, verdicts, dropped: self.dropped })
@@ -119,7 +119,7 @@ impl FileVerdicts {
     }
 }
 
-/// Which entries are of buckets that may hold a matching key.
+/// Returns the entries in buckets that may hold a matching key.
 pub(super) fn may_be_in_bucket(entries: &ManifestEntries, read: &ReadContext) -> Result<BooleanBuffer> {
     let Some(mut keys) = BucketKeys::try_new(read)? else { return Ok(BooleanBuffer::new_set(entries.len())) };
     let (buckets, totals) = (entries.buckets().values(), entries.total_buckets().values());

@@ -1,7 +1,7 @@
-//! Which columns the value statistics of files are of (spec: "Manifest", `_VALUE_STATS`, `_VALUE_STATS_COLS`,
-//! `_WRITE_COLS`): the columns of the file's schema, or those that are named.
+//! Determines the columns of the value statistics of files (spec: "Manifest", `_VALUE_STATS`, `_VALUE_STATS_COLS`,
+//! `_WRITE_COLS`): the columns of the file's schema, or the listed ones.
 //!
-//! Few layouts are shared by many files, so that each is looked at once.
+//! Many files share a few layouts, so each layout is processed once.
 
 use std::sync::Arc;
 
@@ -24,37 +24,36 @@ pub(crate) struct Layouts(Vec<Layout>);
 pub(crate) struct Layout {
     /// The schema of the files.
     schema: Arc<TableSchema>,
-    /// The columns that the files have; None for all of their schema.
+    /// The columns that the files have; None for all columns of their schema.
     written: Option<Vec<String>>,
-    /// Whether the manifest names the columns that have statistics.
+    /// Whether the manifest lists the columns with statistics.
     names_stats: bool,
-    /// The field id and the type of each column that has statistics; no id for columns that Paimon adds, which nobody
-    /// asks for.
+    /// The field id and type of each column with statistics. System columns, which are never requested, have no id.
     columns: Vec<(Option<i32>, DataType)>,
-    /// The entries; None for all of them.
+    /// The entries; None for all entries.
     rows: Option<Vec<u32>>,
     entries: usize,
 }
 
-/// Where a column of the table stands in value statistics.
+/// The position of a table column in value statistics.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Place<'a> {
-    /// The files have it, or may have it, without statistics.
+    /// The files have the column, or may have it, without statistics.
     Unknown,
-    /// The files do not have it, so that it is NULL.
+    /// The files do not have the column, so it is NULL.
     Absent,
-    /// At this position, with this type in the files.
+    /// The statistics are at this position, with this type in the files.
     At(usize, &'a DataType),
 }
 
-/// What the layout of an entry is known by.
+/// The key that identifies the layout of an entry.
 type Key<'a> = (i64, Option<Vec<&'a str>>, Option<Vec<&'a str>>);
 
 impl Layouts {
-    /// The layouts of entries.
+    /// Returns the layouts of entries.
     ///
     /// # Errors
-    /// `CorruptManifest` for a schema that the table does not have.
+    /// `CorruptManifest` for a schema that is not in the table.
     pub(crate) fn try_new(read: &ReadContext, entries: &ManifestEntries) -> Result<Self> {
         let mut numbers: HashMap<Key<'_>, usize> = HashMap::new();
         let mut layouts: Vec<(Key<'_>, Vec<u32>)> = Vec::new();
@@ -62,7 +61,7 @@ impl Layouts {
         let schema_ids = entries.schema_ids();
         let mut last: Option<(usize, usize)> = None;
         for row in 0..entries.len() {
-            // Files of one layout mostly follow each other.
+            // Consecutive files usually have the same layout.
             let repeated = last.filter(|(before, _)| {
                 schema_ids.value(*before) == schema_ids.value(row)
                     && same_list(stats_columns, *before, row)
@@ -100,7 +99,7 @@ impl Layouts {
         layouts.into_iter().map(layout).collect::<Result<_>>().map(Self)
     }
 
-    /// Which of so many entries do not have the column of a field id.
+    /// Returns which of `entries` entries lack the column with a field id.
     pub(crate) fn absent(&self, id: i32, entries: usize) -> Vec<bool> {
         let mut absent = vec![false; entries];
         for layout in self.0.iter().filter(|layout| layout.place(id) == Place::Absent) {
@@ -113,14 +112,14 @@ impl Layouts {
         absent
     }
 
-    /// Each of them.
+    /// Returns all layouts.
     pub(crate) fn all(&self) -> &[Layout] {
         &self.0
     }
 }
 
 impl Layout {
-    /// Where the column of a field id stands.
+    /// Returns the position of the column with a field id.
     pub(crate) fn place(&self, id: i32) -> Place<'_> {
         let Some(field) = self.schema.fields.iter().find(|field| field.id == id) else { return Place::Absent };
         if self.written.as_ref().is_some_and(|written| !written.contains(&field.name)) {
@@ -130,29 +129,29 @@ impl Layout {
         found.map_or(Place::Unknown, |(position, (_, data_type))| Place::At(position, data_type))
     }
 
-    /// Whether the schema of the files has the column of a field id.
+    /// Returns whether the schema of the files has the column with a field id.
     pub(crate) fn is_of_schema(&self, id: i32) -> bool {
         self.schema.fields.iter().any(|field| field.id == id)
     }
 
-    /// Whether other files have the values of a column, and the statistics do not name their columns.
+    /// Returns whether the values of a column are in other files, and the statistics do not list their columns.
     pub(crate) fn leaves_out(&self, id: i32) -> bool {
         !self.names_stats && self.is_of_schema(id) && self.place(id) == Place::Absent
     }
 
-    /// The types of all columns that have statistics.
+    /// Returns the types of all columns with statistics.
     pub(crate) fn types(&self) -> Vec<DataType> {
         self.columns.iter().map(|(_, data_type)| data_type.clone()).collect()
     }
 
-    /// The numbers of its entries.
+    /// Returns the row numbers of the entries.
     pub(crate) fn rows(&self) -> impl Iterator<Item = usize> + '_ {
         let some = self.rows.iter().flatten().filter_map(|row| usize::try_from(*row).ok());
         let all = 0..if self.rows.is_none() { self.entries } else { 0 };
         all.chain(some)
     }
 
-    /// The values of its entries.
+    /// Returns the values of the entries.
     pub(crate) fn select(&self, values: &BinaryArray) -> Result<BinaryArray> {
         let Some(rows) = &self.rows else { return Ok(values.clone()) };
         let taken = arrow_select::take::take(values, &UInt32Array::from(rows.clone()), None)?;
@@ -166,7 +165,7 @@ fn push(layouts: &mut [(Key<'_>, Vec<u32>)], number: usize, row: usize) {
     }
 }
 
-/// The named columns of a schema, or all.
+/// Returns the named columns of a schema, or all columns.
 fn columns(schema: &TableSchema, names: Option<&Vec<String>>) -> Vec<(Option<i32>, DataType)> {
     let column = |field: &DataField| (Some(field.id), field.data_type.clone());
     let named = |name: &String| schema.field(name).map_or((None, DataType::required(TypeRoot::BigInt)), column);
@@ -176,7 +175,7 @@ fn columns(schema: &TableSchema, names: Option<&Vec<String>>) -> Vec<(Option<i32
     }
 }
 
-/// The texts of a list; None for NULL.
+/// Returns the strings of a list, or None for NULL.
 fn names(lists: &ListArray, row: usize) -> Option<Vec<&str>> {
     texts(lists, row).map(Iterator::collect)
 }

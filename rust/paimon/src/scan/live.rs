@@ -1,5 +1,5 @@
-//! From snapshots to entries of files: manifest lists, manifests, and what is left out before added and deleted entries
-//! meet. Only what is the same for both may be looked at here: partition, bucket and level.
+//! Reads the file entries of snapshots: manifest lists and manifests, and pruning before added and deleted entries are
+//! combined. Pruning may use only properties that are the same for both: partition, bucket and level.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -31,13 +31,13 @@ use crate::table::Table;
 /// Schemas by id.
 pub(super) type Schemas = BTreeMap<i64, Arc<TableSchema>>;
 
-/// A manifest or manifest list is not read when it is longer than this.
+/// The maximum length of a manifest or manifest list that is read.
 const MANIFEST_LIMIT_BYTES: u64 = 2 << 30;
 
-/// How many sorted runs a bucket has when it is compacted, by default; there is one level more.
+/// The default number of sorted runs from which a bucket is compacted; there is one more level.
 const COMPACTION_TRIGGER: i64 = 5;
 
-/// Reads the metadata of a scan.
+/// The reader of the metadata of a scan.
 pub(super) struct MetadataReader<'a> {
     pub(super) table: &'a Table,
     pub(super) read: &'a ReadContext,
@@ -47,7 +47,7 @@ pub(super) struct MetadataReader<'a> {
 }
 
 impl MetadataReader<'_> {
-    /// The files that are wanted, of partitions that may match, and the schemas by which they were judged.
+    /// Returns the wanted files of partitions that may match, and the schemas by which they were evaluated.
     pub(super) fn entries(&self, metrics: &mut ScanMetrics) -> Result<(Judged, Schemas)> {
         let least_level = self.least_level()?;
         let manifests = self.manifests()?;
@@ -68,7 +68,7 @@ impl MetadataReader<'_> {
             if left_out == LeftOut::Stay || !live || !parts.iter().any(deletes) {
                 break (parts, skipped);
             }
-            // The manifest list is wrong about what its manifests delete.
+            // The manifest list is wrong about the deletions in its manifests.
             left_out = LeftOut::Stay;
         };
         metrics.entries_skipped_by_partition = skipped.into_inner();
@@ -79,7 +79,7 @@ impl MetadataReader<'_> {
         Ok((self.recent(judged)?, schemas.into_inner().unwrap_or_else(PoisonError::into_inner)))
     }
 
-    /// What becomes of files that the filter leaves out when their manifest is read.
+    /// Returns how excluded files are handled when their manifest is read.
     fn left_out(&self, manifests: &[ManifestFileMeta]) -> LeftOut {
         let live = self.request.selection == Selection::Live;
         let deletes = live && manifests.iter().any(|manifest| manifest.num_deleted_files > 0);
@@ -90,7 +90,7 @@ impl MetadataReader<'_> {
         }
     }
 
-    /// The entries of a manifest that are wanted.
+    /// Returns the wanted entries of a manifest.
     fn part(
         &self,
         path: &str,
@@ -116,8 +116,8 @@ impl MetadataReader<'_> {
         Judged::new(entries, &ReadContext { schemas, ..self.read.clone() }, left_out)
     }
 
-    /// The files that were made late enough. When a file was made is no part of what identifies it, so that this has to
-    /// wait until added and deleted entries have met.
+    /// Returns the files that were created late enough. The creation time does not identify a file, so this is
+    /// evaluated only after added and deleted entries are combined.
     fn recent(&self, judged: Judged) -> Result<Judged> {
         let Some(since_ms) = self.mode.files_since_ms else { return Ok(judged) };
         let made = judged.entries.creation_times_ms().iter();
@@ -125,7 +125,7 @@ impl MetadataReader<'_> {
         judged.filter(&recent)
     }
 
-    /// The deletion vectors of the snapshot. Changes are read as they were written, without them.
+    /// Returns the deletion vectors of the snapshot. Changes are read as they were written, without deletion vectors.
     pub(super) fn deletions(&self) -> Result<DeletionIndex> {
         let snapshot = self.request.snapshots.last().filter(|_| self.request.selection == Selection::Live);
         let Some(name) = snapshot.and_then(|snapshot| snapshot.index_manifest.as_ref()) else {
@@ -175,11 +175,11 @@ impl MetadataReader<'_> {
         Ok(manifests)
     }
 
-    /// The manifests that may have entries of matching partitions, in buckets and on levels that are read.
+    /// Returns the manifests that may have entries of matching partitions, in the buckets and levels that are read.
     fn matching(&self, manifests: Vec<ManifestFileMeta>, least_level: i32) -> Result<Vec<ManifestFileMeta>> {
         let may = prune(&self.partition_filter(), &ManifestStats::new(&manifests, self.read))?.may;
         let kept = manifests.into_iter().zip(&may).filter(|(manifest, may)| {
-            // How many buckets the partitions had is not said here, so that numbers of buckets cannot be looked for.
+            // The numbers of buckets of the partitions are not known here, so bucket numbers cannot be tested.
             let bucket = manifest.max_bucket.is_none_or(has_bucket);
             let level = manifest.max_level.is_none_or(|level| level >= least_level);
             *may && bucket && level
@@ -187,7 +187,7 @@ impl MetadataReader<'_> {
         Ok(kept.map(|(manifest, _)| manifest).collect())
     }
 
-    /// The entries that are wanted. Nothing is left out here that would part the entries of one file.
+    /// Returns the wanted entries. Either all or no entries of a file are dropped here.
     fn selected(&self, entries: ManifestEntries, least_level: i32, skipped: &AtomicUsize) -> Result<ManifestEntries> {
         let partitions = self.selected_partitions(&entries)?;
         if let Some(partitions) = &partitions {
@@ -204,7 +204,7 @@ impl MetadataReader<'_> {
         if keep.count_set_bits() == keep.len() { Ok(entries) } else { entries.filter(&BooleanArray::from(keep)) }
     }
 
-    /// The entries of partitions that may match; None for all.
+    /// Returns the entries of partitions that may match, or None for all.
     fn selected_partitions(&self, entries: &ManifestEntries) -> Result<Option<BooleanBuffer>> {
         let (filter, excluded) = (self.partition_filter(), &self.request.excluded_partitions);
         if filter == BoundPredicate::True && excluded.is_empty() {
@@ -218,8 +218,8 @@ impl MetadataReader<'_> {
         Ok(Some(partitions.spread(&may)))
     }
 
-    /// The level below which files are not read. What level 0 holds of tables that look rows up when they compact is not
-    /// yet part of the table; a read-optimized view has the highest level only, whose rows are merged.
+    /// Returns the level below which files are not read. In tables whose compactions look up rows, level 0 is not yet
+    /// part of the table. A read-optimized view has only the highest level, whose rows are merged.
     fn least_level(&self) -> Result<i32> {
         if self.request.selection == Selection::Changelog {
             return Ok(0);
@@ -245,7 +245,7 @@ impl MetadataReader<'_> {
         self.read.partition_fields().iter().map(|field| field.id).collect()
     }
 
-    /// The statistics that the filter asks for.
+    /// Returns the statistics that the filter needs.
     fn wanted(&self) -> Wanted {
         let partitions = self.partition_ids();
         let keys: Vec<i32> = self.read.key_fields().iter().map(|field| field.id).collect();
@@ -258,7 +258,7 @@ impl MetadataReader<'_> {
     }
 }
 
-/// Adds the schemas that files were written by.
+/// Adds the schemas that files were written with.
 pub(crate) fn add_schemas(schemas: &mut Schemas, table: &Table, entries: &ManifestEntries) -> Result<()> {
     let mut last = None;
     for id in entries.schema_ids().values() {
@@ -270,7 +270,7 @@ pub(crate) fn add_schemas(schemas: &mut Schemas, table: &Table, entries: &Manife
     Ok(())
 }
 
-/// Files without a bucket wait for one, and are not read before they have it.
+/// Returns whether a file has a bucket. Files that wait for one are not read.
 fn has_bucket(bucket: i32) -> bool {
     bucket >= 0
 }

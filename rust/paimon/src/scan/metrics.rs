@@ -1,42 +1,43 @@
-//! Figures of planning.
+//! The metrics of planning.
 
-/// What planning kept and what it left out, on the way from manifests to splits. What is left out at one step is not
-/// counted at the next.
+/// They count what planning kept and pruned, from manifests to splits. Items that are pruned in one step are not
+/// counted in the next.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct ScanMetrics {
-    /// Manifests of the snapshots.
+    /// The number of manifests of the snapshots.
     pub manifests: usize,
-    /// Manifests left out by their statistics.
+    /// The number of manifests that were pruned by their statistics.
     pub manifests_skipped: usize,
-    /// Entries of the manifests that were read, left out by their partitions.
+    /// The number of entries in the manifests read that were pruned by partition.
     pub entries_skipped_by_partition: usize,
-    /// Live data files of the partitions that may match; files that reads of the table pass over are not among them.
+    /// The number of live data files in partitions that may match, without files that reads of the table ignore.
     pub files: usize,
-    /// Data files left out by their buckets.
+    /// The number of data files that were pruned by bucket.
     pub files_skipped_by_bucket: usize,
-    /// Data files left out by keys, statistics and indexes.
+    /// The number of data files that were pruned by keys, statistics and indexes.
     pub files_skipped_by_stats: usize,
-    /// Data files left out because the limit is reached without them.
+    /// The number of data files that are not needed to reach the limit.
     pub files_skipped_by_limit: usize,
-    /// Data files left out of a difference because both states have them, or have the whole bucket.
+    /// The number of data files that were excluded from a difference, because both states have them or the entire
+    /// bucket.
     pub files_unchanged: usize,
-    /// Data files of which the indexes in their manifests say that no row matches; they may have to be read all the same,
-    /// for what they hide.
+    /// The number of data files without matching rows according to the indexes in their manifests. They may still have
+    /// to be read, because of the rows that they replace.
     pub files_excluded_by_index: usize,
-    /// Data files that are read.
+    /// The number of data files that are read.
     pub files_planned: usize,
-    /// Data files that are read with a deletion vector.
+    /// The number of data files that are read with a deletion vector.
     pub deletion_vectors: usize,
-    /// Splits that are read file after file.
+    /// The number of splits whose files are read one after another.
     pub splits_raw: usize,
-    /// Splits that are merged by key or joined by row id.
+    /// The number of splits that are merged by key or joined by row id.
     pub splits_merged: usize,
     /// The levels of the files that are read, from lowest to highest; None without files.
     pub levels: Option<(i32, i32)>,
 }
 
 impl ScanMetrics {
-    /// Both together.
+    /// Returns the sum of both metrics.
     #[must_use]
     pub fn plus(&self, other: &Self) -> Self {
         let levels = match (self.levels, other.levels) {

@@ -1,4 +1,5 @@
-//! Planning of reads: which files hold the rows of a table at a snapshot, and which of them are read together.
+//! Plans reads: determines the files that hold the rows of a table at a snapshot, and groups those that are read
+//! together.
 
 pub(crate) mod altered;
 mod buckets;

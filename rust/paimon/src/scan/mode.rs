@@ -1,5 +1,5 @@
-//! How the options of a table have its buckets read (documentation: "Primary Key Table", "Deletion Vectors", "Merge
-//! Engine").
+//! Determines from the options of a table how its buckets are read (documentation: "Primary Key Table", "Deletion
+//! Vectors", "Merge Engine").
 
 use frazil_core::error::Result;
 
@@ -7,42 +7,42 @@ use super::pack::Weights;
 use crate::spec::options::Options;
 use crate::spec::schema::TableSchema;
 
-/// How the rows of a bucket lie in its files.
+/// The organization of rows in the files of a bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TableKind {
-    /// Every row stands alone.
+    /// Rows are independent.
     Append {
-        /// Rows of a bucket are read in the order in which they were written.
+        /// Whether rows of a bucket are read in the order in which they were written.
         ordered: bool,
     },
-    /// Every row stands alone, and files may hold columns of the same rows.
+    /// Rows are independent, and files may hold different columns of the same rows.
     DataEvolution,
     /// Rows are merged by key.
     PrimaryKey {
-        /// No two files above level 0 hold a live row of one key: deletion vectors or first-row take care of that.
+        /// Whether no two files above level 0 hold live rows of the same key, because of deletion vectors or first-row.
         /// Files of level 0 are not read.
         independent: bool,
-        /// A merged row is one of the rows that were written, not made of several.
+        /// Whether a merged row is always one of the written rows, not a combination of several.
         keeps_rows: bool,
     },
 }
 
-/// What planning must know of a table's options.
+/// The properties of a table's options that planning needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReadMode {
-    /// How rows lie in files.
+    /// The organization of rows in files.
     pub kind: TableKind,
-    /// What splits weigh.
+    /// The weights of splits.
     pub weights: Weights,
-    /// Only files that were made at this time or later are read: milliseconds since the epoch.
+    /// The creation time from which files are read, in milliseconds since the epoch.
     pub files_since_ms: Option<i64>,
 }
 
 impl ReadMode {
-    /// Reads the options.
+    /// Parses the options.
     ///
     /// # Errors
-    /// `InvalidArgument` naming an option that cannot be meant.
+    /// `InvalidArgument` naming an invalid option.
     pub fn try_new(schema: &TableSchema, options: &Options) -> Result<Self> {
         let kind = if !schema.primary_keys.is_empty() {
             let engine = options.text("merge-engine").unwrap_or("deduplicate").trim().to_ascii_lowercase();
@@ -65,7 +65,7 @@ impl ReadMode {
         Ok(Self { kind, weights, files_since_ms: options.files_created_since_ms()? })
     }
 
-    /// Whether files of level 0 are passed over.
+    /// Returns whether files of level 0 are not read.
     pub fn independent(self) -> bool {
         matches!(self.kind, TableKind::PrimaryKey { independent: true, .. })
     }

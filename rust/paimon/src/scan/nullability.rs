@@ -1,5 +1,5 @@
-//! NOT NULL columns that have NULLs all the same: in files of older schemas, which lack the column, had it nullable, or
-//! have values that a cast does not keep. Java reads NULL there.
+//! Handles NOT NULL columns that may nevertheless contain NULL: in files of older schemas in which the column is
+//! missing or nullable, or has values that a cast turns into NULL. Java reads NULL in these cases.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use crate::spec::schema::TableSchema;
 use crate::spec::types::{DataField, DataType, TypeRoot};
 use crate::table::Table;
 
-/// A schema whose columns are nullable where files of older schemas may have NULLs. Keys stay as they are.
+/// Returns a schema whose columns are nullable if files of older schemas may contain NULL. Keys are unchanged.
 ///
 /// # Errors
-/// Those of reading older schemas.
+/// The errors of reading older schemas.
 pub(super) fn with_older_nulls(table: &Table, schema: Arc<TableSchema>) -> Result<Arc<TableSchema>> {
     let is_key =
         |field: &DataField| schema.primary_keys.contains(&field.name) || schema.partition_keys.contains(&field.name);
@@ -25,7 +25,7 @@ pub(super) fn with_older_nulls(table: &Table, schema: Arc<TableSchema>) -> Resul
     for id in table.schema_ids()?.into_iter().filter(|id| *id < schema.id) {
         let older = match table.schema_by_id(id) {
             Ok(older) => older.fields.clone(),
-            // Only reading a file of this schema fails.
+            // Only reads of files of this schema fail.
             Err(e) if matches!(e.kind(), ErrorKind::Unsupported | ErrorKind::CorruptMetadata) => continue,
             Err(e) => return Err(e),
         };
@@ -40,7 +40,7 @@ fn type_of(fields: &[DataField], id: i32) -> Option<&DataType> {
     fields.iter().find(|field| field.id == id).map(|field| &field.data_type)
 }
 
-/// Whether NULL is excluded somewhere in values of a type.
+/// Returns whether a type is NOT NULL at any level.
 fn excludes_null(data_type: &DataType) -> bool {
     let inside = match &data_type.root {
         TypeRoot::Row(fields) => fields.iter().any(|field| excludes_null(&field.data_type)),
@@ -50,7 +50,7 @@ fn excludes_null(data_type: &DataType) -> bool {
     inside || !data_type.nullable
 }
 
-/// Makes a type nullable where values of an older one may be NULL when they are read as it.
+/// Makes a type nullable if values of an older type may be NULL when read as this type.
 fn relax(data_type: &mut DataType, older: Option<&DataType>) {
     let Some(older) = older else {
         data_type.nullable = true;

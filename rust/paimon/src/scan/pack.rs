@@ -1,14 +1,14 @@
-//! Packing in order (documentation: `source.split.target-size`, `source.split.open-file-cost`): items that follow each
-//! other share a pack as long as their weights fit.
+//! Packs items in order (documentation: `source.split.target-size`, `source.split.open-file-cost`): consecutive items
+//! share a pack as long as their weights fit.
 
 use std::ops::Range;
 
-/// What a split should weigh and what a file weighs at least, in bytes.
+/// The target weight of a split and the minimum weight of a file, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Weights {
-    /// A pack is closed before the item that would take it above this.
+    /// The weight that a pack must not exceed by adding an item.
     pub target_bytes: u64,
-    /// An item counts at least this.
+    /// The minimum weight of an item.
     pub open_cost_bytes: u64,
 }
 
@@ -18,7 +18,7 @@ impl Default for Weights {
     }
 }
 
-/// Packs items in their order: gives the range of each pack. No pack is empty; an item above the target is alone.
+/// Packs items in order, and returns the range of each pack. No pack is empty; an item above the target is alone.
 pub fn ranges<T>(items: &[T], weights: Weights, bytes: impl Fn(&T) -> u64) -> Vec<Range<usize>> {
     let mut packs = Vec::new();
     let (mut start, mut weight) = (0, 0_u64);
@@ -36,7 +36,7 @@ pub fn ranges<T>(items: &[T], weights: Weights, bytes: impl Fn(&T) -> u64) -> Ve
     packs
 }
 
-/// The packs that [`ranges`] gives.
+/// Splits the items into the packs that [`ranges`] computes, in order.
 pub fn in_order<T>(items: Vec<T>, weights: Weights, bytes: impl Fn(&T) -> u64) -> Vec<Vec<T>> {
     let packs = ranges(&items, weights, bytes);
     let mut items = items.into_iter();

@@ -1,4 +1,4 @@
-//! The partitions of manifest entries: each distinct one once, as bytes and as columns.
+//! Holds the distinct partitions of manifest entries, as bytes and as columns.
 
 use arrow_array::{Array, ArrayRef, BinaryArray, UInt32Array};
 use arrow_buffer::BooleanBuffer;
@@ -12,7 +12,7 @@ use crate::context::ReadContext;
 use crate::spec::partition_path::{self, Naming};
 use crate::spec::types::comparable;
 
-/// The distinct partitions of some entries, in the order of their first entries.
+/// The distinct partitions of some entries, in order of first occurrence.
 #[derive(Debug, Clone)]
 pub struct Partitions {
     rows: BinaryArray,
@@ -22,10 +22,10 @@ pub struct Partitions {
 }
 
 impl Partitions {
-    /// Decodes the partitions of entries, given as manifests hold them.
+    /// Decodes the partitions of entries, in the form that manifests hold.
     ///
     /// # Errors
-    /// `CorruptManifest` for a partition that does not decode by the partition columns of the table.
+    /// `CorruptManifest` for a partition that does not match the partition columns of the table.
     pub fn try_new(encoded: &BinaryArray, read: &ReadContext) -> Result<Self> {
         let types = read.partition_types();
         let (rows, of_entry) = distinct(encoded, types.is_empty());
@@ -36,7 +36,7 @@ impl Partitions {
         Ok(Self { rows, ids, columns, of_entry })
     }
 
-    /// The same partitions, of the entries of these rows.
+    /// Returns the same partitions for the entries with these row numbers.
     #[must_use]
     pub fn take(self, rows: &UInt32Array) -> Self {
         let of = |row: &u32| usize::try_from(*row).ok().and_then(|row| self.of_entry.get(row)).copied();
@@ -44,52 +44,53 @@ impl Partitions {
         Self { of_entry, ..self }
     }
 
-    /// The partition of an entry, as bytes with their arity.
+    /// Returns the partition of an entry, as bytes with its arity.
     pub fn row(&self, partition: usize) -> &[u8] {
         if partition < self.rows.len() { self.rows.value(partition) } else { &[] }
     }
 
-    /// The distinct partitions, as bytes with their arity.
+    /// Returns the distinct partitions, as bytes with their arity.
     pub fn rows(&self) -> &BinaryArray {
         &self.rows
     }
 
-    /// The partition columns of the distinct partitions, outermost first.
+    /// Returns the partition columns of the distinct partitions, outermost first.
     pub fn columns(&self) -> &[ArrayRef] {
         &self.columns
     }
 
-    /// The partition of each entry.
+    /// Returns the partition number of each entry.
     pub fn of_entry(&self) -> &[u32] {
         &self.of_entry
     }
 
-    /// The number of an entry's partition.
+    /// Returns the partition number of an entry.
     pub fn of(&self, entry: usize) -> usize {
         self.of_entry.get(entry).and_then(|partition| usize::try_from(*partition).ok()).unwrap_or(0)
     }
 
-    /// The folder of a partition, relative to the table; empty without partition columns.
+    /// Returns the folder of a partition, relative to the table; empty without partition columns.
     ///
     /// # Errors
-    /// As [`partition_path::folder`].
+    /// As for [`partition_path::folder`].
     pub fn folder(&self, read: &ReadContext, partition: usize) -> Result<String> {
         let naming = Naming::from_options(&read.options)?;
         partition_path::folder(&read.partition_fields(), &self.columns, partition, &naming)
     }
 
-    /// Which partitions may hold matching rows, and of which every row matches.
+    /// Returns which partitions may hold matching rows, and in which every row matches.
     pub fn judge(&self, filter: &BoundPredicate) -> Result<Verdicts> {
         prune(filter, self)
     }
 
-    /// What is known of each partition as what is known of each entry.
+    /// Expands a value for each partition to a value for each entry.
     pub fn spread(&self, verdicts: &BooleanBuffer) -> BooleanBuffer {
         let of = |partition: &u32| usize::try_from(*partition).is_ok_and(|p| p < verdicts.len() && verdicts.value(p));
         self.of_entry.iter().map(of).collect()
     }
 
-    /// The values that entries have in a partition column, as predicates compare them; None for other columns.
+    /// Returns the values of entries in a partition column, in the form that predicates compare, or None for other
+    /// columns.
     pub fn entry_values(&self, id: i32) -> Result<Option<ArrayRef>> {
         let Some(column) = self.column(id) else { return Ok(None) };
         let entries = UInt32Array::from(self.of_entry.clone());
@@ -102,7 +103,7 @@ impl Partitions {
     }
 }
 
-/// Every row of a partition has its values, so that they are known exactly.
+/// All rows of a partition have its values, so the statistics are exact.
 impl ColumnStats for Partitions {
     fn len(&self) -> usize {
         self.rows.len()
@@ -113,8 +114,8 @@ impl ColumnStats for Partitions {
     }
 }
 
-/// Distinct rows and which of them each row is. Entries of one partition mostly follow each other. Without partition
-/// columns all are one, however they were written.
+/// Returns the distinct rows, and the number of the distinct row for each row. Consecutive entries usually have the
+/// same partition. Without partition columns there is one partition, regardless of its encoding.
 fn distinct(encoded: &BinaryArray, unpartitioned: bool) -> (BinaryArray, Vec<u32>) {
     if unpartitioned {
         return (encoded.slice(0, encoded.len().min(1)), vec![0; encoded.len()]);

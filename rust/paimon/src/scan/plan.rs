@@ -1,4 +1,4 @@
-//! Planning: from snapshots to the splits that may hold matching rows.
+//! Plans scans: from snapshots to the splits that may hold matching rows.
 //!
 //! manifest lists -> partition statistics -> manifests -> partitions, levels -> live files -> buckets, keys, values -> splits
 
@@ -29,52 +29,52 @@ use crate::spec::schema::TableSchema;
 use crate::spec::snapshot::Snapshot;
 use crate::table::Table;
 
-/// Which files of snapshots are wanted.
+/// The selection of files of snapshots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Selection {
-    /// All that are live in the one snapshot.
+    /// All files that are live in the snapshot.
     Live,
-    /// Those that APPEND commits added, as they were written: nothing is merged.
+    /// The files that APPEND commits added, as they were written, without merging.
     Delta,
-    /// The changelog files of all but OVERWRITE commits.
+    /// The changelog files of all commits except OVERWRITE.
     Changelog,
 }
 
-/// What a scan is planned from.
+/// The request that a scan is planned from.
 #[derive(Debug, Clone)]
 pub struct PlanRequest {
-    /// The schema that names and types are taken from.
+    /// The schema that defines names and types.
     pub schema: Arc<TableSchema>,
-    /// The options of the table with those of the scan over them.
+    /// The options of the table, overridden by those of the scan.
     pub options: Options,
-    /// Rows for which this is true; columns are field ids of `schema`.
+    /// The predicate that selects rows; columns are field ids of `schema`.
     pub filter: BoundPredicate,
-    /// What is read of the table.
+    /// The view of the table that is read.
     pub view: View,
-    /// The snapshots, ascending; none for a table without one, at most one for [`Selection::Live`].
+    /// The snapshots, ascending. Empty for a table without snapshots; at most one for [`Selection::Live`].
     pub snapshots: Vec<Snapshot>,
-    /// Which of their files.
+    /// The selection of their files.
     pub selection: Selection,
-    /// Partitions that are not read.
+    /// The partitions that are not read.
     pub excluded_partitions: Arc<HashSet<Vec<u8>>>,
-    /// Enough rows to stop at.
+    /// The number of rows at which planning may stop.
     pub limit: Option<u64>,
-    /// Threads that may decode manifests.
+    /// The number of threads that may decode manifests.
     pub workers: usize,
 }
 
-/// The splits of a scan: columns of files, and where each split begins and ends.
+/// The splits of a scan: columns of files, and the range of each split.
 #[derive(Debug)]
 pub struct Plan {
     pub(super) read: Arc<ReadContext>,
-    /// Files; perhaps more than those of the splits.
+    /// The files, which may include files that are not in any split.
     pub(super) entries: ManifestEntries,
     pub(super) partitions: Partitions,
-    /// The rows of the files in the entries, those of a split together.
+    /// The rows of the files in the entries, grouped by split.
     pub(super) order: Vec<u32>,
     pub(super) splits: Vec<Planned>,
     pub(super) deletions: DeletionIndex,
-    /// Partitions of files that were left out when their manifests were read.
+    /// The partitions of files that were dropped when their manifests were read.
     dropped_partitions: Vec<BinaryArray>,
     whole_partitions: BooleanBuffer,
     snapshot_id: i64,
@@ -94,7 +94,7 @@ impl Plan {
     /// Plans a scan.
     ///
     /// # Errors
-    /// `CorruptManifest`, `MissingFile`, `PathNotAllowed` naming the manifest or manifest list.
+    /// `CorruptManifest`, `MissingFile` or `PathNotAllowed` naming the manifest or manifest list.
     pub fn try_new(table: &Table, request: &PlanRequest, context: &Context) -> Result<Self> {
         let mut read = ReadContext {
             files: table.files().clone(),
@@ -141,29 +141,29 @@ impl Plan {
         Ok(plan)
     }
 
-    /// This plan, and the splits of another after its own.
+    /// Appends the splits of another plan to this plan.
     #[must_use]
     pub(super) fn followed_by(mut self, fallback: Plan) -> Self {
         self.fallback = Some(Box::new(fallback));
         self
     }
 
-    /// What all splits share; those of a fallback branch share that of [`Plan::fallback`].
+    /// Returns the context that all splits share. Splits of a fallback branch share that of [`Plan::fallback`].
     pub fn read(&self) -> &Arc<ReadContext> {
         &self.read
     }
 
-    /// Whether the split at `index` is one of the fallback branch.
+    /// Returns whether the split at `index` belongs to the fallback branch.
     pub fn is_of_fallback(&self, index: usize) -> bool {
         self.of_fallback(index).is_some()
     }
 
-    /// The plan of the fallback branch, whose splits are the last ones.
+    /// Returns the plan of the fallback branch, whose splits are last.
     pub fn fallback(&self) -> Option<&Plan> {
         self.fallback.as_deref()
     }
 
-    /// What was kept and left out, in the fallback branch too.
+    /// Returns the metrics, including those of the fallback branch.
     pub fn metrics(&self) -> ScanMetrics {
         let merges = |planned: &Planned| self.selection == Selection::Live && !planned.raw_convertible;
         let merged = self.splits.iter().filter(|planned| merges(planned)).count();
@@ -179,28 +179,30 @@ impl Plan {
         self.fallback().map_or_else(|| own.clone(), |fallback| own.plus(&fallback.metrics()))
     }
 
-    /// How many splits.
+    /// Returns the number of splits.
     pub fn len(&self) -> usize {
         self.splits.len() + self.fallback.as_ref().map_or(0, |fallback| fallback.len())
     }
 
-    /// Whether there is none.
+    /// Returns whether there are no splits.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The split at `index`.
+    /// Returns the split at `index`.
     ///
     /// # Errors
-    /// `InvalidArgument` when there is none.
+    /// `InvalidArgument` if there is no such split.
     pub fn split(&self, index: usize) -> Result<DataSplit> {
         if let Some((fallback, index)) = self.of_fallback(index) {
             return fallback.split(index);
         }
         let planned = self.splits.get(index);
-        let planned = planned.ok_or_else(|| Error::invalid(format!("split {index} of a plan of {}", self.len())))?;
+        let planned = planned.ok_or_else(|| {
+            Error::invalid(format!("split {index} does not exist in a plan of {} splits", self.len()))
+        })?;
         let rows: Vec<usize> = self.rows(planned).collect();
-        let first = rows.first().copied().ok_or_else(|| Error::internal("a split without files"))?;
+        let first = rows.first().copied().ok_or_else(|| Error::internal("a split has no files"))?;
         let partition = self.partitions.of(first);
         let bucket = self.entries.buckets().value(first);
         let files = rows.iter().map(|row| self.entries.file(*row)).collect::<Result<Vec<_>>>()?;
@@ -223,7 +225,7 @@ impl Plan {
         })
     }
 
-    /// The number of matching rows in splits that need not be read, and the splits that must be.
+    /// Returns the number of matching rows in splits that need not be read, and the splits that must be read.
     pub fn count(&self) -> Result<(u64, Vec<usize>)> {
         let mut rows = 0_u64;
         let mut unread = Vec::new();
@@ -241,13 +243,13 @@ impl Plan {
         Ok((rows, unread))
     }
 
-    /// The distinct partitions of the live files, those that are left out by their values included.
+    /// Returns the distinct partitions of the live files, including those pruned by their values.
     pub(super) fn partition_rows(&self) -> HashSet<Vec<u8>> {
         let rows = self.dropped_partitions.iter().chain([self.partitions.rows()]);
         rows.flat_map(|rows| rows.iter().flatten().map(<[u8]>::to_vec)).collect()
     }
 
-    /// The lengths of the files of the split at `index` together; 0 when there is none.
+    /// Returns the total length of the files of the split at `index`, or 0 if it does not exist.
     pub(crate) fn size_bytes(&self, index: usize) -> u64 {
         if let Some((fallback, index)) = self.of_fallback(index) {
             return fallback.size_bytes(index);
@@ -257,13 +259,14 @@ impl Plan {
         rows.fold(0, |sum: u64, row| sum.saturating_add(sizes.value(row).unsigned_abs()))
     }
 
-    /// The rows of a split's files in the entries.
+    /// Returns the rows of a split's files in the entries.
     pub(super) fn rows(&self, planned: &Planned) -> impl Iterator<Item = usize> + '_ {
         let rows = self.order.get(planned.files.clone()).unwrap_or_default();
         rows.iter().filter_map(|row| usize::try_from(*row).ok())
     }
 
-    /// The partition, as bytes with their arity, and the bucket of the split at `index`; None when there is none.
+    /// Returns the partition, as bytes with its arity, and the bucket of the split at `index`, or None if it does not
+    /// exist.
     pub(crate) fn bucket(&self, index: usize) -> Option<(&[u8], i32)> {
         match self.of_fallback(index) {
             Some((fallback, index)) => fallback.bucket(index),
@@ -271,12 +274,12 @@ impl Plan {
         }
     }
 
-    /// The partition, as bytes with their arity, and the bucket of an entry.
+    /// Returns the partition, as bytes with its arity, and the bucket of an entry.
     pub(super) fn bucket_of(&self, row: usize) -> (&[u8], i32) {
         (self.partitions.row(self.partitions.of(row)), self.entries.buckets().value(row))
     }
 
-    /// The deletion vector of an entry.
+    /// Returns the deletion vector of an entry.
     pub(super) fn deletion_file(&self, row: usize) -> Option<&DeletionFile> {
         if self.deletions.is_empty() {
             return None;
@@ -285,7 +288,7 @@ impl Plan {
         self.deletions.of(partition, bucket, self.entries.file_names().value(row))
     }
 
-    /// Keeps some of the splits, and of them some of the files.
+    /// Keeps only the files for which `keep` is true, and the splits that still have files.
     pub(super) fn retain(&mut self, keep: impl Fn(usize) -> bool) {
         let mut kept = Packed::default();
         for planned in &self.splits {
@@ -299,12 +302,12 @@ impl Plan {
         self.fallback.as_deref().map(|fallback| (fallback, index))
     }
 
-    /// The matching rows of a split, where metadata says how many there are.
+    /// Returns the number of matching rows of a split, if metadata determines it.
     fn known_rows(&self, planned: &Planned) -> Option<u64> {
         let partition = self.partitions.of(self.rows(planned).next()?);
         let whole = partition < self.whole_partitions.len() && self.whole_partitions.value(partition);
         if self.read.view == View::Binlog && self.selection != Selection::Live {
-            // Two images may be one row.
+            // Two images may become one row.
             return None;
         }
         if !whole || !planned.raw_convertible {
@@ -313,7 +316,7 @@ impl Plan {
         let deletes = self.entries.delete_row_counts();
         let mut rows = 0_u64;
         for row in self.rows(planned) {
-            // Files of old releases do not say whether they have rows that delete.
+            // Files of old releases do not record whether they have rows that delete.
             if self.read.has_primary_key() && deletes.is_null(row) {
                 return None;
             }
@@ -327,7 +330,7 @@ impl Plan {
         Some(rows)
     }
 
-    /// Keeps only splits of known rows if those suffice.
+    /// Keeps only splits with a known number of rows, if those reach the limit.
     fn stop_at(&mut self, limit: u64) {
         let mut rows = 0_u64;
         let mut needed = Vec::new();
@@ -353,7 +356,7 @@ impl Plan {
     }
 }
 
-/// Splits end to end.
+/// Splits in concatenated form.
 #[derive(Debug, Default)]
 pub(super) struct Packed {
     order: Vec<u32>,
@@ -385,8 +388,8 @@ impl Packed {
         }
     }
 
-    /// Leaves statistics out, which have done their work, and entries where most are of no split: a plan lives long and
-    /// should be as large as its result.
+    /// Drops statistics, which are no longer needed, and also entries if most of them belong to no split. A plan is
+    /// long-lived and should not be larger than its result.
     fn compact(
         self,
         entries: ManifestEntries,

@@ -22,7 +22,7 @@ fn file(name: &'static str, level: i32, keys: (i32, i32), values: (i32, i32)) ->
     File { name, level, keys, values: Some(values), ..File::default() }
 }
 
-/// Two files that overlap and one beside them.
+/// Creates a table with two overlapping files and a separate file.
 fn overlapping(options: &[(&'static str, &'static str)]) -> Memory {
     let table = primary_key(options);
     let files =
@@ -122,7 +122,7 @@ fn partitions_leave_out_manifests_entries_and_rows_to_count() {
     let manifests = [vec![part("a", Some(1)), part("b", Some(2))], vec![part("c", Some(7))], vec![part("n", None)]];
     table.snapshot("", 1, "APPEND", &manifests);
     let plan = table.scan("p = 1", &[], None).unwrap().rows;
-    // That NULL is among the partitions of the last manifest does not say that it has nothing else.
+    // The partitions of the last manifest include NULL, but may include other values too.
     assert_eq!((plan.metrics().manifests, plan.metrics().manifests_skipped), (3, 1));
     assert_eq!(plan.metrics().entries_skipped_by_partition, 2);
     assert_eq!(plan.count().unwrap(), (10, vec![]));
@@ -238,7 +238,7 @@ fn statistics_of_files_of_the_same_rows_are_those_of_the_newest_that_has_all_of_
         write_cols: (!columns.is_empty()).then(|| columns.to_vec()),
         ..File::default()
     };
-    // How many files may have v = 5, and v = 55.
+    // Returns how many files may have v = 5 and v = 55.
     let groups = |files: &[File]| {
         let table = append(false, &[("data-evolution.enabled", "true"), ("row-tracking.enabled", "true")]);
         table.snapshot("", 1, "APPEND", &[files.to_vec()]);
@@ -309,7 +309,8 @@ fn a_plan_holds_no_more_than_its_files() {
     assert_eq!(plan.count().unwrap(), (0, vec![0, 1]));
 }
 
-/// A file of an older schema, where `v` was INT from `low` to `high`, now of type `to`.
+/// Creates a table with a file of an older schema, in which `v` is an INT from `low` to `high`. `v` now has the type
+/// `to`.
 fn retyped(to: &str, low: i32, high: i32) -> Memory {
     let table = append(false, &[]);
     let column = |id: i32, name: &str, text: &str| json!({ "id": id, "name": name, "type": text });
@@ -383,7 +384,7 @@ proptest! {
     }
 }
 
-/// Four commits; the second one compacts, the third one overwrites.
+/// Creates a table with four commits; the second one compacts, the third one overwrites.
 fn history(options: &[(&'static str, &'static str)]) -> Memory {
     let table = primary_key(options);
     let change = |name| vec![vec![file(name, 0, (0, 9), (0, 9))]];

@@ -1,21 +1,21 @@
-//! Tests of text for files in which the column still is a whole number: such a file has a text only if it has the number
-//! that is printed so. A text that no number is printed as, such as `05`, is in no such file.
+//! Tests strings in files in which the column is still an integer. A value matches such a test only if the integer is
+//! printed as that string. Strings such as `05`, which no integer is printed as, do not occur in these files.
 
 use frazil_core::predicate::{BoundColumn, BoundPredicate, CompareOp, Test};
 use frazil_core::scalar::{Scalar, ScalarType};
 
 use crate::spec::types::TypeRoot;
 
-/// The longest text of a number: shorter columns cut it off.
+/// The length of the longest integer string; shorter columns truncate it.
 const LONGEST: u32 = 20;
 
-/// Whether values of one type are whole numbers, and of the other their whole text.
+/// Returns whether one type is an integer type, and the other holds its complete string.
 pub(super) fn is_printed(from: &TypeRoot, to: &TypeRoot) -> bool {
     use TypeRoot::{BigInt, Int, SmallInt, TinyInt, VarChar};
     matches!(from, TinyInt | SmallInt | Int | BigInt) && matches!(to, VarChar(length) if *length >= LONGEST)
 }
 
-/// The filter, with a test of the number beside each test of a text that `was_number` names by its field id.
+/// Adds a test of the number to each string test of a column for which `was_number` is true.
 pub(super) fn with_numbers(filter: &BoundPredicate, was_number: &dyn Fn(i32) -> bool) -> BoundPredicate {
     let each =
         |parts: &[BoundPredicate]| -> Vec<_> { parts.iter().map(|part| with_numbers(part, was_number)).collect() };
@@ -31,7 +31,7 @@ pub(super) fn with_numbers(filter: &BoundPredicate, was_number: &dyn Fn(i32) -> 
     }
 }
 
-/// Tests of the number, all of which are true where the test of its text is.
+/// Returns tests of the number that are all true if the test of its string is true.
 fn of_number(test: &Test) -> Vec<Test> {
     let equal = |number| Test::Compare(CompareOp::Eq, Scalar::Int64(number));
     let mut numbers: Vec<i64> = match test {
@@ -41,14 +41,14 @@ fn of_number(test: &Test) -> Vec<Test> {
     };
     numbers.sort_unstable();
     match numbers.as_slice() {
-        // No number is both.
+        // No number satisfies both.
         [] => vec![equal(i64::MIN), equal(i64::MAX)],
         [number] => vec![equal(*number)],
         numbers => vec![Test::In(numbers.iter().copied().map(Scalar::Int64).collect())],
     }
 }
 
-/// The number that is printed so.
+/// Returns the number that is printed as this string.
 fn number(text: &Scalar) -> Option<i64> {
     let Scalar::String(text) = text else { return None };
     text.parse().ok().filter(|number: &i64| number.to_string() == *text)

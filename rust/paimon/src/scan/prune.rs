@@ -1,9 +1,10 @@
-//! What manifests say of partitions and values, for the pruning evaluator (spec: "Manifest", `_PARTITION_STATS`,
-//! `_KEY_STATS`, `_VALUE_STATS`). Pruning never changes rows: what cannot be decoded or related says nothing.
+//! Provides the partition and value statistics of manifests to the pruning evaluator (spec: "Manifest",
+//! `_PARTITION_STATS`, `_KEY_STATS`, `_VALUE_STATS`). Pruning never changes the result: statistics that cannot be
+//! decoded or mapped are treated as unknown.
 //!
-//! Statistics are rows of the schema that a file was written by. A column of the table is found in it by field id; a
-//! file without it has NULLs. Where the type has changed, bounds are kept only if the cast keeps the order of values, see
-//! `widening.rs`. Whole numbers that became text are also known as numbers (see `printed.rs`).
+//! Statistics are rows of the schema that a file was written with. A table column is found in it by field id; files
+//! without the column have NULLs. If the type has changed, bounds are kept only if the cast preserves the order of
+//! values, see `widening.rs`. Integers that became strings can also be tested as numbers (see `printed.rs`).
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -38,7 +39,7 @@ use crate::spec::manifest_list::ManifestFileMeta;
 use crate::spec::schema::TableSchema;
 use crate::spec::types::{DataType, TypeRoot, comparable};
 
-/// What rows satisfy at least, by the columns `ids` alone: tests of other columns are taken as true.
+/// Returns the part of a filter that depends only on the columns `ids`. Tests of other columns are replaced by true.
 pub fn part_of(filter: &BoundPredicate, ids: &[i32]) -> BoundPredicate {
     match filter {
         BoundPredicate::And(parts) => BoundPredicate::and(parts.iter().map(|part| part_of(part, ids))),
@@ -56,7 +57,7 @@ pub struct ManifestStats<'a> {
 }
 
 impl<'a> ManifestStats<'a> {
-    /// Of these manifests.
+    /// Creates the statistics of these manifests.
     pub fn new(manifests: &'a [ManifestFileMeta], read: &'a ReadContext) -> Self {
         Self { manifests, read }
     }
@@ -74,7 +75,7 @@ impl ColumnStats for ManifestStats<'_> {
         let rows =
             |pick: fn(&ManifestFileMeta) -> &Vec<u8>| BinaryArray::from_iter_values(self.manifests.iter().map(pick));
         let decode = |rows: &BinaryArray| decoded(rows, &types, position);
-        // Only "there is none" is relied upon.
+        // Only the absence of NULL is relied upon.
         let none = |manifest: &ManifestFileMeta| {
             let counts = manifest.partition_stats.null_counts.as_ref()?;
             counts.get(position).copied().flatten().filter(|count| *count == 0)
@@ -90,11 +91,11 @@ impl ColumnStats for ManifestStats<'_> {
     }
 }
 
-/// Which things may hold matching rows.
+/// Returns which items may hold matching rows.
 ///
-/// Nobody counts NaNs, and not every writer has them in its bounds, so that a column of floats may hold some anywhere.
-/// Test by test that says little: `d > 5` is true of NaN and `d < 6` of what is below. But a row either has no NaN, or has
-/// one in some column, for which all tests of this column are known.
+/// NaNs are not counted, and not every writer includes them in bounds. A float column may therefore contain NaN in any
+/// file. Evaluating each test separately would be too weak: `d > 5` is true for NaN and `d < 6` for smaller values. But
+/// a row either has no NaN, or has a NaN in some column, for which all tests of this column are known.
 fn may_match(filter: &BoundPredicate, stats: &dyn ColumnStats) -> Result<BooleanBuffer> {
     let columns = filter.columns().into_iter();
     let floats: Vec<&BoundColumn> = columns.filter(|column| column.data_type.is_float()).collect();
@@ -112,7 +113,7 @@ fn may_match(filter: &BoundPredicate, stats: &dyn ColumnStats) -> Result<Boolean
     Ok(may)
 }
 
-/// What is left of a filter for rows that have NaN in a column.
+/// Returns the remaining filter for rows that have NaN in a column.
 fn where_nan(filter: &BoundPredicate, column: &BoundColumn) -> Result<BoundPredicate> {
     let each = |parts: &[BoundPredicate]| parts.iter().map(|part| where_nan(part, column)).collect::<Result<Vec<_>>>();
     Ok(match filter {
@@ -127,7 +128,7 @@ fn where_nan(filter: &BoundPredicate, column: &BoundColumn) -> Result<BoundPredi
     })
 }
 
-/// One thing with one row, NaN.
+/// The statistics of one item with a single row, NaN.
 struct Nan(Bounds);
 
 impl ColumnStats for Nan {
@@ -140,7 +141,7 @@ impl ColumnStats for Nan {
     }
 }
 
-/// Statistics of the rows without NaN in any column where nobody counted them.
+/// The statistics of rows without NaN in any column whose NaNs are not counted.
 struct WithoutNans<'a>(&'a dyn ColumnStats);
 
 impl ColumnStats for WithoutNans<'_> {
@@ -155,21 +156,22 @@ impl ColumnStats for WithoutNans<'_> {
     }
 }
 
-/// What is known of each entry.
+/// The verdict for each entry.
 #[derive(Debug)]
 pub struct FileVerdicts {
-    /// It is in a bucket that may hold keys of matching rows.
+    /// Whether the bucket may hold keys of matching rows.
     pub buckets: BooleanBuffer,
-    /// Its keys may be of matching rows.
+    /// Whether the keys may be those of matching rows.
     pub keys: BooleanBuffer,
-    /// Its rows, as they stand in it, may match.
+    /// Whether the rows may match before merging.
     pub rows: BooleanBuffer,
 }
 
-/// Whether the index in a manifest leaves rows of a file that may match. One that does not decode says nothing.
+/// Returns whether the index in a manifest allows matching rows of a file. An index that does not decode allows all
+/// rows.
 ///
 /// # Errors
-/// `CorruptManifest` for a schema that the table does not have.
+/// `CorruptManifest` for a schema that is not in the table.
 pub fn may_match_index(read: &ReadContext, entries: &ManifestEntries, file: usize) -> Result<bool> {
     if entries.embedded_indexes().is_null(file) {
         return Ok(true);
@@ -191,32 +193,32 @@ pub fn may_match_index(read: &ReadContext, entries: &ManifestEntries, file: usiz
     Ok(!matches!(selection, Ok(Selection::Skip)))
 }
 
-/// The statistics of entries: of partition columns their values, of key columns the range of keys, of others what the
-/// writer counted.
+/// The statistics of entries: values of partition columns, key ranges of key columns, and the recorded statistics of
+/// other columns.
 #[derive(Debug)]
 pub struct EntryStats<'a> {
     read: &'a ReadContext,
     entries: &'a ManifestEntries,
     partitions: &'a Partitions,
     layouts: Layouts,
-    /// Of columns that were asked for: several tests are of one column.
+    /// The cached bounds of requested columns, because a column may have several tests.
     known: RefCell<HashMap<(i32, bool), Option<Bounds>>>,
 }
 
 impl<'a> EntryStats<'a> {
-    /// Statistics of `entries`, whose partitions are `partitions`.
+    /// Creates the statistics of `entries`, whose partitions are `partitions`.
     ///
     /// # Errors
-    /// `CorruptManifest` for a schema that the table does not have.
+    /// `CorruptManifest` for a schema that is not in the table.
     pub fn try_new(read: &'a ReadContext, entries: &'a ManifestEntries, partitions: &'a Partitions) -> Result<Self> {
         let layouts = Layouts::try_new(read, entries)?;
         Ok(Self { read, entries, partitions, layouts, known: RefCell::default() })
     }
 
-    /// Judges each entry by its keys and its values, whatever its bucket.
+    /// Evaluates each entry by keys and values, regardless of its bucket.
     ///
     /// # Errors
-    /// Only such as are defects.
+    /// Only internal errors.
     pub fn judge(&self) -> Result<FileVerdicts> {
         let keys = self.read.key_fields().into_iter().chain(self.read.partition_fields());
         let keys: Vec<i32> = keys.map(|field| field.id).collect();
@@ -225,16 +227,17 @@ impl<'a> EntryStats<'a> {
         Ok(FileVerdicts { buckets: BooleanBuffer::new_set(keys.len()), rows: &rows & &keys, keys })
     }
 
-    /// Which groups of files that hold columns of the same rows, the newest first, may hold matching rows.
+    /// Returns which groups of files may hold matching rows. The files of a group hold columns of the same rows, newest
+    /// first.
     ///
     /// # Errors
-    /// Only such as are defects.
+    /// Only internal errors.
     pub fn judge_groups(&self, groups: &[Vec<usize>]) -> Result<BooleanBuffer> {
         self.may_match(&GroupStats { files: self, groups })
     }
 
-    /// Which things may hold matching rows by their values. A row either has no text with a replaced character, or has
-    /// one in some column.
+    /// Returns which items may hold matching rows by their values. A row either has no string with a replaced
+    /// character, or has one in some column.
     fn may_match(&self, stats: &dyn ColumnStats) -> Result<BooleanBuffer> {
         let filter = self.filter();
         let mut may = may_match(&filter, stats)?;
@@ -258,7 +261,7 @@ impl<'a> EntryStats<'a> {
         keys.any(|field| field.id == id)
     }
 
-    /// The filter, with tests of numbers where files have numbers for what is text now.
+    /// Returns the filter with additional tests of numbers, for files in which a string column is still numeric.
     fn filter(&self) -> BoundPredicate {
         let was_number = |id: i32| {
             let field = self.read.schema.fields.iter().find(|field| field.id == id);
@@ -271,7 +274,7 @@ impl<'a> EntryStats<'a> {
         with_numbers(&self.read.filter, &was_number)
     }
 
-    /// The least value of a column in each entry; NULL where it is not known.
+    /// Returns the minimum of a column in each entry, or NULL if it is unknown.
     ///
     /// # Errors
     /// `CorruptManifest` for statistics that do not decode.
@@ -337,7 +340,7 @@ impl<'a> EntryStats<'a> {
             let Some(widening) = Widening::new(from, &to) else { continue };
             let is_decimal = [from, &to].iter().any(|data_type| matches!(data_type.root, TypeRoot::Decimal(..)));
             for row in layout.rows() {
-                // Decimals beyond their precision are counted as values and read as NULL.
+                // Statistics include decimals that exceed the precision, but such decimals are read as NULL.
                 let format = FileFormat::of_file_name(self.entries.file_names().value(row));
                 let uncounted = is_decimal && format == Some(FileFormat::Avro);
                 let count = null_count(stats.null_counts, row, position).filter(|_| !uncounted);
@@ -365,12 +368,12 @@ impl<'a> EntryStats<'a> {
             nan_count: None,
             lower: Some(lower?),
             upper: Some(upper?),
-            // Cut bounds never meet: the upper one is incremented.
+            // Truncated bounds are never equal, because the upper one is incremented.
             exact: true,
         }))
     }
 
-    /// The bounds of the values that are read of a column of files of one layout.
+    /// Returns the bounds of the values that are read from a column, for files of one layout.
     fn read_bounds(
         &self,
         layout: &Layout,
@@ -407,15 +410,15 @@ impl ColumnStats for EntryStats<'_> {
     }
 }
 
-/// The statistics of groups of files that hold columns of the same rows: of each column those of the newest file that
-/// has it, if that has all rows of the group.
+/// The statistics of groups of files that hold columns of the same rows. Those of a column are from the newest file
+/// that has it, if that file has all rows of the group.
 struct GroupStats<'a> {
     files: &'a EntryStats<'a>,
     groups: &'a [Vec<usize>],
 }
 
 impl GroupStats<'_> {
-    /// The file whose statistics of a column are those of the group; `absent` says which files do not have the column.
+    /// Returns the file whose statistics of a column apply to the group; `absent` marks the files without the column.
     fn file(&self, group: &[usize], absent: &[bool]) -> Option<u32> {
         let entries = self.files.entries;
         let range = |file: usize| {
@@ -426,7 +429,7 @@ impl GroupStats<'_> {
         let sequence = |file: usize| entries.max_sequence_numbers().value(file);
         let having: Vec<usize> = group.iter().copied().filter(|file| absent.get(*file) == Some(&false)).collect();
         let newest = having.iter().copied().max_by_key(|file| sequence(*file));
-        // In files without the column it is NULL, whichever of them is asked.
+        // If no file has the column, it is NULL in all files, so any of them can be used.
         let newest = newest.or(group.first().copied())?;
         let alone = having.iter().filter(|file| sequence(**file) == sequence(newest)).count() <= 1;
         let mut ranges = group.iter().map(|file| range(*file));
@@ -462,7 +465,7 @@ impl ColumnStats for GroupStats<'_> {
     }
 }
 
-/// The values of one field of bounds; None when they do not decode.
+/// Returns the values of one field of bounds, or None if they do not decode.
 fn decoded(rows: &BinaryArray, types: &[DataType], position: usize) -> Option<ArrayRef> {
     let values = binary_row::decode_bounds(rows, types, &[position]).ok()?.pop()?;
     comparable(&values).ok()

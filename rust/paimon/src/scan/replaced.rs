@@ -1,8 +1,8 @@
-//! Texts that are read with U+FFFD in place of bytes that are not UTF-8.
+//! Handles strings in which invalid UTF-8 is read as U+FFFD.
 //!
-//! A compaction by Java stores the bytes of a column that became STRING as they are, so that statistics and indexes of
-//! the file are of the stored bytes. Their order is another one than that of the texts that are read. Tests for texts
-//! without U+FFFD are true of no such value.
+//! When a column becomes STRING, a compaction by Java stores its bytes unchanged, so statistics and indexes of the file
+//! apply to the stored bytes. Their order differs from that of the strings that are read. A test for a string without
+//! U+FFFD is never true for such values.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::file_index::has_replacement;
 
 const REPLACEMENT: char = char::REPLACEMENT_CHARACTER;
 
-/// What is left of a filter for rows whose value of a text column has a replaced character.
+/// Returns the remaining filter for rows whose value in a string column has a replaced character.
 pub(super) fn where_replaced(filter: &BoundPredicate, column: &BoundColumn) -> BoundPredicate {
     let each = |parts: &[BoundPredicate]| -> Vec<_> { parts.iter().map(|part| where_replaced(part, column)).collect() };
     match filter {
@@ -38,7 +38,7 @@ fn is_false_of_replaced(test: &Test) -> bool {
     }
 }
 
-/// Statistics whose bounds of the columns `ids` contain the texts that are read.
+/// Statistics whose bounds of the columns `ids` include the strings that are read.
 pub(super) struct WithReplaced<'a> {
     pub(super) stats: &'a dyn ColumnStats,
     pub(super) ids: &'a [i32],
@@ -63,7 +63,7 @@ impl ColumnStats for WithReplaced<'_> {
     }
 }
 
-/// A text that is not above one that is read of bytes from `bound` on.
+/// Returns a lower bound of the strings that are read from bytes not less than `bound`.
 fn lower(bound: &str) -> String {
     match bound.find(|found| found >= REPLACEMENT) {
         Some(at) => bound.get(..at).unwrap_or_default().to_owned() + "\u{fffd}",
@@ -71,7 +71,7 @@ fn lower(bound: &str) -> String {
     }
 }
 
-/// A text that is not below one that is read of bytes up to `bound`.
+/// Returns an upper bound of the strings that are read from bytes not greater than `bound`.
 fn upper(bound: &str) -> String {
     let Some(at) = bound.find(|found: char| !found.is_ascii()) else { return bound.to_owned() };
     let above = bound.get(..at).unwrap_or_default().to_owned() + "\u{fffe}";

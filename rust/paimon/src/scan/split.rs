@@ -1,13 +1,14 @@
-//! How the files of a bucket are divided into splits (documentation: "Primary Key Table", "Data Evolution").
+//! Divides the files of a bucket into splits (documentation: "Primary Key Table", "Data Evolution").
 //!
-//! | files of a bucket | its splits |
+//! | files of a bucket | splits |
 //! |---|---|
-//! | append table | neighbours by sequence number, packed; raw |
-//! | primary key, every file on a level above 0 and without deletes, and one level or rows that exclude each other | files, packed; raw |
-//! | primary key, otherwise | whole sections, packed; raw where that is one file without deletes |
+//! | append table | consecutive files by sequence number, packed; raw |
+//! | primary key, every file on a level above 0 and without deletes, and a single level or no live keys in common |
+//! files, packed; raw |
+//! | primary key, otherwise | complete sections, packed; raw if a section is one file without deletes |
 //! | data evolution | files of overlapping row ids together, packed |
 //!
-//! A raw split is read file after file; the others are merged by key, or joined by row id.
+//! The files of a raw split are read one after another. Other splits are merged by key, or joined by row id.
 
 use std::ops::Range;
 
@@ -17,7 +18,7 @@ use super::pack::{self, Weights};
 use crate::merge::section::Section;
 use crate::spec::manifest::ManifestEntries;
 
-/// Files of a bucket by their numbers.
+/// Files of a bucket by number.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SplitGroup {
     /// The files.
@@ -26,27 +27,27 @@ pub struct SplitGroup {
     pub raw_convertible: bool,
 }
 
-/// What splitting looks at, a value for each file.
+/// The properties of files that splitting depends on, with one value for each file.
 #[derive(Debug, Clone, Copy)]
 pub struct FileFacts<'a> {
-    /// Lengths.
+    /// The lengths of the files.
     pub sizes_bytes: &'a Int64Array,
-    /// Levels.
+    /// The levels of the files.
     pub levels: &'a Int32Array,
-    /// Rows that delete; NULL where not known.
+    /// The number of rows that delete; NULL if unknown.
     pub delete_row_counts: &'a Int64Array,
-    /// The smallest sequence numbers.
+    /// The minimum sequence numbers.
     pub min_sequence_numbers: &'a Int64Array,
-    /// The greatest sequence numbers.
+    /// The maximum sequence numbers.
     pub max_sequence_numbers: &'a Int64Array,
-    /// Rows.
+    /// The numbers of rows.
     pub row_counts: &'a Int64Array,
-    /// Row ids of first rows; NULL without row tracking.
+    /// The row ids of the first rows; NULL without row tracking.
     pub first_row_ids: &'a Int64Array,
 }
 
 impl<'a> FileFacts<'a> {
-    /// Of manifest entries.
+    /// Collects the properties of manifest entries.
     pub fn new(entries: &'a ManifestEntries) -> Self {
         Self {
             sizes_bytes: entries.file_sizes(),
@@ -59,27 +60,27 @@ impl<'a> FileFacts<'a> {
         }
     }
 
-    /// Whether every file is above level 0, none is known to have deletes, and no two have the same key: `independent`
-    /// says that deletion vectors or the merge engine take care of that across levels.
+    /// Returns whether every file is above level 0, no file is known to have deletes, and no two files have a key in
+    /// common. `independent` means that deletion vectors or the merge engine ensure the latter across levels.
     pub fn raw_bucket(&self, files: &[usize], independent: bool) -> bool {
         let level = |file: usize| if file < self.levels.len() { self.levels.value(file) } else { 0 };
         let clean = files.iter().all(|file| level(*file) != 0 && self.without_deletes(*file));
         clean && (independent || files.windows(2).all(|pair| matches!(pair, [a, b] if level(*a) == level(*b))))
     }
 
-    /// The splits, as ranges, of files of a bucket whose rows need no merge: of an append table, or as
-    /// [`FileFacts::raw_bucket`] says.
+    /// Returns the splits, as ranges, of files of a bucket whose rows need no merge: those of an append table, or those
+    /// for which [`FileFacts::raw_bucket`] is true.
     pub fn raw(&self, files: &[usize], weights: Weights) -> Vec<Range<usize>> {
         pack::ranges(files, weights, |file| self.size(*file))
     }
 
-    /// Brings files into the order in which their rows were written.
+    /// Sorts files in the order in which their rows were written.
     pub fn sort_by_sequence(&self, files: &mut [usize]) {
         let sequence = |file: usize| value(self.min_sequence_numbers, file).unwrap_or(i64::MIN);
         files.sort_by_key(|file| sequence(*file));
     }
 
-    /// The splits of sections.
+    /// Returns the splits of sections.
     pub fn merged(&self, sections: Vec<Section>, weights: Weights) -> Vec<SplitGroup> {
         let sections = sections.into_iter().map(|section| section.runs.concat()).collect();
         let packs = pack::in_order(sections, weights, |files: &Vec<usize>| self.size_of(files));
@@ -90,8 +91,8 @@ impl<'a> FileFacts<'a> {
         packs.into_iter().map(|pack| group(pack.concat())).collect()
     }
 
-    /// The splits of files that hold columns of the same rows: those of overlapping row ids are in one, by first row id
-    /// and then the newest first. Files without row ids stand alone.
+    /// Returns the splits of files that hold columns of the same rows. Files of overlapping row ids are in one split,
+    /// sorted by first row id and then newest first. Files without row ids are separate.
     pub fn by_row_id(&self, files: &[usize], weights: Weights) -> Vec<SplitGroup> {
         let packs = pack::in_order(self.row_id_groups(files), weights, |files| self.size_of(files));
         let group = |pack: Vec<Vec<usize>>| {
@@ -101,7 +102,7 @@ impl<'a> FileFacts<'a> {
         packs.into_iter().map(group).collect()
     }
 
-    /// Files of overlapping row ids together, in the order of row ids; see [`FileFacts::by_row_id`].
+    /// Groups files of overlapping row ids, in the order of row ids; see [`FileFacts::by_row_id`].
     pub fn row_id_groups(&self, files: &[usize]) -> Vec<Vec<usize>> {
         let first = |file: usize| value(self.first_row_ids, file);
         let newest = |file: usize| std::cmp::Reverse(value(self.max_sequence_numbers, file));
@@ -122,7 +123,7 @@ impl<'a> FileFacts<'a> {
         groups
     }
 
-    /// Whether a file has no rows that delete, as far as is known.
+    /// Returns whether a file is not known to have rows that delete.
     pub fn without_deletes(&self, file: usize) -> bool {
         value(self.delete_row_counts, file).is_none_or(|count| count == 0)
     }

@@ -1,4 +1,4 @@
-//! A plan as Arrow batches: one row for each data file, in the order of the splits.
+//! Returns a plan as Arrow batches: one row for each data file, in the order of the splits.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -10,11 +10,11 @@ use frazil_core::error::{Error, Result};
 
 use super::plan::{Plan, Planned};
 
-/// A batch is closed after the split with which it has so many files.
+/// The number of files from which a batch is closed at the end of a split.
 const BATCH_FILES: usize = 8192;
 
-/// The columns of a plan. `partition` is the folder of the partition (`p=1/q=a`), `split` the number of the split,
-/// `deletion_file` the location of the file with the deletion vector.
+/// Returns the schema of a plan. `partition` is the folder of the partition (`p=1/q=a`), `split` the number of the
+/// split, `deletion_file` the location of the file with the deletion vector.
 pub fn plan_schema() -> SchemaRef {
     Arc::new(Schema::new(vec![
         Field::new("partition", DataType::Utf8, false),
@@ -30,7 +30,7 @@ pub fn plan_schema() -> SchemaRef {
     ]))
 }
 
-/// The batches of a plan, those of the fallback branch last.
+/// Returns the batches of a plan, with those of the fallback branch last.
 pub fn batches(plan: &Plan) -> Batches<'_> {
     Batches { plan, split: 0, before: 0, folders: vec![None; plan.partitions.rows().len()] }
 }
@@ -40,9 +40,9 @@ pub fn batches(plan: &Plan) -> Batches<'_> {
 pub struct Batches<'a> {
     plan: &'a Plan,
     split: usize,
-    /// Splits of the plans before this one.
+    /// The number of splits in the plans before this one.
     before: usize,
-    /// Folders of partitions, made when first asked for.
+    /// The folders of partitions, computed on first use.
     folders: Vec<Option<Arc<str>>>,
 }
 
@@ -71,7 +71,7 @@ impl Batches<'_> {
         rows.finish()
     }
 
-    /// The files of a split, which are all of one bucket.
+    /// Appends the files of a split, which all belong to one bucket.
     fn append(&mut self, rows: &mut Rows, planned: &Planned, number: i64) -> Result<()> {
         let (plan, entries) = (self.plan, &self.plan.entries);
         let Some(first) = plan.rows(planned).next() else { return Ok(()) };
@@ -85,7 +85,7 @@ impl Batches<'_> {
                 rows.file_path.append_value(entries.external_paths().value(row));
             } else {
                 write!(rows.file_path, "{path}/{}", entries.file_names().value(row))
-                    .map_err(|_| Error::internal("text is not written"))?;
+                    .map_err(|_| Error::internal("cannot write to a string"))?;
                 rows.file_path.append_value("");
             }
             rows.file_size_in_bytes.append_value(entries.file_sizes().value(row));

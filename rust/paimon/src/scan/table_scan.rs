@@ -1,4 +1,4 @@
-//! A scan as it is asked for: which state or which changes of the table, which rows.
+//! Plans a scan as the user requests it: the state or changes of the table, and the rows.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -20,24 +20,24 @@ use crate::spec::schema::TableSchema;
 use crate::spec::snapshot::Snapshot;
 use crate::table::{SnapshotChoice, Table};
 
-/// What is asked of a table.
+/// The options of a scan.
 #[derive(Debug, Clone)]
 pub struct ScanOptions {
-    /// Rows for which this is true.
+    /// The predicate that returned rows satisfy.
     pub row_filter: Predicate,
-    /// The state of the table, unless the options choose one or changes.
+    /// The state of the table, unless the options select a state or changes.
     pub snapshot: SnapshotChoice,
-    /// What is read of the table.
+    /// The view of the table that is read.
     pub view: View,
-    /// Options over those of the table.
+    /// Options that override those of the table.
     pub options: BTreeMap<String, String>,
-    /// At most so many rows; planning stops where they surely suffice.
+    /// The maximum number of rows. Planning stops when enough rows are certain.
     pub limit: Option<u64>,
-    /// Whether `ID` is another column than `id`.
+    /// Whether `ID` and `id` are different columns.
     pub case_sensitive: bool,
 }
 
-/// Options that say how and where the files of a table were written, and so what their rows are.
+/// Options that determine how and where the files of a table were written, and therefore its rows.
 const OF_THE_TABLE: [&str; 13] = [
     "bucket",
     "bucket-function.type",
@@ -54,7 +54,7 @@ const OF_THE_TABLE: [&str; 13] = [
     "type",
 ];
 
-/// A scan that is bound to snapshots and a schema. Immutable.
+/// A scan that is bound to snapshots and a schema. It is immutable.
 #[derive(Debug, Clone)]
 pub struct TableScan {
     table: Table,
@@ -67,10 +67,10 @@ pub struct TableScan {
     fallback: Option<Box<TableScan>>,
 }
 
-/// What is read.
+/// The content of a read.
 #[derive(Debug, Clone, PartialEq)]
 enum Reads {
-    /// One snapshot, or none.
+    /// The rows of a snapshot, or of none.
     State(Vec<Snapshot>),
     Changes(Selection, Vec<Snapshot>),
     Diff(Box<States>),
@@ -79,10 +79,10 @@ enum Reads {
 /// The plan of a scan.
 #[derive(Debug)]
 pub struct ScanPlan {
-    /// Whose rows the scan has.
+    /// The plan of the rows of the scan.
     pub rows: Plan,
-    /// For a difference: whose rows the scan does not have, compared by key and then by value. Both plans leave out
-    /// buckets that have not changed; of append tables only files that were added are left, and this has none.
+    /// For a difference: the plan of the rows to subtract, compared by key and then by value. Both plans leave out
+    /// unchanged buckets. For append tables, only added files remain, and this is empty.
     pub before: Option<Plan>,
 }
 
@@ -90,17 +90,19 @@ impl TableScan {
     /// Binds a scan.
     ///
     /// # Errors
-    /// `NoSuchSnapshot`; `InvalidArgument` naming the column, literal or option that does not fit; `Unsupported` for
-    /// what changes reading and is not known.
+    /// `NoSuchSnapshot`; `InvalidArgument` naming a column, literal or option that does not match; `Unsupported` for
+    /// unknown options that change reading.
     pub fn try_new(table: &Table, scan: &ScanOptions) -> Result<Self> {
         check_changed(&table.schema().options, &scan.options)?;
         let mut bound = Self::of_branch(table, scan)?;
         let branch = bound.options.fallback_branch().filter(|branch| *branch != table.branch());
         if let Some(branch) = branch {
             let Reads::State(snapshot) = &bound.reads else {
-                return Err(Error::unsupported("incremental reads of a table with `scan.fallback-branch`"));
+                return Err(Error::unsupported(
+                    "incremental reads of a table with `scan.fallback-branch` are not supported",
+                ));
             };
-            // Ids of snapshots differ between branches; times do not.
+            // Snapshot ids differ between branches; times do not.
             let travels = scan.snapshot.or_options(&bound.options)?.is_time_travel();
             let time_ms = snapshot.first().filter(|_| travels).map(|snapshot| snapshot.time_ms);
             if let Some(mut fallback) = Self::of_fallback(&table.with_branch(branch)?, scan, time_ms)? {
@@ -112,27 +114,27 @@ impl TableScan {
         Ok(bound)
     }
 
-    /// The schema that names and types are taken from.
+    /// Returns the schema that defines names and types.
     pub fn schema(&self) -> &Arc<TableSchema> {
         &self.schema
     }
 
-    /// The options of the table with those of the scan over them.
+    /// Returns the options of the table, overridden by those of the scan.
     pub fn options(&self) -> &Options {
         &self.options
     }
 
-    /// What is read of the table.
+    /// Returns the view of the table that is read.
     pub fn view(&self) -> View {
         self.view
     }
 
-    /// Rows for which this is true.
+    /// Returns the predicate that returned rows satisfy.
     pub fn filter(&self) -> &BoundPredicate {
         &self.filter
     }
 
-    /// The snapshot; the last one of an incremental scan.
+    /// Returns the snapshot; for an incremental scan, the last one.
     pub fn snapshot(&self) -> Option<&Snapshot> {
         match &self.reads {
             Reads::State(snapshots) | Reads::Changes(_, snapshots) => snapshots.last(),
@@ -140,7 +142,7 @@ impl TableScan {
         }
     }
 
-    /// At most so many rows.
+    /// Returns the maximum number of rows.
     pub fn limit(&self) -> Option<u64> {
         self.limit
     }
@@ -148,7 +150,7 @@ impl TableScan {
     /// Plans the scan on at most `workers` threads.
     ///
     /// # Errors
-    /// As [`Plan::try_new`].
+    /// As for [`Plan::try_new`].
     pub fn plan(&self, workers: usize, context: &Context) -> Result<ScanPlan> {
         let plan = |selection, snapshots: Vec<Snapshot>, limit| {
             Plan::try_new(&self.table, &self.request(selection, snapshots, limit, workers), context)
@@ -175,15 +177,15 @@ impl TableScan {
         }
     }
 
-    /// Whether it reads partitions of another branch, too.
+    /// Returns whether partitions of another branch are read too.
     pub(crate) fn has_fallback(&self) -> bool {
         self.options.fallback_branch().is_some_and(|branch| branch != self.table.branch())
     }
 
-    /// Plan other snapshots of the table with another filter, and without a limit.
+    /// Plans other snapshots of the table with another filter and without a limit.
     ///
     /// # Errors
-    /// As [`Plan::try_new`].
+    /// As for [`Plan::try_new`].
     pub(crate) fn plan_of(
         &self,
         selection: Selection,
@@ -225,14 +227,14 @@ impl TableScan {
         Ok(main.followed_by(Plan::try_new(&scan.table, &request, context)?))
     }
 
-    /// The scan of one branch, without its fallback.
+    /// Creates the scan of one branch, without its fallback.
     fn of_branch(table: &Table, scan: &ScanOptions) -> Result<Self> {
         let options = Options::new(table.schema().options.clone()).with(&scan.options);
         let choice = scan.snapshot.or_options(&options)?;
         let reads = match Incremental::from_options(table, &options)? {
             Some(_) if choice.is_time_travel() => {
-                return Err(Error::invalid("an incremental read does not choose a snapshot")
-                    .hint("leave out either the snapshot or the options `incremental-*`"));
+                return Err(Error::invalid("an incremental read cannot be combined with a snapshot")
+                    .hint("remove either the snapshot or the options `incremental-*`"));
             }
             Some(Incremental::Changes(selection, snapshots)) => Reads::Changes(selection, snapshots),
             Some(Incremental::Diff(states)) => Reads::Diff(states),
@@ -240,10 +242,12 @@ impl TableScan {
         };
         if matches!(reads, Reads::Diff(_)) && options.boolean("data-evolution.enabled", false)? {
             // New files may hold new columns of old rows.
-            return Err(Error::unsupported("the difference of snapshots of a table with `data-evolution.enabled`"));
+            return Err(Error::unsupported(
+                "the difference of snapshots of a table with `data-evolution.enabled` is not supported",
+            ));
         }
         if scan.view.has_kinds() && matches!(reads, Reads::Diff(_)) {
-            return Err(Error::unsupported("the audit log or binlog of a difference of snapshots")
+            return Err(Error::unsupported("the audit log or binlog of a difference of snapshots is not supported")
                 .hint("read the changes with the mode `delta` or `changelog`"));
         }
         let snapshot = match &reads {
@@ -258,7 +262,7 @@ impl TableScan {
         Ok(Self { table: table.clone(), schema, options, filter, view, reads, limit, fallback: None })
     }
 
-    /// The scan of all rows of a fallback branch; None when it had no snapshot at that time.
+    /// Creates the scan of all rows of a fallback branch, or returns None if it had no snapshot at that time.
     fn of_fallback(table: &Table, scan: &ScanOptions, time_ms: Option<i64>) -> Result<Option<Self>> {
         let mut scan = scan.clone();
         scan.options.retain(|name, _| !name.starts_with("scan."));
@@ -271,12 +275,12 @@ impl TableScan {
     }
 }
 
-/// Refuses options that a read cannot change, unless they are as the table has them.
+/// Rejects options that a read cannot change, unless they have the values of the table.
 fn check_changed(table: &BTreeMap<String, String>, scan: &BTreeMap<String, String>) -> Result<()> {
     let changes = |name: &&&str| scan.get(**name).is_some_and(|value| table.get(**name) != Some(value));
     match OF_THE_TABLE.iter().find(changes) {
         None => Ok(()),
-        Some(name) => Err(Error::invalid(format!("the option `{name}` is the table's, and no read changes it"))
-            .hint("leave it out: the files were written by what the table has for it")),
+        Some(name) => Err(Error::invalid(format!("the table option `{name}` cannot be changed by a read"))
+            .hint("remove it: the files were written with the value of the table")),
     }
 }

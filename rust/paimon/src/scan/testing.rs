@@ -1,4 +1,4 @@
-//! Tables in memory for tests of planning: `t(p INT, k INT, v INT, d DOUBLE)` with manifests in Avro.
+//! Builds in-memory tables for tests of planning: `t(p INT, k INT, v INT, d DOUBLE)` with manifests in Avro.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ pub(super) struct File {
     pub(super) bucket: i32,
     pub(super) level: i32,
     pub(super) keys: (i32, i32),
-    /// Bounds of `v`; None for no statistics.
+    /// The bounds of `v`; None for no statistics.
     pub(super) values: Option<(i32, i32)>,
     pub(super) v_nulls: i64,
     pub(super) d: (f64, f64),
@@ -66,7 +66,7 @@ impl Default for File {
     }
 }
 
-/// How the table is made.
+/// The definition of a table.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Definition {
     pub(super) primary_key: bool,
@@ -98,7 +98,7 @@ impl Memory {
         table
     }
 
-    /// A schema of a branch (`branch/branch-b/`) or of the main one (empty).
+    /// Adds a schema to a branch (`branch/branch-b/`) or to the main branch (empty).
     pub(super) fn schema(&self, branch: &str, id: i64, fields: &Value) {
         let options: serde_json::Map<String, Value> =
             self.definition.options.iter().map(|(name, value)| (name.to_string(), json!(value))).collect();
@@ -112,12 +112,12 @@ impl Memory {
         self.put(&format!("{branch}schema/schema-{id}"), schema.to_string().into_bytes());
     }
 
-    /// A snapshot with a manifest for each list of files, all in its delta.
+    /// Adds a snapshot with a manifest for each list of files, all in its delta.
     pub(super) fn snapshot(&self, branch: &str, id: i64, kind: &str, manifests: &[Vec<File>]) {
         self.snapshot_with(branch, id, kind, manifests, &[]);
     }
 
-    /// The same, with changelog files.
+    /// Adds a snapshot with changelog files.
     pub(super) fn snapshot_with(
         &self,
         branch: &str,
@@ -153,12 +153,12 @@ impl Memory {
         TableScan::try_new(&self.table(), &scan)?.plan(1, &Context::default())
     }
 
-    /// The names of the files of each split.
+    /// Returns the names of the files of each split.
     pub(super) fn splits(&self, filter: &str) -> Vec<Vec<String>> {
         names(&self.scan(filter, &[], None).unwrap())
     }
 
-    /// The names of all planned files, sorted.
+    /// Returns the names of all planned files, sorted.
     pub(super) fn files(&self, filter: &str) -> Vec<String> {
         let mut files = self.splits(filter).concat();
         files.sort();
@@ -194,7 +194,7 @@ impl Memory {
 
     fn entry(&self, file: &File) -> Value {
         let key = |key: i32| if self.definition.primary_key { row(&[int(Some(key))]) } else { row(&[]) };
-        // Where only some columns are written, all of them have the bounds of `v`.
+        // If only some columns are written, all of them have the bounds of `v`.
         let columns = file.write_cols.as_ref().map_or(0, Vec::len);
         let bounds = |k: i32, v: fn((i32, i32)) -> i32, d: f64| match file.values {
             _ if file.write_cols.is_some() => row(&vec![int(file.values.map(v)); columns]),
@@ -227,7 +227,7 @@ impl Memory {
     }
 }
 
-/// The names of the files of each split.
+/// Returns the names of the files of each split.
 pub(super) fn names(plan: &ScanPlan) -> Vec<Vec<String>> {
     let split = |index| plan.rows.split(index).unwrap();
     let name = |file: crate::spec::data_file_meta::DataFileMeta| file.file_name;
@@ -242,7 +242,7 @@ fn double(value: f64) -> (DataType, ArrayRef) {
     (DataType::nullable(TypeRoot::Double), Arc::new(Float64Array::from(vec![value])))
 }
 
-/// A row with its arity, as a list of bytes.
+/// Encodes a row with its arity as a list of bytes.
 fn row(values: &[(DataType, ArrayRef)]) -> Value {
     if values.is_empty() {
         return json!(vec![0; 12]);
@@ -253,7 +253,7 @@ fn row(values: &[(DataType, ArrayRef)]) -> Value {
     json!(rows.value(0))
 }
 
-/// A value whose type the schema decides.
+/// Converts a value whose type the schema determines.
 fn untyped(value: Value) -> Avro {
     match value {
         Value::Null => Avro::Null,

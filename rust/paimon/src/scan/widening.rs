@@ -1,17 +1,17 @@
-//! Bounds of values of one type as bounds of what they are cast to when a file of an older schema is read.
+//! Converts bounds of values in an older type to bounds of their casts, for files of older schemas.
 //!
-//! | was | is | bounds |
+//! | old type | new type | bounds |
 //! |---|---|---|
 //! | any | a type that has all of its values in the same order | the same values |
-//! | whole number | narrower whole number | the same values, where both fit |
-//! | number | FLOAT, DOUBLE, DECIMAL | as they are cast, which keeps the order |
-//! | DECIMAL | whole number that has all of its digits | as they are cast, which keeps the order |
-//! | DATE | TIMESTAMP | as they are cast, where both are in its range |
-//! | TIMESTAMP(4) to (9) | DATE | as they are cast, which keeps the order |
-//! | DATE | STRING | as they are printed, where both years have four digits |
-//! | whole number, DECIMAL | VARCHAR | the first and the last text of a number between them |
+//! | integer | narrower integer | the same values, if both fit |
+//! | number | FLOAT, DOUBLE, DECIMAL | cast, which keeps the order |
+//! | DECIMAL | integer that has all of its digits | cast, which keeps the order |
+//! | DATE | TIMESTAMP | cast, if both are in its range |
+//! | TIMESTAMP(4) to (9) | DATE | cast, which keeps the order |
+//! | DATE | STRING | printed, if both years have four digits |
+//! | integer, DECIMAL | VARCHAR | the first and the last string of the numbers between them |
 //!
-//! NaN and infinite numbers have no DECIMAL: reading them fails.
+//! NaN and infinities cannot be cast to DECIMAL, so reading them fails.
 
 use std::sync::Arc;
 
@@ -28,25 +28,25 @@ use crate::spec::types::{DataType, TypeRoot, comparable};
 /// The days of the years 1 to 9999.
 const FOUR_DIGIT_YEARS: std::ops::RangeInclusive<i32> = -719_162..=2_932_896;
 
-/// How bounds of the type of a file become bounds of the type of the table.
+/// The conversion of bounds from the type of a file to the type of the table.
 #[derive(Debug)]
 pub(super) enum Widening {
-    /// The values stay, but have no order.
+    /// The values are unchanged, but have no order.
     Unordered,
-    /// They are values of this type, if they fit.
+    /// The bounds are values of this type, if they fit.
     To(DataType),
-    /// They are values of this type, if both fit.
+    /// The bounds are values of this type, if both fit.
     Narrow(DataType),
-    /// They are cast, which keeps their order.
+    /// The bounds are cast, which keeps their order.
     Cast { caster: Caster, makes_nulls: bool },
-    /// Days are printed, in an order that years of more digits do not have.
+    /// Days are printed. The order is not kept for years of more than four digits.
     Days(Caster),
-    /// Numbers with `scale` digits after the point are printed, in another order.
+    /// Numbers with `scale` digits after the point are printed, which changes their order.
     Numbers { caster: Caster, from: DataType, scale: u8 },
 }
 
 impl Widening {
-    /// None where nothing is known of the values that are read.
+    /// Creates the conversion, or returns None if nothing is known of the values that are read.
     pub(super) fn new(from: &DataType, to: &DataType) -> Option<Self> {
         if keeps_values(from, to) {
             return Some(if to.scalar().is_some() { Self::To(to.clone()) } else { Self::Unordered });
@@ -71,12 +71,12 @@ impl Widening {
         }
     }
 
-    /// Whether values that are not between two bounds that are known may be read as NULL.
+    /// Returns whether values outside of known bounds may be read as NULL.
     pub(super) fn makes_nulls(&self) -> bool {
         matches!(self, Self::Cast { makes_nulls: true, .. })
     }
 
-    /// The lower and the upper bounds, NULL where nothing is known; None when they do not cast.
+    /// Returns the lower and upper bounds, with NULL if unknown, or None if the bounds cannot be cast.
     pub(super) fn apply(&self, bounds: &[ArrayRef; 2]) -> Option<[ArrayRef; 2]> {
         let each = |of: &dyn Fn(&ArrayRef) -> Option<ArrayRef>| {
             let [lower, upper] = bounds;
@@ -93,7 +93,7 @@ impl Widening {
     }
 }
 
-/// Whether every value of a type is one of the other, in the same order.
+/// Returns whether every value of a type is a value of the other type, in the same order.
 fn keeps_values(from: &DataType, to: &DataType) -> bool {
     use TypeRoot::{
         BigInt, Binary, Char, Decimal, Double, Float, Int, LocalZonedTimestamp, SmallInt, Time, Timestamp, TinyInt,
@@ -110,22 +110,22 @@ fn keeps_values(from: &DataType, to: &DataType) -> bool {
         (from, to) if is_whole(from) && is_whole(to) => from == to,
         (from, to) => std::mem::discriminant(from) == std::mem::discriminant(to),
     };
-    // A day may be out of the range of a timestamp.
+    // A day may be outside the range of a timestamp.
     kept || (from.root != TypeRoot::Date && is_exact_widening(from, to))
 }
 
-/// Whether a cast never puts a value below a smaller one. It may make NULL of those that are too large.
+/// Returns whether a cast keeps the order of values. It may turn values that are too large into NULL.
 fn keeps_order(from: &TypeRoot, to: &TypeRoot) -> bool {
     use TypeRoot::{BigInt, Date, Decimal, Double, Float, Int, LocalZonedTimestamp, SmallInt, Timestamp, TinyInt};
     match (from, to) {
         (TinyInt | SmallInt | Int | BigInt | Float | Double | Decimal(..), Float | Double | Decimal(..))
         | (Date, Timestamp(_) | LocalZonedTimestamp(_)) => true,
-        // Others are cut to the low bits.
+        // Other decimals are truncated to the low bits.
         (Decimal(precision, scale), TinyInt) => precision.saturating_sub(*scale) <= 2,
         (Decimal(precision, scale), SmallInt) => precision.saturating_sub(*scale) <= 4,
         (Decimal(precision, scale), Int) => precision.saturating_sub(*scale) <= 9,
         (Decimal(precision, scale), BigInt) => precision.saturating_sub(*scale) <= 18,
-        // Days of 64-bit milliseconds may have more than 32 bits.
+        // The days of 64-bit milliseconds may exceed 32 bits.
         (Timestamp(digits) | LocalZonedTimestamp(digits), Date) => *digits > 3,
         _ => false,
     }
@@ -135,7 +135,7 @@ fn is_whole(root: &TypeRoot) -> bool {
     matches!(root, TypeRoot::TinyInt | TypeRoot::SmallInt | TypeRoot::Int | TypeRoot::BigInt)
 }
 
-/// The bounds that are known at both ends.
+/// Returns the bounds that are known at both ends.
 fn both(bounds: &[ArrayRef; 2]) -> Option<[ArrayRef; 2]> {
     let [lower, upper] = bounds;
     let known = NullBuffer::union(lower.logical_nulls().as_ref(), upper.logical_nulls().as_ref());
@@ -152,10 +152,11 @@ fn four_digit_years(days: &ArrayRef) -> Option<ArrayRef> {
     Some(Arc::new(days))
 }
 
-/// The first and the last text of the numbers between bounds, cut as the type to cast to demands.
+/// Returns the first and the last string of the numbers between bounds, truncated to the length of the target type.
 ///
-/// Numbers of one sign that have as many digits before the point are printed in their order, or in the reverse order, so
-/// that the first and the last text are of a bound or of a number at which digits or signs change.
+/// Numbers with the same sign and the same number of digits before the point are printed in ascending or descending
+/// order. Thus the first and the last string belong to a bound, or to a number at which the number of digits or the
+/// sign changes.
 fn printed(bounds: &[ArrayRef; 2], caster: &Caster, from: &DataType, scale: u8) -> Option<[ArrayRef; 2]> {
     let [lower, upper] = bounds;
     let numbers = lower.len();
@@ -184,7 +185,7 @@ fn printed(bounds: &[ArrayRef; 2], caster: &Caster, from: &DataType, scale: u8) 
     Some([Arc::new(StringArray::from(first)) as ArrayRef, Arc::new(StringArray::from(last))])
 }
 
-/// The unscaled numbers at which the count of digits before the point or the sign changes, sorted.
+/// Returns the unscaled numbers, sorted, at which the number of digits before the point or the sign changes.
 fn changes(scale: u8) -> Vec<i128> {
     let powers = (u32::from(scale) + 1..=38).filter_map(|exponent| 10_i128.checked_pow(exponent));
     let mut changes = vec![-1, 0];
@@ -193,7 +194,7 @@ fn changes(scale: u8) -> Vec<i128> {
     changes
 }
 
-/// Whole numbers and decimals as unscaled numbers.
+/// Returns integers and decimals as unscaled numbers.
 fn unscaled(numbers: &ArrayRef) -> Option<Vec<Option<i128>>> {
     if let Some(numbers) = numbers.as_primitive_opt::<Decimal128Type>() {
         return Some(numbers.iter().collect());
@@ -202,7 +203,7 @@ fn unscaled(numbers: &ArrayRef) -> Option<Vec<Option<i128>>> {
     Some(numbers.as_primitive_opt::<Int64Type>()?.iter().map(|number| number.map(i128::from)).collect())
 }
 
-/// Numbers of a type, as its cast takes them.
+/// Returns numbers as an array of the source type of a cast.
 fn array(values: Vec<i128>, data_type: &DataType) -> Option<ArrayRef> {
     if let TypeRoot::Decimal(precision, scale) = data_type.root {
         let numbers = Decimal128Array::from(values).with_precision_and_scale(precision, scale.try_into().ok()?);
@@ -227,7 +228,7 @@ mod tests {
         text.parse().unwrap()
     }
 
-    /// A value of a type made of a number, which small and large ones have.
+    /// Returns a number as a value of a type; the number fits small and large types.
     fn value(data_type: &DataType, number: i64) -> ArrayRef {
         use TypeRoot as T;
         let small = i32::try_from(number.rem_euclid(1 << 32) - (1 << 31)).unwrap();
@@ -341,7 +342,7 @@ mod tests {
             let Some([lower, upper]) = widening.apply(&[least.clone(), greatest.clone()]) else { return Ok(()) };
             let caster = Caster::try_new(&from, &to).unwrap().unwrap();
             for value in &values {
-                // What cannot be cast is read by nobody.
+                // Values that cannot be cast are never read.
                 let Ok(read) = caster.cast(value) else { continue };
                 if read.is_null(0) {
                     let known = lower.is_valid(0) && upper.is_valid(0);

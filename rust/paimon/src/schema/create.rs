@@ -4,7 +4,7 @@
 //! definition -> keys of options, NOT NULL of keys, field ids -> checks -> schema-0, unless it exists
 //! ```
 //!
-//! Rules are those of Java's `Schema`, `TableSchema` and `SchemaValidation`.
+//! The rules are those of Java's `Schema`, `TableSchema` and `SchemaValidation`.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -29,30 +29,30 @@ use crate::write::check::check_writable;
 use crate::write::file::EntrySettings;
 use crate::write::upsert::Upserts;
 
-/// The memory of a sorter that gets no rows.
+/// The memory of a sorter that receives no rows.
 const SORTED_BYTES: usize = 1 << 20;
 
-/// A table that is to be created.
+/// The definition of a new table.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Definition {
-    /// The columns. Their ids are not looked at: columns and the fields in them are numbered from 0.
+    /// The columns. Their ids are ignored: columns and nested fields are numbered from 0.
     pub fields: Vec<DataField>,
-    /// Columns whose values are equal in a partition, outermost first.
+    /// The partition columns, outermost first.
     pub partition_keys: Vec<String>,
-    /// Columns that name a row, partition keys included; empty for append tables.
+    /// The columns that identify a row, including partition keys; empty for append tables.
     pub primary_keys: Vec<String>,
-    /// Options; `partition` and `primary-key` say the keys where they are not given.
+    /// The options. `partition` and `primary-key` define the keys if they are not specified.
     pub options: BTreeMap<String, String>,
-    /// A comment on the table.
+    /// The comment on the table.
     pub comment: Option<String>,
 }
 
 impl Definition {
-    /// Parse a definition: a JSON object with the members `fields`, `partitionKeys`, `primaryKeys`, `options` and
+    /// Parses a definition: a JSON object with the members `fields`, `partitionKeys`, `primaryKeys`, `options` and
     /// `comment` of a schema file.
     ///
     /// # Errors
-    /// `InvalidArgument` for anything else; `Unsupported` naming a type that is not known, and its column.
+    /// `InvalidArgument` for anything else; `Unsupported` naming an unknown type and its column.
     pub fn parse(bytes: &[u8]) -> Result<Self> {
         let parse = || -> Result<Self> {
             let value = json::parse(bytes, "definition")?;
@@ -68,10 +68,10 @@ impl Definition {
         parse().map_err(|error| error.corrupt_as(ErrorKind::InvalidArgument))
     }
 
-    /// Return the first schema of the table.
+    /// Returns the first schema of the table.
     ///
     /// # Errors
-    /// `InvalidArgument` for names and keys that no table has; `Unsupported` naming what is not written.
+    /// `InvalidArgument` for invalid names and keys; `Unsupported` naming a feature that cannot be written.
     pub fn schema(mut self, time_ms: i64) -> Result<TableSchema> {
         self.primary_keys = self.keys("primary-key", "primary key")?;
         self.partition_keys = self.keys("partition", "partition key")?;
@@ -107,10 +107,10 @@ impl Definition {
         check_buckets(&schema, &options)?;
         check_fallback(&options)?;
         commit::check_options(&options)?;
-        // Refuses modes of statistics and file indexes that no file could have.
+        // Rejects invalid statistics modes and file indexes.
         EntrySettings::try_new(&schema, &options, 0)?;
         if !schema.primary_keys.is_empty() {
-            // Refuses merge engines, aggregate functions and times of records that no row could be merged by.
+            // Rejects merge engines, aggregate functions and record times with which no row could be merged.
             let columns = ArrowSchema::new(arrow_fields(&schema.fields));
             Upserts::try_new(&Arc::new(schema.clone()), &columns, SORTED_BYTES, &Context::default())?;
             Expiry::from_options(&schema, &options, time_ms)?;
@@ -118,13 +118,15 @@ impl Definition {
         Ok(schema)
     }
 
-    /// The keys that are given, or that an option says, which is taken away then.
+    /// Returns the specified keys, or those of an option, which is then removed.
     fn keys(&mut self, option: &str, what: &str) -> Result<Vec<String>> {
         let keys = if option == "partition" { &self.partition_keys } else { &self.primary_keys };
         let Some(text) = self.options.remove(option) else { return Ok(keys.clone()) };
         if !keys.is_empty() {
-            return Err(Error::invalid(format!("the {what} is given twice, as columns and by the option `{option}`"))
-                .hint("remove one of them"));
+            return Err(Error::invalid(format!(
+                "the {what} is specified twice, as columns and by the option `{option}`"
+            ))
+            .hint("remove one of them"));
         }
         Ok(text.split(',').map(str::trim).filter(|key| !key.is_empty()).map(str::to_string).collect())
     }
@@ -141,7 +143,7 @@ impl Definition {
                 return Err(Error::invalid("a column needs a name"));
             }
             if is_reserved(name) {
-                return Err(column("Paimon keeps this column name for itself").hint("rename the column"));
+                return Err(column("Paimon reserves this column name").hint("rename the column"));
             }
             if !names.insert(name) {
                 return Err(column("two columns have the same name").hint("rename one of them"));
@@ -157,19 +159,18 @@ impl Definition {
                 return Err(Error::invalid(format!("the {what} `{}` is not a column", shown(key))));
             };
             if !seen.insert(key) {
-                return Err(Error::invalid(format!("the {what} `{}` is given twice", shown(key))));
+                return Err(Error::invalid(format!("the {what} `{}` is specified twice", shown(key))));
             }
             if is_nested(&field.data_type) {
-                return Err(
-                    Error::unsupported(format!("a {what} of type {}", field.data_type)).with("column", shown(key))
-                );
+                return Err(Error::unsupported(format!("a {what} of type {} is not supported", field.data_type))
+                    .with("column", shown(key)));
             }
         }
         Ok(())
     }
 }
 
-/// Refuses bucket keys that say nothing, or not enough.
+/// Rejects bucket keys that are ineffective or incomplete.
 fn check_buckets(schema: &TableSchema, options: &Options) -> Result<()> {
     let keys = options.list("bucket-key");
     match options.bucket()? {
@@ -182,7 +183,7 @@ fn check_buckets(schema: &TableSchema, options: &Options) -> Result<()> {
         }
         1.. if keys.is_empty() && schema.primary_keys.is_empty() => {
             return Err(Error::invalid("a table with a fixed number of buckets needs the option `bucket-key`")
-                .hint("set `bucket-key` to the columns that decide the bucket of a row"));
+                .hint("set `bucket-key` to the columns that determine the bucket of a row"));
         }
         _ => {}
     }
@@ -204,14 +205,15 @@ fn check_buckets(schema: &TableSchema, options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Refuses a fallback branch: a new table has none, and Java opens no table without it.
+/// Rejects a fallback branch: a new table has no branches, and Java cannot open a table whose fallback branch is
+/// missing.
 fn check_fallback(options: &Options) -> Result<()> {
     match options.fallback_branch().filter(|branch| *branch != MAIN_BRANCH) {
         None => Ok(()),
         Some(branch) => {
-            let message = format!("the option `scan.fallback-branch` names the branch `{}`", shown(branch));
+            let message = format!("the option `scan.fallback-branch` references the branch `{}`", shown(branch));
             Err(Error::invalid(format!("{message}, which a new table does not have"))
-                .hint("create the branch first, and set the option then"))
+                .hint("set the option after the branch is created"))
         }
     }
 }
@@ -220,7 +222,7 @@ fn is_nested(data_type: &DataType) -> bool {
     matches!(data_type.root, TypeRoot::Array(_) | TypeRoot::Map(..) | TypeRoot::Multiset(_) | TypeRoot::Row(_))
 }
 
-/// Numbers the fields of rows: those in a field before the field itself, as Java does (`ReassignFieldId`).
+/// Assigns ids to the fields of rows. Nested fields precede their parent, as in Java (`ReassignFieldId`).
 fn number_fields(data_type: &mut DataType, highest: &mut i32) {
     match &mut data_type.root {
         TypeRoot::Array(element) | TypeRoot::Multiset(element) => number_fields(element, highest),
@@ -243,19 +245,19 @@ fn next_id(highest: &mut i32) -> i32 {
     *highest
 }
 
-/// Create a table in the folder `location`, and return it.
+/// Creates a table in the folder `location`, and returns it.
 ///
 /// # Errors
-/// As [`Definition::schema`]; `AlreadyExists` where a table is; `CommitStateUnknown` where it is not known whether the
-/// table was created.
+/// As for [`Definition::schema`]; `AlreadyExists` if the folder already has a table; `CommitStateUnknown` if it is
+/// unknown whether the table was created.
 pub fn create(files: &Files, location: &str, definition: Definition) -> Result<Table> {
     let location = location.trim_end_matches('/');
     let schema = definition.schema(now_ms())?;
     let exists =
-        || Error::new(ErrorKind::AlreadyExists, "a Paimon table exists already in this folder").with("table", location);
+        || Error::new(ErrorKind::AlreadyExists, "a Paimon table already exists in this folder").with("table", location);
     match Table::open(files, location, None) {
         Err(error) if error.kind() == ErrorKind::NoSuchTable => {}
-        // Also one that cannot be read.
+        // Even if its schema cannot be read.
         Ok(_) => return Err(exists()),
         Err(error) if matches!(error.kind(), ErrorKind::CorruptMetadata | ErrorKind::Unsupported) => {
             return Err(exists().caused_by(error));
@@ -267,21 +269,21 @@ pub fn create(files: &Files, location: &str, definition: Definition) -> Result<T
     let schema = TableSchema::parse(&content)?;
     match files.put_if_absent(&file, content.clone()) {
         Ok(()) => {}
-        // Another writer may have written the same bytes.
+        // Another writer may have written identical bytes.
         Err(error) if error.kind() == ErrorKind::AlreadyExists => return Err(exists()),
         Err(error) => match settle(files, &file, &content, error) {
             Swap::Done(_) => {}
             Swap::Lost => return Err(exists()),
             Swap::Refused(error) => return Err(error),
             Swap::Unknown(error) => {
-                let message = format!("it is not known whether the table was created: {error}");
+                let message = format!("it is unknown whether the table was created: {error}");
                 return Err(Error::new(ErrorKind::CommitStateUnknown, message)
                     .with("table", location)
                     .hint("load the table; create it again if it does not exist"));
             }
         },
     }
-    // Nothing is read that could fail after the table is there.
+    // Nothing that could fail is read after the table is created.
     Ok(Table::with_schema(files, location, MAIN_BRANCH, Arc::new(schema)))
 }
 

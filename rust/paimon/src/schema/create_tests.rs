@@ -64,7 +64,7 @@ fn columns_and_the_fields_in_them_are_numbered() {
     }
     assert_eq!((fields.iter().map(|field| field.id).collect::<Vec<_>>(), highest), (vec![0, 5, 7], 7));
     let TypeRoot::Row(inner) = &fields[0].data_type.root else { panic!("a row") };
-    // The fields in `y` have the ids before that of `y`, as in Java.
+    // As in Java, the fields in `y` have lower ids than `y`.
     assert_eq!(inner.iter().map(|field| field.id).collect::<Vec<_>>(), [1, 4]);
 }
 
@@ -72,16 +72,16 @@ fn columns_and_the_fields_in_them_are_numbered() {
 fn names_and_keys_that_no_table_has_are_invalid() {
     let field = |name: &str| json!({"id": 0, "name": name, "type": "INT"});
     let cases = [
-        (json!({"options": {"fields.nope.stats-mode": "full"}}), "names `nope`, which is not a column"),
-        (json!({"options": {"fields.k,nope.sequence-group": "v"}}), "names `nope`"),
+        (json!({"options": {"fields.nope.stats-mode": "full"}}), "references `nope`, which is not a column"),
+        (json!({"options": {"fields.k,nope.sequence-group": "v"}}), "references `nope`"),
         (
             json!({"primaryKeys": ["k"], "options": {
                 "bucket": "1", "merge-engine": "partial-update", "fields.v.sequence-group": "w",
             }}),
-            "no column",
+            "unknown column `w`",
         ),
         (json!({"primaryKeys": ["k"], "options": {"bucket": "1", "sequence.field": "w"}}), "`w`"),
-        (json!({"fields": []}), "at least one column"),
+        (json!({"fields": []}), "a table needs at least one column"),
         (json!({"fields": [field("")]}), "needs a name"),
         (json!({"fields": [field("  ")]}), "needs a name"),
         (json!({"fields": [field("a"), field("a")]}), "column: a"),
@@ -93,7 +93,7 @@ fn names_and_keys_that_no_table_has_are_invalid() {
         (json!({"fields": [field("_KEY_k")]}), "column: _KEY_k"),
         (json!({"partitionKeys": ["q"]}), "partition key `q` is not a column"),
         (json!({"primaryKeys": ["K"]}), "primary key `K` is not a column"),
-        (json!({"primaryKeys": ["k", "k"]}), "primary key `k` is given twice"),
+        (json!({"primaryKeys": ["k", "k"]}), "primary key `k` is specified twice"),
         (json!({"partitionKeys": ["k"], "primaryKeys": ["k"]}), "besides the partition keys"),
         (json!({"primaryKeys": ["k"], "options": {"primary-key": "k"}}), "`primary-key`"),
         (json!({"partitionKeys": ["k"], "options": {"partition": "k"}}), "`partition`"),

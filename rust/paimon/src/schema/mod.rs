@@ -1,3 +1,3 @@
-//! Schemas of tables: creating the first one.
+//! Creates the first schema of a table.
 
 pub mod create;

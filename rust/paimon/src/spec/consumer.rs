@@ -1,19 +1,19 @@
-//! Consumers (spec: "Consumer"): `consumer/consumer-<id>`, JSON: `{"nextSnapshot": 5}`. Snapshots from there on are kept
-//! for a streaming reader.
+//! Reads consumers (spec: "Consumer"): `consumer/consumer-<id>`, JSON: `{"nextSnapshot": 5}`. Snapshots from that id on
+//! are kept for a streaming reader.
 
 use frazil_core::error::{ErrorKind, Result};
 
 use super::json::{self, Object};
 
-/// How far a streaming reader got.
+/// The progress of a streaming reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Consumer {
-    /// The id of the first snapshot that it did not read.
+    /// The id of the first snapshot that the reader has not read.
     pub next_snapshot: i64,
 }
 
 impl Consumer {
-    /// Reads a consumer file.
+    /// Parses a consumer file.
     ///
     /// # Errors
     /// `CorruptMetadata`.

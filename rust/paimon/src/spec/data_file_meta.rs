@@ -1,53 +1,53 @@
-//! What a manifest says of one data file (spec: "Manifest", `_FILE`).
+//! Defines the metadata of a data file in a manifest (spec: "Manifest", `_FILE`).
 
 use std::cmp::{Ordering, Reverse};
 
-/// One data file. Lengths, counts and levels are as recorded; nothing of the file itself was looked at.
+/// The metadata of one data file. Lengths, counts and levels are as recorded; the file itself is not read.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DataFileMeta {
-    /// The name within the folder of its bucket.
+    /// The name in the folder of its bucket.
     pub file_name: String,
-    /// Its length.
+    /// The length of the file.
     pub file_size_bytes: i64,
-    /// Rows, those that only delete included.
+    /// The number of rows, including rows that only delete.
     pub row_count: i64,
-    /// The smallest key as a serialised `BinaryRow` with its arity; without fields in append tables.
+    /// The minimum key as a serialized `BinaryRow` with its arity; without fields in append tables.
     pub min_key: Vec<u8>,
-    /// The greatest key.
+    /// The maximum key.
     pub max_key: Vec<u8>,
-    /// The smallest sequence number.
+    /// The minimum sequence number.
     pub min_sequence_number: i64,
-    /// The greatest sequence number.
+    /// The maximum sequence number.
     pub max_sequence_number: i64,
-    /// The schema that it was written with.
+    /// The schema that the file was written with.
     pub schema_id: i64,
     /// The level of the LSM tree.
     pub level: i32,
-    /// Files that belong to it, beside it: indexes.
+    /// The names of index files that belong to the data file, in the same folder.
     pub extra_files: Vec<String>,
-    /// When it was written by the wall clock of its writer: milliseconds.
+    /// The creation time by the wall clock of the writer, in milliseconds.
     pub creation_time_ms: Option<i64>,
-    /// Rows that delete; not known in files of old releases.
+    /// The number of rows that delete; unknown in files of old releases.
     pub delete_row_count: Option<i64>,
-    /// The file index, where it is small.
+    /// The file index, if it is small.
     pub embedded_file_index: Option<Vec<u8>>,
-    /// 0: written by an append, 1: by a compaction.
+    /// The source of the file. 0: written by an append, 1: by a compaction.
     pub file_source: Option<i32>,
-    /// The columns that have value statistics; None for all.
+    /// The columns with value statistics; None for all.
     pub value_stats_cols: Option<Vec<String>>,
-    /// Where it lies, when that is not in the folder of its bucket.
+    /// The location, if it is not in the folder of the bucket.
     pub external_path: Option<String>,
-    /// The row id of its first row (row tracking).
+    /// The row id of the first row (row tracking).
     pub first_row_id: Option<i64>,
-    /// The columns that it has; None for all of its schema (data evolution).
+    /// The columns of the file; None for all columns of its schema (data evolution).
     pub write_cols: Option<Vec<String>>,
 }
 
 impl DataFileMeta {
-    /// Compare the ages of two files of a bucket; the older file is less.
+    /// Compares the ages of two files of a bucket; the older file is less.
     ///
-    /// Two files compare alike whatever other files the bucket has: by level, where the highest is the oldest, by the
-    /// greatest and the smallest sequence number, by the time of creation, and by name.
+    /// The result does not depend on the other files of the bucket. Files are compared by level (the highest level is
+    /// the oldest), maximum and minimum sequence number, creation time and name.
     pub(crate) fn compare_age(&self, other: &Self) -> Ordering {
         let age = |file: &Self| {
             (Reverse(file.level), file.max_sequence_number, file.min_sequence_number, file.creation_time_ms)
@@ -56,16 +56,16 @@ impl DataFileMeta {
     }
 }
 
-/// Where the deletion vector of a data file stands (spec: "Table Index", `_DELETIONS_VECTORS_RANGES`).
+/// The location of the deletion vector of a data file (spec: "Table Index", `_DELETIONS_VECTORS_RANGES`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeletionFile {
     /// The recorded location of the index file.
     pub path: String,
-    /// Where the vector's length stands in it.
+    /// The offset of the vector's length field in the file.
     pub offset: i64,
-    /// The recorded length; what it counts depends on the version of the vector.
+    /// The recorded length. The bytes that it includes depend on the version of the vector.
     pub length: i64,
-    /// How many rows are deleted; old releases do not say.
+    /// The number of deleted rows; None in old releases.
     pub cardinality: Option<i64>,
 }
 

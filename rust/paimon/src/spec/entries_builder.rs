@@ -1,4 +1,4 @@
-//! Entries of new files: rows to the columns of [`ManifestEntries`].
+//! Builds the entries of new files: converts rows to the columns of [`ManifestEntries`].
 
 use std::sync::Arc;
 
@@ -12,29 +12,29 @@ use super::manifest::{ADD, KEY_STATS, ManifestEntries, VALUE_STATS, schema};
 use super::manifest_list_write::null_counts;
 use super::stats::SimpleStats;
 
-/// A file that was written, with what its manifest entry says.
+/// A file that was written, with the contents of its manifest entry.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewFile {
-    /// The file.
+    /// The metadata of the file.
     pub meta: DataFileMeta,
-    /// Bounds and null counts of the key fields; rows without fields in append tables.
+    /// The bounds and null counts of the key fields; rows without fields in append tables.
     pub key_stats: SimpleStats,
-    /// Bounds and null counts of the columns of `meta.value_stats_cols`.
+    /// The bounds and null counts of the columns of `meta.value_stats_cols`.
     pub value_stats: SimpleStats,
 }
 
-/// Where files are: a bucket of a partition.
+/// The location of files: a bucket of a partition.
 #[derive(Debug, Clone, Copy)]
 pub struct BucketOf<'a> {
     /// The partition as a row with its arity.
     pub partition: &'a [u8],
-    /// The bucket; -2 before a file of a postpone table has one.
+    /// The bucket; -2 for files of a postpone table that do not have one yet.
     pub bucket: i32,
-    /// How many buckets the partition has; not above 0 where their number is not fixed.
+    /// The number of buckets of the partition; 0 or less if it is not fixed.
     pub total_buckets: i32,
 }
 
-/// Collects new files as ADD entries.
+/// The builder of ADD entries for new files.
 #[derive(Debug, Default)]
 pub struct EntriesBuilder {
     partitions: Vec<Vec<u8>>,
@@ -44,7 +44,7 @@ pub struct EntriesBuilder {
 }
 
 impl EntriesBuilder {
-    /// Add a file.
+    /// Adds a file.
     pub fn push(&mut self, bucket: BucketOf<'_>, file: NewFile) {
         self.partitions.push(bucket.partition.to_vec());
         self.buckets.push(bucket.bucket);
@@ -52,10 +52,11 @@ impl EntriesBuilder {
         self.files.push(file);
     }
 
-    /// Return the entries, in the order in which their files were added.
+    /// Returns the entries, in the order in which their files were added.
     ///
     /// # Errors
-    /// `CorruptData` for files that a reader would refuse: negative lengths, counts and levels, names that are paths.
+    /// `CorruptData` for files that a reader would reject: negative lengths, counts or levels, or file names that are
+    /// paths.
     pub fn finish(self) -> Result<ManifestEntries> {
         let schema = schema();
         let columns = schema.fields().iter().map(|field| self.column(field.name())).collect::<Result<_>>()?;
@@ -97,7 +98,7 @@ impl EntriesBuilder {
             "_EXTRA_FILES" => names(files, |file| Some(&file.extra_files)),
             "_VALUE_STATS_COLS" => names(files, |file| file.value_stats_cols.as_deref()),
             "_WRITE_COLS" => names(files, |file| file.write_cols.as_deref()),
-            other => return Err(Error::internal("a column of entries that is not built").with("column", other)),
+            other => return Err(Error::internal("a column of manifest entries is not built").with("column", other)),
         })
     }
 }

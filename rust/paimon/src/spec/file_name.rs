@@ -1,32 +1,32 @@
-//! Names of files in metadata. A name is never a path: Paimon looks for each kind of file in one folder of the table, and
-//! what lies elsewhere has a path of its own (`_EXTERNAL_PATH`).
+//! Validates names of files in metadata. A name is never a path: each type of file is in one folder of the table, and
+//! files elsewhere have a separate path (`_EXTERNAL_PATH`).
 
 use arrow_array::StringArray;
 use frazil_core::error::{Error, Result};
 
 use super::json::shown;
 
-/// The length of the longest text that names a folder: `..`.
+/// The length of the longest special folder name: `..`.
 const FOLDER_BYTES: i32 = 2;
 
-/// Whether a text names a file, without saying in which folder.
+/// Returns whether a string is the name of a file, without a folder.
 pub(crate) fn is_file_name(text: &str) -> bool {
     !matches!(text, "" | "." | "..") && !text.contains(['/', '\\'])
 }
 
-/// Refuses names that lead into other folders; NULL is not looked at. `column` is the field that has them.
+/// Rejects names that refer to other folders; NULL is ignored. `column` is the field with the names.
 ///
 /// # Errors
-/// `CorruptData` with the first of them.
+/// `CorruptData` with the first invalid name.
 pub(super) fn check_file_names(names: &StringArray, column: &'static str) -> Result<()> {
-    // Nearly always all of them are names, which two loops without branches per name say.
+    // Almost always all names are valid. Two loops without branches per name confirm that quickly.
     let slashes = names.value_data().iter().fold(false, |found, byte| found | matches!(byte, b'/' | b'\\'));
     let short = names.value_offsets().array_windows().any(|[start, end]| end - start <= FOLDER_BYTES);
     if !slashes && !short {
         return Ok(());
     }
     match names.iter().flatten().find(|name| !is_file_name(name)) {
-        Some(name) => Err(Error::corrupt(format!("{column} is `{}`, which is not the name of a file", shown(name)))),
+        Some(name) => Err(Error::corrupt(format!("{column} is `{}`, which is not a file name", shown(name)))),
         None => Ok(()),
     }
 }

@@ -1,5 +1,5 @@
-//! Index manifests (spec: "Table Index"): all indexes of a snapshot, deletion vectors among them. One is complete in
-//! itself; nothing precedes it.
+//! Reads index manifests (spec: "Table Index"): all indexes of a snapshot, including deletion vectors. An index
+//! manifest is complete; it does not depend on earlier ones.
 
 use std::sync::Arc;
 
@@ -19,75 +19,76 @@ use super::json::shown;
 use super::manifest::{ADD, DELETE};
 use super::meta_file::{self, check_version, column, count, leaf, list, typed, value};
 
-/// The only version that there is.
+/// The only supported version.
 const VERSION: i32 = 1;
 
-/// The type of deletion vectors.
+/// The type name of deletion vectors.
 pub const DELETION_VECTORS: &str = "DELETION_VECTORS";
 
-/// The type of the hashes that say which bucket has a key (dynamic buckets).
+/// The type name of key hashes, which map keys to buckets (dynamic buckets).
 pub const HASH: &str = "HASH";
 
 /// One index file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct IndexEntry {
-    /// [`ADD`], or [`DELETE`] in files that only list changes.
+    /// The kind: [`ADD`], or [`DELETE`] in files that list only changes.
     pub kind: i32,
     /// The partition as a row with its arity.
     pub partition: Vec<u8>,
     /// The bucket.
     pub bucket: i32,
-    /// What it is: [`HASH`], [`DELETION_VECTORS`] or the name of a global index.
+    /// The type: [`HASH`], [`DELETION_VECTORS`] or the name of a global index.
     pub index_type: String,
-    /// The name within the folder `index`, or wherever the table keeps its indexes.
+    /// The name in the folder `index`, or in the configured index folder of the table.
     pub file_name: String,
-    /// Its length in bytes, never negative.
+    /// The length in bytes, never negative.
     pub file_size: i64,
-    /// How many vectors, hashes or rows it has, never negative.
+    /// The number of vectors, hashes or rows, never negative.
     pub row_count: i64,
-    /// Where the vectors of data files stand in it; empty for other indexes.
+    /// The locations of the vectors of data files in the index file; empty for other indexes.
     pub deletion_ranges: Vec<DeletionRange>,
-    /// Where it lies, when that is not where indexes lie.
+    /// The location, if it is not in the index folder.
     pub external_path: Option<String>,
-    /// What a global index is of.
+    /// The rows and fields of a global index.
     pub global_index: Option<GlobalIndex>,
 }
 
-/// Where the deletion vector of a data file stands in an index file.
+/// The location of the deletion vector of a data file in an index file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeletionRange {
     /// The name of the data file.
     pub data_file: String,
-    /// Where the vector begins, never negative.
+    /// The start of the vector, never negative.
     pub offset: i32,
-    /// How long it is by the count of its version, never negative.
+    /// The length as defined by the version of the vector, never negative.
     pub length: i32,
-    /// How many rows are deleted, never negative; None in old releases.
+    /// The number of deleted rows, never negative; None in old releases.
     pub cardinality: Option<i64>,
 }
 
-/// What a global index is of.
+/// The rows and fields of a global index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GlobalIndex {
     /// The first row id.
     pub row_range_start: i64,
-    /// The last row id, included.
+    /// The last row id, inclusive.
     pub row_range_end: i64,
-    /// The field that is indexed.
+    /// The indexed field.
     pub field_id: i32,
-    /// Further fields.
+    /// Further indexed fields.
     pub extra_field_ids: Option<Vec<i32>>,
-    /// What the index says of itself.
+    /// The metadata of the index itself.
     pub index_meta: Option<Vec<u8>>,
-    /// What it was built of.
+    /// The metadata of the source that the index was built from.
     pub source_meta: Option<Vec<u8>>,
 }
 
 /// Decodes an index manifest in Avro, ORC or Parquet.
 ///
 /// # Errors
-/// `CorruptManifest` for what the spec does not allow: NULL in required fields, unknown kinds, negative offsets, lengths
-/// and counts, names that are paths, another number of deletion vectors than recorded; `Unsupported` for versions other than 1; `LimitExceeded` and `Cancelled` by `context`.
+/// `CorruptManifest` for violations of the spec: NULL in required fields, unknown kinds, negative offsets, lengths and
+/// counts, names that are paths, or a wrong number of deletion vectors; `Unsupported` for versions other than 1;
+/// `LimitExceeded` and `Cancelled` by `context`.
 pub fn read(bytes: Bytes, context: &Context) -> Result<Vec<IndexEntry>> {
     decode(bytes, context).map_err(|error| error.corrupt_as(ErrorKind::CorruptManifest))
 }
@@ -155,7 +156,8 @@ fn entry(batch: &RecordBatch, row: usize) -> Result<IndexEntry> {
     Ok(entry)
 }
 
-/// An entry that lost its vectors would bring deleted rows back: their number is recorded twice, and where they end.
+/// Checks the number of deletion vectors, which is recorded twice, and where they end. A lost vector would restore
+/// deleted rows.
 fn check_ranges(entry: &IndexEntry) -> Result<()> {
     let contradiction = |what: String| Err(Error::corrupt(what).with("index file", &entry.file_name));
     let ranges = entry.deletion_ranges.len();
@@ -166,19 +168,20 @@ fn check_ranges(entry: &IndexEntry) -> Result<()> {
         };
     }
     if i64::try_from(ranges) != Ok(entry.row_count) {
-        return contradiction(format!("an index of {} deletion vectors has {ranges}", entry.row_count));
+        return contradiction(format!("an index of {} deletion vectors has {ranges} ranges", entry.row_count));
     }
     let end = |range: &DeletionRange| i64::from(range.offset) + i64::from(range.length);
     match entry.deletion_ranges.iter().map(end).max() {
         Some(end) if end > entry.file_size => {
-            contradiction(format!("a deletion vector ends at byte {end} of {}", entry.file_size))
+            contradiction(format!("a deletion vector ends at byte {end} in a file of {} bytes", entry.file_size))
         }
         _ => Ok(()),
     }
 }
 
 fn deletion_ranges(ranges: &ArrayRef) -> Result<Vec<DeletionRange>> {
-    let ranges: &StructArray = ranges.as_struct_opt().ok_or_else(|| Error::internal("ranges that are no structs"))?;
+    let ranges: &StructArray =
+        ranges.as_struct_opt().ok_or_else(|| Error::internal("the ranges of deletion vectors are not structs"))?;
     if ranges.null_count() > 0 {
         return Err(Error::corrupt("the range of a deletion vector is NULL"));
     }
@@ -186,7 +189,7 @@ fn deletion_ranges(ranges: &ArrayRef) -> Result<Vec<DeletionRange>> {
     let range = |row| {
         let place = |name| match value::<Int32Array>(&batch, name, row)? {
             Some(place @ 0..) => Ok(place),
-            other => Err(Error::corrupt(format!("{name} of a deletion vector is {other:?}"))),
+            other => Err(Error::corrupt(format!("invalid {name} {other:?} of a deletion vector"))),
         };
         let cardinality = value::<Int64Array>(&batch, "_CARDINALITY", row)?;
         if cardinality.is_some_and(|rows| rows < 0) {
@@ -199,7 +202,7 @@ fn deletion_ranges(ranges: &ArrayRef) -> Result<Vec<DeletionRange>> {
 }
 
 fn global_index(batch: &RecordBatch, row: usize) -> Result<Option<GlobalIndex>> {
-    // NULL only where all of the struct is.
+    // This is NULL only if the entire struct is.
     let Some(field_id) = value::<Int32Array>(batch, "_INDEX_FIELD_ID", row)? else { return Ok(None) };
     let long = |name| value::<Int64Array>(batch, name, row).map(Option::unwrap_or_default);
     let bytes = |name| value::<BinaryArray>(batch, name, row).map(|bytes| bytes.map(<[u8]>::to_vec));

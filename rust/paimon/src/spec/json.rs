@@ -1,14 +1,15 @@
-//! JSON files of metadata, read member by member. Messages name the member and never the value, which may be a secret.
+//! Reads the members of JSON metadata files. Messages contain the name of a member, never its value, which may be
+//! secret.
 
 use std::collections::BTreeMap;
 
 use frazil_core::error::{Error, Result};
 use serde_json::{Map, Value};
 
-/// Reads a whole document; `what` stands for it in messages.
+/// Parses a complete document; `what` describes it in messages.
 ///
 /// # Errors
-/// `CorruptData` for what is no JSON, an empty file above all.
+/// `CorruptData` for invalid JSON, in particular an empty file.
 pub(crate) fn parse(bytes: &[u8], what: &str) -> Result<Value> {
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Err(Error::corrupt(format!("the {what} is empty")));
@@ -16,7 +17,8 @@ pub(crate) fn parse(bytes: &[u8], what: &str) -> Result<Value> {
     serde_json::from_slice(bytes).map_err(|e| Error::corrupt(format!("the {what} is not JSON")).caused_by(e))
 }
 
-/// Text of a file as messages may show it: control characters escaped, cut after 60 characters.
+/// Returns text from a file in a form suitable for messages: control characters are escaped, and it is truncated after
+/// 60 characters.
 pub(crate) fn shown(text: &str) -> String {
     const MAX_CHARS: usize = 60;
     let mut cut: String = text.chars().take(MAX_CHARS).flat_map(char::escape_debug).collect();
@@ -26,7 +28,7 @@ pub(crate) fn shown(text: &str) -> String {
     cut
 }
 
-/// The members of an object. A member that is `null` is absent; members that nobody asks for are ignored.
+/// The members of an object. Members that are `null` are treated as absent; unknown members are ignored.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Object<'a> {
     members: &'a Map<String, Value>,
@@ -34,72 +36,75 @@ pub(crate) struct Object<'a> {
 }
 
 impl<'a> Object<'a> {
-    /// The object that a value is.
+    /// Returns the value as an object.
     pub(crate) fn of(value: &'a Value, what: &'a str) -> Result<Self> {
         let members = value.as_object();
-        members.map(|members| Self { members, what }).ok_or_else(|| Error::corrupt(format!("the {what} is no object")))
+        members
+            .map(|members| Self { members, what })
+            .ok_or_else(|| Error::corrupt(format!("the {what} is not an object")))
     }
 
-    /// A member of any kind.
+    /// Returns a member of any type.
     pub(crate) fn value(&self, key: &str) -> Option<&'a Value> {
         self.members.get(key).filter(|value| !value.is_null())
     }
 
-    /// A member that must be there.
+    /// Returns a required member.
     pub(crate) fn required(&self, key: &str) -> Result<&'a Value> {
-        self.value(key).ok_or_else(|| Error::corrupt(format!("`{key}` is missing in the {}", self.what)))
+        self.value(key).ok_or_else(|| Error::corrupt(format!("`{key}` is missing from the {}", self.what)))
     }
 
-    /// A member that is text.
+    /// Returns a string member.
     pub(crate) fn text(&self, key: &str) -> Result<Option<&'a str>> {
         let expected = || self.wrong(key, "text");
         self.value(key).map(|value| value.as_str().ok_or_else(expected)).transpose()
     }
 
-    /// A member that must be text.
+    /// Returns a required string member.
     pub(crate) fn required_text(&self, key: &str) -> Result<&'a str> {
         self.required(key)?.as_str().ok_or_else(|| self.wrong(key, "text"))
     }
 
-    /// A member that is a whole number.
+    /// Returns an integer member.
     pub(crate) fn long(&self, key: &str) -> Result<Option<i64>> {
-        let expected = || self.wrong(key, "a whole number of 64 bits");
+        let expected = || self.wrong(key, "a 64-bit integer");
         self.value(key).map(|value| value.as_i64().ok_or_else(expected)).transpose()
     }
 
-    /// A member that must be a whole number.
+    /// Returns a required integer member.
     pub(crate) fn required_long(&self, key: &str) -> Result<i64> {
-        self.required(key)?.as_i64().ok_or_else(|| self.wrong(key, "a whole number of 64 bits"))
+        self.required(key)?.as_i64().ok_or_else(|| self.wrong(key, "a 64-bit integer"))
     }
 
-    /// A member that must be a whole number and not below zero.
+    /// Returns a required integer member that is not negative.
     pub(crate) fn required_count(&self, key: &str) -> Result<i64> {
         let count = self.required_long(key)?;
-        if count < 0 { Err(self.wrong(key, "no negative number")) } else { Ok(count) }
+        if count < 0 { Err(self.wrong(key, "a non-negative number")) } else { Ok(count) }
     }
 
-    /// A member that must be a field id.
+    /// Returns a required member that is a field id.
     pub(crate) fn required_id(&self, key: &str) -> Result<i32> {
-        i32::try_from(self.required_count(key)?).map_err(|_| self.wrong(key, "a number of 31 bits"))
+        i32::try_from(self.required_count(key)?).map_err(|_| self.wrong(key, "a non-negative 32-bit integer"))
     }
 
-    /// A member that is an array; empty where it is absent.
+    /// Returns an array member; empty if it is absent.
     pub(crate) fn array(&self, key: &str) -> Result<&'a [Value]> {
         let Some(value) = self.value(key) else { return Ok(&[]) };
         value.as_array().map(Vec::as_slice).ok_or_else(|| self.wrong(key, "an array"))
     }
 
-    /// A member that is an array of text; empty where it is absent.
+    /// Returns a member that is an array of strings; empty if it is absent.
     pub(crate) fn texts(&self, key: &str) -> Result<Vec<String>> {
-        let expected = || self.wrong(key, "an array of text");
+        let expected = || self.wrong(key, "an array of strings");
         let text = |value: &Value| value.as_str().map(str::to_string).ok_or_else(expected);
         self.array(key)?.iter().map(text).collect()
     }
 
-    /// A member that is an object of text, bare numbers and truth values being their text; None where it is absent.
+    /// Returns a member that is an object with string values. Bare numbers and Booleans are converted to strings. None
+    /// if it is absent.
     pub(crate) fn text_map(&self, key: &str) -> Result<Option<BTreeMap<String, String>>> {
         let Some(value) = self.value(key) else { return Ok(None) };
-        let expected = || self.wrong(key, "an object of text");
+        let expected = || self.wrong(key, "an object with string values");
         let entry = |(name, value): (&String, &Value)| {
             let text = match value {
                 Value::String(text) => text.clone(),
@@ -112,9 +117,9 @@ impl<'a> Object<'a> {
         value.as_object().ok_or_else(expected)?.iter().map(entry).collect::<Result<_>>().map(Some)
     }
 
-    /// The error of a member that is something else.
+    /// Returns the error for a member of an unexpected type.
     pub(crate) fn wrong(&self, key: &str, expected: &str) -> Error {
-        Error::corrupt(format!("`{key}` in the {} is expected to be {expected}", self.what))
+        Error::corrupt(format!("`{key}` in the {} must be {expected}", self.what))
     }
 }
 
@@ -135,7 +140,7 @@ mod tests {
         for error in &errors[..3] {
             assert!(!error.to_string().contains("secret"), "{error}");
         }
-        assert_eq!(errors[0].to_string(), "`a` in the thing is expected to be a whole number of 64 bits");
+        assert_eq!(errors[0].to_string(), "`a` in the thing must be a 64-bit integer");
     }
 
     #[test]

@@ -1,8 +1,8 @@
-//! Manifests (spec: "Manifest"): which data files were added and deleted.
+//! Reads manifests (spec: "Manifest"), which list added and deleted data files.
 //!
-//! Entries are decoded to columns and stay columns: [`ManifestEntries`] is a typed view over a record batch with one row
-//! for each entry. Base manifests of a snapshot come before delta manifests; [`ManifestEntries::live`] then says which
-//! files the snapshot has.
+//! Entries are decoded to columns and remain columns: [`ManifestEntries`] is a typed view of a record batch with one
+//! row for each entry. Base manifests of a snapshot precede delta manifests; [`ManifestEntries::live`] then returns the
+//! files of the snapshot.
 
 mod decode;
 mod fold;
@@ -84,49 +84,49 @@ macro_rules! columns {
 }
 
 columns! {
-    /// [`ADD`] or [`DELETE`].
+    /// The kinds: [`ADD`] or [`DELETE`].
     kinds: Int32Array = "_KIND";
-    /// Partitions as rows with their arity.
+    /// The partitions as rows with their arity.
     partitions: BinaryArray = "_PARTITION";
-    /// Buckets; -2 before a file of a postpone table has one.
+    /// The buckets; -2 for files of a postpone table that do not have one yet.
     buckets: Int32Array = "_BUCKET";
-    /// How many buckets the partition had; not above 0 where their number is not fixed.
+    /// The numbers of buckets of the partitions; 0 or less if they are not fixed.
     total_buckets: Int32Array = "_TOTAL_BUCKETS";
-    /// Names within the folder of the bucket.
+    /// The names in the folder of the bucket.
     file_names: StringArray = "_FILE_NAME";
-    /// Lengths in bytes, never negative.
+    /// The lengths in bytes, never negative.
     file_sizes: Int64Array = "_FILE_SIZE";
-    /// Rows, those that only delete included; never negative.
+    /// The numbers of rows, including rows that only delete; never negative.
     row_counts: Int64Array = "_ROW_COUNT";
-    /// Smallest keys as rows with their arity; without fields in append tables.
+    /// The minimum keys as rows with their arity; without fields in append tables.
     min_keys: BinaryArray = "_MIN_KEY";
-    /// Greatest keys.
+    /// The maximum keys.
     max_keys: BinaryArray = "_MAX_KEY";
-    /// Smallest sequence numbers.
+    /// The minimum sequence numbers.
     min_sequence_numbers: Int64Array = "_MIN_SEQUENCE_NUMBER";
-    /// Greatest sequence numbers.
+    /// The maximum sequence numbers.
     max_sequence_numbers: Int64Array = "_MAX_SEQUENCE_NUMBER";
     /// The schemas that files were written with.
     schema_ids: Int64Array = "_SCHEMA_ID";
-    /// Levels of the LSM tree, never negative.
+    /// The levels of the LSM tree, never negative.
     levels: Int32Array = "_LEVEL";
-    /// Files that belong to a file, beside it: indexes. Lists of text, never NULL.
+    /// The names of index files that belong to the data file, in the same folder. Lists of strings, never NULL.
     extra_files: ListArray = "_EXTRA_FILES";
-    /// When files were written by the wall clock of their writer: milliseconds. NULL where not recorded.
+    /// The creation times by the wall clock of the writer, in milliseconds. NULL if not recorded.
     creation_times_ms: Int64Array = "_CREATION_TIME";
-    /// Rows that delete, never negative; NULL in files of old releases.
+    /// The numbers of rows that delete, never negative; NULL in files of old releases.
     delete_row_counts: Int64Array = "_DELETE_ROW_COUNT";
-    /// File indexes where they are small, else NULL.
+    /// The file indexes if they are small, else NULL.
     embedded_indexes: BinaryArray = "_EMBEDDED_FILE_INDEX";
-    /// 0: written by an append, 1: by a compaction. NULL before release 0.9.
+    /// The sources of files. 0: written by an append, 1: by a compaction. NULL before release 0.9.
     file_sources: Int32Array = "_FILE_SOURCE";
-    /// The columns that have value statistics, lists of text; NULL for all, and where they were not read.
+    /// The columns with value statistics, as lists of strings; NULL for all columns, and if statistics were not read.
     value_stats_cols: ListArray = "_VALUE_STATS_COLS";
-    /// Where files lie that are not in the folder of their bucket, else NULL.
+    /// The locations of files outside the folder of their bucket, else NULL.
     external_paths: StringArray = "_EXTERNAL_PATH";
-    /// Row ids of first rows; NULL without row tracking.
+    /// The row ids of the first rows; NULL without row tracking.
     first_row_ids: Int64Array = "_FIRST_ROW_ID";
-    /// The columns that files have, lists of text; NULL for all of their schema.
+    /// The columns of the files, as lists of strings; NULL for all columns of their schema.
     write_cols: ListArray = "_WRITE_COLS";
 }
 
@@ -146,7 +146,7 @@ impl StatsColumns {
 }
 
 impl ManifestEntries {
-    /// The columns of a batch of the schema of [`decode`].
+    /// Creates entries from a batch with the schema of [`decode`].
     fn try_new(batch: RecordBatch) -> Result<Self> {
         let typed = Typed {
             columns: Columns::try_new(&batch)?,
@@ -156,34 +156,34 @@ impl ManifestEntries {
         Ok(Self { batch, typed: Arc::new(typed) })
     }
 
-    /// Entries from columns that were not decoded here: a batch of the schema of all entries.
+    /// Creates entries from columns that were not decoded here: a batch with the schema of all entries.
     ///
     /// # Errors
-    /// `CorruptData` for another schema, and for values that the spec does not allow, as [`read`].
+    /// `CorruptData` for another schema, and for values that violate the spec, as for [`read`].
     pub(crate) fn from_batch(batch: &RecordBatch) -> Result<Self> {
         let schema = decode::schema();
         if batch.schema().fields() != schema.fields() {
-            return Err(Error::corrupt("entries with other columns than they have"));
+            return Err(Error::corrupt("manifest entries do not have the expected columns"));
         }
         let batch = RecordBatch::try_new(Arc::clone(schema), batch.columns().to_vec())?;
         decode::check(&batch)?;
         Self::try_new(batch)
     }
 
-    /// The columns, of the schema of all entries.
+    /// Returns the columns, with the schema of all entries.
     pub(crate) fn batch(&self) -> &RecordBatch {
         &self.batch
     }
 
-    /// The same entries, all of one kind.
+    /// Returns the same entries with one kind.
     ///
     /// # Errors
-    /// None that a caller could cause.
+    /// Only internal errors.
     pub fn with_kind(&self, kind: i32) -> Result<Self> {
         self.with_number("_KIND", kind)
     }
 
-    /// The same entries, with their files in one level.
+    /// Returns the same entries with their files on one level.
     ///
     /// # Errors
     /// `CorruptData` for a negative level.
@@ -200,61 +200,63 @@ impl ManifestEntries {
         Self::try_new(RecordBatch::try_new(schema, columns)?)
     }
 
-    /// How many entries.
+    /// Returns the number of entries.
     pub fn len(&self) -> usize {
         self.batch.num_rows()
     }
 
-    /// Whether there is none.
+    /// Returns whether there are no entries.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The memory that the columns hold.
+    /// Returns the memory that the columns hold.
     pub fn size_bytes(&self) -> usize {
         self.batch.get_array_memory_size()
     }
 
-    /// Bounds and null counts of the key fields; NULL where they were not read.
+    /// Returns the bounds and null counts of the key fields; NULL if they were not read.
     pub fn key_stats(&self) -> Stats<'_> {
         self.typed.key_stats.stats()
     }
 
-    /// Bounds and null counts of the columns; NULL where they were not read. See [`super::stats`] for whose they are.
+    /// Returns the bounds and null counts of the columns; NULL if they were not read. See [`super::stats`] for the
+    /// columns that they belong to.
     pub fn value_stats(&self) -> Stats<'_> {
         self.typed.value_stats.stats()
     }
 
-    /// The entries at which `keep` is true.
+    /// Returns the entries for which `keep` is true.
     ///
     /// # Errors
-    /// `CorruptData` when `keep` has another length.
+    /// `CorruptData` if `keep` has a different length.
     pub fn filter(&self, keep: &BooleanArray) -> Result<Self> {
         Self::try_new(filter_record_batch(&self.batch, keep)?)
     }
 
-    /// The entries of these rows, in this order.
+    /// Returns the entries of these rows, in this order.
     ///
     /// # Errors
-    /// `CorruptData` for rows that there are not.
+    /// `CorruptData` for rows that do not exist.
     pub fn take(&self, rows: &UInt32Array) -> Result<Self> {
         let columns = take_arrays(self.batch.columns(), rows, Some(TakeOptions { check_bounds: true }))?;
         Self::try_new(RecordBatch::try_new(self.batch.schema(), columns)?)
     }
 
-    /// Some of the entries, without a copy.
+    /// Returns some of the entries without copying.
     ///
     /// # Errors
-    /// None that a caller could cause; a range that goes beyond the end is cut.
+    /// Only internal errors. A range beyond the end is truncated.
     pub fn slice(&self, rows: Range<usize>) -> Result<Self> {
         let offset = rows.start.min(self.len());
         Self::try_new(self.batch.slice(offset, rows.len().min(self.len() - offset)))
     }
 
-    /// The same entries with NULL for their statistics, in little room: columns of NULL alone share one buffer.
+    /// Returns the same entries with NULL statistics. This takes little memory, because columns of NULLs share one
+    /// buffer.
     ///
     /// # Errors
-    /// None that a caller could cause.
+    /// Only internal errors.
     pub fn without_stats(self) -> Result<Self> {
         let length = self.len();
         let zeros = zeros(length);
@@ -270,10 +272,10 @@ impl ManifestEntries {
         Self::try_new(RecordBatch::try_new(schema, columns)?)
     }
 
-    /// All entries, in order.
+    /// Concatenates all entries in order.
     ///
     /// # Errors
-    /// `CorruptData` when one column would hold more than 2 GiB.
+    /// `CorruptData` if one column would exceed 2 GiB.
     pub fn concat(parts: &[Self]) -> Result<Self> {
         if let [one] = parts {
             return Ok(one.clone());
@@ -295,13 +297,13 @@ impl ManifestEntries {
         Self::try_new(RecordBatch::try_new(Arc::clone(schema), columns)?)
     }
 
-    /// One entry's file.
+    /// Returns the file of one entry.
     ///
     /// # Errors
-    /// `InvalidArgument` for a row that there is not.
+    /// `InvalidArgument` for a row that does not exist.
     pub fn file(&self, row: usize) -> Result<DataFileMeta> {
         if row >= self.len() {
-            return Err(Error::invalid(format!("entry {row} of {}", self.len())));
+            return Err(Error::invalid(format!("entry {row} does not exist: there are {} entries", self.len())));
         }
         let long = |array: &Int64Array| array.is_valid(row).then(|| array.value(row));
         Ok(DataFileMeta {
@@ -331,12 +333,12 @@ fn bytes_at(array: &BinaryArray, row: usize) -> Option<&[u8]> {
     array.is_valid(row).then(|| array.value(row))
 }
 
-/// What arrays of so many NULLs share: eight bytes for each and one more.
+/// Returns the buffer that arrays of `length` NULLs share: eight bytes for each NULL and eight more.
 fn zeros(length: usize) -> Buffer {
     Buffer::from_vec(vec![0_u64; length + 1])
 }
 
-/// An array of NULLs over a buffer of [`zeros`].
+/// Returns an array of NULLs over a buffer of [`zeros`].
 fn nulls(data_type: &DataType, length: usize, zeros: &Buffer) -> Result<ArrayRef> {
     let valid = Some(NullBuffer::new_null(length));
     let offsets = || OffsetBuffer::new(ScalarBuffer::new(zeros.clone(), 0, length + 1));
@@ -348,6 +350,6 @@ fn nulls(data_type: &DataType, length: usize, zeros: &Buffer) -> Result<ArrayRef
         DataType::List(item) => {
             Arc::new(ListArray::try_new(Arc::clone(item), offsets(), new_empty_array(item.data_type()), valid)?)
         }
-        other => return Err(Error::internal(format!("entries have no column of type {other}"))),
+        other => return Err(Error::internal(format!("no column of manifest entries has the type {other}"))),
     })
 }

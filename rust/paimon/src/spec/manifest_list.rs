@@ -1,4 +1,5 @@
-//! Manifest lists (spec: "Manifest List"): the manifests of a snapshot, in the order in which their entries count.
+//! Reads manifest lists (spec: "Manifest List"): the manifests of a snapshot, in the order in which their entries
+//! apply.
 
 use arrow_array::{Array, BinaryArray, Int32Array, Int64Array, ListArray, RecordBatch, StringArray};
 use arrow_schema::DataType;
@@ -12,40 +13,40 @@ use super::manifest::VERSION;
 use super::meta_file::{self, check_version, leaf, longs, typed};
 use super::stats::{self, SimpleStats};
 
-/// One manifest of a snapshot. What it says of its entries is for skipping; None where its release did not say.
+/// One manifest of a snapshot. The summary of its entries is used for pruning; None if the release did not record it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ManifestFileMeta {
-    /// The name within the folder `manifest`.
+    /// The name in the folder `manifest`.
     pub file_name: String,
-    /// Its length in bytes, never negative.
+    /// The length in bytes, never negative.
     pub file_size: i64,
-    /// How many ADD entries it has, never negative.
+    /// The number of ADD entries, never negative.
     pub num_added_files: i64,
-    /// How many DELETE entries it has, never negative.
+    /// The number of DELETE entries, never negative.
     pub num_deleted_files: i64,
-    /// Bounds of the partitions of its entries, field by field.
+    /// The bounds of the partitions of the entries, field by field.
     pub partition_stats: SimpleStats,
-    /// The schema of the table when it was written.
+    /// The schema of the table when the manifest was written.
     pub schema_id: i64,
-    /// The smallest bucket of its entries.
+    /// The minimum bucket of the entries.
     pub min_bucket: Option<i32>,
-    /// The greatest bucket.
+    /// The maximum bucket.
     pub max_bucket: Option<i32>,
-    /// The lowest level.
+    /// The minimum level.
     pub min_level: Option<i32>,
-    /// The highest level.
+    /// The maximum level.
     pub max_level: Option<i32>,
-    /// The smallest row id (row tracking).
+    /// The minimum row id (row tracking).
     pub min_row_id: Option<i64>,
-    /// The greatest row id, included.
+    /// The maximum row id, inclusive.
     pub max_row_id: Option<i64>,
 }
 
 /// Decodes a manifest list in Avro, ORC or Parquet.
 ///
 /// # Errors
-/// `CorruptManifest` for what the spec does not allow: NULL in required fields, negative lengths and counts, names that
-/// are paths, a manifest listed twice; `Unsupported` for versions other than 2; `LimitExceeded` and `Cancelled` by
+/// `CorruptManifest` for violations of the spec: NULL in required fields, negative lengths and counts, names that are
+/// paths, or a manifest listed twice; `Unsupported` for versions other than 2; `LimitExceeded` and `Cancelled` by
 /// `context`.
 pub fn read(bytes: Bytes, context: &Context) -> Result<Vec<ManifestFileMeta>> {
     decode(bytes, context).map_err(|error| error.corrupt_as(ErrorKind::CorruptManifest))
@@ -62,7 +63,7 @@ fn decode(bytes: Bytes, context: &Context) -> Result<Vec<ManifestFileMeta>> {
     let mut names: Vec<&str> = manifests.iter().map(|manifest| manifest.file_name.as_str()).collect();
     names.sort_unstable();
     if let Some([twice, _]) = names.array_windows().find(|[a, b]| a == b) {
-        return Err(Error::corrupt("the manifest list names a manifest twice").with("manifest", twice));
+        return Err(Error::corrupt("the manifest list contains a manifest twice").with("manifest", twice));
     }
     Ok(manifests)
 }
@@ -89,12 +90,12 @@ fn projection() -> Vec<Column> {
 /// The columns of a manifest list.
 struct Columns<'a> {
     file_names: &'a StringArray,
-    /// `_FILE_SIZE`, `_NUM_ADDED_FILES`, `_NUM_DELETED_FILES`.
+    /// The columns `_FILE_SIZE`, `_NUM_ADDED_FILES` and `_NUM_DELETED_FILES`.
     counts: [(&'static str, &'a Int64Array); 3],
     bounds: [&'a BinaryArray; 2],
     null_counts: &'a ListArray,
     schema_ids: &'a Int64Array,
-    /// Buckets, levels.
+    /// The columns of buckets and levels.
     ints: [&'a Int32Array; 4],
     row_ids: [&'a Int64Array; 2],
 }
@@ -118,7 +119,7 @@ impl<'a> Columns<'a> {
     fn manifest(&self, row: usize) -> Result<ManifestFileMeta> {
         let count = |(name, counts): (&str, &Int64Array)| match counts.is_valid(row).then(|| counts.value(row)) {
             Some(count @ 0..) => Ok(count),
-            other => Err(Error::corrupt(format!("{name} is {other:?}"))),
+            other => Err(Error::corrupt(format!("invalid {name} {other:?}"))),
         };
         let [file_size, num_added_files, num_deleted_files] = self.counts.map(count);
         let int = |ints: &Int32Array| ints.is_valid(row).then(|| ints.value(row));

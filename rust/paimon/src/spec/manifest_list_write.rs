@@ -35,10 +35,10 @@ static SCHEMA: LazyLock<String> = LazyLock::new(|| {
     ])
 });
 
-/// Return the file that lists these manifests, in this order.
+/// Returns a file that lists these manifests, in this order.
 ///
 /// # Errors
-/// `Unsupported` for a codec that is only read.
+/// `Unsupported` for a codec that can only be read.
 pub fn write(manifests: &[ManifestFileMeta], codec: Codec) -> Result<Bytes> {
     let long = |of: fn(&ManifestFileMeta) -> i64| -> ArrayRef {
         Arc::new(manifests.iter().map(of).map(Some).collect::<Int64Array>())
@@ -76,7 +76,7 @@ pub fn write(manifests: &[ManifestFileMeta], codec: Codec) -> Result<Bytes> {
     writer.finish()
 }
 
-/// Return null counts as a column of lists, as metadata files are decoded.
+/// Returns null counts as a column of lists, in the form of decoded metadata files.
 pub(super) fn null_counts<'a>(counts: impl Iterator<Item = Option<&'a [Option<i64>]>>) -> ListArray {
     let element = Field::new("element", DataType::Int64, true);
     let mut lists = ListBuilder::new(Int64Builder::new()).with_field(element);

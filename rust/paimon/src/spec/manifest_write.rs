@@ -1,4 +1,4 @@
-//! Writes manifests (spec: "Manifest") and says of each what manifest lists say.
+//! Writes manifests (spec: "Manifest"), and computes the summary of each for manifest lists.
 
 use std::sync::{Arc, LazyLock};
 
@@ -74,7 +74,7 @@ const FILE_END: [&str; 13] = [
     "_WRITE_COLS",
 ];
 
-/// A manifest that is being written.
+/// The writer of a manifest.
 #[derive(Debug)]
 pub struct ManifestWriter {
     writer: Writer,
@@ -93,15 +93,15 @@ enum RowIds {
     Empty,
     /// An entry without row ids was written.
     Unknown,
-    /// The first and the last one.
+    /// The first and the last row id.
     Range(i64, i64),
 }
 
 impl ManifestWriter {
-    /// Begin a manifest.
+    /// Starts a manifest.
     ///
     /// # Errors
-    /// `Unsupported` for a codec that is only read.
+    /// `Unsupported` for a codec that can only be read.
     pub fn try_new(codec: Codec) -> Result<Self> {
         Ok(Self {
             writer: writer(&SCHEMA, codec)?,
@@ -114,7 +114,7 @@ impl ManifestWriter {
         })
     }
 
-    /// Add entries, which must have been read with all statistics.
+    /// Adds entries, which must have been read with all statistics.
     ///
     /// # Errors
     /// `Internal` for entries without statistics.
@@ -123,18 +123,18 @@ impl ManifestWriter {
         self.writer.write(&rows(entries.batch())?)
     }
 
-    /// About how long the manifest is so far.
+    /// Returns the approximate length of the manifest so far.
     pub fn size_bytes(&self) -> usize {
         self.writer.size_bytes()
     }
 
-    /// Return the content of the manifest, and what a manifest list says of it under this name, with the bounds of the
-    /// partitions of its entries.
+    /// Returns the content of the manifest, and its entry for a manifest list, with this name and these bounds of the
+    /// partitions.
     ///
     /// # Errors
-    /// `Internal` where no entry was written: there are no empty manifests.
+    /// `Internal` if no entry was written: empty manifests do not exist.
     pub fn finish(self, file_name: String, partition_stats: SimpleStats) -> Result<(ManifestFileMeta, Bytes)> {
-        let schema_id = self.schema_id.ok_or_else(|| Error::internal("a manifest without entries"))?;
+        let schema_id = self.schema_id.ok_or_else(|| Error::internal("a manifest has no entries"))?;
         let content = self.writer.finish()?;
         let (min_row_id, max_row_id) = match self.row_ids {
             RowIds::Range(min, max) => (Some(min), Some(max)),
@@ -183,7 +183,7 @@ impl RowIds {
     }
 }
 
-/// The least and the greatest of numbers and of those before them.
+/// Returns the minimum and maximum of numbers and of the previous range.
 fn joined(before: Option<(i32, i32)>, numbers: &[i32]) -> Option<(i32, i32)> {
     numbers.iter().fold(before, |range, &number| match range {
         None => Some((number, number)),
@@ -191,10 +191,10 @@ fn joined(before: Option<(i32, i32)>, numbers: &[i32]) -> Option<(i32, i32)> {
     })
 }
 
-/// The columns of entries as the fields of the Avro schema.
+/// Returns the columns of entries as the fields of the Avro schema.
 fn rows(entries: &RecordBatch) -> Result<RecordBatch> {
     let column = |name: &&str| {
-        let missing = || Error::internal("entries without a column").with("column", name);
+        let missing = || Error::internal("manifest entries lack a column").with("column", name);
         entries.column_by_name(name).cloned().ok_or_else(missing)
     };
     let columns = |names: &[&str]| names.iter().map(column).collect::<Result<Vec<_>>>();

@@ -10,7 +10,7 @@ fn all(bytes: Vec<u8>) -> ManifestEntries {
 
 fn written(entries: &ManifestEntries, codec: Codec) -> (ManifestFileMeta, Bytes) {
     let mut writer = ManifestWriter::try_new(codec).unwrap();
-    // As rows come: some at a time.
+    // Entries are written in several batches.
     for start in (0..entries.len()).step_by(3) {
         writer.write(&entries.slice(start..start + 3).unwrap()).unwrap();
     }

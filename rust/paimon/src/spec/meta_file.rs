@@ -1,7 +1,8 @@
-//! Files of metadata: Avro, ORC or Parquet, whatever `manifest.format` was when they were written (spec: "Manifest").
+//! Reads metadata files: Avro, ORC or Parquet, depending on `manifest.format` when they were written (spec:
+//! "Manifest").
 //!
-//! The format is told by the first bytes. Fields are found by name, whatever their order; those that a release did not
-//! have yet are NULL. Structs are flattened: their fields become columns like any other.
+//! The format is detected from the first bytes. Fields are found by name, in any order; fields that a release did not
+//! have yet are NULL. Structs are flattened: their fields become ordinary columns.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -28,34 +29,34 @@ use parquet::errors::ParquetError;
 const ORC_MAGIC: &[u8] = b"ORC";
 const PARQUET_MAGIC: &[u8] = b"PAR1";
 
-/// Rows that ORC and Parquet decode at a time.
+/// The number of rows that ORC and Parquet decode at a time.
 const BATCH_ROWS: usize = 8192;
 
-/// A column found by its name.
+/// Returns a leaf column that is found by name.
 pub(super) fn leaf(name: &str, data_type: DataType) -> Column {
     column(name, Kind::Leaf(data_type))
 }
 
-/// A column found by its name, of some kind.
+/// Returns a column of any type that is found by name.
 pub(super) fn column(name: &str, kind: Kind) -> Column {
     Column::new(Key::Name(name.to_string()), name, kind)
 }
 
-/// The type of an optional list of leaves.
+/// Returns the type of an optional list of leaves.
 pub(super) fn list(item: DataType) -> Kind {
     Kind::List(Box::new(Kind::Leaf(item)))
 }
 
-/// All rows of a file, with the fields of structs in the place of the structs.
+/// Returns all rows of a file, with structs replaced by their fields.
 ///
 /// # Errors
-/// `CorruptData` for files that do not decode, columns that are missing though required or hold NULL, and types that
-/// cannot become the wanted ones; `LimitExceeded` and `Cancelled` by `context`.
+/// `CorruptData` for files that do not decode, required columns that are missing or contain NULL, and types that cannot
+/// be converted to the wanted ones; `LimitExceeded` and `Cancelled` by `context`.
 pub(super) fn read(bytes: Bytes, columns: &[Column], context: &Context) -> Result<RecordBatch> {
     read_projected(bytes, &Projection::new(columns.to_vec()), context)
 }
 
-/// As [`read`], for columns that are wanted of many files.
+/// Reads columns as [`read`] does, with a projection that is shared by many files.
 pub(super) fn read_projected(bytes: Bytes, projection: &Projection, context: &Context) -> Result<RecordBatch> {
     let columns = &projection.fields;
     let batch = if bytes.starts_with(ORC_MAGIC) {
@@ -68,27 +69,29 @@ pub(super) fn read_projected(bytes: Bytes, projection: &Projection, context: &Co
     flatten(&batch)
 }
 
-/// The schema of what [`read`] gives for these columns.
+/// Returns the schema of the result of [`read`] for these columns.
 pub(super) fn schema(columns: &[Column]) -> Schema {
     Schema::new(flat_fields(&fields_of(columns), false))
 }
 
-/// Refuses versions whose rules are others.
+/// Rejects unsupported versions.
 pub(super) fn check_version(batch: &RecordBatch, expected: i32) -> Result<()> {
     let versions: &Int32Array = typed(batch, "_VERSION")?;
     match versions.values().iter().find(|version| **version != expected) {
-        Some(other) => Err(Error::unsupported(format!("version {other} of metadata, {expected} is read"))),
+        Some(other) => {
+            Err(Error::unsupported(format!("version {other} of metadata is not supported, expected {expected}")))
+        }
         None => Ok(()),
     }
 }
 
-/// A column that was asked for.
+/// Returns a requested column.
 pub(super) fn typed<'a, T: Array + 'static>(batch: &'a RecordBatch, name: &str) -> Result<&'a T> {
     let array = batch.column_by_name(name).and_then(|array| array.as_any().downcast_ref::<T>());
-    array.ok_or_else(|| Error::internal("a metadata column is not as it was asked for").with("column", name))
+    array.ok_or_else(|| Error::internal("a metadata column does not have the requested type").with("column", name))
 }
 
-/// One value; None for NULL and beyond the end.
+/// Returns one value, or None for NULL and beyond the end.
 pub(super) fn value<'a, A>(
     batch: &'a RecordBatch,
     name: &str,
@@ -102,27 +105,28 @@ where
     Ok((row < array.len() && array.is_valid(row)).then(|| array.value(row)))
 }
 
-/// One value of a required column of lengths or counts.
+/// Returns one value of a required column of lengths or counts.
 pub(super) fn count(batch: &RecordBatch, name: &str, row: usize) -> Result<i64> {
     match value::<Int64Array>(batch, name, row)? {
         Some(count @ 0..) => Ok(count),
-        other => Err(Error::corrupt(format!("{name} is {other:?}"))),
+        other => Err(Error::corrupt(format!("invalid {name} {other:?}"))),
     }
 }
 
-/// The numbers of a list, None for those that are NULL; None for a list that is.
+/// Returns the numbers of a list, with None for NULL elements, or None for a NULL list.
 pub(super) fn longs(lists: &ListArray, row: usize) -> Option<Vec<Option<i64>>> {
     let list = lists.is_valid(row).then(|| lists.value(row))?;
     Some(list.as_primitive_opt::<Int64Type>()?.iter().collect())
 }
 
-/// The names of a list; None for NULL.
+/// Returns the names of a list, or None for NULL.
 pub(super) fn texts(lists: &ListArray, row: usize) -> Result<Option<Vec<String>>> {
     if lists.is_null(row) {
         return Ok(None);
     }
     let list = lists.value(row);
-    let texts = list.as_string_opt::<i32>().ok_or_else(|| Error::internal("a list of names that are no text"))?;
+    let texts =
+        list.as_string_opt::<i32>().ok_or_else(|| Error::internal("a list of names does not contain strings"))?;
     let text = |text: Option<&str>| text.map(ToString::to_string).ok_or_else(|| Error::corrupt("a name is NULL"));
     texts.iter().map(text).collect::<Result<_>>().map(Some)
 }
@@ -135,7 +139,7 @@ fn flat_fields(fields: &Fields, nullable: bool) -> Vec<FieldRef> {
     fields.iter().flat_map(flat).collect()
 }
 
-/// Wanted columns that a file has, by their places among its columns.
+/// Returns the wanted columns that a file has, by their positions in the file.
 fn found(fields: &Fields, columns: &[Column]) -> Vec<usize> {
     let wanted = |field: &FieldRef| columns.iter().any(|column| is_named(column, field.name()));
     (0..).zip(fields).filter(|(_, field)| wanted(field)).map(|(at, _)| at).collect()
@@ -153,7 +157,7 @@ fn read_orc(bytes: Bytes, columns: &[Column], context: &Context) -> Result<Recor
 }
 
 fn read_parquet(bytes: &Bytes, columns: &[Column], context: &Context) -> Result<RecordBatch> {
-    let refused = |error: ParquetError| Error::corrupt("the Parquet decoder refused the file").caused_by(error);
+    let refused = |error: ParquetError| Error::corrupt("the Parquet decoder rejected the file").caused_by(error);
     let read = || {
         let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
         let metadata = ArrowReaderMetadata::load(bytes, options).map_err(refused)?;
@@ -164,9 +168,9 @@ fn read_parquet(bytes: &Bytes, columns: &[Column], context: &Context) -> Result<
         let schema = arrow_array::RecordBatchReader::schema(&reader);
         collect(&schema, reader.map(|batch| Ok(batch?)), context)
     };
-    // The decoder means to return errors; a panic on damage that it did not foresee must not go further.
+    // The decoder should return errors. A panic on unforeseen damage must not propagate.
     let guarded = catch_unwind(AssertUnwindSafe(read));
-    guarded.unwrap_or_else(|_| Err(Error::corrupt("the Parquet decoder gave up")))
+    guarded.unwrap_or_else(|_| Err(Error::corrupt("the Parquet decoder panicked")))
 }
 
 fn collect(
@@ -185,7 +189,7 @@ fn collect(
     Ok(concat_batches(schema, &collected)?)
 }
 
-/// The columns as they are wanted, as Avro gives them at once.
+/// Converts columns to the wanted types, which the Avro decoder returns directly.
 fn conform(batch: &RecordBatch, columns: &[Column]) -> Result<RecordBatch> {
     let rows = batch.num_rows();
     let schema = batch.schema();
@@ -210,7 +214,7 @@ fn children<'a>(find: impl Fn(&str) -> Option<&'a ArrayRef>, columns: &[Column],
 }
 
 fn conformed(array: &ArrayRef, kind: &Kind) -> Result<ArrayRef> {
-    let mismatch = || Error::corrupt(format!("values of type {}", array.data_type()));
+    let mismatch = || Error::corrupt(format!("unexpected values of type {}", array.data_type()));
     match kind {
         Kind::Leaf(wanted) => leaf_as(array, wanted),
         Kind::Struct(columns) => {
@@ -226,12 +230,12 @@ fn conformed(array: &ArrayRef, kind: &Kind) -> Result<ArrayRef> {
             Ok(Arc::new(ListArray::try_new(field, array.offsets().clone(), values, array.nulls().cloned())?))
         }
         Kind::Lookup { .. } | Kind::Encoded | Kind::Natural | Kind::NaturalWide => {
-            Err(Error::internal("such a column has no place in metadata"))
+            Err(Error::internal("metadata columns cannot be of this type"))
         }
     }
 }
 
-/// A column in the wanted type, where nothing is lost.
+/// Converts a column to the wanted type if nothing is lost.
 fn leaf_as(array: &ArrayRef, wanted: &DataType) -> Result<ArrayRef> {
     let widens = match (array.data_type(), wanted) {
         (from, to) if from == to => return Ok(Arc::clone(array)),
@@ -259,7 +263,7 @@ fn type_of(kind: &Kind) -> Result<DataType> {
         Kind::Struct(columns) => DataType::Struct(fields_of(columns)),
         Kind::List(element) => DataType::List(Arc::new(Field::new("element", type_of(element)?, true))),
         Kind::Lookup { .. } | Kind::Encoded | Kind::Natural | Kind::NaturalWide => {
-            return Err(Error::internal("such a column has no place in metadata"));
+            return Err(Error::internal("metadata columns cannot be of this type"));
         }
     })
 }
@@ -275,7 +279,7 @@ fn flatten(batch: &RecordBatch) -> Result<RecordBatch> {
     Ok(RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), arrays, &options)?)
 }
 
-/// A field of a struct that is NULL is NULL.
+/// Appends the fields of a struct; they are NULL where the struct is NULL.
 fn flatten_into(array: &ArrayRef, outer: Option<&NullBuffer>, arrays: &mut Vec<ArrayRef>) -> Result<()> {
     if let Some(inner) = array.as_struct_opt() {
         let nulls = NullBuffer::union(outer, inner.nulls());

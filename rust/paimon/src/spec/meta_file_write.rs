@@ -1,4 +1,4 @@
-//! Avro schemas of metadata files, with the names that Java gives to records, and the files of their rows.
+//! Builds Avro schemas of metadata files, with Java's record names, and writes files of their rows.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use frazil_core::error::Result;
 use frazil_core::ids;
 use std::sync::Arc;
 
-/// Java compresses metadata at the level of data files, of which the default is 1.
+/// The zstd level. Java compresses metadata at the level of data files, which is 1 by default.
 const ZSTD_LEVEL: i32 = 1;
 
 /// The names and types of fields: `type` is JSON.
@@ -18,7 +18,7 @@ pub(super) enum Type<'a> {
     Required(&'a str),
     /// A value that may be NULL.
     Optional(&'a str),
-    /// A record of fields, never NULL.
+    /// A record of fields that is never NULL.
     Record(&'a [(&'a str, Type<'a>)]),
 }
 
@@ -32,14 +32,15 @@ pub(super) const STATS: &[(&str, Type<'_>)] = &[
     ("_NULL_COUNTS", Type::Optional(r#"{"type":"array","items":["null","long"]}"#)),
 ];
 
-/// Return the Avro schema of a file whose rows have these fields.
+/// Returns the Avro schema of a file whose rows have these fields.
 pub(super) fn avro_schema(fields: &[(&str, Type<'_>)]) -> String {
     let mut text = String::new();
     record_to(&mut text, "record", r#","namespace":"org.apache.paimon.avro.generated""#, fields);
     text
 }
 
-/// A record within a record has the name of that one, two underscores, and the name of its field without the first one.
+/// Writes a record schema. A nested record is named after its parent, two underscores, and its field name without the
+/// first underscore.
 fn record_to(text: &mut String, name: &str, namespace: &str, fields: &[(&str, Type<'_>)]) {
     // Writing to a String does not fail.
     let _ = write!(text, r#"{{"type":"record","name":"{name}"{namespace},"fields":["#);
@@ -58,21 +59,22 @@ fn record_to(text: &mut String, name: &str, namespace: &str, fields: &[(&str, Ty
     text.push_str("]}");
 }
 
-/// Begin a file with this Avro schema.
+/// Starts a file with this Avro schema.
 ///
 /// # Errors
-/// As [`Writer::new`].
+/// As for [`Writer::new`].
 pub(super) fn writer(schema: &str, codec: Codec) -> Result<Writer> {
     let writer = Writer::new(schema, &[], codec, ids::random()?)?;
     if codec == Codec::Zstandard { writer.with_level(ZSTD_LEVEL) } else { Ok(writer) }
 }
 
-/// Return columns as a batch. Fields may be NULL for Arrow: the Avro writer refuses NULL where its schema has none.
+/// Returns columns as a batch. Fields are nullable in Arrow: the Avro writer rejects NULL where its schema does not
+/// allow it.
 pub(super) fn batch(columns: Vec<ArrayRef>) -> Result<RecordBatch> {
     Ok(RecordBatch::try_new(Arc::new(Schema::new(fields(&columns))), columns)?)
 }
 
-/// Return columns as the fields of a record that is never NULL.
+/// Returns columns as the fields of a record that is never NULL.
 pub(super) fn record(columns: Vec<ArrayRef>) -> Result<ArrayRef> {
     Ok(Arc::new(StructArray::try_new(fields(&columns), columns, None)?))
 }

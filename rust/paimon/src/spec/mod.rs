@@ -1,4 +1,4 @@
-//! Metadata as the specification lays it out ("Specification" of the Paimon documentation).
+//! Reads and writes metadata in the layout of the specification ("Specification" of the Paimon documentation).
 
 pub(crate) mod columns;
 pub mod consumer;

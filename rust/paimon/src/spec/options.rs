@@ -1,41 +1,41 @@
-//! Table options (spec: "Configuration"): text by name, read with the types and defaults of the documentation.
+//! Parses table options (spec: "Configuration"), a map of strings, into typed values with the documented defaults.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use frazil_core::error::{Error, Result};
 
-/// Options of a table, a scan's own ones over them.
+/// The options of a table, possibly overridden by those of a scan.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Options(BTreeMap<String, String>);
 
 impl Options {
-    /// These options.
+    /// Creates the options.
     pub fn new(options: BTreeMap<String, String>) -> Self {
         Self(options)
     }
 
-    /// These options with others over them.
+    /// Returns these options, overridden by others.
     #[must_use]
     pub fn with(mut self, others: &BTreeMap<String, String>) -> Self {
         self.0.extend(others.iter().map(|(name, value)| (name.clone(), value.clone())));
         self
     }
 
-    /// All of them, as text.
+    /// Returns all options as strings.
     pub fn all(&self) -> &BTreeMap<String, String> {
         &self.0
     }
 
-    /// The text of an option.
+    /// Returns the string value of an option.
     pub fn text(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str)
     }
 
-    /// A truth value, `default` where it is not given.
+    /// Returns a Boolean option, or `default` if it is not set.
     ///
     /// # Errors
-    /// `InvalidArgument` for anything but `true` and `false` in any case.
+    /// `InvalidArgument` for anything but `true` and `false`, which are case-insensitive.
     pub fn boolean(&self, name: &str, default: bool) -> Result<bool> {
         match self.text(name).map(str::trim) {
             None => Ok(default),
@@ -45,16 +45,16 @@ impl Options {
         }
     }
 
-    /// A whole number.
+    /// Returns an integer option.
     ///
     /// # Errors
     /// `InvalidArgument` for anything else.
     pub fn integer(&self, name: &str) -> Result<Option<i64>> {
-        let parse = |text: &str| text.trim().parse().map_err(|_| refused(name, text, "a whole number"));
+        let parse = |text: &str| text.trim().parse().map_err(|_| refused(name, text, "an integer"));
         self.text(name).map(parse).transpose()
     }
 
-    /// A size such as `128 mb`, in bytes; a number alone is bytes.
+    /// Returns a size such as `128 mb` in bytes; a number without a unit is in bytes.
     ///
     /// # Errors
     /// `InvalidArgument` for anything else.
@@ -72,12 +72,12 @@ impl Options {
             _ => return Err(refused(name, text, "a size such as 128 mb")),
         };
         let size = number.parse::<u64>().ok().and_then(|number| number.checked_mul(factor));
-        // Java has sizes of 63 bits.
+        // Sizes have 63 bits in Java.
         let size = size.filter(|size| i64::try_from(*size).is_ok());
         size.map(Some).ok_or_else(|| refused(name, text, "a size such as 128 mb"))
     }
 
-    /// A duration such as `10 s`; a number alone is milliseconds.
+    /// Returns a duration such as `10 s`; a number without a unit is in milliseconds.
     ///
     /// # Errors
     /// `InvalidArgument` for anything else.
@@ -99,7 +99,7 @@ impl Options {
         let number: Option<u64> = number.parse().ok();
         let duration = number.and_then(|number| {
             let ns = u128::from(number) * u128::from(unit_ns);
-            // Java has numbers of 63 bits, and counts milliseconds in as many.
+            // Java limits both the number and its milliseconds to 63 bits.
             i64::try_from(number).ok().and(i64::try_from(ns / 1_000_000).ok())?;
             let seconds = u64::try_from(ns / 1_000_000_000).ok()?;
             Some(Duration::new(seconds, u32::try_from(ns % 1_000_000_000).ok()?))
@@ -107,28 +107,29 @@ impl Options {
         duration.map(Some).ok_or_else(|| refused(name, text, "a duration such as 10 s"))
     }
 
-    /// How many buckets a partition has: -1 for as many as it takes, -2 for buckets that compaction assigns later.
+    /// Returns the number of buckets of a partition: -1 for dynamic buckets, -2 for buckets that compaction assigns
+    /// later.
     ///
     /// # Errors
-    /// `InvalidArgument` for a number that is none of these.
+    /// `InvalidArgument` for any other number.
     pub fn bucket(&self) -> Result<i32> {
         let bucket = self.integer("bucket")?.unwrap_or(-1);
         let bucket = i32::try_from(bucket).ok().filter(|&bucket| bucket > 0 || bucket == -1 || bucket == -2);
         bucket.ok_or_else(|| refused("bucket", self.text("bucket").unwrap_or_default(), "-2, -1 or above 0"))
     }
 
-    /// A number of 32 bits; None where there is none.
+    /// Returns a 32-bit integer option, or None if it is not set.
     ///
     /// # Errors
-    /// `InvalidArgument` for another value.
+    /// `InvalidArgument` for any other value.
     pub fn integer_32(&self, name: &str) -> Result<Option<i32>> {
         let Some(number) = self.integer(name)? else { return Ok(None) };
         i32::try_from(number)
             .map(Some)
-            .map_err(|_| Error::invalid(format!("the option `{name}` is {number}, which is not a number of 32 bits")))
+            .map_err(|_| Error::invalid(format!("the option `{name}` is {number}, which is not a 32-bit integer")))
     }
 
-    /// The number of sorted runs of a bucket from which on a merge is due (`num-sorted-run.compaction-trigger`).
+    /// Returns the number of sorted runs of a bucket from which a merge is due (`num-sorted-run.compaction-trigger`).
     ///
     /// # Errors
     /// `InvalidArgument` for a number below 1.
@@ -136,21 +137,21 @@ impl Options {
         let name = "num-sorted-run.compaction-trigger";
         let trigger = self.integer_32(name)?.unwrap_or(5);
         if trigger < 1 {
-            return Err(Error::invalid(format!("the option `{name}` is {trigger}; it must be at least 1")));
+            return Err(Error::invalid(format!("the option `{name}` is {trigger}, but must be at least 1")));
         }
         Ok(trigger)
     }
 
-    /// The number of levels of a bucket (`num-levels`).
+    /// Returns the number of levels of a bucket (`num-levels`).
     ///
     /// # Errors
-    /// As [`Options::compaction_trigger`].
+    /// As for [`Options::compaction_trigger`].
     pub fn levels(&self) -> Result<i32> {
         Ok(self.integer_32("num-levels")?.unwrap_or(self.compaction_trigger()?.saturating_add(1)))
     }
 
-    /// The folder of the table, relative to it, with the folders of partitions and buckets
-    /// (`data-file.path-directory`): segments separated by `/`, none for the table's own folder.
+    /// Returns the folder that contains the folders of partitions and buckets, relative to the table
+    /// (`data-file.path-directory`): segments separated by `/`, or empty for the table's root folder.
     ///
     /// # Errors
     /// `Unsupported` for a path that is not relative.
@@ -158,33 +159,36 @@ impl Options {
         let name = "data-file.path-directory";
         let text = self.text(name).unwrap_or_default();
         if text.starts_with('/') || text.contains(':') {
-            return Err(Error::unsupported(format!("the option `{name}` is `{text}`, which is outside the table"))
-                .hint("only directories relative to the table are read"));
+            return Err(Error::unsupported(format!(
+                "the option `{name}` is `{text}`, which is outside the table and not supported"
+            ))
+            .hint("only directories relative to the table are supported"));
         }
-        // As Java's `Path`, which removes empty segments.
+        // Empty segments are removed, as in Java's `Path`.
         let segments: Vec<&str> = text.split('/').filter(|segment| !matches!(*segment, "" | ".")).collect();
         Ok(segments.join("/"))
     }
 
-    /// The branch that is read; None for the main one.
+    /// Returns the branch that is read, or None for the main branch.
     pub fn branch(&self) -> Option<&str> {
         self.text("branch").map(str::trim).filter(|name| !name.is_empty() && *name != "main")
     }
 
-    /// The branch from which a batch read takes the partitions that are not in the branch that is read.
+    /// Returns the branch from which a batch read takes the partitions that are missing in the branch that is read.
     pub fn fallback_branch(&self) -> Option<&str> {
         self.text("scan.fallback-branch").map(str::trim).filter(|name| !name.is_empty())
     }
 
-    /// Data files created before this are not read (`scan.mode` from-file-creation-time): milliseconds since the epoch.
+    /// Returns the creation time from which data files are read (`scan.mode` from-file-creation-time), in milliseconds
+    /// since the epoch.
     ///
     /// # Errors
-    /// `InvalidArgument` for what is no number.
+    /// `InvalidArgument` if the value is not a number.
     pub fn files_created_since_ms(&self) -> Result<Option<i64>> {
         self.integer("scan.file-creation-time-millis")
     }
 
-    /// A list separated by commas; empty where it is not given.
+    /// Returns a list separated by commas; empty if the option is not set.
     pub fn list(&self, name: &str) -> Vec<&str> {
         let parts = self.text(name).into_iter().flat_map(|text| text.split(','));
         parts.map(str::trim).filter(|part| !part.is_empty()).collect()

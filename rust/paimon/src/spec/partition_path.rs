@@ -1,8 +1,8 @@
-//! Folders of partitions (documentation: "Basic Concepts", options `partition.default-name` and
+//! Returns the folders of partitions (documentation: "Basic Concepts", options `partition.default-name` and
 //! `partition.legacy-name`): `dt=2024-05-14/region=eu`.
 //!
-//! Folders are names, not values: NULL, empty and blank text share one, and what a value was cannot be told from it.
-//! Which partition a file belongs to stands in the manifest.
+//! Folders are names, not values: NULL, empty and blank strings share one name, so a value cannot be recovered from its
+//! name. The manifest records which partition a file belongs to.
 
 use std::fmt::Write;
 
@@ -24,12 +24,12 @@ const MILLIS_PER_DAY: i64 = 86_400_000;
 /// The bucket of files that wait for one.
 const POSTPONED: i32 = -2;
 
-/// How values become names.
+/// The rules for converting values to names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Naming {
-    /// The name of NULL, of empty and of blank text.
+    /// The name of NULL, empty and blank strings.
     pub default_name: String,
-    /// Whether dates are numbers of days, times numbers of milliseconds, and timestamps have a `T`.
+    /// Whether dates are numbers of days, times are numbers of milliseconds, and timestamps contain a `T`.
     pub legacy: bool,
 }
 
@@ -40,10 +40,10 @@ impl Default for Naming {
 }
 
 impl Naming {
-    /// What the options of a table say.
+    /// Returns the rules that the options of a table define.
     ///
     /// # Errors
-    /// `InvalidArgument` for a `partition.legacy-name` that is no truth value.
+    /// `InvalidArgument` for a `partition.legacy-name` that is not a Boolean.
     pub fn from_options(options: &Options) -> Result<Self> {
         let default = Self::default();
         let name = options.text("partition.default-name").map(ToString::to_string);
@@ -54,14 +54,19 @@ impl Naming {
     }
 }
 
-/// The folder of the partition whose values stand at `row` of `values`, one array for each of the partition `fields`;
-/// empty for a table without partitions. Instants are named by their time in UTC.
+/// Returns the folder of the partition whose values are at `row` of `values`, with one array for each of the partition
+/// `fields`. Empty for a table without partitions. Instants are named by their time in UTC.
 ///
 /// # Errors
-/// `InvalidArgument` for values that are not of their field; `Unsupported` for types whose names Java makes up.
+/// `InvalidArgument` for values that do not match their field; `Unsupported` for types whose names are arbitrary in
+/// Java.
 pub fn folder(fields: &[&DataField], values: &[ArrayRef], row: usize, naming: &Naming) -> Result<String> {
     if fields.len() != values.len() || values.iter().any(|array| row >= array.len()) {
-        return Err(Error::invalid(format!("{} partition values for {} fields", values.len(), fields.len())));
+        return Err(Error::invalid(format!(
+            "{} partition values for {} fields, or the row does not exist",
+            values.len(),
+            fields.len()
+        )));
     }
     let mut path = String::new();
     for (field, array) in fields.iter().zip(values) {
@@ -78,10 +83,10 @@ pub fn folder(fields: &[&DataField], values: &[ArrayRef], row: usize, naming: &N
     Ok(path)
 }
 
-/// The folder of a bucket, relative to the table; `folder` is the one of its partition, empty without partitions.
+/// Returns the folder of a bucket, relative to the table. `folder` is that of its partition, empty without partitions.
 ///
 /// # Errors
-/// As [`Options::data_directory`].
+/// As for [`Options::data_directory`].
 pub fn bucket_path(options: &Options, folder: &str, bucket: i32) -> Result<String> {
     let directory = options.data_directory()?;
     let bucket = if bucket == POSTPONED { "bucket-postpone".to_string() } else { format!("bucket-{bucket}") };
@@ -89,7 +94,7 @@ pub fn bucket_path(options: &Options, folder: &str, bucket: i32) -> Result<Strin
     Ok(parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("/"))
 }
 
-/// Text as the name of a file may have it.
+/// Escapes a string for use in a file name.
 pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     escape_into(text, &mut escaped);
@@ -121,13 +126,13 @@ fn escape_into(text: &str, path: &mut String) {
     }
 }
 
-/// Whether Java's `Character.isWhitespace` says so.
+/// Returns whether a character is whitespace by Java's `Character.isWhitespace`.
 fn is_java_whitespace(letter: char) -> bool {
     let breaks = !matches!(letter, '\u{a0}' | '\u{2007}' | '\u{202f}' | '\u{85}');
     matches!(letter, '\u{1c}'..='\u{1f}') || (letter.is_whitespace() && breaks)
 }
 
-/// The name of a value before it is escaped; None for NULL.
+/// Returns the name of a value before escaping, or None for NULL.
 pub(crate) fn value_text(array: &ArrayRef, row: usize, root: &TypeRoot, legacy: bool) -> Result<Option<String>> {
     if array.is_null(row) {
         return Ok(None);
@@ -155,16 +160,17 @@ pub(crate) fn value_text(array: &ArrayRef, row: usize, root: &TypeRoot, legacy: 
         TypeRoot::Timestamp(digits) | TypeRoot::LocalZonedTimestamp(digits) => {
             instant(array, row).map(|instant| timestamp_text(instant, *digits, legacy))
         }
-        _ => return Err(Error::unsupported(format!("partitions by {}", array.data_type()))),
+        _ => return Err(Error::unsupported(format!("partitioning by {} is not supported", array.data_type()))),
     };
-    text.map(Some).ok_or_else(|| Error::invalid(format!("a partition value of Arrow type {}", array.data_type())))
+    text.map(Some)
+        .ok_or_else(|| Error::invalid(format!("a partition value has the unexpected Arrow type {}", array.data_type())))
 }
 
 fn primitive<T: ArrowPrimitiveType>(array: &ArrayRef, row: usize) -> Option<T::Native> {
     array.as_primitive_opt::<T>().map(|array| array.value(row))
 }
 
-/// Java's text of a float: plain from 0.001 to 10 million, with an exponent elsewhere, always with a point.
+/// Formats a float as Java does: plain from 0.001 to 10 million, otherwise with an exponent, and always with a point.
 fn float_text(value: f64, plain: &str, exponential: &str) -> String {
     if value.is_nan() {
         return "NaN".to_string();
@@ -182,7 +188,7 @@ fn float_text(value: f64, plain: &str, exponential: &str) -> String {
     }
 }
 
-/// As Java's `LocalDate` has it: years of at least four digits, with a sign beyond.
+/// Formats a date like Java's `LocalDate`: years of at least four digits, with a sign outside of 0 to 9999.
 fn date_text(days: i64) -> String {
     let (year, month, day) = civil_from_days(days);
     let sign = match year {
@@ -193,7 +199,8 @@ fn date_text(days: i64) -> String {
     format!("{sign}{:04}-{month:02}-{day:02}", year.unsigned_abs())
 }
 
-/// At least one digit after the second, unless the type has none, and no zeros after that.
+/// Formats a time with at least one digit after the second, unless the type has none, and without further trailing
+/// zeros.
 fn time_text(millis: i32, digits: u8) -> String {
     let millis = i64::from(millis).rem_euclid(MILLIS_PER_DAY);
     let mut text = clock_text(millis);
@@ -210,7 +217,7 @@ fn clock_text(millis_of_day: i64) -> String {
     format!("{:02}:{:02}:{:02}", seconds / 3_600, seconds / 60 % 60, seconds % 60)
 }
 
-/// A day, and nanoseconds within it.
+/// Returns the day, and the nanoseconds within it.
 fn instant(array: &ArrayRef, row: usize) -> Option<(i64, i64)> {
     let (value, per_day) = if let Some(millis) = primitive::<TimestampMillisecondType>(array, row) {
         (millis, MILLIS_PER_DAY)
@@ -222,8 +229,8 @@ fn instant(array: &ArrayRef, row: usize) -> Option<(i64, i64)> {
     Some((value.div_euclid(per_day), value.rem_euclid(per_day) * (MILLIS_PER_DAY * 1_000_000 / per_day)))
 }
 
-/// In legacy names as Java's `LocalDateTime` has it: seconds and fractions only where they are not 0, in groups of three
-/// digits. Else with all digits of the type.
+/// Formats a timestamp. Legacy names follow Java's `LocalDateTime`: seconds and fractions only if they are not 0, in
+/// groups of three digits. Other names have all digits of the type.
 fn timestamp_text((day, nanos): (i64, i64), digits: u8, legacy: bool) -> String {
     let date = date_text(day);
     let clock = clock_text(nanos / 1_000_000);
@@ -245,7 +252,7 @@ fn timestamp_text((day, nanos): (i64, i64), digits: u8, legacy: bool) -> String 
 }
 
 fn push(text: &mut String, what: std::fmt::Arguments<'_>) {
-    // Writing to a String does not fail.
+    // Writing to a String cannot fail.
     let _ = text.write_fmt(what);
 }
 

@@ -1,15 +1,15 @@
-//! Table schemas (spec: "Schema"): `schema/schema-<id>`, JSON.
+//! Parses table schemas (spec: "Schema"): `schema/schema-<id>`, JSON.
 //!
 //! ```text
 //! { "version": 3, "id": 0, "fields": [{"id": 0, "name": "k", "type": "INT NOT NULL"}, ..], "highestFieldId": 2,
 //!   "partitionKeys": [..], "primaryKeys": [..], "options": {..}, "comment": "..", "timeMillis": 1795238959567 }
 //! ```
 //!
-//! | version | written by | an option that is absent means |
+//! | version | written by | meaning of an absent option |
 //! |---|---|---|
 //! | none or 1 | Paimon up to 0.7 | `bucket` is 1, `file.format` is orc |
 //! | 2 | 0.8 | `file.format` is orc |
-//! | 3 | since 0.9 | what the documentation says |
+//! | 3 | since 0.9 | as in the documentation |
 
 use std::collections::BTreeMap;
 
@@ -20,37 +20,37 @@ use super::json::{self, Object, shown};
 use super::type_text::distinct;
 use super::types::DataField;
 
-/// The newest version of schema files that is read, and the one that is written.
+/// The latest version of schema files that is supported, and the version that is written.
 pub(crate) const NEWEST_VERSION: i32 = 3;
 
-/// One state of a table's definition.
+/// The definition of a table at one point in time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableSchema {
     /// The version of the file: 1 (Paimon up to 0.7), 2 (0.8), 3.
     pub version: i32,
-    /// Its number.
+    /// The id of the schema.
     pub id: i64,
     /// The columns.
     pub fields: Vec<DataField>,
-    /// No field ever had an id above it.
+    /// The highest field id ever assigned.
     pub highest_field_id: i32,
-    /// Columns whose values are equal in a partition, outermost first.
+    /// The partition columns, outermost first.
     pub partition_keys: Vec<String>,
-    /// Columns that name a row, partition keys included; empty for append tables.
+    /// The columns that identify a row, including partition keys; empty for append tables.
     pub primary_keys: Vec<String>,
-    /// All options as they were written, and the defaults of old versions.
+    /// All options as they were written, plus the defaults of old versions.
     pub options: BTreeMap<String, String>,
-    /// A comment on the table.
+    /// The comment on the table.
     pub comment: Option<String>,
-    /// When it was made: milliseconds since the epoch; 0 where the file does not say.
+    /// The creation time in milliseconds since the epoch; 0 if it is not recorded.
     pub time_ms: i64,
 }
 
 impl TableSchema {
-    /// Reads a schema file.
+    /// Parses a schema file.
     ///
-    /// Ids of columns differ and are not above the highest. Fields inside a ROW are looked for within it, so that only
-    /// there their ids must differ: some writers number them anew in every ROW.
+    /// Column ids are unique and not above the highest. Fields inside a ROW are looked up within that ROW, so only
+    /// there their ids must be unique: some writers number them separately in every ROW.
     ///
     /// # Errors
     /// `CorruptMetadata`; `Unsupported` naming a newer version, or a type and its column.
@@ -58,22 +58,22 @@ impl TableSchema {
         Self::read(bytes).map_err(|e| e.corrupt_as(ErrorKind::CorruptMetadata))
     }
 
-    /// The file of this schema.
+    /// Returns the content of the schema file.
     pub fn to_json(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// Return the content of its file as Java writes it.
+    /// Returns the content of the schema file in Java's layout.
     pub fn to_pretty_json(&self) -> String {
         serde_json::to_string_pretty(self).unwrap_or_default()
     }
 
-    /// The column of a name.
+    /// Returns the column with a name.
     pub fn field(&self, name: &str) -> Option<&DataField> {
         self.fields.iter().find(|field| field.name == name)
     }
 
-    /// The primary key without the partition keys: what names a row within a partition, in the order of the key.
+    /// Returns the primary key without the partition keys, which identifies a row within a partition, in key order.
     pub fn trimmed_primary_keys(&self) -> Vec<&str> {
         let keys = self.primary_keys.iter().filter(|key| !self.partition_keys.contains(key));
         keys.map(String::as_str).collect()
@@ -86,8 +86,8 @@ impl TableSchema {
         let version = match object.long("version")?.unwrap_or(1) {
             version if (1..=newest).contains(&version) => version,
             version if version > newest => {
-                return Err(Error::unsupported(format!("schema version {version}"))
-                    .hint(format!("up to version {NEWEST_VERSION} is read")));
+                return Err(Error::unsupported(format!("schema version {version} is not supported"))
+                    .hint(format!("the latest supported version is {NEWEST_VERSION}")));
             }
             _ => return Err(object.wrong("version", "a version")),
         };
@@ -112,7 +112,7 @@ impl TableSchema {
         schema.check_keys("partition key", &schema.partition_keys)?;
         schema.check_keys("primary key", &schema.primary_keys)?;
         if !schema.primary_keys.is_empty() && schema.trimmed_primary_keys().is_empty() {
-            return Err(Error::corrupt("the primary key has no column beside the partition keys"));
+            return Err(Error::corrupt("the primary key has no columns besides the partition keys"));
         }
         Ok(schema)
     }
@@ -122,7 +122,7 @@ impl TableSchema {
         match self.fields.iter().find(|field| field.id > highest || field.name.is_empty()) {
             None => Ok(()),
             Some(field) if field.name.is_empty() => Err(Error::corrupt(format!("field {} has no name", field.id))),
-            Some(field) => Err(Error::corrupt(format!("field id {} is above the highest, {highest}", field.id))
+            Some(field) => Err(Error::corrupt(format!("field id {} is above the highest id, {highest}", field.id))
                 .with("column", shown(&field.name))),
         }
     }
@@ -130,17 +130,17 @@ impl TableSchema {
     fn check_keys(&self, what: &str, keys: &[String]) -> Result<()> {
         for (i, key) in keys.iter().enumerate() {
             if self.field(key).is_none() {
-                return Err(Error::corrupt(format!("the {what} `{}` is no column", shown(key))));
+                return Err(Error::corrupt(format!("the {what} `{}` is not a column", shown(key))));
             }
             if keys.iter().skip(i + 1).any(|other| other == key) {
-                return Err(Error::corrupt(format!("the {what} `{}` is there twice", shown(key))));
+                return Err(Error::corrupt(format!("the {what} `{}` occurs twice", shown(key))));
             }
         }
         Ok(())
     }
 }
 
-/// A table without any field has -1.
+/// Returns the highest field id, which is -1 for a table without fields.
 fn highest_field_id(object: &Object<'_>) -> Result<i32> {
     let id = object.required_long("highestFieldId")?;
     let id = i32::try_from(id).ok().filter(|id| *id >= -1);
@@ -170,7 +170,7 @@ impl Serialize for TableSchema {
         map.serialize_entry("partitionKeys", &self.partition_keys)?;
         map.serialize_entry("primaryKeys", &self.primary_keys)?;
         map.serialize_entry("options", &self.options)?;
-        // Java reads `null` as the text "null".
+        // Java reads `null` as the string "null".
         if let Some(comment) = &self.comment {
             map.serialize_entry("comment", comment)?;
         }

@@ -15,7 +15,7 @@ fn schema() -> Value {
     })
 }
 
-/// The schema with members replaced; `null` takes one away.
+/// Returns the schema with replaced members; `null` removes a member.
 fn with(changes: Value) -> Result<TableSchema> {
     let mut schema = schema();
     let Value::Object(changes) = changes else { panic!("no object") };
@@ -80,7 +80,7 @@ fn what_may_be_absent_is() {
 #[test]
 fn newer_versions_and_types_are_named() {
     let error = with(json!({"version": 4})).unwrap_err();
-    assert_eq!((error.kind(), error.message()), (ErrorKind::Unsupported, "schema version 4"));
+    assert_eq!((error.kind(), error.message()), (ErrorKind::Unsupported, "schema version 4 is not supported"));
     let vector = json!([{"id": 0, "name": "e", "type": "VECTOR(3)"}]);
     let error = with(json!({"fields": vector, "partitionKeys": [], "primaryKeys": []})).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);

@@ -1,5 +1,5 @@
-//! Snapshots (spec: "Snapshot"): `snapshot/snapshot-<id>`, JSON; the same in `changelog/changelog-<id>`; and with two
-//! members more in `tag/tag-<name>`.
+//! Parses snapshots (spec: "Snapshot"): `snapshot/snapshot-<id>`, JSON. The same format is used in
+//! `changelog/changelog-<id>`, and with two additional members in `tag/tag-<name>`.
 //!
 //! ```text
 //! { "version": 3, "uuid": "..", "id": 2, "schemaId": 0, "baseManifestList": "manifest-list-..", "baseManifestListSize": 1113,
@@ -9,7 +9,7 @@
 //!   "nextRowId": 0, "tagCreateTime": [2026, 11, 21, 5, 29, 18, 905799695], "tagTimeRetained": 0.001 }
 //! ```
 //!
-//! Versions 1 and 2 lack members that came later. Members that are not known change nothing and are ignored.
+//! Versions 1 and 2 lack members that were added later. Unknown members have no effect and are ignored.
 
 use std::collections::BTreeMap;
 
@@ -21,24 +21,24 @@ use serde_json::Value;
 use super::file_name::is_file_name;
 use super::json::{self, Object, shown};
 
-/// The newest version of snapshot files that is read.
+/// The latest supported version of snapshot files.
 const NEWEST_VERSION: i64 = 3;
 
-/// What a commit did.
+/// The kind of a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CommitKind {
-    /// New files.
+    /// The commit adds files.
     Append,
-    /// The same rows in other files.
+    /// The commit rewrites the same rows to other files.
     Compact,
-    /// Files taken away, others perhaps put in their place.
+    /// The commit removes files, and may add others to replace them.
     Overwrite,
-    /// Statistics alone.
+    /// The commit adds only statistics.
     Analyze,
 }
 
 impl CommitKind {
-    /// The name in files.
+    /// Returns the name in files.
     pub fn name(self) -> &'static str {
         match self {
             Self::Append => "APPEND",
@@ -51,69 +51,71 @@ impl CommitKind {
     fn parse(name: &str) -> Result<Self> {
         let kinds = [Self::Append, Self::Compact, Self::Overwrite, Self::Analyze];
         let found = kinds.into_iter().find(|kind| kind.name() == name);
-        found.ok_or_else(|| Error::unsupported(format!("the commit kind `{}`", shown(name))))
+        found.ok_or_else(|| Error::unsupported(format!("the commit kind `{}` is not supported", shown(name))))
     }
 }
 
-/// One state of a table's data. Names are those of files in the folders `manifest` and `statistics` of the table.
+/// The state of a table's data after one commit. File names are relative to the folders `manifest` and `statistics` of
+/// the table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Snapshot {
     /// The version of the file: 1 to 3.
     pub version: i32,
-    /// Its number; the numbers of a table have no gaps.
+    /// The id of the snapshot. The ids of a table have no gaps.
     pub id: i64,
-    /// A random name that no other snapshot has, where its writer gave one.
+    /// A random unique identifier, if the writer recorded one.
     pub uuid: Option<String>,
-    /// The schema that was the latest when it was committed.
+    /// The latest schema at the time of the commit.
     pub schema_id: i64,
-    /// The files before this commit.
+    /// The manifest list of the files before this commit.
     pub base_manifest_list: String,
-    /// The length of that file.
+    /// The length of the base manifest list.
     pub base_manifest_list_size_bytes: Option<i64>,
-    /// What this commit added and deleted.
+    /// The manifest list of the files that this commit added and deleted.
     pub delta_manifest_list: String,
-    /// The length of that file.
+    /// The length of the delta manifest list.
     pub delta_manifest_list_size_bytes: Option<i64>,
-    /// The changelog files of this commit.
+    /// The manifest list of the changelog files of this commit.
     pub changelog_manifest_list: Option<String>,
-    /// The length of that file.
+    /// The length of the changelog manifest list.
     pub changelog_manifest_list_size_bytes: Option<i64>,
-    /// The index files of the whole table: deletion vectors, hashes, global indexes.
+    /// The index manifest of the whole table: deletion vectors, hashes, global indexes.
     pub index_manifest: Option<String>,
-    /// Who committed.
+    /// The user of the commit.
     pub commit_user: String,
-    /// The number that the committer gave; batch writers give the greatest there is.
+    /// The identifier that the committer assigned; batch writers use the greatest integer.
     pub commit_identifier: i64,
-    /// What the commit did.
+    /// The kind of the commit.
     pub commit_kind: CommitKind,
-    /// When it was committed: milliseconds since the epoch, by the clock of the committer.
+    /// The commit time in milliseconds since the epoch, by the clock of the committer.
     pub time_ms: i64,
-    /// Rows in all files, those that are merged away or delete included. Not what a count of the table gives.
+    /// The number of rows in all files, including rows that are merged away or delete. It differs from the row count of
+    /// the table.
     pub total_record_count: Option<i64>,
-    /// By how much this commit changed that.
+    /// The change of that number by this commit.
     pub delta_record_count: Option<i64>,
-    /// Rows in its changelog files.
+    /// The number of rows in its changelog files.
     pub changelog_record_count: Option<i64>,
     /// The watermark of the input.
     pub watermark: Option<i64>,
-    /// The file of the statistics.
+    /// The statistics file.
     pub statistics: Option<String>,
-    /// What the committer wrote beside.
+    /// Additional properties from the committer.
     pub properties: BTreeMap<String, String>,
     /// The row id of the next row (row tracking).
     pub next_row_id: Option<i64>,
-    /// What the user did, in newer files.
+    /// The operation of the user, in newer files.
     pub operation: Option<String>,
-    /// What wrote it, in newer files.
+    /// The version of the writer, in newer files.
     pub writer_version: Option<String>,
-    /// Of a tag: when it was made, microseconds on the wall clock of its maker.
+    /// The creation time of a tag, in microseconds on the wall clock of its creator.
     pub tag_create_time_us: Option<i64>,
-    /// Of a tag: how long it is kept, milliseconds.
+    /// The retention time of a tag, in milliseconds.
     pub tag_time_retained_ms: Option<i64>,
 }
 
 impl Snapshot {
-    /// Reads a snapshot, changelog or tag file.
+    /// Parses a snapshot, changelog or tag file.
     ///
     /// # Errors
     /// `CorruptMetadata`; `Unsupported` naming a newer version or commit kind.
@@ -144,7 +146,7 @@ impl Snapshot {
             total_record_count: object.long("totalRecordCount")?,
             delta_record_count: object.long("deltaRecordCount")?,
             changelog_record_count: object.long("changelogRecordCount")?,
-            // Streaming writers that have no watermark yet write the least number.
+            // Streaming writers without a watermark write the minimum integer.
             watermark: object.long("watermark")?.filter(|&watermark| watermark != i64::MIN),
             statistics: optional_file_name(&object, "statistics")?,
             properties: object.text_map("properties")?.unwrap_or_default(),
@@ -157,11 +159,13 @@ impl Snapshot {
     }
 }
 
-/// The first releases did not write a version.
+/// Returns the version. The first releases did not write one.
 fn version(object: &Object<'_>) -> Result<i32> {
     match object.long("version")?.unwrap_or(1) {
-        version if version > NEWEST_VERSION => Err(Error::unsupported(format!("snapshot version {version}"))
-            .hint(format!("up to version {NEWEST_VERSION} is read"))),
+        version if version > NEWEST_VERSION => {
+            Err(Error::unsupported(format!("snapshot version {version} is not supported"))
+                .hint(format!("the latest supported version is {NEWEST_VERSION}")))
+        }
         version => {
             let version = i32::try_from(version).ok().filter(|version| *version >= 1);
             version.ok_or_else(|| object.wrong("version", "a version"))
@@ -170,21 +174,21 @@ fn version(object: &Object<'_>) -> Result<i32> {
 }
 
 fn file_name(object: &Object<'_>, key: &str) -> Result<String> {
-    optional_file_name(object, key)?.ok_or_else(|| object.wrong(key, "the name of a file"))
+    optional_file_name(object, key)?.ok_or_else(|| object.wrong(key, "a file name"))
 }
 
-/// Names are names: one that holds a folder would be looked for elsewhere than where Paimon looks.
+/// Returns a file name, which must not contain a folder: Paimon looks for the file in a fixed folder.
 fn optional_file_name(object: &Object<'_>, key: &str) -> Result<Option<String>> {
     let Some(name) = object.text(key)? else { return Ok(None) };
     if !is_file_name(name) {
-        return Err(object.wrong(key, "the name of a file"));
+        return Err(object.wrong(key, "a file name"));
     }
     Ok(Some(name.to_string()))
 }
 
-/// Year, month, day, hour, minute and as much of second and nanosecond as is not zero; or ISO 8601 text.
+/// Parses year, month, day, hour, minute, and second and nanosecond if they are not zero; or an ISO 8601 string.
 fn create_time_us(value: &Value) -> Result<i64> {
-    let wrong = || Error::corrupt("`tagCreateTime` is expected to be a date and time");
+    let wrong = || Error::corrupt("`tagCreateTime` must be a date and time");
     let at = match value {
         Value::String(text) => text.parse::<DateTime>().map_err(|_| wrong())?,
         Value::Array(parts) => from_parts(parts).ok_or_else(wrong)?,
@@ -206,7 +210,7 @@ fn from_parts(parts: &[Value]) -> Option<DateTime> {
     DateTime::new(year, small(1)?, small(2)?, small(3)?, small(4)?, small(5)?, nanos).ok()
 }
 
-/// Seconds with a fraction; or ISO 8601 text.
+/// Parses seconds with a fraction, or an ISO 8601 string.
 fn time_retained_ms(value: &Value) -> Result<i64> {
     let retained = match value {
         Value::String(text) => text.parse::<SignedDuration>().ok(),
@@ -214,7 +218,7 @@ fn time_retained_ms(value: &Value) -> Result<i64> {
         _ => None,
     };
     let ms = retained.and_then(|retained| i64::try_from(retained.as_millis()).ok());
-    ms.ok_or_else(|| Error::corrupt("`tagTimeRetained` is expected to be seconds"))
+    ms.ok_or_else(|| Error::corrupt("`tagTimeRetained` must be a number of seconds"))
 }
 
 #[cfg(test)]

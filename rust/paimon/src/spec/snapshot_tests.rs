@@ -12,7 +12,7 @@ const TAG: &str = r#"{"version" : 3, "uuid": "7d5f", "id" : 2, "schemaId" : 1,
   "operation": "MERGE", "writerVersion": "2.0",
   "tagCreateTime" : [ 2026, 11, 21, 5, 29, 18, 314260304 ], "tagTimeRetained" : 0.001000000}"#;
 
-/// The tag with members replaced; `null` stands for absent.
+/// Returns the tag with replaced members; `null` removes a member.
 fn with(changes: &Value) -> Result<Snapshot> {
     let mut tag: Value = serde_json::from_str(TAG).unwrap();
     for (key, value) in changes.as_object().unwrap() {
@@ -99,9 +99,9 @@ fn times_of_tags_have_three_to_seven_parts() {
 #[test]
 fn newer_versions_and_kinds_are_named() {
     let error = with(&json!({"version": 4})).unwrap_err();
-    assert_eq!((error.kind(), error.message()), (ErrorKind::Unsupported, "snapshot version 4"));
+    assert_eq!((error.kind(), error.message()), (ErrorKind::Unsupported, "snapshot version 4 is not supported"));
     let error = with(&json!({"commitKind": "MERGE"})).unwrap_err();
-    assert_eq!((error.kind(), error.message()), (ErrorKind::Unsupported, "the commit kind `MERGE`"));
+    assert_eq!((error.kind(), error.message()), (ErrorKind::Unsupported, "the commit kind `MERGE` is not supported"));
 }
 
 #[test]

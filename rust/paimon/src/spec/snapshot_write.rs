@@ -1,11 +1,11 @@
-//! Writes snapshots (spec: "Snapshot") as Java does: what has no value is absent.
+//! Writes snapshots (spec: "Snapshot") as Java does: members without a value are omitted.
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use super::snapshot::Snapshot;
 
 impl Snapshot {
-    /// Return the content of its file, without what tags add.
+    /// Returns the content of the snapshot file, without the members of tags.
     pub fn to_json(&self) -> String {
         serde_json::to_string_pretty(self).unwrap_or_default()
     }
@@ -42,7 +42,7 @@ impl Serialize for Snapshot {
     }
 }
 
-/// A member that is absent where there is no value.
+/// Writes a member, or omits it if it has no value.
 fn some<M: SerializeMap>(map: &mut M, key: &'static str, value: Option<impl Serialize>) -> Result<(), M::Error> {
     value.map_or(Ok(()), |value| map.serialize_entry(key, &value))
 }
@@ -56,7 +56,7 @@ mod tests {
     use super::super::testing::golden_files;
     use super::*;
 
-    /// The members; Paimon 0.8 wrote `null` for some that have no value.
+    /// Returns the names of members. Paimon 0.8 wrote `null` for some members without a value.
     fn keys(json: &[u8]) -> BTreeSet<String> {
         let value: Value = serde_json::from_slice(json).unwrap();
         let members = value.as_object().unwrap().iter().filter(|(_, value)| !value.is_null());
@@ -74,7 +74,7 @@ mod tests {
             let written = snapshot.to_json();
             assert_eq!(Snapshot::parse(written.as_bytes()).unwrap(), snapshot, "{}", path.display());
             let mut expected = keys(&bytes);
-            // Releases before 1.0 wrote offsets of a log system that Paimon no longer has.
+            // Releases before 1.0 wrote offsets of a log system that was removed from Paimon.
             expected.remove("logOffsets");
             assert_eq!(keys(written.as_bytes()), expected, "{}", path.display());
             count += 1;

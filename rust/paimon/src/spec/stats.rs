@@ -1,8 +1,8 @@
-//! Statistics of data files (spec: "Manifest", `_KEY_STATS` and `_VALUE_STATS`).
+//! Reads statistics of data files (spec: "Manifest", `_KEY_STATS` and `_VALUE_STATS`).
 //!
-//! Bounds are rows of one field for each column that has statistics. Which columns those are an entry says itself: those
-//! of `_VALUE_STATS_COLS`, or of `_WRITE_COLS` where that is NULL, or all of the schema that the file was written with.
-//! A row without fields says that nothing is known. A bound that is NULL is not known either, unless all values are.
+//! Bounds are rows with one field for each column that has statistics. The entry determines these columns: those of
+//! `_VALUE_STATS_COLS`, or of `_WRITE_COLS` if that is NULL, or else all of the schema that the file was written with.
+//! In a row without fields, nothing is known. A NULL bound is unknown too, unless all values are NULL.
 
 use arrow_array::{BinaryArray, ListArray};
 use arrow_schema::DataType as ArrowType;
@@ -10,29 +10,29 @@ use frazil_core::avro::{Column, Kind};
 
 use super::meta_file::{self, leaf, list};
 
-/// Bounds and null counts of some columns over all files of a manifest.
+/// The bounds and null counts of some columns over all files of a manifest.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SimpleStats {
-    /// The row of smallest values, with its arity; without fields where nothing is known.
+    /// The row of minimum values, with its arity; without fields if nothing is known.
     pub min: Vec<u8>,
-    /// The row of greatest values.
+    /// The row of maximum values.
     pub max: Vec<u8>,
-    /// How many values are NULL, column by column; None where not known.
+    /// The number of NULLs in each column; None if unknown.
     pub null_counts: Option<Vec<Option<i64>>>,
 }
 
-/// Bounds and null counts of the columns of many files; one row for each file.
+/// The bounds and null counts of the columns of many files, with one row for each file.
 #[derive(Debug, Clone, Copy)]
 pub struct Stats<'a> {
-    /// Rows of smallest values, with their arity; without fields where nothing is known.
+    /// Rows of minimum values, with their arity; without fields if nothing is known.
     pub min: &'a BinaryArray,
-    /// Rows of greatest values.
+    /// Rows of maximum values.
     pub max: &'a BinaryArray,
-    /// How many values are NULL: a list of 64-bit numbers, one for each column, NULL where not known.
+    /// The numbers of NULLs: a list of 64-bit integers, one for each column, NULL if unknown.
     pub null_counts: &'a ListArray,
 }
 
-/// How statistics stand in files: bounds and null counts under the names that they get in the output.
+/// Returns the column of statistics in files: bounds and null counts, and their names in the output.
 pub(super) fn column(name: &str, [min, max, null_counts]: [&str; 3]) -> Column {
     let named = |column: Column, name: &str| Column { name: name.to_string(), ..column };
     let fields = vec![

@@ -1,4 +1,4 @@
-//! Metadata files for tests: encoded by another Avro library, or written by Java.
+//! Creates metadata files for tests: encoded by another Avro library, or written by Java.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use super::data_file_meta::DataFileMeta;
 use super::entries_builder::NewFile;
 use super::stats::SimpleStats;
 
-/// An Avro file of records with these fields. Bytes are lists of numbers.
+/// Returns an Avro file of records with these fields. Bytes are lists of numbers.
 pub(crate) fn avro(fields: &Json, records: &[Json]) -> Bytes {
     let schema = record("record", fields);
     let schema = Schema::parse_str(&schema.to_string()).unwrap();
@@ -43,12 +43,12 @@ pub(super) fn required(name: &str, data_type: &str) -> Json {
     json!({"name": name, "type": data_type})
 }
 
-/// A field that may be null, and is where a record does not have it.
+/// Returns an optional field, which is null if a record lacks it.
 pub(super) fn optional(name: &str, data_type: impl Into<Json>) -> Json {
     json!({"name": name, "type": ["null", data_type.into()], "default": null})
 }
 
-/// The field of statistics.
+/// Returns the field of statistics.
 pub(super) fn stats(name: &str) -> Json {
     let counts = json!({"type": "array", "items": ["null", "long"]});
     let fields =
@@ -56,7 +56,7 @@ pub(super) fn stats(name: &str) -> Json {
     json!({"name": name, "type": record(&format!("record_{name}"), &fields)})
 }
 
-/// The fields of manifests, those of the file as a release had them that ended with `last`.
+/// Returns the fields of manifests. The file has the fields up to `last`, as in some release.
 pub(crate) fn manifest_fields(last: &str) -> Json {
     let names = json!({"type": "array", "items": "string"});
     let file = [
@@ -96,7 +96,7 @@ pub(crate) fn manifest_fields(last: &str) -> Json {
 /// A row without fields, with its arity.
 pub(crate) const NO_FIELDS: [u8; 12] = [0; 12];
 
-/// The ADD entry of a file that says no more than it must.
+/// Returns the ADD entry of a file with only required values.
 pub(crate) fn entry(file_name: &str) -> Json {
     let stats = json!({"_MIN_VALUES": NO_FIELDS, "_MAX_VALUES": NO_FIELDS, "_NULL_COUNTS": null});
     json!({
@@ -111,13 +111,13 @@ pub(crate) fn entry(file_name: &str) -> Json {
     })
 }
 
-/// The same with another value at a path such as `/_FILE/_LEVEL`.
+/// Returns the record with another value at a path such as `/_FILE/_LEVEL`.
 pub(crate) fn with(mut record: Json, path: &str, value: impl Into<Json>) -> Json {
     *record.pointer_mut(path).unwrap() = value.into();
     record
 }
 
-/// All files of the golden tables with names that are wanted.
+/// Returns all files of the golden tables whose names are wanted.
 pub(crate) fn golden_files(wanted: fn(&str) -> bool) -> Vec<(PathBuf, Vec<u8>)> {
     let mut folders = vec![PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/golden/paimon"))];
     let mut found = Vec::new();
@@ -135,7 +135,7 @@ pub(crate) fn golden_files(wanted: fn(&str) -> bool) -> Vec<(PathBuf, Vec<u8>)> 
     found
 }
 
-/// A data file of an append table, without statistics.
+/// Returns a data file of an append table, without statistics.
 pub(crate) fn new_file(name: &str, rows: i64) -> NewFile {
     let none = || SimpleStats { min: NO_FIELDS.to_vec(), max: NO_FIELDS.to_vec(), null_counts: Some(Vec::new()) };
     let meta = DataFileMeta {

@@ -1,4 +1,4 @@
-//! Types as metadata writes them (spec: "Data Types", "Schema").
+//! Parses and formats types as in metadata (spec: "Data Types", "Schema").
 //!
 //! ```text
 //! text   INT NOT NULL   DECIMAL(10, 2)   TIMESTAMP(6) WITH LOCAL TIME ZONE   ARRAY<INT>   ROW<`a` INT, `b` STRING>
@@ -8,8 +8,8 @@
 //!        {"type": "ROW", "fields": [{"id": 3, "name": "a", "type": type, "description": "..", "defaultValue": ".."}]}
 //! ```
 //!
-//! Schema files hold the JSON forms, where fields have ids. Text is for people and for the columns of system tables:
-//! the fields of a ROW in text are numbered from 0 in the order in which they stand.
+//! Schema files contain the JSON form, in which fields have ids. The text form is for users and for the columns of
+//! system tables: the fields of a ROW are numbered from 0 in their order.
 
 use std::fmt;
 use std::str::FromStr;
@@ -24,42 +24,42 @@ use super::types::{DataField, DataType, TypeRoot};
 /// The length of STRING and BYTES.
 const MAX_LENGTH: u32 = i32::MAX.cast_unsigned();
 
-/// The digits of a DECIMAL.
+/// The maximum number of digits of a DECIMAL.
 const MAX_PRECISION: u32 = 38;
 
-/// The digits after the second.
+/// The maximum number of digits after the second.
 const MAX_SECOND_DIGITS: u32 = 9;
 
-/// Types inside types that are read; a parser of people's types needs no more, and the stack has an end.
+/// The maximum nesting depth of types. Real types need no more, and the stack is limited.
 const MAX_DEPTH: usize = 40;
 
 impl DataType {
-    /// Reads the JSON form of a type.
+    /// Parses the JSON form of a type.
     ///
     /// # Errors
-    /// `Unsupported` naming a type that this version does not know; `CorruptData` for what is none; `LimitExceeded` for
-    /// types nested too deeply.
+    /// `Unsupported` naming an unknown type; `CorruptData` for an invalid form; `LimitExceeded` for types that are
+    /// nested too deeply.
     pub fn parse_json(value: &Value) -> Result<Self> {
         json_type(value, 0)
     }
 
-    /// The JSON form, as schema files hold it.
+    /// Returns the JSON form, as in schema files.
     pub fn to_json(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
     }
 }
 
 impl DataField {
-    /// Reads the JSON form of a column.
+    /// Parses the JSON form of a column.
     ///
     /// # Errors
-    /// As [`DataType::parse_json`], naming the column.
+    /// As for [`DataType::parse_json`], naming the column.
     pub fn parse_json(value: &Value) -> Result<Self> {
         json_field(value, "column", 0)
     }
 }
 
-/// The JSON form of columns, as schema files and the system table `schemas` hold it.
+/// Returns the JSON form of columns, as in schema files and the system table `schemas`.
 pub fn fields_to_json(fields: &[DataField]) -> String {
     serde_json::to_string(fields).unwrap_or_default()
 }
@@ -105,7 +105,8 @@ fn json_field(value: &Value, context: &'static str, depth: usize) -> Result<Data
     read().map_err(|e: Error| e.with(context, shown(name)))
 }
 
-/// Fields whose ids and names differ: a field of a ROW is looked for by its id and by its name within this ROW.
+/// Returns the fields if their ids and names are unique, because a field of a ROW is looked up by either within that
+/// ROW.
 pub(super) fn distinct(fields: Vec<DataField>) -> Result<Vec<DataField>> {
     let mut ids: Vec<i32> = fields.iter().map(|field| field.id).collect();
     let mut names: Vec<&str> = fields.iter().map(|field| field.name.as_str()).collect();
@@ -208,10 +209,10 @@ fn row(f: &mut fmt::Formatter<'_>, fields: &[DataField]) -> fmt::Result {
 impl FromStr for DataType {
     type Err = Error;
 
-    /// Reads the text of a type, names in any case.
+    /// Parses the text form of a type. Names are case-insensitive.
     ///
     /// # Errors
-    /// As [`DataType::parse_json`].
+    /// As for [`DataType::parse_json`].
     fn from_str(text: &str) -> Result<Self> {
         let mut parser = Parser { text, rest: text, depth: 0, next_id: 0 };
         let parsed = parser.data_type()?;
@@ -322,7 +323,7 @@ impl<'a> Parser<'a> {
         Ok(self.with_words(&["WITHOUT", "TIME", "ZONE"], TypeRoot::Timestamp(digits)))
     }
 
-    /// A length; 1 where none is given, as in SQL.
+    /// Parses a length; 1 if it is omitted, as in SQL.
     fn length(&mut self) -> Result<u32> {
         self.parameter(1, 1, MAX_LENGTH)
     }
@@ -344,9 +345,8 @@ impl<'a> Parser<'a> {
     fn number(&mut self, least: u32, most: u32) -> Result<u32> {
         let digits = self.take_while(|c| c.is_ascii_digit());
         let number = digits.parse().ok().filter(|number| (least..=most).contains(number));
-        number.ok_or_else(|| {
-            Error::corrupt(format!("`{}`: a number from {least} to {most} is expected", shown(self.text)))
-        })
+        number
+            .ok_or_else(|| Error::corrupt(format!("`{}`: expected a number from {least} to {most}", shown(self.text))))
     }
 
     fn identifier(&mut self) -> Result<String> {
@@ -356,7 +356,7 @@ impl<'a> Parser<'a> {
         self.word().map(str::to_string).ok_or_else(|| self.malformed())
     }
 
-    /// Text between quotes, a quote inside being doubled.
+    /// Parses a quoted string, in which quotes are doubled.
     fn quoted(&mut self, quote: char) -> Result<String> {
         self.expect(quote)?;
         let mut text = String::new();
@@ -387,7 +387,7 @@ impl<'a> Parser<'a> {
         taken
     }
 
-    /// Takes these words if all of them follow.
+    /// Consumes these words if all of them follow.
     fn words(&mut self, words: &[&str]) -> bool {
         let before = self.rest;
         let all = words.iter().all(|word| self.word().is_some_and(|found| found.eq_ignore_ascii_case(word)));
@@ -422,14 +422,14 @@ impl<'a> Parser<'a> {
 }
 
 fn unknown(name: &str) -> Error {
-    Error::unsupported(format!("the type `{}` is not known to this version", shown(name)))
+    Error::unsupported(format!("unknown type `{}`", shown(name)))
 }
 
 fn check_depth(depth: usize) -> Result<()> {
     if depth <= MAX_DEPTH {
         return Ok(());
     }
-    Err(Error::new(ErrorKind::LimitExceeded, format!("types are nested more than {MAX_DEPTH} deep")))
+    Err(Error::new(ErrorKind::LimitExceeded, format!("types are nested deeper than {MAX_DEPTH} levels")))
 }
 
 #[cfg(test)]

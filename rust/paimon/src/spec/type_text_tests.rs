@@ -90,7 +90,7 @@ fn types_that_are_not_known_are_named() {
     }
     let field = json!({"id": 1, "name": "v", "type": {"type": "VECTOR NOT NULL", "element": "FLOAT", "length": 3}});
     let error = DataField::parse_json(&field).unwrap_err();
-    assert_eq!(error.to_string(), "the type `VECTOR` is not known to this version (column: v)");
+    assert_eq!(error.to_string(), "unknown type `VECTOR` (column: v)");
 }
 
 #[test]

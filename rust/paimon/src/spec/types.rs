@@ -1,4 +1,4 @@
-//! Data types (spec: "Data Types") and how frazil holds their values in Arrow.
+//! Defines data types (spec: "Data Types") and their representation in Arrow.
 //!
 //! | Paimon | Arrow |
 //! |---|---|
@@ -7,8 +7,8 @@
 //! | CHAR(n), VARCHAR(n), STRING | Utf8 |
 //! | BINARY(n), VARBINARY(n), BYTES, BLOB | Binary |
 //! | DATE | Date32 |
-//! | TIME(p) | Time32(ms): Paimon keeps no more |
-//! | TIMESTAMP(p) | Timestamp(ms) up to 3 digits, (us) up to 6, (ns) above |
+//! | TIME(p) | Time32(ms): Paimon stores milliseconds |
+//! | TIMESTAMP(p) | Timestamp(ms) for up to 3 digits, (us) for up to 6, (ns) above |
 //! | TIMESTAMP(p) WITH LOCAL TIME ZONE | the same with zone UTC |
 //! | ARRAY, MAP, ROW | List, Map (keys unsorted), Struct |
 //! | MULTISET of t | Map from t to Int32 |
@@ -22,97 +22,97 @@ use arrow_schema::{DataType as ArrowType, Field, FieldRef, Fields, TimeUnit};
 use frazil_core::error::Result;
 use frazil_core::scalar::ScalarType;
 
-/// A type and whether its values may be NULL.
+/// A type and its nullability.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DataType {
-    /// What values it has.
+    /// The type without nullability.
     pub root: TypeRoot,
-    /// Whether NULL is one of them.
+    /// Whether values may be NULL.
     pub nullable: bool,
 }
 
-/// What values a type has.
+/// A type without nullability.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TypeRoot {
     /// `true` or `false`.
     Boolean,
-    /// 8 bits.
+    /// An 8-bit integer.
     TinyInt,
-    /// 16 bits.
+    /// A 16-bit integer.
     SmallInt,
-    /// 32 bits.
+    /// A 32-bit integer.
     Int,
-    /// 64 bits.
+    /// A 64-bit integer.
     BigInt,
-    /// IEEE 754 single.
+    /// An IEEE 754 single-precision float.
     Float,
-    /// IEEE 754 double.
+    /// An IEEE 754 double-precision float.
     Double,
-    /// Digits in all (1 to 38) and after the point.
+    /// A decimal: the number of digits (1 to 38), and of those after the point.
     Decimal(u8, u8),
-    /// Text of at most so many characters; nothing pads it.
+    /// A string of at most this many characters, without padding.
     Char(u32),
-    /// Text of at most so many characters; STRING is the longest.
+    /// A string of at most this many characters; STRING has the maximum.
     VarChar(u32),
-    /// Bytes of at most so many; nothing pads them.
+    /// At most this many bytes, without padding.
     Binary(u32),
-    /// Bytes of at most so many; BYTES is the longest.
+    /// At most this many bytes; BYTES has the maximum.
     VarBinary(u32),
     /// Days since the epoch.
     Date,
-    /// A time of day; its digits after the second.
+    /// A time of day; the number of digits after the second.
     Time(u8),
-    /// A wall clock; its digits after the second, 0 to 9.
+    /// A wall-clock time; the number of digits after the second, 0 to 9.
     Timestamp(u8),
-    /// An instant; its digits after the second, 0 to 9.
+    /// An instant; the number of digits after the second, 0 to 9.
     LocalZonedTimestamp(u8),
     /// Values of one type, in order.
     Array(Box<DataType>),
-    /// Keys to values.
+    /// A map from keys to values.
     Map(Box<DataType>, Box<DataType>),
-    /// Values with how often they are there.
+    /// Values with their multiplicity.
     Multiset(Box<DataType>),
     /// Fields by name.
     Row(Vec<DataField>),
-    /// A value that says its type itself.
+    /// A value that includes its type.
     Variant,
-    /// Bytes that lie in a file of their own.
+    /// Bytes in a separate file.
     Blob,
 }
 
 /// A column, or a field of a ROW.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DataField {
-    /// Never given to another field of the table.
+    /// The field id, which is never reused for another field of the table.
     pub id: i32,
     /// The name at this state of the table.
     pub name: String,
-    /// The type.
+    /// The type of the field.
     pub data_type: DataType,
     /// A comment.
     pub description: Option<String>,
-    /// What writers put where no value is given. Readers never use it.
+    /// The value that writers use if none is given. Readers never use it.
     pub default_value: Option<String>,
 }
 
-/// The key of Arrow field metadata under which a Paimon field id stands.
+/// The key of the Paimon field id in Arrow field metadata.
 pub const FIELD_ID_KEY: &str = "paimon.id";
 
 const EXTENSION_NAME: &str = "ARROW:extension:name";
 const EXTENSION_METADATA: &str = "ARROW:extension:metadata";
 
 impl DataType {
-    /// The type whose values may be NULL.
+    /// Creates a type whose values may be NULL.
     pub fn nullable(root: TypeRoot) -> Self {
         Self { root, nullable: true }
     }
 
-    /// The type whose values may not be NULL.
+    /// Creates a type whose values are never NULL.
     pub fn required(root: TypeRoot) -> Self {
         Self { root, nullable: false }
     }
 
-    /// The Arrow type of its values.
+    /// Returns the Arrow type of the values.
     pub fn arrow(&self) -> ArrowType {
         match &self.root {
             TypeRoot::Boolean => ArrowType::Boolean,
@@ -140,7 +140,7 @@ impl DataType {
         }
     }
 
-    /// The type by which predicates know its values; None where they cannot be compared.
+    /// Returns the type of the values in predicates, or None if they cannot be compared.
     pub fn scalar(&self) -> Option<ScalarType> {
         Some(match &self.root {
             TypeRoot::Boolean => ScalarType::Boolean,
@@ -172,7 +172,7 @@ impl DataType {
         Arc::new(self.field(name))
     }
 
-    /// Return an Arrow field of this type; that of a variant says so in its metadata.
+    /// Returns an Arrow field of this type. For a variant, the metadata includes the extension type.
     pub fn field(&self, name: &str) -> Field {
         let field = Field::new(name, self.arrow(), self.nullable);
         if self.root != TypeRoot::Variant {
@@ -184,7 +184,7 @@ impl DataType {
 }
 
 impl DataField {
-    /// The Arrow field, with the field id in its metadata.
+    /// Returns the Arrow field, with the field id in its metadata.
     pub fn arrow(&self) -> Field {
         let mut field = self.data_type.field(&self.name);
         field.metadata_mut().insert(FIELD_ID_KEY.to_string(), self.id.to_string());
@@ -192,15 +192,15 @@ impl DataField {
     }
 }
 
-/// The Arrow fields of columns.
+/// Returns the Arrow fields of columns.
 pub fn arrow_fields(fields: &[DataField]) -> Fields {
     fields.iter().map(DataField::arrow).collect()
 }
 
-/// Values as predicates compare them: of the type that [`ScalarType::arrow`] names.
+/// Converts values to the form that predicates compare, which is the type [`ScalarType::arrow`].
 ///
 /// # Errors
-/// None for arrays of [`DataType::arrow`] types.
+/// Does not fail for arrays of [`DataType::arrow`] types.
 pub fn comparable(values: &ArrayRef) -> Result<ArrayRef> {
     match values.data_type() {
         ArrowType::Time32(_) => Ok(cast(values, &ScalarType::Time.arrow())?),
@@ -217,7 +217,7 @@ fn unit(digits: u8) -> TimeUnit {
 }
 
 fn map(key: &DataType, value: FieldRef) -> ArrowType {
-    // Keys are not NULL, whatever their type says: Arrow does not have others.
+    // Keys are not nullable, regardless of their type: Arrow does not support nullable keys.
     let entries = Fields::from(vec![Arc::new(Field::new("key", key.arrow(), false)), value]);
     ArrowType::Map(Arc::new(Field::new("entries", ArrowType::Struct(entries), false)), false)
 }

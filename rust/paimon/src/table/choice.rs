@@ -1,14 +1,15 @@
-//! Which state of a table is read (documentation: "Time Travel", the options `scan.*`).
+//! Selects the state of a table that is read (documentation: "Time Travel", the options `scan.*`).
 //!
-//! | `scan.mode`, in a batch read | needs | reads |
+//! | `scan.mode`, in a batch read | requires | reads |
 //! |---|---|---|
-//! | default | | what the other options say, else the latest snapshot |
+//! | default | | the state that the other options select, else the latest snapshot |
 //! | latest-full, full, latest | | the latest snapshot |
 //! | compacted-full | | the snapshot of the latest compaction, else the latest |
-//! | from-timestamp | `scan.timestamp-millis` or `scan.timestamp` | the latest snapshot that was committed by then |
+//! | from-timestamp | `scan.timestamp-millis` or `scan.timestamp` | the latest snapshot at that time |
 //! | from-snapshot | `scan.snapshot-id`, `scan.tag-name`, `scan.version` or `scan.watermark` | that snapshot |
 //! | from-snapshot-full | `scan.snapshot-id` | that snapshot |
-//! | from-file-creation-time | `scan.file-creation-time-millis` | the latest snapshot, of it files made since then |
+//! | from-file-creation-time | `scan.file-creation-time-millis` | the files of the latest snapshot that were created
+//! since then |
 //! | incremental | `incremental-*` | changes, see `scan::incremental` |
 
 use frazil_core::error::{Error, ErrorKind, Result};
@@ -21,25 +22,25 @@ use crate::spec::json::shown;
 use crate::spec::options::Options;
 use crate::spec::snapshot::{CommitKind, Snapshot};
 
-/// Which state of a table is read.
+/// The state of a table that is read.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum SnapshotChoice {
     /// The latest snapshot, with the latest schema.
     #[default]
     Latest,
-    /// A snapshot by id, with its own schema, as all that follow.
+    /// A snapshot by id, read with its own schema like all following variants.
     Id(i64),
-    /// A tag. Branches are resolved before.
+    /// A tag. Branches are resolved earlier.
     Ref(String),
-    /// A tag, or else a snapshot by id (`5`), or else by watermark (`watermark-5`).
+    /// A tag, or else a snapshot by id (`5`), or else a snapshot by watermark (`watermark-5`).
     Version(String),
-    /// The latest snapshot that was committed at this time (milliseconds since the epoch) or before.
+    /// The latest snapshot that was committed at or before this time (milliseconds since the epoch).
     AsOf(i64),
-    /// The earliest snapshot with this watermark or a later one.
+    /// The earliest snapshot with at least this watermark.
     Watermark(i64),
 }
 
-/// Options that choose a snapshot: at most one of them may be given.
+/// The options that select a snapshot. At most one of them may be set.
 const SCAN_KEYS: [&str; 6] =
     ["scan.snapshot-id", "scan.tag-name", "scan.version", "scan.timestamp-millis", "scan.timestamp", "scan.watermark"];
 
@@ -47,14 +48,14 @@ const CREATION_KEY: &str = "scan.file-creation-time-millis";
 
 const INCREMENTAL_KEYS: [&str; 3] = ["incremental-between", "incremental-between-timestamp", "incremental-to-auto-tag"];
 
-/// Snapshots that are read together when one is looked for.
+/// The maximum number of snapshots that are read together in a search.
 const MAX_BATCH: usize = 64;
 
 impl SnapshotChoice {
-    /// What the options choose; None where they choose nothing, or changes instead of a snapshot.
+    /// Returns the choice of the options, or None if they select no state, or changes instead of a snapshot.
     ///
-    /// The text of `scan.timestamp` is a date with or without a time of day. It is taken as UTC unless it names an
-    /// offset: what a table holds at a given text should not depend on the machine that asks.
+    /// `scan.timestamp` is a date with an optional time of day. It is interpreted as UTC unless it includes an
+    /// offset, so that the result does not depend on the machine.
     ///
     /// # Errors
     /// `InvalidArgument` for options that contradict each other or do not parse; `Unsupported` naming a mode.
@@ -83,11 +84,11 @@ impl SnapshotChoice {
         }))
     }
 
-    /// This choice, or what the options choose where it is the latest. A `scan.mode` that says no more than that the
-    /// latest snapshot is read yields to this choice.
+    /// Returns this choice, or the choice of the options if this is the latest snapshot. A `scan.mode` that only
+    /// selects the latest snapshot yields to this choice.
     ///
     /// # Errors
-    /// As [`SnapshotChoice::from_options`]; `InvalidArgument` when both choose, and not the same.
+    /// As for [`SnapshotChoice::from_options`]; `InvalidArgument` if both make different choices.
     pub fn or_options(&self, options: &Options) -> Result<Self> {
         let by_options = Self::from_options(options)?;
         if *self == Self::Latest {
@@ -96,25 +97,25 @@ impl SnapshotChoice {
         let mut others = INCREMENTAL_KEYS.iter().chain([&CREATION_KEY]);
         let other = mode(options) == "compacted-full" || others.any(|key| options.text(key).is_some());
         if other || by_options.is_some_and(|chosen| chosen != *self) {
-            return Err(Error::invalid("the scan and its options choose differently")
-                .hint("leave out one of them: the arguments, or the options `scan.*` and `incremental-*`"));
+            return Err(Error::invalid("the arguments and the options of the scan select different states")
+                .hint("remove either the arguments, or the options `scan.*` and `incremental-*`"));
         }
         Ok(self.clone())
     }
 
-    /// Whether the snapshot is read by its own schema and not by the latest one. To be asked of what
-    /// [`SnapshotChoice::or_options`] gives.
+    /// Returns whether the snapshot is read with its own schema instead of the latest one. Call this on the result of
+    /// [`SnapshotChoice::or_options`].
     pub fn is_time_travel(&self) -> bool {
         *self != Self::Latest
     }
 }
 
 impl Table {
-    /// The snapshot that is chosen, by the options where the choice is the latest; None for the latest snapshot of a
-    /// table without any.
+    /// Returns the selected snapshot, by the options if the choice is the latest. Returns None for the latest snapshot
+    /// of a table without snapshots.
     ///
     /// # Errors
-    /// `NoSuchSnapshot` saying what there is; as [`SnapshotChoice::or_options`] and [`Table::snapshot`].
+    /// `NoSuchSnapshot` with the existing snapshots; as for [`SnapshotChoice::or_options`] and [`Table::snapshot`].
     pub fn choose(&self, choice: &SnapshotChoice, options: &Options) -> Result<Option<Snapshot>> {
         match choice.or_options(options)? {
             SnapshotChoice::Latest if mode(options) == "compacted-full" => self.latest_compacted(options),
@@ -142,7 +143,7 @@ impl Table {
         }
     }
 
-    /// Commit times do not decrease.
+    /// Finds the latest snapshot at a time by binary search. Commit times do not decrease.
     fn as_of(&self, time_ms: i64) -> Result<Snapshot> {
         let ids = self.snapshot_ids()?;
         let files = self.snapshot_files();
@@ -151,7 +152,7 @@ impl Table {
             let middle = low + (high - low) / 2;
             match files.read(id)?.map(|content| parse_snapshot(&files, "snapshot", id, &content)).transpose()? {
                 Some(snapshot) if snapshot.time_ms > time_ms => high = middle,
-                // A snapshot that vanishes between listing and reading has expired, with all before it.
+                // A snapshot that disappears between listing and reading has expired, and so have all before it.
                 snapshot => {
                     found = snapshot;
                     low = middle + 1;
@@ -161,26 +162,27 @@ impl Table {
         found.ok_or_else(|| {
             let none = self.none_like(&format!("was committed by {time_ms} ms"));
             match self.first_like(&ids, |_| true) {
-                Ok(Some(first)) => {
-                    none.hint(format!("the earliest that is left is {}, committed at {} ms", first.id, first.time_ms))
-                }
+                Ok(Some(first)) => none.hint(format!(
+                    "the earliest remaining snapshot is {}, committed at {} ms",
+                    first.id, first.time_ms
+                )),
                 _ => none,
             }
         })
     }
 
-    /// Not every snapshot has a watermark, so that all are looked at.
+    /// Finds the first snapshot with a watermark. All snapshots are searched, because not every one has a watermark.
     fn at_watermark(&self, watermark: i64) -> Result<Snapshot> {
         let reached = |snapshot: &Snapshot| snapshot.watermark.is_some_and(|found| found >= watermark);
         let found = self.first_like(&self.snapshot_ids()?, reached)?;
-        found.ok_or_else(|| self.none_like(&format!("has the watermark {watermark} or a later one")))
+        found.ok_or_else(|| self.none_like(&format!("has a watermark of at least {watermark}")))
     }
 
-    /// Full compactions where they are scheduled, any compaction otherwise.
+    /// Returns the latest full compaction if these are scheduled, otherwise the latest compaction of any type.
     fn latest_compacted(&self, options: &Options) -> Result<Option<Snapshot>> {
         let every = match options.integer("full-compaction.delta-commits")? {
             Some(commits) if commits < 1 => {
-                return Err(Error::invalid("the option `full-compaction.delta-commits` is below 1"));
+                return Err(Error::invalid("the option `full-compaction.delta-commits` must be at least 1"));
             }
             None if options
                 .text("changelog-producer")
@@ -200,7 +202,7 @@ impl Table {
         self.first_like(&ids, wanted)?.map_or_else(|| self.latest_snapshot(), |found| Ok(Some(found)))
     }
 
-    /// The first of these snapshots that is wanted; they are read together, more and more of them.
+    /// Returns the first of these snapshots that is wanted. They are read together, in batches of increasing size.
     fn first_like(&self, ids: &[i64], wanted: impl Fn(&Snapshot) -> bool) -> Result<Option<Snapshot>> {
         let files = self.snapshot_files();
         let (mut rest, mut batch) = (ids, 1);
@@ -208,7 +210,7 @@ impl Table {
             let locations: Vec<String> = ids.iter().map(|&id| files.location(id)).collect();
             let locations: Vec<&str> = locations.iter().map(String::as_str).collect();
             for (&id, content) in ids.iter().zip(self.files().read_all(&locations, LIMIT_BYTES)) {
-                // A snapshot that vanishes between listing and reading has expired.
+                // A snapshot that disappears between listing and reading has expired.
                 let Some(content) = present(content)? else { continue };
                 let snapshot = parse_snapshot(&files, "snapshot", id, &content)?;
                 if wanted(&snapshot) {
@@ -244,7 +246,7 @@ fn mode(options: &Options) -> String {
     options.text("scan.mode").map_or("default".to_string(), |mode| mode.trim().to_ascii_lowercase())
 }
 
-/// What a mode needs and what contradicts it.
+/// Checks the options that a mode requires, and those that contradict it.
 fn check_mode(options: &Options) -> Result<()> {
     let mode = mode(options);
     let needs: &[&str] = match mode.as_str() {
@@ -256,14 +258,17 @@ fn check_mode(options: &Options) -> Result<()> {
         "from-file-creation-time" => &[CREATION_KEY],
         "incremental" => &INCREMENTAL_KEYS,
         _ => {
-            return Err(Error::unsupported(format!("the option `scan.mode` with the value `{}`", shown(&mode)))
-                .hint(format!("supported are {}", MODES.join(", "))));
+            return Err(Error::unsupported(format!(
+                "the option `scan.mode` with the value `{}` is not supported",
+                shown(&mode)
+            ))
+            .hint(format!("supported values are {}", MODES.join(", "))));
         }
     };
     check_creation_timestamp(options)?;
     let given = |key: &&&str| options.text(key).is_some();
     if !needs.is_empty() && !needs.iter().any(|key| given(&key)) {
-        return Err(Error::invalid(format!("`scan.mode` is `{mode}` without `{}`", needs.join("` or `"))));
+        return Err(Error::invalid(format!("`scan.mode` = `{mode}` requires `{}`", needs.join("` or `"))));
     }
     let mut all = SCAN_KEYS.iter().chain([&CREATION_KEY]).chain(&INCREMENTAL_KEYS);
     match all.find(|key| given(key) && !needs.contains(key)) {
@@ -272,11 +277,11 @@ fn check_mode(options: &Options) -> Result<()> {
     }
 }
 
-/// Whether a snapshot or the times of files decide depends on what has expired: refused until it is asked for.
+/// Rejects `scan.creation-time-millis`: whether a snapshot or the times of files decide depends on expired snapshots.
 fn check_creation_timestamp(options: &Options) -> Result<()> {
     match options.text("scan.creation-time-millis") {
         None => Ok(()),
-        Some(_) => Err(Error::unsupported("the option `scan.creation-time-millis`")
+        Some(_) => Err(Error::unsupported("the option `scan.creation-time-millis` is not supported")
             .hint("use `scan.timestamp-millis` or `scan.file-creation-time-millis`")),
     }
 }
@@ -285,7 +290,7 @@ fn contradiction(one: &str, other: &str) -> Error {
     Error::invalid(format!("the options `{one}` and `{other}` contradict each other"))
 }
 
-/// Milliseconds since the epoch.
+/// Parses a date and time to milliseconds since the epoch.
 pub(crate) fn parse_timestamp_ms(text: &str) -> Result<i64> {
     let text = text.trim();
     let with_offset = text.parse::<Timestamp>().ok();
@@ -293,6 +298,6 @@ pub(crate) fn parse_timestamp_ms(text: &str) -> Result<i64> {
     let instant = with_offset.or_else(|| utc().map(|zoned| zoned.timestamp()));
     instant.map(Timestamp::as_millisecond).ok_or_else(|| {
         let message = format!("the option `scan.timestamp` is `{}`, expected a date and time", shown(text));
-        Error::invalid(message).hint("such as 2024-05-14 01:02:03 or 2024-05-14T01:02:03+08:00")
+        Error::invalid(message).hint("for example 2024-05-14 01:02:03 or 2024-05-14T01:02:03+08:00")
     })
 }

@@ -1,4 +1,4 @@
-//! The manifests of a snapshot, and the files that are live in it.
+//! Reads the manifests of a snapshot, and the files that are live in it.
 
 use std::collections::BTreeSet;
 
@@ -13,14 +13,14 @@ use crate::spec::manifest_list::{self, ManifestFileMeta};
 use crate::spec::snapshot::Snapshot;
 use crate::spec::types::DataType;
 
-/// A manifest or manifest list is not read when it is longer than this.
+/// The maximum length of a manifest or manifest list that is read.
 const LIMIT_BYTES: u64 = 2 << 30;
 
-/// Threads that decode manifests.
+/// The number of threads that decode manifests.
 const WORKERS: usize = 4;
 
 impl Table {
-    /// Return the manifests of a snapshot, those of its base first.
+    /// Returns the manifests of a snapshot, with those of its base first.
     ///
     /// # Errors
     /// `CorruptManifest` for lists that do not decode.
@@ -34,7 +34,7 @@ impl Table {
         Ok(manifests)
     }
 
-    /// Return the entries of the files that are live in a snapshot: those of `partitions`, or all for None. Partitions
+    /// Returns the entries of the files that are live in a snapshot: those of `partitions`, or all for None. Partitions
     /// are rows with their arity.
     ///
     /// # Errors
@@ -67,7 +67,7 @@ impl Table {
         ManifestEntries::concat(&parts)?.live()
     }
 
-    /// The types of the partition columns.
+    /// Returns the types of the partition columns.
     pub(crate) fn partition_types(&self) -> Vec<DataType> {
         let keys = self.schema().partition_keys.iter();
         keys.filter_map(|key| self.schema().field(key)).map(|field| field.data_type.clone()).collect()

@@ -1,16 +1,18 @@
-//! Files that are counted up: `snapshot-1`, `snapshot-2`, .. beside the hints `LATEST` and `EARLIEST` (spec: "Snapshot").
+//! Reads numbered files: `snapshot-1`, `snapshot-2`, etc., next to the hints `LATEST` and `EARLIEST` (spec:
+//! "Snapshot").
 //!
-//! A hint saves a listing and may be absent, stale, empty or torn, because writers overwrite it in place. `LATEST` holds
-//! when its file is there and the next one is not, `EARLIEST` when its file is there. Otherwise the folder is listed.
+//! A hint avoids a listing. It may be absent, stale, empty or truncated, because writers overwrite it in place.
+//! `LATEST` is valid if its file exists and the next one does not, `EARLIEST` if its file exists. Otherwise the folder
+//! is listed.
 
 use bytes::Bytes;
 use frazil_core::error::{Error, ErrorKind, Result};
 use frazil_core::storage::files::Files;
 
-/// Metadata files of a table are small; longer ones are not read.
+/// The maximum length of a metadata file of a table.
 pub(super) const LIMIT_BYTES: u64 = 256 << 20;
 
-/// A number of 64 bits with some white space.
+/// The maximum length of a hint: a 64-bit number with some whitespace.
 const HINT_LIMIT_BYTES: u64 = 64;
 
 /// The files `<prefix><number>` of one folder.
@@ -21,17 +23,18 @@ pub(super) struct Numbered<'a> {
 }
 
 impl Numbered<'_> {
-    /// Where a file lies.
+    /// Returns the location of a file.
     pub(super) fn location(&self, number: i64) -> String {
         format!("{}/{}{number}", self.folder, self.prefix)
     }
 
-    /// The content of a file; None when it is not there.
+    /// Returns the content of a file, or None if it does not exist.
     pub(super) fn read(&self, number: i64) -> Result<Option<Bytes>> {
         present(self.files.read(&self.location(number), LIMIT_BYTES))
     }
 
-    /// The numbers that there are, ascending. Other names, such as those of files that are being written, are none.
+    /// Returns the existing numbers, ascending. Other names, such as those of files that are being written, are
+    /// ignored.
     pub(super) fn numbers(&self) -> Result<Vec<i64>> {
         let mut numbers: Vec<i64> = names(self.files, &self.folder, self.prefix)?
             .iter()
@@ -41,7 +44,7 @@ impl Numbered<'_> {
         Ok(numbers)
     }
 
-    /// The greatest number with the content of its file; None when there is no file.
+    /// Returns the greatest number with the content of its file, or None if there are no files.
     pub(super) fn latest(&self) -> Result<Option<(i64, Bytes)>> {
         if let Some(hint) = self.hint("LATEST")?
             && let Some(next) = hint.checked_add(1)
@@ -59,7 +62,7 @@ impl Numbered<'_> {
         Ok(Some((number, content)))
     }
 
-    /// The least number; None when there is no file.
+    /// Returns the smallest number, or None if there are no files.
     pub(super) fn earliest(&self) -> Result<Option<i64>> {
         if let Some(hint) = self.hint("EARLIEST")?
             && present(self.files.size(&self.location(hint)))?.is_some()
@@ -79,7 +82,7 @@ impl Numbered<'_> {
     }
 }
 
-/// The names in a folder that begin with `prefix`, without it; sorted.
+/// Returns the names in a folder that begin with `prefix`, without the prefix and sorted.
 pub(super) fn names(files: &Files, folder: &str, prefix: &str) -> Result<Vec<String>> {
     let listed = files.list(folder)?;
     let name = |location: &str| {
@@ -91,7 +94,7 @@ pub(super) fn names(files: &Files, folder: &str, prefix: &str) -> Result<Vec<Str
     Ok(names)
 }
 
-/// None for a file that is not there; other errors stay.
+/// Returns None for a file that does not exist, and passes on other errors.
 pub(super) fn present<T>(found: Result<T>) -> Result<Option<T>> {
     match found {
         Ok(found) => Ok(Some(found)),
@@ -100,11 +103,11 @@ pub(super) fn present<T>(found: Result<T>) -> Result<Option<T>> {
     }
 }
 
-/// Checks that a file is the one that its name says.
+/// Checks that the content of a file matches its name.
 pub(super) fn check_number(what: &str, name: i64, content: i64) -> Result<()> {
     if name == content {
         return Ok(());
     }
-    let message = format!("the file of {what} {name} holds {what} {content}");
+    let message = format!("the file of {what} {name} contains {what} {content}");
     Err(Error::new(ErrorKind::CorruptMetadata, message))
 }

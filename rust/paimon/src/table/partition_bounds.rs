@@ -1,4 +1,4 @@
-//! What a manifest list says of the partitions of a manifest (spec: "Manifest List", `_PARTITION_STATS`).
+//! Computes and evaluates the partition statistics of manifests (spec: "Manifest List", `_PARTITION_STATS`).
 
 use std::cmp::Ordering;
 
@@ -11,19 +11,19 @@ use crate::spec::manifest_list::ManifestFileMeta;
 use crate::spec::stats::SimpleStats;
 use crate::spec::types::{DataType, comparable};
 
-/// Bounds and null counts of partitions, field by field.
+/// The bounds and null counts of partitions, field by field.
 #[derive(Debug)]
 pub(crate) struct PartitionBounds {
     types: Vec<DataType>,
     fields: Vec<FieldBounds>,
-    /// The partition that was added last: entries of one partition mostly follow each other.
+    /// The most recently added partition, because consecutive entries usually have the same partition.
     last: Vec<u8>,
     last_nulls: Vec<bool>,
 }
 
 #[derive(Debug, Default)]
 struct FieldBounds {
-    /// The least value and the greatest, as arrays of length 1.
+    /// The minimum and the maximum, as arrays of length 1.
     range: Option<(ArrayRef, ArrayRef)>,
     nulls: i64,
 }
@@ -35,7 +35,7 @@ impl PartitionBounds {
         Self { types, fields, last: Vec::new(), last_nulls: Vec::new() }
     }
 
-    /// Add the partitions of entries.
+    /// Adds the partitions of entries.
     ///
     /// # Errors
     /// `CorruptData` for partitions that do not decode.
@@ -59,7 +59,8 @@ impl PartitionBounds {
         Ok(())
     }
 
-    /// Whether a manifest may have entries of partitions within these bounds. It may where its statistics do not say.
+    /// Returns whether a manifest may have entries of partitions within these bounds. True if its statistics are
+    /// unknown.
     pub(crate) fn may_be_in(&self, manifest: &ManifestFileMeta) -> bool {
         let stats = &manifest.partition_stats;
         let bounds = [&stats.min, &stats.max].map(|row| binary_row::decode(row, &self.types));
@@ -95,7 +96,7 @@ impl PartitionBounds {
 }
 
 impl FieldBounds {
-    /// Whether values within other bounds may be within these. `nulls` says how many of how many values are NULL.
+    /// Returns whether values within other bounds may be within these. `nulls` is the number of NULLs and of values.
     fn may_be_in(
         &self,
         data_type: &DataType,
@@ -157,7 +158,7 @@ mod tests {
     use crate::spec::schema::TableSchema;
     use crate::spec::testing::golden_files;
 
-    /// The types of the partition columns of the table in a folder.
+    /// Returns the types of the partition columns of the table in a folder.
     fn partition_types(table: &Path) -> Vec<DataType> {
         let schema = std::fs::read(table.join("schema/schema-0")).unwrap();
         let schema = TableSchema::parse(&schema).unwrap();
@@ -168,7 +169,7 @@ mod tests {
         name.starts_with("manifest-") && !name.starts_with("manifest-list-")
     }
 
-    /// What Java's manifest lists say of manifests, by the location of these.
+    /// Returns the metadata of manifests in Java's manifest lists, by location.
     fn listed() -> BTreeMap<PathBuf, ManifestFileMeta> {
         let mut found = BTreeMap::new();
         for (path, bytes) in golden_files(|name| name.starts_with("manifest-list-")) {
@@ -192,7 +193,7 @@ mod tests {
             let mut bounds = PartitionBounds::new(&types);
             bounds.add(entries.partitions()).unwrap();
             let (found, _) = writer.finish("m".into(), bounds.stats().unwrap()).unwrap();
-            // The name and the length are ours; old releases did not list buckets, levels and row ids.
+            // The name and the length differ; old releases did not record buckets, levels and row ids.
             let mut found =
                 ManifestFileMeta { file_name: expected.file_name.clone(), file_size: expected.file_size, ..found };
             if expected.min_bucket.is_none() {

@@ -8,7 +8,7 @@ use crate::spec::snapshot::CommitKind;
 
 const ROOT: &str = "s3://bucket/d.db/t";
 
-/// A table of files: `path` or `path=content`; what a path ends with says what stands there by default.
+/// A table of files: `path` or `path=content`. The end of a path determines the default content.
 struct Made {
     storage: Arc<MemoryStorage>,
     files: Files,
@@ -54,7 +54,7 @@ fn schema(id: i64, column: &str) -> String {
     )
 }
 
-/// The commit time is 1000 times the id.
+/// Returns a snapshot whose commit time is 1000 times its id.
 fn snapshot(id: i64, kind: &str, more: &str) -> String {
     format!(
         r#"{{"version": 3, "id": {id}, "schemaId": 0, "baseManifestList": "b{id}", "deltaManifestList": "d{id}",
@@ -112,12 +112,12 @@ fn a_hint_never_changes_what_is_found(#[case] hint: &str) {
     assert_eq!(latest(&table), Some(3), "no hint");
     assert_eq!(table.earliest_snapshot_id().unwrap(), Some(1), "no hint");
     made.put(&format!("snapshot/LATEST={hint}"));
-    // `EARLIEST` is believed when its file is there.
+    // `EARLIEST` is trusted if its file exists.
     made.put(&format!("snapshot/EARLIEST={}", if hint.trim() == "3" { "1" } else { hint }));
     if hint != "1" {
         assert_eq!(table.earliest_snapshot_id().unwrap(), Some(1));
     }
-    // A hint of 1 would be right if the next number were not there: numbers have no gaps.
+    // A hint of 1 would be valid if the next number did not exist: numbers have no gaps.
     made.put("snapshot/snapshot-2");
     assert_eq!(latest(&table), Some(3));
 }
@@ -138,7 +138,7 @@ fn a_table_without_snapshots_has_none() {
     assert_eq!(table.earliest_snapshot_id().unwrap(), None);
     assert_eq!(table.choose(&SnapshotChoice::Latest, &Options::default()).unwrap(), None);
     let error = table.snapshot(1).unwrap_err();
-    assert_eq!((error.kind(), error.hint_text()), (ErrorKind::NoSuchSnapshot, Some("there is none at all")));
+    assert_eq!((error.kind(), error.hint_text()), (ErrorKind::NoSuchSnapshot, Some("none exist")));
     assert_eq!(table.choose(&SnapshotChoice::AsOf(5), &Options::default()).unwrap_err().kind(), error.kind());
 }
 
@@ -229,7 +229,7 @@ fn time_travel_reads_columns_of_then_under_options_of_now() {
     assert_eq!(table.schema_by_id(7).unwrap_err().kind(), ErrorKind::CorruptMetadata);
 }
 
-/// Snapshots 3 to 6: a compaction at 4, watermarks 10 and 20 at 4 and 6, a tag that keeps snapshot 1.
+/// Creates a table with snapshots 3 to 6: a compaction at 4, watermarks 10 and 20 at 4 and 6, a tag of snapshot 1.
 fn travelled() -> Made {
     let entries = [
         "schema/schema-0".to_string(),
@@ -365,7 +365,7 @@ fn the_latest_of_equal_commit_times_is_read() {
     let table = made.open();
     let as_of = |ms| table.choose(&SnapshotChoice::AsOf(ms), &Options::default()).map(|found| found.unwrap().id);
     assert_eq!((as_of(1000).unwrap(), as_of(3999).unwrap(), as_of(4000).unwrap()), (3, 3, 4));
-    assert!(as_of(999).unwrap_err().to_string().contains("the earliest that is left is 1"));
+    assert!(as_of(999).unwrap_err().to_string().contains("the earliest remaining snapshot is 1"));
 }
 
 #[test]

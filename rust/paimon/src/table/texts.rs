@@ -1,4 +1,4 @@
-//! Metadata as JSON text, for those who show it.
+//! Returns metadata as JSON text for display.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,10 @@ use super::numbered::{LIMIT_BYTES, Numbered, names};
 use super::{SnapshotChoice, Table, root};
 
 impl Table {
-    /// A snapshot as its file has it; the latest for None, `null` when there is none.
+    /// Returns the content of a snapshot file; the latest for None, and `null` if there are no snapshots.
     ///
     /// # Errors
-    /// `NoSuchSnapshot`; `CorruptMetadata` naming a file that is no JSON.
+    /// `NoSuchSnapshot`; `CorruptMetadata` naming a file that is not JSON.
     pub fn snapshot_text(&self, id: Option<i64>) -> Result<String> {
         let id = match id {
             Some(id) => self.snapshot(id)?.id,
@@ -24,26 +24,26 @@ impl Table {
         self.text("snapshot", &format!("snapshot-{id}")).map(|text| text.get().to_string())
     }
 
-    /// A JSON object: by the names of tags what their files have.
+    /// Returns a JSON object with the contents of tag files by name.
     ///
     /// # Errors
-    /// `CorruptMetadata` naming a file that is no JSON.
+    /// `CorruptMetadata` naming a file that is not JSON.
     pub fn tag_texts(&self) -> Result<String> {
         self.texts("tag", "tag-")
     }
 
-    /// A JSON object: by the names of consumers what their files have.
+    /// Returns a JSON object with the contents of consumer files by name.
     ///
     /// # Errors
-    /// `CorruptMetadata` naming a file that is no JSON.
+    /// `CorruptMetadata` naming a file that is not JSON.
     pub fn consumer_texts(&self) -> Result<String> {
         self.texts("consumer", "consumer-")
     }
 
-    /// The branches beside the main one, sorted: the folders `branch/branch-<name>` that have a schema.
+    /// Returns the branches other than the main one, sorted: the folders `branch/branch-<name>` that have a schema.
     ///
     /// # Errors
-    /// Those of the storage.
+    /// The errors of the storage.
     pub fn branches(&self) -> Result<Vec<String>> {
         let folders = self.files().folders(&format!("{}/branch", self.location()))?;
         let mut found = Vec::new();
@@ -58,20 +58,21 @@ impl Table {
         Ok(found)
     }
 
-    /// When the oldest schema file of a branch was written: milliseconds since the epoch, by the clock of the store.
+    /// Returns the time when the oldest schema file of a branch was written, in milliseconds since the epoch by the
+    /// clock of the store.
     ///
     /// # Errors
-    /// `NoSuchSnapshot` for a branch that the table does not have; those of the storage.
+    /// `NoSuchSnapshot` for a branch that the table does not have; the errors of the storage.
     pub fn branch_created_ms(&self, branch: &str) -> Result<i64> {
         let folder = format!("{}/schema", root(self.location(), branch));
         let written = self.files().list(&folder)?.iter().map(|file| file.modified_ms).min();
         written.ok_or_else(|| super::no_schema(self.location(), branch))
     }
 
-    /// The table or its branch that is meant, and the state of it: a name that no tag has is that of a branch.
+    /// Returns the referenced branch or table, and its selected state. A name without a tag is that of a branch.
     ///
     /// # Errors
-    /// `NoSuchSnapshot` when there is neither; `InvalidArgument` when there are both.
+    /// `NoSuchSnapshot` if neither exists; `InvalidArgument` if both exist.
     pub fn of_ref(&self, choice: SnapshotChoice, branch: Option<&str>) -> Result<(Self, SnapshotChoice)> {
         let table = match branch {
             Some(branch) if branch != self.branch() => self.with_branch(branch)?,
@@ -82,9 +83,9 @@ impl Table {
         let is_branch = branch.is_none() && (name == super::MAIN_BRANCH || self.branches()?.contains(name));
         match (is_tag, is_branch) {
             (true, true) => {
-                return Err(Error::invalid(format!("`{name}` is a tag and a branch"))
+                return Err(Error::invalid(format!("`{name}` is ambiguous: it is both a tag and a branch"))
                     .with("table", self.location())
-                    .hint("give the option `branch` or the option `scan.tag-name`"));
+                    .hint("set the option `branch` or the option `scan.tag-name`"));
             }
             (true, false) => return Ok((table, choice)),
             (false, true) => return Ok((self.with_branch(name)?, SnapshotChoice::Latest)),
@@ -93,7 +94,10 @@ impl Table {
         let known: Vec<String> = table.tags()?.into_iter().map(|(name, _)| name).chain(self.branches()?).collect();
         Err(Error::new(ErrorKind::NoSuchSnapshot, format!("there is no tag or branch `{name}`"))
             .with("table", self.location())
-            .hint(format!("there are {}", if known.is_empty() { "none".into() } else { known.join(", ") })))
+            .hint(format!(
+                "existing tags and branches: {}",
+                if known.is_empty() { "none".into() } else { known.join(", ") }
+            )))
     }
 
     fn texts(&self, folder: &str, prefix: &str) -> Result<String> {
@@ -102,7 +106,7 @@ impl Table {
             let text = self.text(folder, &format!("{prefix}{name}"))?;
             texts.insert(name, text);
         }
-        serde_json::to_string(&texts).map_err(|e| Error::internal("texts do not serialise").caused_by(e))
+        serde_json::to_string(&texts).map_err(|e| Error::internal("the texts cannot be serialized").caused_by(e))
     }
 
     fn text(&self, folder: &str, name: &str) -> Result<Box<RawValue>> {

@@ -1,11 +1,11 @@
-//! What snapshots changed, commit by commit.
+//! Reads the changes of snapshots, commit by commit.
 //!
-//! | table | read of a snapshot |
+//! | table | data read for a snapshot |
 //! |---|---|
 //! | with a `changelog-producer` | the changelog files that the snapshot wrote |
-//! | any other, and what OVERWRITE commits did | the rows of the state before and of the state after, of files that differ |
+//! | any other, and OVERWRITE commits of all tables | the rows of the states before and after, in files that differ |
 //!
-//! Compactions change no rows, except where readers pass over files of level 0: there they make rows visible.
+//! Compactions change no rows, except if readers ignore files of level 0: then they make rows visible.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -37,44 +37,44 @@ use crate::spec::snapshot::{CommitKind, Snapshot};
 use crate::spec::types::{DataField, arrow_fields};
 use crate::table::{SnapshotChoice, Table};
 
-/// What is asked of a table.
+/// The options of a read of changes.
 #[derive(Debug, Clone)]
 pub struct ChangeOptions {
-    /// Rows for which this is true.
+    /// The predicate that returned rows satisfy.
     pub row_filter: Predicate,
-    /// Columns of the table; `*` for all.
+    /// The columns of the table; `*` for all.
     pub selected_fields: Vec<String>,
-    /// Whether `ID` is another column than `id`.
+    /// Whether `ID` and `id` are different columns.
     pub case_sensitive: bool,
-    /// The snapshot after which to begin; None for before the first.
+    /// The snapshot after which the read begins; None to begin with the first one.
     pub after: Option<i64>,
-    /// The last snapshot; None for the newest.
+    /// The last snapshot; None for the latest.
     pub until: Option<i64>,
-    /// How deletes and inserts are paired.
+    /// The way in which deletes and inserts are paired.
     pub mode: ChangeMode,
 }
 
-/// A read of changes that is bound to snapshots and a schema. Immutable.
+/// A read of changes that is bound to snapshots and a schema. It is immutable.
 #[derive(Debug, Clone)]
 pub struct ChangeScan {
     scan: TableScan,
-    /// What is returned.
+    /// The returned rows and columns.
     wanted: Arc<Wanted>,
-    /// The rows that are compared: those that the filter may need.
+    /// The predicate for the rows that are compared, which are those that the filter may need.
     compared: BoundPredicate,
     mode: ChangeMode,
-    /// The positions of the columns that identify rows; none to compute no updates.
+    /// The positions of the columns that identify rows; empty if no updates are computed.
     identifiers: Vec<usize>,
     commits: Vec<Commit>,
     until: Option<i64>,
 }
 
-/// Which rows are returned, and which of their columns.
+/// The rows and columns that are returned.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Wanted {
-    /// Columns of the table, perhaps of a ROW some fields only.
+    /// The columns of the table; a ROW may have only some of its fields.
     pub fields: Vec<DataField>,
-    /// Rows for which this is true.
+    /// The predicate that returned rows satisfy.
     pub filter: BoundPredicate,
 }
 
@@ -89,26 +89,26 @@ struct Commit {
 enum Reads {
     /// The changelog files of the snapshot.
     Changelog,
-    /// The state after it, and the one before; None for an empty table.
+    /// The state after the snapshot, and the one before; None for an empty table.
     States(Option<Box<Snapshot>>),
 }
 
-/// Where rows come from, and so what became of them.
+/// The source of rows, which determines their change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Side {
-    /// The changelog, whose rows say it.
+    /// The changelog, whose rows have their kinds.
     Changelog,
     /// The state before a commit.
     Before,
-    /// The state after it.
+    /// The state after a commit.
     After,
 }
 
 impl Side {
-    /// All of them.
+    /// All sides.
     pub const ALL: [Self; 3] = [Self::Changelog, Self::Before, Self::After];
 
-    /// The name outside.
+    /// Returns the public name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Changelog => "changelog",
@@ -118,29 +118,29 @@ impl Side {
     }
 }
 
-/// The splits of one commit: read together, because their rows are paired, or each alone.
+/// The splits of one commit. They are read together if their rows are paired, and otherwise separately.
 #[derive(Debug, Clone)]
 pub struct ChangeStage {
-    /// The number of the snapshot in the range.
+    /// The ordinal of the snapshot in the range.
     pub ordinal: i32,
     /// The snapshot.
     pub snapshot_id: i64,
-    /// What is read; splits of one side share how they are read.
+    /// The splits to read; splits of one side share their read.
     pub splits: Vec<(Side, SplitTask)>,
-    /// What is returned.
+    /// The returned rows and columns.
     pub wanted: Arc<Wanted>,
-    /// The positions of the columns that identify rows if rows are paired; None if each split is read alone.
+    /// The positions of the columns that identify rows if rows are paired; None if each split is read separately.
     pub pairing: Option<Vec<usize>>,
-    /// Whether updates of a changelog stay updates, or become deletes and inserts.
+    /// Whether updates of a changelog are returned as updates instead of deletes and inserts.
     pub has_updates: bool,
 }
 
 impl ChangeScan {
-    /// Bind a read of changes. Columns are those of the newest schema.
+    /// Binds a read of changes. Columns are those of the latest schema.
     ///
     /// # Errors
-    /// `NoSuchSnapshot`; `InvalidArgument` for a column or literal that does not fit, or updates of rows that nothing
-    /// identifies; `Unsupported` for a table with `scan.fallback-branch`.
+    /// `NoSuchSnapshot`; `InvalidArgument` for a column or literal that does not match, or updates without columns that
+    /// identify rows; `Unsupported` for a table with `scan.fallback-branch`.
     pub fn try_new(table: &Table, options: &ChangeOptions) -> Result<Self> {
         let scan = TableScan::try_new(
             table,
@@ -154,7 +154,7 @@ impl ChangeScan {
             },
         )?;
         if scan.has_fallback() {
-            return Err(Error::unsupported("changes of a table with `scan.fallback-branch`"));
+            return Err(Error::unsupported("reading changes of a table with `scan.fallback-branch` is not supported"));
         }
         let schema = scan.schema();
         let output =
@@ -168,7 +168,7 @@ impl ChangeScan {
             ChangeMode::Updates(names) => identifiers(&scan, names, options.case_sensitive)?,
             _ => Vec::new(),
         };
-        // Of an update both rows are needed, whichever of them the filter wants.
+        // Both rows of an update are needed, regardless of which one the filter selects.
         let compared = match options.mode {
             ChangeMode::Updates(_) => {
                 let ids = identifiers.iter().filter_map(|&at| schema.fields.get(at)).map(|field| field.id);
@@ -181,25 +181,25 @@ impl ChangeScan {
         Ok(Self { wanted, compared, mode: options.mode.clone(), identifiers, commits, until, scan })
     }
 
-    /// The schema of the changes.
+    /// Returns the schema of the changes.
     pub fn schema(&self) -> SchemaRef {
         self.wanted.schema()
     }
 
-    /// Rows for which this is true.
+    /// Returns the predicate that returned rows satisfy.
     pub fn filter(&self) -> &BoundPredicate {
         self.scan.filter()
     }
 
-    /// The last snapshot of the range.
+    /// Returns the last snapshot of the range.
     pub fn until(&self) -> Option<i64> {
         self.until
     }
 
-    /// Plan the stages, the oldest commit first; manifests are read on at most `workers` threads.
+    /// Plans the stages, oldest commit first. Manifests are read on at most `workers` threads.
     ///
     /// # Errors
-    /// As [`Plan::try_new`].
+    /// As for [`Plan::try_new`].
     pub fn plan(&self, workers: usize, context: &Context) -> Result<Vec<ChangeStage>> {
         let mut stages = Vec::new();
         for commit in &self.commits {
@@ -241,7 +241,7 @@ impl ChangeScan {
             TableKind::PrimaryKey { .. } => after.leave_out_same_keys(&mut old)?,
         }
         let pairs = !after.is_empty() && !old.is_empty() && self.mode != ChangeMode::Carryovers;
-        // Where no row is half of an update, the whole filter decides what is read.
+        // If no row is part of an update, the complete filter is applied to the read.
         let (fields, filter) = if pairs {
             (&self.scan.schema().fields, &self.compared)
         } else {
@@ -265,28 +265,28 @@ impl ChangeScan {
     }
 }
 
-/// The positions of the columns that identify rows: those that are named, else the primary key.
+/// Returns the positions of the columns that identify rows: the specified ones, else the primary key.
 fn identifiers(scan: &TableScan, names: &[String], case_sensitive: bool) -> Result<Vec<usize>> {
     let schema = scan.schema();
     let names = if names.is_empty() { &schema.primary_keys } else { names };
     if names.is_empty() {
-        return Err(Error::invalid("updates need columns that identify rows, and the table has no primary key")
-            .hint("pass identifier_columns, such as identifier_columns=(\"id\",)"));
+        return Err(Error::invalid("updates require columns that identify rows, but the table has no primary key")
+            .hint("pass identifier_columns, for example identifier_columns=(\"id\",)"));
     }
     let position = |name: &String| {
         let field = find(&schema.fields, name, case_sensitive)?;
-        let field = field.ok_or_else(|| Error::invalid(format!("no column `{name}`, which is to identify rows")))?;
+        let field = field.ok_or_else(|| Error::invalid(format!("unknown identifier column `{name}`")))?;
         if field.data_type.scalar().is_none() {
             return Err(Error::invalid(format!("the column `{name}` is nested and cannot identify rows"))
-                .hint("name columns of primitive types"));
+                .hint("specify columns of primitive types"));
         }
         let at = schema.fields.iter().position(|own| own.id == field.id);
-        at.ok_or_else(|| Error::internal("a column is not one of its schema"))
+        at.ok_or_else(|| Error::internal("a column is not in its schema"))
     };
     names.iter().map(position).collect()
 }
 
-/// The commits of the range that may have changed rows, and its last snapshot.
+/// Returns the commits of the range that may have changed rows, and the last snapshot of the range.
 fn commits(table: &Table, scan: &TableScan, options: &ChangeOptions) -> Result<(Vec<Commit>, Option<i64>)> {
     let until = match options.until {
         None => table.latest_snapshot()?.map(|snapshot| snapshot.id),
@@ -294,8 +294,8 @@ fn commits(table: &Table, scan: &TableScan, options: &ChangeOptions) -> Result<(
     };
     let (start, end) = (options.after.unwrap_or(0), until.unwrap_or(0));
     if start < 0 || end < start {
-        return Err(Error::invalid(format!("changes after snapshot {start} up to {end}"))
-            .hint("the first snapshot is not newer than the last"));
+        return Err(Error::invalid(format!("invalid range of changes: after snapshot {start} up to {end}"))
+            .hint("the first snapshot must not be newer than the last one"));
     }
     if start == end {
         return Ok((Vec::new(), until));
@@ -304,7 +304,7 @@ fn commits(table: &Table, scan: &TableScan, options: &ChangeOptions) -> Result<(
     let has_changelog = has_changelog(scan.options()) && !is_net;
     let selection = if has_changelog { Selection::Changelog } else { Selection::Live };
     check_range(table, start, end, selection).map_err(|e| match options.after {
-        None => e.with("from_snapshot_id_exclusive", "not given, so that the first snapshot is 1"),
+        None => e.with("from_snapshot_id_exclusive", "not set, so the first snapshot is 1"),
         Some(_) => e,
     })?;
     let independent = ReadMode::try_new(scan.schema(), scan.options())?.independent();
@@ -321,13 +321,14 @@ fn commits(table: &Table, scan: &TableScan, options: &ChangeOptions) -> Result<(
             CommitKind::Compact if !independent => continue,
             CommitKind::Append | CommitKind::Compact => states()?,
         };
-        let ordinal = i32::try_from(id - start - 1).map_err(|_| Error::unsupported("changes of so many snapshots"))?;
+        let ordinal = i32::try_from(id - start - 1)
+            .map_err(|_| Error::unsupported("the range of changes has too many snapshots"))?;
         commits.push(Commit { ordinal, snapshot, reads });
     }
     Ok((commits, until))
 }
 
-/// A snapshot with which another is compared; None for the empty table before the first.
+/// Returns a snapshot for comparison with the next one, or None for the empty table before the first one.
 fn state(table: &Table, id: i64) -> Result<Option<Snapshot>> {
     if id == 0 {
         return Ok(None);
@@ -335,14 +336,14 @@ fn state(table: &Table, id: i64) -> Result<Option<Snapshot>> {
     match table.snapshot(id) {
         Err(e) if e.kind() == ErrorKind::NoSuchSnapshot => Err(Error::new(
             ErrorKind::NoSuchSnapshot,
-            format!("snapshot {id}, with which snapshot {} is compared, has expired", id + 1),
+            format!("snapshot {id}, which is required for comparison with snapshot {}, has expired", id + 1),
         )
         .hint(format!("begin after it: from_snapshot_id_exclusive={}", id + 1))),
         found => found.map(Some),
     }
 }
 
-/// The schema of the rows of a split with the columns of changes.
+/// Returns the schema of the rows of a split with the columns of changes.
 fn schema_of(split: &SplitTask) -> SchemaRef {
     change_schema(&arrow_fields(&split.read.output.fields))
 }
@@ -355,12 +356,12 @@ fn tasks(plan: &Plan, side: Side, filter: &BoundPredicate, output: Output) -> Re
 }
 
 impl Wanted {
-    /// The schema of the changes.
+    /// Returns the schema of the changes.
     pub fn schema(&self) -> SchemaRef {
         change_schema(&arrow_fields(&self.fields))
     }
 
-    /// The rows that the filter wants of rows of `read`, with the columns that are returned.
+    /// Returns the rows of `read` that pass the filter, with the returned columns.
     fn of(&self, read: &ReadContext, mut rows: RecordBatch) -> Result<Option<RecordBatch>> {
         let fields = &read.schema.fields;
         if read.filter != self.filter && self.filter != BoundPredicate::True {
@@ -382,13 +383,12 @@ impl Wanted {
 }
 
 impl ChangeStage {
-    /// Rows of a split with the columns of changes.
+    /// Adds the columns of changes to rows of a split.
     ///
     /// # Errors
     /// `Internal` for rows of another split.
     pub fn rows(&self, index: usize, rows: &RecordBatch) -> Result<RecordBatch> {
-        let (side, split) =
-            self.splits.get(index).ok_or_else(|| Error::internal("rows of a split that is not there"))?;
+        let (side, split) = self.splits.get(index).ok_or_else(|| Error::internal("a split does not exist"))?;
         let own = split.read.output.fields.len();
         let types = match side {
             Side::Before => {
@@ -403,24 +403,25 @@ impl ChangeStage {
         changed_rows(schema_of(split), columns, types, (self.ordinal, self.snapshot_id))
     }
 
-    /// Change types by the kinds of rows.
+    /// Returns the change types for the kinds of rows.
     fn types(&self, kinds: Option<&ArrayRef>) -> Result<StringArray> {
         let kinds = kinds.and_then(|column| column.as_string_opt::<i32>());
-        let kinds = kinds.ok_or_else(|| Error::internal("a changelog without kinds of rows"))?;
+        let kinds = kinds.ok_or_else(|| Error::internal("a changelog has no row kinds"))?;
         let name = |kind: Option<&str>| {
             let change = match kind {
                 Some("-U") if self.has_updates => ChangeType::UpdateBefore,
                 Some("+U") if self.has_updates => ChangeType::UpdateAfter,
                 Some("-U" | "-D") => ChangeType::Delete,
                 Some("+U" | "+I") => ChangeType::Insert,
-                other => return Err(Error::internal(format!("unknown kind of a row: {other:?}"))),
+                other => return Err(Error::internal(format!("unknown row kind: {other:?}"))),
             };
             Ok(change.name())
         };
         kinds.iter().map(|kind| name(kind).map(Some)).collect()
     }
 
-    /// Begin to pair the rows of the stage, holding about `limit_bytes` of them in memory; None if they are not paired.
+    /// Starts pairing the rows of the stage, with about `limit_bytes` of them in memory. Returns None if they are not
+    /// paired.
     ///
     /// # Errors
     /// `Unsupported` for columns that cannot be compared.
@@ -436,8 +437,8 @@ impl ChangeStage {
         Ok(Some(ChangePairs::new(pairs, Box::new(move |rows| wanted.of(&read, rows)))))
     }
 
-    /// What can be read alone, in any process: the stage itself if its rows are paired, else groups of splits of about
-    /// `target_bytes`, each of which counts at least `open_cost_bytes`.
+    /// Divides the stage into parts that can be read separately in any process: the stage itself if its rows are
+    /// paired, else groups of splits of about `target_bytes`. Each split counts at least `open_cost_bytes`.
     pub fn groups(&self, target_bytes: i64, open_cost_bytes: i64) -> Vec<Self> {
         if self.pairing.is_some() {
             return vec![self.clone()];

@@ -1,4 +1,4 @@
-//! Splits as they are executed: each with what is needed to read it alone, in any process.
+//! Defines executable splits, each with everything that is needed to read it in any process.
 
 pub mod changes;
 pub mod wire;
@@ -20,14 +20,14 @@ use crate::scan::metrics::ScanMetrics;
 use crate::scan::plan::Plan;
 use crate::scan::table_scan::{ScanPlan, TableScan};
 
-/// A split, and how it is read. Cheap to clone but for its files.
+/// A split and the way it is read. Cheap to clone except for its files.
 #[derive(Debug, Clone)]
 pub struct SplitTask {
-    /// What all splits of the scan share.
+    /// The state that all splits of the scan share.
     pub read: Arc<ScanRead>,
     /// The files.
     pub split: DataSplit,
-    /// For a difference: files of the same bucket whose rows are left out.
+    /// For a difference: files of the same bucket whose rows are subtracted.
     pub before: Option<DataSplit>,
 }
 
@@ -49,10 +49,10 @@ struct BucketSplits {
 }
 
 impl SplitTask {
-    /// Starts to read the split.
+    /// Starts reading the split.
     ///
     /// # Errors
-    /// As [`ScanRead::reader`].
+    /// As for [`ScanRead::reader`].
     pub fn reader(&self, context: &Context) -> Result<SplitReader> {
         match &self.before {
             None => self.read.reader(&self.split, context),
@@ -60,26 +60,26 @@ impl SplitTask {
         }
     }
 
-    /// The wire form of tasks of one scan.
+    /// Returns the wire form of tasks of one scan.
     ///
     /// # Errors
-    /// As [`wire::write`].
+    /// As for [`wire::write`].
     pub fn to_bytes(tasks: &[Self]) -> Result<Vec<u8>> {
         wire::write(tasks)
     }
 
-    /// Reads a wire form; files are read from `storage`.
+    /// Parses a wire form. Files are read from `storage`.
     ///
     /// # Errors
-    /// As [`wire::read`].
+    /// As for [`wire::read`].
     pub fn from_bytes(bytes: &[u8], storage: Arc<dyn Storage>) -> Result<Vec<Self>> {
         wire::read(bytes, storage)
     }
 
-    /// The partition: columns with their values as text, NULL as None.
+    /// Returns the partition: columns with their values as strings, or None for NULL.
     ///
     /// # Errors
-    /// `CorruptManifest` when it does not decode.
+    /// `CorruptManifest` if it does not decode.
     pub fn partition(&self) -> Result<Vec<(String, Option<String>)>> {
         self.read.context.partition_texts(&self.split.partition)
     }
@@ -89,7 +89,7 @@ impl TaskPlan {
     /// Plans a scan whose rows have the columns of `output`.
     ///
     /// # Errors
-    /// As [`TableScan::plan`] and [`ScanRead::try_new`].
+    /// As for [`TableScan::plan`] and [`ScanRead::try_new`].
     pub fn try_new(scan: &TableScan, output: &Output, workers: usize, context: &Context) -> Result<Self> {
         let plan = scan.plan(workers, context)?;
         let read = Arc::new(ScanRead::try_new(plan.rows.read().clone(), output.clone())?);
@@ -102,12 +102,12 @@ impl TaskPlan {
         Ok(Self { fallback: fallback.transpose()?, plan, read, buckets })
     }
 
-    /// The plan.
+    /// Returns the plan.
     pub fn plan(&self) -> &Plan {
         &self.plan.rows
     }
 
-    /// What was kept and left out. For a difference each bucket is a split, whose states are both merged.
+    /// Returns the metrics of planning. For a difference, each bucket is one split, whose states are both merged.
     pub fn metrics(&self) -> ScanMetrics {
         let metrics = self.plan.rows.metrics();
         match &self.buckets {
@@ -116,20 +116,20 @@ impl TaskPlan {
         }
     }
 
-    /// How many tasks.
+    /// Returns the number of tasks.
     pub fn len(&self) -> usize {
         self.buckets.as_ref().map_or_else(|| self.plan.rows.len(), Vec::len)
     }
 
-    /// Whether there is none.
+    /// Returns whether there are no tasks.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The task at `index`.
+    /// Returns the task at `index`.
     ///
     /// # Errors
-    /// `InvalidArgument` when there is none.
+    /// `InvalidArgument` if there is no such task.
     pub fn task(&self, index: usize) -> Result<SplitTask> {
         let (Some(buckets), Some(before)) = (&self.buckets, &self.plan.before) else {
             let split = self.plan.rows.split(index)?;
@@ -137,24 +137,27 @@ impl TaskPlan {
             let read = fallback.unwrap_or(&self.read);
             return Ok(SplitTask { read: read.clone(), split, before: None });
         };
-        let splits = buckets.get(index).ok_or_else(|| Error::invalid(format!("split {index} of {}", self.len())))?;
-        let split = joined(&self.plan.rows, &splits.after)?.ok_or_else(|| Error::internal("a bucket without files"))?;
+        let splits = buckets
+            .get(index)
+            .ok_or_else(|| Error::invalid(format!("split {index} does not exist: there are {} splits", self.len())))?;
+        let split = joined(&self.plan.rows, &splits.after)?.ok_or_else(|| Error::internal("a bucket has no files"))?;
         Ok(SplitTask { read: self.read.clone(), before: joined(before, &splits.before)?, split })
     }
 
-    /// The number of rows that metadata alone counts, and the tasks that must be read to count the rest.
+    /// Returns the number of rows that are counted from metadata alone, and the tasks that must be read to count the
+    /// rest.
     ///
     /// # Errors
-    /// As [`Plan::count`].
+    /// As for [`Plan::count`].
     pub fn count(&self) -> Result<(u64, Vec<usize>)> {
         if self.buckets.is_some() { Ok((0, (0..self.len()).collect())) } else { self.plan.rows.count() }
     }
 
-    /// Wire forms of groups of tasks of about `target_bytes`, the largest first; each task counts at least
-    /// `open_cost_bytes`. Tasks that merge stay whole.
+    /// Returns wire forms of groups of tasks of about `target_bytes`, largest first. Each task counts at least
+    /// `open_cost_bytes`. Tasks that merge are not divided.
     ///
     /// # Errors
-    /// As [`TaskPlan::task`].
+    /// As for [`TaskPlan::task`].
     pub fn groups(&self, target_bytes: i64, open_cost_bytes: i64, context: &Context) -> Result<Vec<Vec<u8>>> {
         let weight = |index: &usize| i64::try_from(self.size_bytes(*index)).unwrap_or(i64::MAX).max(open_cost_bytes);
         let is_main = |index: &usize| self.buckets.is_some() || !self.plan.rows.is_of_fallback(*index);
@@ -163,14 +166,14 @@ impl TaskPlan {
         groups.extend(first_fit_decreasing(other, target_bytes, weight));
         let written = groups.iter().map(|group| {
             context.check()?;
-            // The tasks of one group at a time are in memory, beside all that is written.
+            // Only the tasks of one group are in memory at a time, along with everything written so far.
             let tasks = group.iter().map(|index| self.task(*index)).collect::<Result<Vec<_>>>()?;
             wire::write(&tasks)
         });
         written.collect()
     }
 
-    /// The lengths of the files of a task together, those of an earlier state not counted.
+    /// Returns the total length of the files of a task, without those of an earlier state.
     fn size_bytes(&self, index: usize) -> u64 {
         let Some(buckets) = &self.buckets else { return self.plan.rows.size_bytes(index) };
         let splits = buckets.get(index).into_iter().flat_map(|splits| &splits.after);
@@ -178,7 +181,7 @@ impl TaskPlan {
     }
 }
 
-/// The splits of each bucket in which there are rows to be compared.
+/// Returns the splits of each bucket that has rows to compare.
 fn by_bucket(after: &Plan, before: &Plan) -> Vec<BucketSplits> {
     let mut buckets: BTreeMap<_, BucketSplits> = BTreeMap::new();
     for index in 0..after.len() {
@@ -187,7 +190,7 @@ fn by_bucket(after: &Plan, before: &Plan) -> Vec<BucketSplits> {
     for index in 0..before.len() {
         buckets.entry(before.bucket(index)).or_default().before.push(index);
     }
-    // What is only before is deleted: no row of it is new.
+    // A bucket without files in the `after` plan has only deleted files, so it has no new rows.
     buckets.into_values().filter(|splits| !splits.after.is_empty()).collect()
 }
 

@@ -1,7 +1,7 @@
-//! Rows as users have them, as rows of a table: columns by name, in the table's types and order.
+//! Converts user rows to rows of a table: columns by name, in the types and order of the table.
 //!
-//! What widens to what is in [`frazil_core::align`]. Texts and bytes that are longer than the column, and times with more
-//! digits than it has, are rejected, as is NULL in a column that is NOT NULL.
+//! The permitted type widenings are listed in [`frazil_core::align`]. Strings and bytes that are longer than the
+//! column, times with more digits than it has, and NULL in a NOT NULL column are rejected.
 
 use std::sync::Arc;
 
@@ -15,23 +15,23 @@ use crate::spec::json::shown;
 use crate::spec::schema::TableSchema;
 use crate::spec::types::{DataField, DataType, TypeRoot};
 
-/// The key of Arrow field metadata by which writers of data files know the id of a field.
+/// The key of Arrow field metadata from which writers of data files take the field id.
 pub(super) const FILE_FIELD_ID: &str = "PARQUET:field_id";
 
-/// Ids of elements, keys and values are on both sides of this one (Java's `SpecialFields`).
+/// The middle of the ids of elements, keys and values (Java's `SpecialFields`).
 const STRUCTURED_ID_BASE: i32 = i32::MAX / 4;
 
-/// How many ids the parts of one field have.
+/// The number of ids that are reserved for the parts of one field.
 const IDS_OF_FIELD: i32 = 1 << 10;
 
-/// Rules of rows that files have already.
+/// The rules for rows that are already in files.
 pub(super) const RULES: Rules =
     Rules { not_null: "NOT NULL", type_name, digits_hint: "truncate the column", unique_keys: false };
 
-/// Rules of new rows: Java's maps have each key once.
+/// The rules for new rows: keys of Java's maps are unique.
 const NEW_ROWS: Rules = Rules { unique_keys: true, ..RULES };
 
-/// Turns batches of one schema into rows of a table.
+/// The converter from batches of one schema to rows of a table.
 #[derive(Debug)]
 pub struct Align {
     schema: Arc<TableSchema>,
@@ -39,14 +39,14 @@ pub struct Align {
 }
 
 impl Align {
-    /// Return one for a table of this schema.
+    /// Creates a converter for a table of this schema.
     pub fn new(schema: Arc<TableSchema>) -> Self {
         let targets = schema.fields.iter().map(target_of).collect();
         Self { aligner: Aligner::new(targets, RULES), schema }
     }
 
-    /// Return one for new rows of a table: columns that are missing have their defaults. If `has_kinds`, row kinds as texts
-    /// are the last column.
+    /// Creates a converter for new rows of a table, in which missing columns have their defaults. If `has_kinds`, the
+    /// last column contains row kinds as strings.
     pub(super) fn of_new_rows(schema: Arc<TableSchema>, defaults: &[Option<ArrayRef>], has_kinds: bool) -> Self {
         let kind = DataType::nullable(TypeRoot::VarChar(i32::MAX.unsigned_abs()));
         let kinds = target(ROW_KIND, &kind, Id { of_field: -1, depth: 0, in_file: -1 });
@@ -57,22 +57,22 @@ impl Align {
         Self { aligner: Aligner::new(targets, NEW_ROWS), schema }
     }
 
-    /// The Arrow schema of the rows, with field ids.
+    /// Returns the Arrow schema of the rows, with field ids.
     pub fn arrow(&self) -> &SchemaRef {
         self.aligner.arrow()
     }
 
-    /// Return the batch as rows of the table. Columns that are missing are NULL, or have their defaults.
+    /// Converts a batch to rows of the table. Missing columns are NULL or have their defaults.
     ///
     /// # Errors
-    /// `InvalidArgument` naming the column: one that the table does not have, that is there twice, whose type does not
-    /// widen to the table's, and the row where a NOT NULL column is NULL or a value does not fit.
+    /// `InvalidArgument` naming a column that the table does not have, that occurs twice, or whose type cannot be
+    /// widened to the table's; also naming the row where a NOT NULL column is NULL or a value does not fit.
     pub fn align(&mut self, batch: &RecordBatch) -> Result<RecordBatch> {
         self.aligner.align(batch, |name| no_such_column(&self.schema.fields, name))
     }
 }
 
-/// The target of a column.
+/// Returns the target of a column.
 pub(super) fn target_of(field: &DataField) -> Target {
     target(&field.name, &field.data_type, Id { of_field: field.id, depth: 0, in_file: field.id })
 }
@@ -80,21 +80,21 @@ pub(super) fn target_of(field: &DataField) -> Target {
 /// The id of a value in files.
 #[derive(Clone, Copy)]
 struct Id {
-    /// The column, or the field of a ROW, that it is in.
+    /// The column, or the field of a ROW, that contains the value.
     of_field: i32,
-    /// In how many arrays and maps of that field.
+    /// The number of arrays and maps of that field that enclose the value.
     depth: i32,
     in_file: i32,
 }
 
 impl Id {
-    /// That of the elements of an array or the values of a map.
+    /// Returns the id of the elements of an array or the values of a map.
     fn part(self) -> Self {
         let depth = self.depth.saturating_add(1);
         Self { depth, in_file: STRUCTURED_ID_BASE.saturating_add(self.offset(depth)), ..self }
     }
 
-    /// That of the keys of a map.
+    /// Returns the id of the keys of a map.
     fn key(self) -> Self {
         let depth = self.depth.saturating_add(1);
         Self { depth, in_file: STRUCTURED_ID_BASE.saturating_sub(self.offset(depth)), ..self }
@@ -123,19 +123,19 @@ fn target(name: &str, data_type: &DataType, id: Id) -> Target {
         }
         Shape::Leaf(_) | Shape::Variant => data_type.arrow(),
     };
-    // That of a variant says so in its metadata.
+    // The metadata of a variant field includes its extension type.
     let mut field = data_type.field(name).with_data_type(arrow);
     field.metadata_mut().insert(FILE_FIELD_ID.to_string(), id.in_file.to_string());
     Target { field: Arc::new(field), type_name: data_type.to_string(), shape, default: None }
 }
 
-/// Keys are not NULL, whatever their type says: Arrow does not have others.
+/// Returns the shape of a map. Keys are not nullable, regardless of their type: Arrow does not support nullable keys.
 fn map(key: &DataType, value: &DataType, id: Id) -> Shape {
     let key = DataType::required(key.root.clone());
     Shape::Map(Box::new([target("key", &key, id.key()), target("value", value, id.part())]))
 }
 
-/// What values may not exceed.
+/// Returns the limit of the values of a type.
 fn limit(data_type: &DataType) -> Limit {
     match data_type.root {
         TypeRoot::Char(length) | TypeRoot::VarChar(length) => Limit::Characters(length),
@@ -159,7 +159,7 @@ fn no_such_column(fields: &[DataField], name: &str) -> Error {
     let name = shown(name);
     Error::invalid(format!("the table has no column `{name}`"))
         .with("column", &name)
-        .hint(format!("its columns are {}", names.join(", ")))
+        .hint(format!("the table has the columns {}", names.join(", ")))
 }
 
 fn type_name(data_type: &ArrowType) -> String {

@@ -27,7 +27,7 @@ fn batch(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
     RecordBatch::try_new(Arc::new(ArrowSchema::new(fields)), columns).unwrap()
 }
 
-/// The message of what is wrong with the second row of the second batch.
+/// Returns the error message for the second row of the second batch.
 fn refused(text: &str, first: ArrayRef, second: ArrayRef) -> String {
     let mut align = align(&[("a", text)]);
     align.align(&batch(vec![("a", first)])).unwrap();
@@ -62,11 +62,11 @@ fn columns_that_do_not_fit_are_named() {
         |columns| align(&[("a", "INT NOT NULL"), ("b", "INT")]).align(&batch(columns)).unwrap_err().to_string();
     let unknown = message(vec![("a", integers()), ("A", integers())]);
     assert!(unknown.contains("no column `A`") && unknown.contains("`a`, `b`"), "{unknown}");
-    assert!(message(vec![("a", integers()), ("a", integers())]).contains("two columns have the name `a`"));
-    assert!(message(vec![("b", integers())]).contains("`a` is NOT NULL, and NULL in row 0"));
+    assert!(message(vec![("a", integers()), ("a", integers())]).contains("two columns have the same name `a`"));
+    assert!(message(vec![("b", integers())]).contains("`a` is NOT NULL, but NULL in row 0"));
     let text: ArrayRef = Arc::new(StringArray::from(vec!["1"]));
     let narrow = message(vec![("a", text)]);
-    assert!(narrow.contains("`a` has the type utf8, which does not widen to INT NOT NULL"), "{narrow}");
+    assert!(narrow.contains("`a` has the type utf8, which cannot be widened to INT NOT NULL"), "{narrow}");
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn values_that_do_not_fit_are_named_with_their_row() {
     assert!(refused("TIMESTAMP(0)", far.slice(0, 1), far).contains("row 2"));
 }
 
-/// The ids that files have of a field and of what is in it, as (name, id).
+/// Returns the ids of a field and its parts in files, as (name, id).
 fn ids(field: &Field) -> Vec<(String, String)> {
     let mut found = vec![(field.name().clone(), field.metadata()[FILE_FIELD_ID].clone())];
     match field.data_type() {
@@ -105,7 +105,7 @@ fn ids(field: &Field) -> Vec<(String, String)> {
 
 #[test]
 fn nested_fields_have_the_ids_that_java_gives_them() {
-    // The columns of the golden table evo_nested_parquet, with an array of arrays.
+    // The columns of the golden table evo_nested_parquet, plus an array of arrays.
     let schema = json!({
         "version": 3, "id": 0, "highestFieldId": 20, "partitionKeys": [], "primaryKeys": [], "timeMillis": 1,
         "options": {}, "fields": [

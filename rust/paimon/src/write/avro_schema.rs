@@ -1,4 +1,4 @@
-//! Paimon types as Avro schemas, named as Java names them (`AvroSchemaConverter`).
+//! Converts Paimon types to Avro schemas, with the names of Java's `AvroSchemaConverter`.
 //!
 //! ```text
 //! TIMESTAMP    timestamp-*          ... WITH LOCAL TIME ZONE   local-timestamp-*: not what the names say
@@ -17,10 +17,10 @@ use crate::spec::types::{DataField, DataType, TypeRoot};
 const NAMESPACE: &str = "org.apache.paimon.avro.generated";
 const ROOT: &str = "record";
 
-/// Return the schema of records with these columns, as JSON text.
+/// Returns the schema of records with these columns, as JSON text.
 ///
 /// # Errors
-/// `Unsupported` naming a column whose type or name Avro files do not hold.
+/// `Unsupported` naming a column whose type or name is not supported in Avro files.
 pub fn avro_schema(fields: &[DataField]) -> Result<String> {
     let mut schema = Names::default().record(ROOT, fields)?;
     if let Some(members) = schema.as_object_mut() {
@@ -29,14 +29,17 @@ pub fn avro_schema(fields: &[DataField]) -> Result<String> {
     Ok(schema.to_string())
 }
 
-/// The names of records that are defined so far.
+/// The names of the records that are already defined.
 #[derive(Default)]
 struct Names(HashSet<String>);
 
 impl Names {
     fn record(&mut self, name: &str, fields: &[DataField]) -> Result<Value> {
         if !self.0.insert(name.to_string()) {
-            let message = format!("writing two columns into Avro files that both need the record `{}`", shown(name));
+            let message = format!(
+                "writing two columns that both need the record `{}` to Avro files is not supported",
+                shown(name)
+            );
             return Err(Error::unsupported(message).hint("rename a column or a field, or set `file.format` to parquet"));
         }
         let fields = fields.iter().map(|field| {
@@ -51,7 +54,7 @@ impl Names {
         Ok(json!({"type": "record", "name": name, "fields": fields.collect::<Result<Vec<_>>>()?}))
     }
 
-    /// `name` is that of a record in the type.
+    /// Returns the schema of a nullable type; `name` is the name of a record in the type.
     fn optional(&mut self, data_type: &DataType, name: &str) -> Result<Value> {
         let value = self.value(data_type, name)?;
         Ok(if data_type.nullable { json!(["null", value]) } else { value })
@@ -83,7 +86,9 @@ impl Names {
             }
             T::Map(key, value) => self.entries(key, value, name)?,
             T::Time(_) | T::Timestamp(_) | T::LocalZonedTimestamp(_) | T::Multiset(_) | T::Variant | T::Blob => {
-                return Err(Error::unsupported(format!("writing columns of type {data_type} into Avro files")));
+                return Err(Error::unsupported(format!(
+                    "writing columns of type {data_type} to Avro files is not supported"
+                )));
             }
         })
     }
@@ -109,16 +114,16 @@ fn named(error: Error, field: &DataField) -> Error {
     error.with("column", shown(&field.name))
 }
 
-/// Refuse what Avro does not take as a name: it begins with a letter or `_`, and goes on with those and digits.
+/// Rejects invalid Avro names. Names begin with a letter or `_`, followed by letters, digits and `_`.
 fn check_name(name: &str) -> Result<()> {
     let is_first = |c: char| c == '_' || c.is_alphabetic();
     let is_valid = name.chars().next().is_some_and(is_first) && name.chars().all(|c| is_first(c) || c.is_ascii_digit());
     if is_valid {
         return Ok(());
     }
-    Err(Error::unsupported("writing columns into Avro files with a name that Avro does not have")
-        .with("column", shown(name))
-        .hint("names of Avro have letters, digits and `_`: rename the column, or set `file.format` to parquet or orc"))
+    Err(Error::unsupported("the column name is not valid in Avro files").with("column", shown(name)).hint(
+        "Avro names consist of letters, digits and `_`: rename the column, or set `file.format` to parquet or orc",
+    ))
 }
 
 #[cfg(test)]
@@ -127,7 +132,7 @@ mod tests {
 
     use super::*;
 
-    /// Types, and their schemas by Java.
+    /// Types with their schemas in Java.
     const OF_JAVA: &str = include_str!("../../testdata/avro_schema.json");
 
     fn fields(json: &Value) -> Vec<DataField> {

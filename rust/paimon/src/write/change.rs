@@ -1,4 +1,4 @@
-//! What a writer did to one bucket, and its form between processes.
+//! Defines the changes of a writer to one bucket, and their serialized form.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,53 +18,53 @@ const KIND: Kind = Kind { name: "commit message", key: "frazil.paimon.change", v
 pub struct Home {
     /// The partition as a row with its arity.
     pub partition: Arc<[u8]>,
-    /// The bucket; -2 before rows of a postpone table have one.
+    /// The bucket; -2 for rows of a postpone table that do not have one yet.
     pub bucket: i32,
 }
 
-/// Files that came and went in a bucket. The kinds of entries are not looked at.
+/// Files that were added and removed in a bucket. The kinds of the entries are ignored.
 #[derive(Debug, Clone)]
 pub struct Increment {
-    /// Files that are no longer part of the table, as the manifests have them.
+    /// The removed files, as recorded in manifests.
     pub removed: ManifestEntries,
-    /// New files.
+    /// The added files.
     pub added: ManifestEntries,
-    /// New changelog files.
+    /// The added changelog files.
     pub changelog: ManifestEntries,
-    /// Index files that are no longer part of the table.
+    /// The removed index files.
     pub index_removed: Vec<IndexEntry>,
-    /// New index files.
+    /// The added index files.
     pub index_added: Vec<IndexEntry>,
 }
 
-/// What a writer did to one bucket.
+/// The changes of a writer to one bucket.
 #[derive(Debug, Clone)]
 pub struct BucketChange {
     /// The bucket.
     pub home: Home,
-    /// How many buckets the partition has; not above 0 where their number is not fixed.
+    /// The number of buckets of the partition; 0 or less if it is not fixed.
     pub total_buckets: i32,
-    /// The snapshot that the writer read; None where it read none.
+    /// The snapshot that the writer read; None if it read none.
     pub base_snapshot: Option<i64>,
-    /// What was written.
+    /// The changes by writing.
     pub append: Increment,
-    /// What was compacted.
+    /// The changes by compaction.
     pub compact: Increment,
 }
 
-/// What the entries of a message share.
+/// The values that the entries of a message share.
 #[derive(Debug, Serialize, Deserialize)]
 struct Header {
     partition: String,
     bucket: i32,
     total_buckets: i32,
     base_snapshot: Option<i64>,
-    /// How many entries each list has: removed, added and changelog of `append`, then of `compact`.
+    /// The numbers of entries in each list: removed, added and changelog of `append`, then of `compact`.
     entries: [usize; 6],
 }
 
 impl Home {
-    /// Return the rows of entries by bucket.
+    /// Returns the rows of entries by bucket.
     pub(crate) fn rows(entries: &ManifestEntries) -> BTreeMap<Self, Vec<u32>> {
         let mut homes: BTreeMap<Self, Vec<u32>> = BTreeMap::new();
         for ((row, partition), bucket) in (0_u32..).zip(entries.partitions()).zip(entries.buckets().values()) {
@@ -76,10 +76,10 @@ impl Home {
 }
 
 impl Increment {
-    /// Return an increment without files.
+    /// Creates an increment without files.
     ///
     /// # Errors
-    /// None that a caller could cause.
+    /// Only internal errors.
     pub fn empty() -> Result<Self> {
         let none = ManifestEntries::concat(&[])?;
         Ok(Self {
@@ -91,7 +91,7 @@ impl Increment {
         })
     }
 
-    /// Whether no file came or went.
+    /// Returns whether no files were added or removed.
     pub fn is_empty(&self) -> bool {
         self.lists().iter().all(|entries| entries.is_empty()) && !self.has_index()
     }
@@ -106,13 +106,13 @@ impl Increment {
 }
 
 impl BucketChange {
-    /// Return the message that [`BucketChange::open`] reads in another process.
+    /// Returns the message that [`BucketChange::open`] reads in another process.
     ///
     /// # Errors
     /// `Unsupported` for index files; `LimitExceeded` and `CorruptData` for more than 2 GiB.
     pub fn seal(&self) -> Result<Vec<u8>> {
         if self.append.has_index() || self.compact.has_index() {
-            return Err(Error::unsupported("commit messages with index files"));
+            return Err(Error::unsupported("commit messages with index files are not supported"));
         }
         let lists = self.lists();
         let header = Header {
@@ -123,17 +123,17 @@ impl BucketChange {
             entries: lists.map(ManifestEntries::len),
         };
         let header = serde_json::to_string(&header)
-            .map_err(|error| Error::internal("a commit message is not JSON").caused_by(error))?;
+            .map_err(|error| Error::internal("a commit message cannot be serialized").caused_by(error))?;
         let all = ManifestEntries::concat(&lists.map(ManifestEntries::clone))?;
         envelope::seal(KIND, header, all.batch().clone())
     }
 
-    /// Read a message of [`BucketChange::seal`].
+    /// Reads a message of [`BucketChange::seal`].
     ///
     /// # Errors
     /// `Unsupported` for a message of another version; `CorruptData` for anything else.
     pub fn open(message: &[u8]) -> Result<Self> {
-        let damaged = || Error::corrupt("the header of a commit message is damaged");
+        let damaged = || Error::corrupt("the header of a commit message is corrupt");
         let (header, batch) = envelope::open(KIND, message)?;
         let header: Header = serde_json::from_str(&header).map_err(|error| damaged().caused_by(error))?;
         let partition = hex::decode(&header.partition).ok_or_else(damaged)?;
@@ -159,7 +159,7 @@ impl BucketChange {
         Ok(change)
     }
 
-    /// Refuses entries of other buckets.
+    /// Rejects entries of other buckets.
     pub(crate) fn check(&self) -> Result<()> {
         for entries in self.lists() {
             let is_here = entries.buckets().values().iter().all(|bucket| *bucket == self.home.bucket)

@@ -1,4 +1,5 @@
-//! Changelog files of writers (`changelog-producer` = `input`): the records of a write before merging, sorted by key.
+//! Writes changelog files of writers (`changelog-producer` = `input`): the records of a write before merging, sorted by
+//! key.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,10 +12,11 @@ use crate::spec::options::Options;
 use crate::spec::schema::TableSchema;
 use crate::table::Table;
 
-/// How names of changelog files begin, unless the option `changelog-file.prefix` says it.
+/// The default prefix of changelog file names (option `changelog-file.prefix`).
 const PREFIX: &str = "changelog-";
 
-/// Options of data files, those that changelog files have in their place, and options that these do not look at then.
+/// The options of data files, the corresponding options of changelog files, and options that do not apply to these
+/// then.
 const OPTIONS: [(&str, &str, &[&str]); 4] = [
     ("data-file.prefix", "changelog-file.prefix", &[]),
     ("file.format", "changelog-file.format", &["file.format.per.level"]),
@@ -22,7 +24,7 @@ const OPTIONS: [(&str, &str, &[&str]); 4] = [
     ("metadata.stats-mode", "changelog-file.stats-mode", &[]),
 ];
 
-/// How changelog files are written.
+/// The settings of changelog files.
 #[derive(Debug)]
 pub(super) struct Changelog {
     pub(super) spec: FileSpec,
@@ -31,10 +33,10 @@ pub(super) struct Changelog {
 }
 
 impl Changelog {
-    /// None for tables whose writers write no changelog.
+    /// Creates the settings, or returns None for tables whose writers write no changelog.
     ///
     /// # Errors
-    /// As [`FileSpec::from_options`] and [`EntrySettings::try_new`].
+    /// As for [`FileSpec::from_options`] and [`EntrySettings::try_new`].
     pub(super) fn try_new(
         table: &Table,
         options: &Options,
@@ -53,13 +55,13 @@ impl Changelog {
     }
 }
 
-/// Whether writers write changelog files.
+/// Returns whether writers write changelog files.
 pub(super) fn is_of_input(schema: &TableSchema, options: &Options) -> bool {
     let producer = options.text("changelog-producer").unwrap_or_default();
     !schema.primary_keys.is_empty() && producer.trim().eq_ignore_ascii_case("input")
 }
 
-/// The options of a table with those of changelog files in place of those of data files.
+/// Returns the options of a table in which those of changelog files replace those of data files.
 pub(super) fn of_changelog(options: &Options) -> Options {
     let mut all: BTreeMap<String, String> = options.all().clone();
     all.insert("data-file.prefix".to_string(), PREFIX.to_string());

@@ -1,5 +1,5 @@
-//! What is written today: each option and type that changes what Java writes, and that is not carried out, is refused by
-//! name before a file exists.
+//! Checks that a table can be written. Unsupported options and types that change what Java writes are rejected before a
+//! file is created.
 
 use frazil_core::error::{Error, Result};
 
@@ -31,7 +31,7 @@ const REFUSED_WHEN_TRUE: &[&str] = &[
     "visibility-callback.enabled",
 ];
 
-/// Options that change what is written when they are there.
+/// Options that change what is written when they are set.
 const REFUSED_WHEN_GIVEN: &[&str] = &[
     "blob-external-storage-field",
     "blob-field",
@@ -46,13 +46,13 @@ const REFUSED_WHEN_GIVEN: &[&str] = &[
     "vector.file.format",
 ];
 
-/// Options that say how records of a key are merged.
+/// Options that determine how records of a key are merged.
 const OF_KEYS: &[&str] = &["rowkind.field", "sequence.field"];
 
-/// Values of `changelog-producer`. Compactions make the changelogs of the others.
+/// The supported values of `changelog-producer`. Other changelogs are produced by compactions.
 const PRODUCERS: [&str; 2] = ["none", "input"];
 
-/// Options of which one value is carried out, which is also the default.
+/// Options for which only the default value is supported.
 const ONLY_VALUES: &[(&str, &str)] = &[
     ("manifest.format", "avro"),
     ("metadata.iceberg.storage", "disabled"),
@@ -60,10 +60,10 @@ const ONLY_VALUES: &[(&str, &str)] = &[
     ("type", "table"),
 ];
 
-/// Refuse a table whose snapshots cannot be written as Java would write them.
+/// Rejects a table whose snapshots cannot be written as Java would write them.
 ///
 /// # Errors
-/// `Unsupported` naming the option; `InvalidArgument` for options that Java refuses.
+/// `Unsupported` naming the option; `InvalidArgument` for options that Java rejects.
 pub fn check_committable(schema: &TableSchema) -> Result<()> {
     let options = Options::new(schema.options.clone());
     check_readable(schema, &options)?;
@@ -73,10 +73,10 @@ pub fn check_committable(schema: &TableSchema) -> Result<()> {
     check_rules(schema, &options)
 }
 
-/// Refuse a table whose data files cannot be written as Java would write them.
+/// Rejects a table whose data files cannot be written as Java would write them.
 ///
 /// # Errors
-/// As [`check_committable`]; `Unsupported` naming a column that a file format does not hold, or a codec.
+/// As for [`check_committable`]; `Unsupported` naming a codec, or a column that a file format does not support.
 pub fn check_writable(schema: &TableSchema) -> Result<()> {
     check_committable(schema)?;
     let options = Options::new(schema.options.clone());
@@ -88,22 +88,25 @@ pub fn check_writable(schema: &TableSchema) -> Result<()> {
 fn check_keys(schema: &TableSchema, options: &Options) -> Result<()> {
     if schema.primary_keys.is_empty() {
         return match OF_KEYS.iter().find(|name| options.text(name).is_some_and(|text| !text.trim().is_empty())) {
-            Some(name) => Err(refused(name, options.text(name).unwrap_or_default())
-                .hint("the option is for tables with a primary key")),
+            Some(name) => {
+                Err(refused(name, options.text(name).unwrap_or_default()).hint("the option requires a primary key"))
+            }
             None => Ok(()),
         };
     }
     if options.bucket()? < 1 {
-        let message = "writing tables with a primary key and without a fixed number of buckets";
+        let message = "writing tables with a primary key but without a fixed number of buckets is not supported";
         return Err(Error::unsupported(message).hint("set the option `bucket` to the number of buckets"));
     }
     if let Some(key) = schema.partition_keys.iter().find(|key| !schema.primary_keys.contains(key)) {
         let message = format!("the partition key `{}` is not a column of the primary key", shown(key));
-        return Err(Error::unsupported(message).hint("tables whose keys are in several partitions are not written"));
+        return Err(
+            Error::unsupported(message).hint("writing tables whose keys are in several partitions is not supported")
+        );
     }
     let engine = options.text("merge-engine").unwrap_or_default();
     if engine.trim().eq_ignore_ascii_case("first-row") {
-        // Readers would not see the rows before a compaction.
+        // Readers would not see the rows until a compaction.
         return Err(refused("merge-engine", engine));
     }
     Ok(())
@@ -124,11 +127,11 @@ fn check_options(options: &Options) -> Result<()> {
     }
     let producer = options.text("changelog-producer").unwrap_or("none");
     if !PRODUCERS.iter().any(|known| producer.trim().eq_ignore_ascii_case(known)) {
-        return Err(refused("changelog-producer", producer).hint("`none` and `input` are written"));
+        return Err(refused("changelog-producer", producer).hint("supported values are `none` and `input`"));
     }
     for (name, value) in ONLY_VALUES {
         if let Some(text) = options.text(name).filter(|text| !text.trim().eq_ignore_ascii_case(value)) {
-            return Err(refused(name, text).hint(format!("only `{value}` is written")));
+            return Err(refused(name, text).hint(format!("only `{value}` is supported")));
         }
     }
     ExternalPaths::try_new(options)?;
@@ -143,19 +146,23 @@ fn check_type(field: &DataField) -> Result<()> {
     check_parts(&field.data_type).map_err(|error| error.with("column", shown(&field.name)))
 }
 
-/// Refuses a type that is not written, at any depth.
+/// Rejects a type that cannot be written, at any depth.
 fn check_parts(data_type: &DataType) -> Result<()> {
     match &data_type.root {
         TypeRoot::Array(part) | TypeRoot::Multiset(part) => check_parts(part),
         TypeRoot::Map(key, value) => check_parts(key).and_then(|()| check_parts(value)),
         TypeRoot::Row(fields) => fields.iter().try_for_each(|field| check_parts(&field.data_type)),
-        TypeRoot::Blob => Err(Error::unsupported(format!("writing columns of type {data_type}"))),
+        TypeRoot::Blob => Err(Error::unsupported(format!("writing columns of type {data_type} is not supported"))),
         _ => Ok(()),
     }
 }
 
 fn refused(name: &str, value: &str) -> Error {
-    Error::unsupported(format!("writing tables with the option `{}` = `{}`", shown(name), shown(value)))
+    Error::unsupported(format!(
+        "writing tables with the option `{}` = `{}` is not supported",
+        shown(name),
+        shown(value)
+    ))
 }
 
 #[cfg(test)]

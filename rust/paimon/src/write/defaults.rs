@@ -1,5 +1,5 @@
-//! What a column has where a row gives NULL, or does not give the column: the default of the schema (Java's
-//! `DefaultValueRow`). Defaults of fields in a ROW are not looked at.
+//! Replaces NULL and missing columns in rows by the default of the schema (Java's `DefaultValueRow`). Defaults of
+//! fields in a ROW are ignored.
 
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, Scalar};
 use arrow_select::zip::zip;
@@ -18,17 +18,17 @@ pub(super) struct Defaults(Vec<Option<ArrayRef>>);
 
 impl Defaults {
     /// # Errors
-    /// `InvalidArgument` for the text of a default that does not cast to its column.
+    /// `InvalidArgument` for a default that cannot be cast to the type of its column.
     pub(super) fn try_new(schema: &TableSchema) -> Result<Self> {
         schema.fields.iter().map(default).collect::<Result<_>>().map(Self)
     }
 
-    /// The default of each column as an array of length 1.
+    /// Returns the default of each column as an array of length 1.
     pub(super) fn columns(&self) -> &[Option<ArrayRef>] {
         &self.0
     }
 
-    /// Return rows that have defaults in place of NULL.
+    /// Returns the rows with NULLs replaced by defaults.
     pub(super) fn filled(&self, rows: RecordBatch) -> Result<RecordBatch> {
         let is_used = |(default, column): (&Option<ArrayRef>, &ArrayRef)| default.is_some() && column.null_count() > 0;
         if !self.0.iter().zip(rows.columns()).any(is_used) {
@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn texts_are_cast_without_their_quotes() {
-        // As `DefaultValueUtils` of Java 1.4.2 casts them.
+        // As cast by `DefaultValueUtils` of Java 1.4.2.
         for (data_type, default, expected) in [
             ("STRING", "a", "a"),
             ("STRING", "'a'", "a"),
@@ -140,7 +140,7 @@ mod tests {
             (row.clone(), "{}", "{a: NULL, b: NULL, c: NULL}"),
         ] {
             let found = shown(data_type.clone(), default).unwrap();
-            // The entries of a map have no order.
+            // The entries of a map are unordered.
             let sorted = |text: &str| text.chars().collect::<std::collections::BTreeSet<_>>();
             let is_map = data_type["type"] == "MAP";
             assert!(found == expected || is_map && sorted(&found) == sorted(expected), "{default}: {found}");

@@ -1,5 +1,5 @@
-//! External paths: folders outside of the table where new data files are written (documentation: "Data File External
-//! Paths", Java's `ExternalPathProvider`).
+//! Chooses external paths: folders outside of the table where new data files are written (documentation: "Data File
+//! External Paths", Java's `ExternalPathProvider`).
 //!
 //! ```text
 //! data-file.external-paths   s3://a/x, s3://b/y
@@ -8,8 +8,8 @@
 //! entropy-inject             s3://b/y/p=1/bucket-0/1011/1101/0100/10111010/data-<uuid>-0.parquet
 //! ```
 //!
-//! Folders of partitions and buckets are directly below an external path, without a folder of the table. Manifests have
-//! the whole path of such a file.
+//! Folders of partitions and buckets are directly below an external path, without a table folder. Manifests record the
+//! complete path of such a file.
 
 use std::fmt::Write;
 
@@ -30,47 +30,47 @@ const WEIGHTS: &str = "data-file.external-paths.weights";
 /// The values of `data-file.external-paths.strategy`.
 const STRATEGIES: [&str; 5] = ["none", "specific-fs", "round-robin", "entropy-inject", "weight-robin"];
 
-/// Bits of the hash of a file name that are in folders, and in each of them but the last.
+/// The number of bits of the hash of a file name that are used in folders, and in each folder except the last.
 const HASH_BITS: u32 = 20;
 const FOLDER_BITS: [u32; 4] = [4, 4, 4, 8];
 
-/// Chooses the external path of each new file.
+/// The state that chooses the external path of each new file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ExternalPaths {
-    /// The paths, as Java writes them; at least one.
+    /// The paths in Java's form; at least one.
     roots: Vec<String>,
     choice: Choice,
-    /// Where the path of the last file is.
+    /// The position of the path of the last file.
     position: usize,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Choice {
-    /// One path after the other.
+    /// Paths are used in turn.
     InTurn,
-    /// One path after the other, with folders named by a hash of the file name.
+    /// Paths are used in turn, with folders named by a hash of the file name.
     InTurnHashed,
-    /// At random by weights: the sum of the weights up to each path.
+    /// Paths are chosen at random by cumulative weights.
     ByWeight(Vec<u64>),
 }
 
 impl ExternalPaths {
-    /// The external paths.
+    /// Returns the external paths.
     pub(super) fn roots(&self) -> &[String] {
         &self.roots
     }
 
-    /// Return what the options of a table say; None if files are written into the table.
+    /// Returns the external paths of the options of a table, or None if files are written to the table.
     ///
     /// # Errors
-    /// `InvalidArgument` naming the option; `Internal` where the operating system has no random bytes.
+    /// `InvalidArgument` naming the option; `Internal` if the operating system provides no random bytes.
     pub(super) fn try_new(options: &Options) -> Result<Option<Self>> {
         let strategy = strategy(options)?;
         let text = options.text(PATHS).unwrap_or_default();
         if text.is_empty() || strategy == "none" {
             return Ok(None);
         }
-        // As Java's `split`, which drops empty parts at the end.
+        // Empty parts at the end are dropped, as in Java's `split`.
         let parts = text.trim_end_matches(',').split(',');
         let mut roots = parts.map(|part| normalized(part.trim())).collect::<Result<Vec<String>>>()?;
         if strategy == "specific-fs" {
@@ -78,7 +78,7 @@ impl ExternalPaths {
         }
         let count = roots.len();
         let (choice, position) = match strategy {
-            // Java begins there.
+            // Java starts at this position.
             "entropy-inject" => (Choice::InTurnHashed, 0),
             "weight-robin" if count > 1 && options.text(WEIGHTS).is_some() => {
                 (Choice::ByWeight(cumulative_weights(options, count)?), 0)
@@ -88,7 +88,7 @@ impl ExternalPaths {
         Ok(Some(Self { roots, choice, position }))
     }
 
-    /// Refuse external paths that the table may not access.
+    /// Rejects external paths that the table may not access.
     ///
     /// # Errors
     /// `PathNotAllowed` naming the option.
@@ -98,10 +98,10 @@ impl ExternalPaths {
             .try_for_each(|root| files.resolve(root).map(drop).map_err(|error| error.with("option", PATHS)))
     }
 
-    /// Return the location of the next file; `folder` is the one of its bucket, relative to the table.
+    /// Returns the location of the next file. `folder` is that of its bucket, relative to the table.
     ///
     /// # Errors
-    /// `Internal` where the operating system has no random bytes.
+    /// `Internal` if the operating system provides no random bytes.
     pub(super) fn next_location(&mut self, folder: &str, name: &str) -> Result<String> {
         let at = match &self.choice {
             Choice::InTurn | Choice::InTurnHashed => self.position.saturating_add(1) % self.roots.len().max(1),
@@ -112,7 +112,7 @@ impl ExternalPaths {
             }
         };
         self.position = at;
-        let root = self.roots.get(at).ok_or_else(|| Error::internal("an external path is missing"))?;
+        let root = self.roots.get(at).ok_or_else(|| Error::internal("an external path does not exist"))?;
         let root = root.trim_end_matches('/');
         Ok(match self.choice {
             Choice::InTurnHashed => format!("{root}/{folder}/{}/{name}", hash_folders(name)),
@@ -124,14 +124,16 @@ impl ExternalPaths {
 fn strategy(options: &Options) -> Result<&'static str> {
     let text = options.text(STRATEGY).unwrap_or("none");
     let known = STRATEGIES.into_iter().find(|known| known.eq_ignore_ascii_case(text.trim()));
-    known.ok_or_else(|| invalid(STRATEGY, text, "is not a strategy").hint(format!("use {}", STRATEGIES.join(", "))))
+    known.ok_or_else(|| {
+        invalid(STRATEGY, text, "is not a known strategy").hint(format!("use {}", STRATEGIES.join(", ")))
+    })
 }
 
-/// Keeps the paths of the scheme that the strategy `specific-fs` asks for.
+/// Keeps only paths of the scheme that the strategy `specific-fs` requires.
 fn keep_file_system(roots: &mut Vec<String>, options: &Options) -> Result<()> {
     let Some(wanted) = options.text(SPECIFIC_FS).map(str::trim).filter(|text| !text.is_empty()) else {
-        let message = format!("the option `{STRATEGY}` is `specific-fs`, and the option `{SPECIFIC_FS}` is not set");
-        return Err(Error::invalid(message).hint("set it to the scheme of an external path, such as s3"));
+        let message = format!("the option `{STRATEGY}` is `specific-fs`, but the option `{SPECIFIC_FS}` is not set");
+        return Err(Error::invalid(message).hint("set it to the scheme of an external path, for example s3"));
     };
     roots.retain(|root| root.split_once(':').is_some_and(|(scheme, _)| scheme.eq_ignore_ascii_case(wanted)));
     if roots.is_empty() {
@@ -141,14 +143,14 @@ fn keep_file_system(roots: &mut Vec<String>, options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// The sum of the weights up to each path.
+/// Returns the cumulative weights of the paths.
 fn cumulative_weights(options: &Options, count: usize) -> Result<Vec<u64>> {
     let text = options.text(WEIGHTS).unwrap_or_default();
     let mut sum = 0_u64;
     let weights = text.trim_end_matches(',').split(',').map(|part| {
         let weight = part.trim().parse::<i32>().ok().and_then(|weight| u64::try_from(weight).ok());
         let weight = weight.filter(|weight| *weight > 0);
-        sum = sum.saturating_add(weight.ok_or_else(|| invalid(WEIGHTS, text, "is not a list of numbers above 0"))?);
+        sum = sum.saturating_add(weight.ok_or_else(|| invalid(WEIGHTS, text, "is not a list of positive integers"))?);
         Ok(sum)
     });
     let sums = weights.collect::<Result<Vec<u64>>>()?;
@@ -158,10 +160,10 @@ fn cumulative_weights(options: &Options, count: usize) -> Result<Vec<u64>> {
     Ok(sums)
 }
 
-/// A path as Java's `Path` writes it: `file:/x` for `file:///x/`.
+/// Returns a path in the form of Java's `Path`: `file:/x` for `file:///x/`.
 fn normalized(text: &str) -> Result<String> {
     let invalid = |problem: &str| {
-        Error::invalid(format!("the option `{PATHS}` has the path `{}`, which {problem}", shown(&redacted(text))))
+        Error::invalid(format!("the option `{PATHS}` contains the path `{}`, which {problem}", shown(&redacted(text))))
     };
     let scheme_ends = text.split('/').next().and_then(|part| part.split_once(':'));
     let is_scheme = |scheme: &str| {
@@ -185,15 +187,15 @@ fn normalized(text: &str) -> Result<String> {
         if segment != ".." {
             segments.push(segment);
         } else if segments.pop().is_none() {
-            return Err(invalid("is above the root"));
+            return Err(invalid("leads above the root"));
         }
     }
     let authority = if authority.is_empty() { String::new() } else { format!("//{authority}") };
     Ok(format!("{scheme}:{authority}/{}", segments.join("/")))
 }
 
-/// Folders named by a hash of the name of a file (Java's `EntropyInjectExternalPathProvider`): object stores spread
-/// their load by prefixes of paths.
+/// Returns folders named by a hash of a file name (Java's `EntropyInjectExternalPathProvider`). Object stores
+/// distribute load by path prefixes.
 fn hash_folders(name: &str) -> String {
     let hash = murmur3::hash_bytes(name.as_bytes(), 0).cast_unsigned();
     let mut folders = String::new();
@@ -237,7 +239,7 @@ mod tests {
 
     #[test]
     fn paths_are_written_as_java_writes_them() {
-        // What `org.apache.paimon.fs.Path` of release 1.4.2 makes of them.
+        // As converted by `org.apache.paimon.fs.Path` of release 1.4.2.
         for (given, root, location) in [
             ("file:///a//b/../c/", "file:/a/c", "file:/a/c/p=1/bucket-0/n"),
             ("s3://k", "s3://k/", "s3://k/p=1/bucket-0/n"),
@@ -286,9 +288,13 @@ mod tests {
             (&[(STRATEGY, "specific-fs"), (PATHS, "file:/x")], SPECIFIC_FS, "not set"),
             (&[(STRATEGY, "specific-fs"), (PATHS, "file:/x"), (SPECIFIC_FS, "s3")], SPECIFIC_FS, "scheme"),
             (&[(STRATEGY, "weight-robin"), (PATHS, "file:/x,file:/y"), (WEIGHTS, "1")], WEIGHTS, "1 weights for 2"),
-            (&[(STRATEGY, "weight-robin"), (PATHS, "file:/x,file:/y"), (WEIGHTS, "1,0")], WEIGHTS, "above 0"),
-            (&[(STRATEGY, "weight-robin"), (PATHS, "file:/x,file:/y"), (WEIGHTS, "1,-2")], WEIGHTS, "above 0"),
-            (&[(STRATEGY, "weight-robin"), (PATHS, "file:/x,file:/y"), (WEIGHTS, "1,b")], WEIGHTS, "above 0"),
+            (&[(STRATEGY, "weight-robin"), (PATHS, "file:/x,file:/y"), (WEIGHTS, "1,0")], WEIGHTS, "positive integers"),
+            (
+                &[(STRATEGY, "weight-robin"), (PATHS, "file:/x,file:/y"), (WEIGHTS, "1,-2")],
+                WEIGHTS,
+                "positive integers",
+            ),
+            (&[(STRATEGY, "weight-robin"), (PATHS, "file:/x,file:/y"), (WEIGHTS, "1,b")], WEIGHTS, "positive integers"),
         ];
         for (pairs, option, problem) in refused {
             let error = paths(pairs).unwrap_err();
@@ -348,7 +354,7 @@ mod tests {
         let names: Vec<String> = (0..2000).map(|_| found.next_location("bucket-0", "n").unwrap()).collect();
         let rare = names.iter().filter(|name| name.starts_with("file:/a/")).count();
         assert!((100..=300).contains(&rare), "{rare} of 2000");
-        // Without weights, and with one path, the paths are chosen in turn.
+        // Without weights, or with a single path, paths are used in turn.
         assert_eq!(chosen("weight-robin", "file:/a,file:/b", &[]).choice, Choice::InTurn);
         assert_eq!(chosen("weight-robin", "file:/a", &[(WEIGHTS, "1,2")]).choice, Choice::InTurn);
     }

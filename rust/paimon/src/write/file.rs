@@ -1,4 +1,4 @@
-//! How data files are written, and what their manifest entries say.
+//! Determines how data files are written, and computes their manifest entries.
 
 use std::sync::Arc;
 
@@ -21,11 +21,11 @@ use super::format::{codec_of, format_of};
 use super::stats::{StatsCollector, StatsSettings, row};
 use super::upsert::Records;
 
-/// `_FILE_SOURCE` of files that an append or a compaction wrote.
+/// The value of `_FILE_SOURCE` for files of an append.
 const APPEND: i32 = 0;
 const COMPACT: i32 = 1;
 
-/// How the names of index files end, after that of their data file.
+/// The suffix of index file names, after the name of their data file.
 const INDEX_SUFFIX: &str = ".index";
 
 const DEFAULT_TARGET_BYTES: u64 = 256 << 20;
@@ -34,27 +34,28 @@ const DEFAULT_BLOCK_BYTES: u64 = 128 << 20;
 const DEFAULT_STRIPE_BYTES: u64 = 64 << 20;
 const DEFAULT_LEVEL: i64 = 1;
 
-/// How the data files of a write are encoded.
+/// The encoding of the data files of a write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileSpec {
     /// The file format.
     pub format: FileFormat,
-    /// The codec, as its writer names it.
+    /// The codec, by the name that its writer uses.
     pub codec: &'static str,
-    /// The level of the codec; None for codecs without levels and for their defaults.
+    /// The compression level; None for codecs without levels and for default levels.
     pub level: Option<i64>,
-    /// A file that reaches this length is ended.
+    /// The length from which a file is closed.
     pub target_bytes: u64,
-    /// Bytes of rows in a row group or a stripe.
+    /// The size of a row group or stripe in bytes of rows.
     pub block_bytes: u64,
 }
 
 impl FileSpec {
-    /// Return how the options of a table say it, with the defaults of Java. Files of tables with a primary key are
+    /// Returns the encoding that the options of a table define, with Java's defaults. Files of primary-key tables are
     /// shorter, and each level may have its own format; `level` is None for append tables.
     ///
     /// # Errors
-    /// `InvalidArgument` for an option that does not parse; `Unsupported` naming a format or a codec that is not written.
+    /// `InvalidArgument` for an option that does not parse; `Unsupported` naming a format or codec that cannot be
+    /// written.
     pub fn from_options(options: &Options, level: Option<i32>) -> Result<Self> {
         let target_bytes = if level.is_some() { DEFAULT_KEYED_TARGET_BYTES } else { DEFAULT_TARGET_BYTES };
         let format = format_of(options, level)?;
@@ -78,11 +79,11 @@ impl FileSpec {
     }
 }
 
-/// What the entries of the files of a write have in common.
+/// The settings that the entries of a write share.
 #[derive(Debug)]
 pub struct EntrySettings {
     schema_id: i64,
-    /// How far the clock of this machine is ahead of UTC: Java records local times.
+    /// The offset of the local clock from UTC. Java records local times.
     utc_offset_ms: i64,
     values: Arc<StatsSettings>,
     keys: Arc<StatsSettings>,
@@ -91,10 +92,10 @@ pub struct EntrySettings {
 }
 
 impl EntrySettings {
-    /// Return what the schema and the options of a table say.
+    /// Returns the settings that the schema and the options of a table define.
     ///
     /// # Errors
-    /// As [`StatsSettings::try_new`] and [`IndexOptions::try_new`].
+    /// As for [`StatsSettings::try_new`] and [`IndexOptions::try_new`].
     pub fn try_new(schema: &TableSchema, options: &Options, utc_offset_ms: i64) -> Result<Self> {
         let keys = schema.trimmed_primary_keys().into_iter().filter_map(|key| schema.field(key));
         Ok(Self {
@@ -108,7 +109,7 @@ impl EntrySettings {
     }
 }
 
-/// Collects what the manifest entry of one file says.
+/// The builder of the manifest entry of one file.
 #[derive(Debug)]
 pub struct FileBuilder {
     settings: Arc<EntrySettings>,
@@ -116,26 +117,26 @@ pub struct FileBuilder {
     source: i32,
     row_count: i64,
     delete_count: i64,
-    /// The least and the greatest sequence number.
+    /// The minimum and maximum sequence numbers.
     sequences: Option<(i64, i64)>,
-    /// The first and the last key.
+    /// The first and the last keys.
     keys: Option<(Vec<u8>, Vec<u8>)>,
     key_stats: StatsCollector,
     value_stats: StatsCollector,
     index: Option<IndexBuilder>,
 }
 
-/// An index that is a file of its own, next to the data file.
+/// An index in a separate file next to the data file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndexFile {
-    /// Its name.
+    /// The name of the file.
     pub name: String,
-    /// Its content.
+    /// The content of the file.
     pub content: Bytes,
 }
 
 impl FileBuilder {
-    /// Begin a file.
+    /// Starts a file.
     pub fn new(settings: Arc<EntrySettings>) -> Self {
         Self {
             level: 0,
@@ -151,15 +152,15 @@ impl FileBuilder {
         }
     }
 
-    /// Begin a file of a compaction, on this level.
+    /// Starts a file of a compaction on this level.
     pub fn compacted(settings: Arc<EntrySettings>, level: i32) -> Self {
         Self { level, source: COMPACT, ..Self::new(settings) }
     }
 
-    /// Take rows of an append table, the first of which has the sequence number `first`.
+    /// Adds rows of an append table. The first one has the sequence number `first`.
     ///
     /// # Errors
-    /// `LimitExceeded` where they are too many to be counted.
+    /// `LimitExceeded` if the number of rows overflows.
     pub fn add(&mut self, rows: &RecordBatch, first: i64) -> Result<()> {
         self.count(rows.num_rows())?;
         if let Some(more) = rows.num_rows().checked_sub(1) {
@@ -175,10 +176,10 @@ impl FileBuilder {
         self.value_stats.add(rows.columns())
     }
 
-    /// Take records of a primary-key table with the columns of their keys. Records ascend by key.
+    /// Adds records of a primary-key table with their key columns. Records ascend by key.
     ///
     /// # Errors
-    /// `LimitExceeded` where they are too many to be counted.
+    /// `LimitExceeded` if the number of rows overflows.
     pub(crate) fn add_records(&mut self, records: &Records, keys: &[ArrayRef]) -> Result<()> {
         self.count(records.values.num_rows())?;
         let deletes = i64::try_from(records.retracts()).unwrap_or(i64::MAX);
@@ -200,7 +201,7 @@ impl FileBuilder {
 
     fn count(&mut self, rows: usize) -> Result<()> {
         let sum = i64::try_from(rows).ok().and_then(|rows| self.row_count.checked_add(rows));
-        let too_many = || Error::new(ErrorKind::LimitExceeded, "a file has too many rows to be counted");
+        let too_many = || Error::new(ErrorKind::LimitExceeded, "a file has too many rows");
         self.row_count = sum.ok_or_else(too_many)?;
         Ok(())
     }
@@ -210,10 +211,10 @@ impl FileBuilder {
         self.sequences = Some((known_least.min(least), known_greatest.max(greatest)));
     }
 
-    /// Return the completed file, and its index file if the index is too long for the manifest.
+    /// Returns the completed file, and its index file if the index is too long for the manifest.
     ///
     /// # Errors
-    /// As [`StatsCollector::finish`] and [`IndexBuilder::finish`].
+    /// As for [`StatsCollector::finish`] and [`IndexBuilder::finish`].
     pub fn finish(self, name: &str, size_bytes: i64) -> Result<(NewFile, Option<IndexFile>)> {
         let index = self.index.map(IndexBuilder::finish).transpose()?;
         let most_bytes = self.settings.indexes.as_ref().map_or(0, IndexOptions::in_manifest_bytes);

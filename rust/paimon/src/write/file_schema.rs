@@ -1,4 +1,4 @@
-//! The columns of the data files of primary-key tables (documentation: "Data Files").
+//! Defines the columns of the data files of primary-key tables (documentation: "Data Files").
 //!
 //! ```text
 //! _KEY_<key>*   not in thin mode    _SEQUENCE_NUMBER    _VALUE_KIND    the columns of the table
@@ -18,12 +18,12 @@ use crate::spec::options::Options;
 use crate::spec::schema::TableSchema;
 use crate::spec::types::{DataField, DataType, TypeRoot};
 
-/// Ids of key columns are this and the id of the column of the table (Java's `SpecialFields`).
+/// The base of the ids of key columns, to which the id of the table column is added (Java's `SpecialFields`).
 const KEY_ID_BASE: i32 = i32::MAX / 2;
 const SEQUENCE_ID: i32 = i32::MAX - 1;
 const KIND_ID: i32 = i32::MAX - 2;
 
-/// Turns records into rows of files.
+/// The converter from records to rows of files.
 #[derive(Debug)]
 pub(crate) struct FileSchema {
     arrow: SchemaRef,
@@ -32,7 +32,7 @@ pub(crate) struct FileSchema {
 }
 
 impl FileSchema {
-    /// Return the one of a table whose columns are `values`, in files.
+    /// Creates the converter for a table whose columns in files are `values`.
     ///
     /// # Errors
     /// `InvalidArgument` for options that do not parse.
@@ -64,7 +64,7 @@ impl FileSchema {
         Ok(Self { arrow: Arc::new(Schema::new(fields)), columns, has_keys })
     }
 
-    /// The columns.
+    /// Returns the columns.
     pub(crate) fn columns(&self) -> &[DataField] {
         &self.columns
     }
@@ -73,13 +73,13 @@ impl FileSchema {
         &self.arrow
     }
 
-    /// Return records with the columns of their keys as rows of a file.
+    /// Converts records with their key columns to rows of a file.
     pub(crate) fn rows(&self, records: &Records, keys: Vec<ArrayRef>) -> Result<RecordBatch> {
         let mut columns = if self.has_keys { keys } else { Vec::new() };
         columns.push(Arc::new(records.sequences.clone()));
         columns.push(Arc::new(records.kinds.clone()));
         columns.extend(records.values.columns().iter().cloned());
         RecordBatch::try_new(self.arrow.clone(), columns)
-            .map_err(|error| Error::internal("merged records do not fit the files").caused_by(error))
+            .map_err(|error| Error::internal("merged records do not match the schema of files").caused_by(error))
     }
 }

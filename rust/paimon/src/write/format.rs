@@ -1,14 +1,14 @@
-//! The formats of data files: which options name them, which columns and codecs they hold.
+//! Determines the formats of data files from options, and the columns and codecs that they support.
 //!
 //! | | Parquet | ORC | Avro |
 //! |---|---|---|---|
-//! | TIMESTAMP of 7 to 9 digits | INT96 | timestamp | refused |
-//! | TIME of 4 to 9 digits | milliseconds | milliseconds | refused |
-//! | BINARY(n), VARBINARY(n) | binary | refused | bytes |
-//! | MULTISET | map | refused | refused |
-//! | VARIANT | variant | refused | refused |
+//! | TIMESTAMP of 7 to 9 digits | INT96 | timestamp | rejected |
+//! | TIME of 4 to 9 digits | milliseconds | milliseconds | rejected |
+//! | BINARY(n), VARBINARY(n) | binary | rejected | bytes |
+//! | MULTISET | map | rejected | rejected |
+//! | VARIANT | variant | rejected | rejected |
 //!
-//! What is refused is what Java's writers refuse, some of them only in the middle of a write.
+//! Java's writers reject the same types, some of them only in the middle of a write.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ use crate::spec::options::Options;
 use crate::spec::schema::TableSchema;
 use crate::spec::types::{DataField, DataType, TypeRoot};
 
-/// Codecs by the names that options have for them, and by those of the writers.
+/// Codecs by their names in options, with the names that the writers use.
 type Codecs = &'static [(&'static str, &'static str)];
 
 const PARQUET_CODECS: Codecs = &[
@@ -46,7 +46,7 @@ const AVRO_CODECS: Codecs = &[
     ("null", "null"),
 ];
 
-/// Return the format of new files of a level. Append tables have one for all files.
+/// Returns the format of new files of a level. Append tables have a single format.
 ///
 /// # Errors
 /// `Unsupported` for another format; `InvalidArgument` for an option that does not parse.
@@ -58,7 +58,7 @@ pub(super) fn format_of(options: &Options, level: Option<i32>) -> Result<FileFor
     }
 }
 
-/// Return the formats of all files that may be written into a table, each once.
+/// Returns the distinct formats of all files that may be written to a table.
 fn formats(schema: &TableSchema, options: &Options) -> Result<Vec<FileFormat>> {
     let mut found = vec![format_of(options, None)?];
     if !schema.primary_keys.is_empty() {
@@ -72,7 +72,7 @@ fn formats(schema: &TableSchema, options: &Options) -> Result<Vec<FileFormat>> {
     Ok(found)
 }
 
-/// The names that an option such as `0:avro,3:orc` has for levels.
+/// Returns the names for levels in an option such as `0:avro,3:orc`.
 fn per_level(options: &Options, name: &str) -> Result<BTreeMap<i32, String>> {
     let entry = |entry: &str| {
         let (level, value) = entry.split_once(':')?;
@@ -80,9 +80,9 @@ fn per_level(options: &Options, name: &str) -> Result<BTreeMap<i32, String>> {
     };
     let entries = options.list(name).into_iter().map(|text| {
         entry(text).ok_or_else(|| {
-            Error::invalid(format!("the option `{name}` has `{}`", shown(text)))
+            Error::invalid(format!("the option `{name}` contains the invalid entry `{}`", shown(text)))
                 .with("option", name)
-                .hint("it is a list of levels with their values, such as `0:avro,5:parquet`")
+                .hint("specify a list of levels with their values, for example `0:avro,5:parquet`")
         })
     });
     entries.collect()
@@ -94,16 +94,16 @@ fn parse(option: &str, name: &str) -> Result<FileFormat> {
         "orc" => Ok(FileFormat::Orc),
         "avro" => Ok(FileFormat::Avro),
         other => {
-            let message = format!("writing tables with the option `{option}` = `{}`", shown(other));
-            Err(Error::unsupported(message).hint("parquet, orc and avro are written"))
+            let message = format!("writing tables with the option `{option}` = `{}` is not supported", shown(other));
+            Err(Error::unsupported(message).hint("supported formats are parquet, orc and avro"))
         }
     }
 }
 
-/// The codec of files, as its writer names it, and whether it has the level of the option.
+/// Returns the codec of files, by the name that its writer uses, and whether the level of the option applies.
 ///
 /// # Errors
-/// `Unsupported` naming a codec that is not written; `InvalidArgument` for an option that does not parse.
+/// `Unsupported` naming a codec that cannot be written; `InvalidArgument` for an option that does not parse.
 pub(super) fn codec_of(format: FileFormat, options: &Options, level: Option<i32>) -> Result<(&'static str, bool)> {
     let (codecs, own) = match format {
         FileFormat::Parquet => (PARQUET_CODECS, "parquet.compression"),
@@ -121,15 +121,15 @@ pub(super) fn codec_of(format: FileFormat, options: &Options, level: Option<i32>
     let name = name.trim().to_ascii_lowercase();
     let Some((_, codec)) = codecs.iter().find(|(known, _)| *known == name) else {
         let known: Vec<_> = codecs.iter().map(|(known, _)| *known).collect();
-        let message = format!("writing {} files with the codec `{}`", display(format), shown(&name));
+        let message = format!("writing {} files with the codec `{}` is not supported", display(format), shown(&name));
         return Err(Error::unsupported(message)
             .with("option", option)
-            .hint(format!("the codecs are {}", known.join(", "))));
+            .hint(format!("supported codecs are {}", known.join(", "))));
     };
     Ok((codec, name == "zstd"))
 }
 
-/// Refuse columns that the files of a table do not hold, and codecs that they do not have.
+/// Rejects columns and codecs that the files of a table do not support.
 ///
 /// # Errors
 /// `Unsupported` naming the column or the option; `InvalidArgument` for an option that does not parse.
@@ -149,7 +149,7 @@ pub(super) fn check_formats(schema: &TableSchema, options: &Options) -> Result<(
             check_type(&field.data_type, format).map_err(|error| error.with("column", shown(&field.name)))?;
         }
         if format == FileFormat::Avro {
-            // Names that Avro does not have.
+            // Rejects names that are not valid in Avro.
             avro_schema(&schema.fields)?;
         }
     }
@@ -166,7 +166,7 @@ fn check_type(data_type: &DataType, format: FileFormat) -> Result<()> {
         _ => true,
     };
     if !is_held {
-        let message = format!("writing columns of type {data_type} into {} files", display(format));
+        let message = format!("writing columns of type {data_type} to {} files is not supported", display(format));
         return Err(Error::unsupported(message).hint(hint(&data_type.root)));
     }
     match &data_type.root {
@@ -180,15 +180,16 @@ fn check_type(data_type: &DataType, format: FileFormat) -> Result<()> {
 fn hint(root: &TypeRoot) -> &'static str {
     match root {
         TypeRoot::Binary(_) | TypeRoot::VarBinary(_) => {
-            "Java does not write them either: make the column BYTES, or set `file.format` to parquet or avro"
+            "Java does not support this either: change the column to BYTES, or set `file.format` to parquet or avro"
         }
         TypeRoot::Timestamp(_) | TypeRoot::LocalZonedTimestamp(_) => {
-            "Java does not write them either: make the column TIMESTAMP(6), or set `file.format` to parquet or orc"
+            "Java does not support this either: change the column to TIMESTAMP(6), or set `file.format` to parquet \
+                or orc"
         }
         TypeRoot::Time(_) => {
-            "Java does not write them either: make the column TIME(3), or set `file.format` to parquet or orc"
+            "Java does not support this either: change the column to TIME(3), or set `file.format` to parquet or orc"
         }
-        _ => "Java does not write them either: set `file.format` to parquet",
+        _ => "Java does not support this either: set `file.format` to parquet",
     }
 }
 
@@ -200,16 +201,16 @@ fn display(format: FileFormat) -> &'static str {
     }
 }
 
-/// The columns of which files hold values without the blanks at their ends: those of CHAR where files are ORC.
+/// The columns whose values are stored without trailing spaces: CHAR columns in ORC files.
 #[derive(Debug)]
 pub(crate) struct Blanks {
     places: Vec<usize>,
-    /// Of them those that are keys.
+    /// Those of the columns that are keys.
     keys: Vec<usize>,
 }
 
 impl Blanks {
-    /// Return the columns of the rows that go to files of a table.
+    /// Returns the columns for rows that are written to files of a table.
     pub(crate) fn try_new(schema: &TableSchema, options: &Options) -> Result<Self> {
         if !formats(schema, options)?.contains(&FileFormat::Orc) {
             return Ok(Self { places: Vec::new(), keys: Vec::new() });
@@ -224,8 +225,8 @@ impl Blanks {
         })
     }
 
-    /// Return rows whose first columns are those of the table as files hold them. Bounds, keys, buckets and indexes are
-    /// made of these values, since they are the ones that are read again.
+    /// Returns rows in the form that files store. The first columns of `rows` are those of the table. Bounds, keys,
+    /// buckets and indexes are computed from these values, because readers see them.
     pub(crate) fn trimmed(&self, rows: RecordBatch) -> Result<RecordBatch> {
         if self.places.is_empty() {
             return Ok(rows);
@@ -239,7 +240,8 @@ impl Blanks {
         Ok(RecordBatch::try_new(rows.schema(), columns)?)
     }
 
-    /// Refuse to rewrite keys of other files that end with blanks: without them, keys might be equal or not ascend.
+    /// Rejects rewriting keys of other files that have trailing spaces. Without the spaces, keys might be equal or out
+    /// of order.
     ///
     /// # Errors
     /// `Unsupported` naming the column.
@@ -248,9 +250,11 @@ impl Blanks {
             let column = rows.column(*place);
             if without_blanks(column).as_ref() != column.as_ref() {
                 let name = rows.schema_ref().field(*place).name().clone();
-                return Err(Error::unsupported("compacting keys of CHAR that end with blanks into ORC files")
-                    .with("column", shown(&name))
-                    .hint("ORC files hold CHAR without them: set `file.format` to parquet or avro"));
+                return Err(Error::unsupported(
+                    "compacting CHAR keys with trailing spaces to ORC files is not supported",
+                )
+                .with("column", shown(&name))
+                .hint("ORC files store CHAR without trailing spaces: set `file.format` to parquet or avro"));
             }
         }
         Ok(())

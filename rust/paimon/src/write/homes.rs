@@ -1,4 +1,4 @@
-//! Which partition and bucket each row belongs to.
+//! Determines the partition and bucket of each row.
 
 use std::sync::Arc;
 
@@ -17,10 +17,10 @@ use crate::spec::options::Options;
 use crate::spec::schema::TableSchema;
 use crate::spec::types::{DataField, DataType};
 
-/// The bucket of all rows where the number of buckets is not fixed.
+/// The bucket of all rows if the number of buckets is not fixed.
 const UNAWARE_BUCKET: i32 = 0;
 
-/// Splits rows by partition and bucket.
+/// The state that splits rows by partition and bucket.
 #[derive(Debug)]
 pub struct Homes {
     partition: Columns,
@@ -28,7 +28,7 @@ pub struct Homes {
     converter: RowConverter,
 }
 
-/// Columns by their places in the rows.
+/// Columns by their positions in the rows.
 #[derive(Debug)]
 struct Columns {
     places: Vec<usize>,
@@ -47,12 +47,12 @@ struct FixedBuckets {
 pub struct Part {
     /// The bucket.
     pub home: Home,
-    /// The numbers of the rows, ascending.
+    /// The row numbers, ascending.
     pub rows: UInt32Array,
 }
 
 impl Homes {
-    /// Return one for rows that have the columns of a table.
+    /// Creates the state for rows with the columns of a table.
     ///
     /// # Errors
     /// `InvalidArgument` for partition and bucket keys that are not columns, and for options that do not parse.
@@ -66,7 +66,7 @@ impl Homes {
         let fixed = (count > 0).then(|| -> Result<FixedBuckets> {
             let no_key = || {
                 Error::invalid("a table with a fixed number of buckets needs the option `bucket-key`")
-                    .hint("set `bucket-key` to the columns that decide the bucket of a row, or `bucket` to -1")
+                    .hint("set `bucket-key` to the columns that determine the bucket of a row, or `bucket` to -1")
             };
             let keys = Columns::try_new(schema, &key_fields(schema, options).ok_or_else(no_key)?)?;
             let function = BucketFunction::parse(options.text("bucket-function.type").unwrap_or("default"))?;
@@ -77,20 +77,20 @@ impl Homes {
         Ok(Self { partition, fixed, converter })
     }
 
-    /// How many buckets a partition has; -1 where the number is not fixed.
+    /// Returns the number of buckets of a partition, or -1 if it is not fixed.
     pub fn total_buckets(&self) -> i32 {
         self.fixed.as_ref().map_or(-1, |fixed| fixed.count)
     }
 
-    /// The types of [`Homes::keys`].
+    /// Returns the types of [`Homes::keys`].
     pub fn sort_fields(&self) -> Vec<SortField> {
         sort_fields(&self.partition, self.fixed.is_some())
     }
 
-    /// Return columns that are equal in rows of one bucket.
+    /// Returns columns that are equal for the rows of one bucket.
     ///
     /// # Errors
-    /// As [`bucket_ids`].
+    /// As for [`bucket_ids`].
     pub fn keys(&self, rows: &RecordBatch) -> Result<Vec<ArrayRef>> {
         let mut keys: Vec<ArrayRef> = self.partition.of(rows)?.iter().map(one_nan).collect();
         if let Some(FixedBuckets { function, keys: bucket_keys, count }) = &self.fixed {
@@ -100,10 +100,10 @@ impl Homes {
         Ok(keys)
     }
 
-    /// Return the rows of a batch by bucket, in the order in which buckets are met.
+    /// Returns the rows of a batch by bucket, in order of first occurrence.
     ///
     /// # Errors
-    /// As [`bucket_ids`].
+    /// As for [`bucket_ids`].
     pub fn split(&self, rows: &RecordBatch) -> Result<Vec<Part>> {
         let keys = self.keys(rows)?;
         let groups = match keys.as_slice() {
@@ -135,7 +135,7 @@ impl Homes {
     }
 }
 
-/// The partition columns, then the bucket if it is computed from values.
+/// Returns the partition columns, followed by the bucket if it is computed from values.
 fn sort_fields(partition: &Columns, has_bucket: bool) -> Vec<SortField> {
     let types = partition.types.iter().map(DataType::arrow);
     types.chain(has_bucket.then_some(ArrowType::Int32)).map(SortField::new).collect()
@@ -152,6 +152,6 @@ impl Columns {
     fn of(&self, rows: &RecordBatch) -> Result<Vec<ArrayRef>> {
         let column = |place: &usize| rows.columns().get(*place).cloned();
         let columns: Option<Vec<_>> = self.places.iter().map(column).collect();
-        columns.ok_or_else(|| Error::internal("the rows lack a key column"))
+        columns.ok_or_else(|| Error::internal("the rows do not have a key column"))
     }
 }

@@ -1,4 +1,4 @@
-//! What the rows of a write do: add, change or delete (documentation: "Sequence and Rowkind").
+//! Parses the kinds of rows of a write: add, change or delete (documentation: "Sequence and Rowkind").
 
 use arrow_array::cast::AsArray;
 use arrow_array::{ArrayRef, Int8Array, StringArray};
@@ -9,28 +9,28 @@ use crate::spec::json::shown;
 /// The row kind +I.
 pub const INSERT: i8 = 0;
 
-/// The short names of the kinds, by their numbers in files.
+/// The short names of the kinds, in the order of their numbers in files.
 const NAMES: [&str; 4] = ["+I", "-U", "+U", "-D"];
 
-/// Return the kinds that a column of texts names. The first row has the number `first`. If `null` is a kind, it is that of
-/// NULL.
+/// Returns the kinds in a column of strings. The first row has the number `first`. `null` is the kind of NULL, if NULL
+/// is allowed.
 ///
 /// # Errors
-/// `InvalidArgument` naming the column and the row of a text that is not a kind, and of NULL where it has none.
+/// `InvalidArgument` naming the column and the row of a string that is not a kind, or of a NULL that is not allowed.
 pub fn parse(column: &str, values: &ArrayRef, first: usize, null: Option<i8>) -> Result<Int8Array> {
-    let texts: &StringArray = values.as_string_opt().ok_or_else(|| Error::internal("row kinds are not text"))?;
+    let texts: &StringArray = values.as_string_opt().ok_or_else(|| Error::internal("row kinds are not strings"))?;
     let kind = |(row, text): (usize, Option<&str>)| {
         let Some(text) = text else {
             let row = first.saturating_add(row);
             let error = || Error::invalid(format!("the row kind of row {row} is NULL")).with("column", column);
-            return null.ok_or_else(|| error().hint(format!("the kinds are {}", NAMES.join(", "))));
+            return null.ok_or_else(|| error().hint(format!("valid row kinds are {}", NAMES.join(", "))));
         };
         let kind = (0_i8..).zip(NAMES).find(|(_, name)| *name == text).map(|(kind, _)| kind);
         kind.ok_or_else(|| {
             let row = first.saturating_add(row);
             Error::invalid(format!("the row kind of row {row} is `{}`", shown(text)))
                 .with("column", column)
-                .hint(format!("the kinds are {}", NAMES.join(", ")))
+                .hint(format!("valid row kinds are {}", NAMES.join(", ")))
         })
     };
     Ok(texts.iter().enumerate().map(kind).collect::<Result<Vec<i8>>>()?.into())

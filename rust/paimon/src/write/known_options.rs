@@ -1,8 +1,8 @@
-//! The values that options may have (Java's `CoreOptions`, `OrcOptions` and the options of its Parquet writer).
+//! Validates the values of options (Java's `CoreOptions`, `OrcOptions` and the options of its Parquet writer).
 //!
-//! Java parses an option when it first needs it, some only in the middle of a write: a table with a value that does not
-//! parse can be created and not be written. Here each value is parsed before a table is created and before it is
-//! written. Options that are not in the table hold any text.
+//! Java parses an option when it is first needed, sometimes only in the middle of a write: a table with an invalid
+//! value can be created but not written. Here all values are validated before a table is created and before it is
+//! written. Unknown options may have any value.
 
 use frazil_core::error::{Error, Result};
 
@@ -13,36 +13,36 @@ use super::stats::Mode;
 use crate::spec::json::shown;
 use crate::spec::options::Options;
 
-/// What the value of an option is.
+/// The type of the value of an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// `true` or `false`, in any case.
+    /// `true` or `false`, case-insensitive.
     Boolean,
-    /// A whole number of 32 bits.
+    /// A 32-bit integer.
     Integer,
-    /// A whole number of 32 bits that is at least 1.
+    /// A 32-bit integer that is at least 1.
     Count,
-    /// A whole number of 64 bits.
+    /// A 64-bit integer.
     Long,
-    /// A number with or without a fraction.
+    /// A number with an optional fraction.
     Number,
     /// A size such as `128 mb`.
     Size,
     /// A duration such as `10 s`.
     Duration,
-    /// One of some words, in any case.
+    /// One of several words, case-insensitive.
     OneOf(&'static [&'static str]),
-    /// What is recorded of a column: `truncate(16)`.
+    /// A statistics mode of a column: `truncate(16)`.
     StatsMode,
-    /// A mode of statistics for each level: `0:none,1:full`.
+    /// A statistics mode for each level: `0:none,1:full`.
     StatsModes,
     /// A value for each level: `0:avro,3:orc`.
     Levels,
-    /// The beginning of the name of a file.
+    /// The prefix of a file name.
     FileName,
 }
 
-/// Options with the kinds of their values, sorted by name.
+/// Options with the types of their values, sorted by name.
 const KNOWN: &[(&str, Kind)] = &[
     ("aggregation.remove-record-on-delete", Boolean),
     ("async-file-write", Boolean),
@@ -292,19 +292,19 @@ const KNOWN: &[(&str, Kind)] = &[
     ("zorder.var-length-contribution", Integer),
 ];
 
-/// Options `fields.<column>.<name>`.
+/// The options `fields.<column>.<name>`.
 const OF_COLUMNS: &[(&str, Kind)] =
     &[("count-limit", Integer), ("distinct", Boolean), ("ignore-retract", Boolean), ("stats-mode", StatsMode)];
 
-/// Refuse options with values that Java does not parse.
+/// Rejects options with values that Java cannot parse.
 ///
 /// # Errors
-/// `InvalidArgument` naming the option, its value, and what is expected.
+/// `InvalidArgument` naming the option, its value, and the expected form.
 pub(super) fn check_values(options: &Options) -> Result<()> {
     for (name, text) in options.all() {
         let Some(kind) = kind_of(name) else { continue };
         if !kind.accepts(options, name, text)? {
-            let message = format!("the option `{name}` is `{}`; expected {}", shown(text), kind.expected());
+            let message = format!("the option `{name}` is `{}`, expected {}", shown(text), kind.expected());
             return Err(Error::invalid(message));
         }
     }
@@ -322,10 +322,10 @@ fn kind_of(name: &str) -> Option<Kind> {
 }
 
 impl Kind {
-    /// Whether an option of this kind may have a value.
+    /// Returns whether an option of this type accepts a value.
     ///
     /// # Errors
-    /// `InvalidArgument` where a parser says what is wrong.
+    /// `InvalidArgument` if a parser reports a problem.
     fn accepts(self, options: &Options, name: &str, text: &str) -> Result<bool> {
         Ok(match self {
             Boolean => is_one_of(text, &["true", "false"]),
@@ -346,17 +346,17 @@ impl Kind {
     fn expected(self) -> String {
         match self {
             Boolean => "true or false".to_string(),
-            Integer => "a whole number of 32 bits".to_string(),
-            Count => "a whole number that is at least 1".to_string(),
-            Long => "a whole number of 64 bits".to_string(),
+            Integer => "a 32-bit integer".to_string(),
+            Count => "an integer that is at least 1".to_string(),
+            Long => "a 64-bit integer".to_string(),
             Number => "a number".to_string(),
             Size => "a size such as 128 mb".to_string(),
             Duration => "a duration such as 10 s".to_string(),
             OneOf(words) => format!("one of {}", words.join(", ")),
-            StatsMode => "a mode of statistics".to_string(),
-            StatsModes => "levels with modes of statistics, such as 0:none,1:full".to_string(),
+            StatsMode => "a statistics mode".to_string(),
+            StatsModes => "levels with statistics modes, such as 0:none,1:full".to_string(),
             Levels => "levels with their values, such as 0:avro,5:parquet".to_string(),
-            FileName => "the beginning of a file name, without `/`, `\\`, `:` and control characters".to_string(),
+            FileName => "the prefix of a file name, without `/`, `\\`, `:` and control characters".to_string(),
         }
     }
 }
@@ -365,7 +365,7 @@ fn is_one_of(text: &str, words: &[&str]) -> bool {
     words.iter().any(|word| word.eq_ignore_ascii_case(text))
 }
 
-/// Whether a text has a value for each of some levels, each level once.
+/// Returns whether a string has a value for each of several distinct levels.
 fn levels(text: &str, is_value: impl Fn(&str) -> bool) -> bool {
     let mut seen = Vec::new();
     let entries = text.split(',').map(str::trim).filter(|entry| !entry.is_empty());

@@ -1,4 +1,4 @@
-//! Writing data files.
+//! Writes data files.
 
 pub mod align;
 pub mod avro_schema;

@@ -1,5 +1,5 @@
-//! Where new data files are (documentation: "File Layouts", Java's `DataFilePathFactory`): `bucket-0/data-<uuid>-<n>.parquet`,
-//! in the table or below an external path.
+//! Returns the locations of new data files (documentation: "File Layouts", Java's `DataFilePathFactory`):
+//! `bucket-0/data-<uuid>-<n>.parquet`, in the table or below an external path.
 
 use frazil_core::error::Result;
 use frazil_core::ids;
@@ -12,18 +12,18 @@ use crate::spec::partition_path::{self, Naming, bucket_path};
 use crate::spec::schema::TableSchema;
 use crate::spec::types::DataField;
 
-/// How names of data files begin, unless the option `data-file.prefix` says it.
+/// The default prefix of data file names (option `data-file.prefix`).
 const PREFIX: &str = "data-";
 
 const DEFAULT_CODEC: &str = "zstd";
 
-/// Names the data files of one writer.
+/// The generator of the names of the data files of one writer.
 #[derive(Debug)]
 pub struct DataFilePaths {
     location: String,
     options: Options,
     prefix: String,
-    /// The codec before the extension, with a dot; empty if names do not have it.
+    /// The codec before the extension, with a dot; empty if it is not part of names.
     codec: String,
     uuid: String,
     count: u64,
@@ -31,11 +31,11 @@ pub struct DataFilePaths {
 }
 
 impl DataFilePaths {
-    /// Return one for a table at a location.
+    /// Creates a generator for a table at a location.
     ///
     /// # Errors
     /// `InvalidArgument` for options that do not parse; `PathNotAllowed` for an external path that the table may not
-    /// access; `Internal` where the operating system has no random bytes.
+    /// access; `Internal` if the operating system provides no random bytes.
     pub fn try_new(files: &Files, location: &str, options: &Options) -> Result<Self> {
         let external = ExternalPaths::try_new(options)?;
         external.as_ref().map_or(Ok(()), |external| external.check_allowed(files))?;
@@ -52,7 +52,7 @@ impl DataFilePaths {
         })
     }
 
-    /// Name files after an operation instead of a new UUID, so that all files of the operation can be found.
+    /// Names files after an operation instead of a new UUID, so that all files of the operation can be found.
     #[must_use]
     pub fn named(mut self, name: Option<&str>) -> Self {
         if let Some(name) = name {
@@ -61,11 +61,11 @@ impl DataFilePaths {
         self
     }
 
-    /// Return the location of the next file in a bucket; `partition` is the folder of its partition, empty without
+    /// Returns the location of the next file in a bucket. `partition` is the folder of its partition, empty without
     /// partitions.
     ///
     /// # Errors
-    /// As [`bucket_path`] and [`ExternalPaths::next_location`].
+    /// As for [`bucket_path`] and [`ExternalPaths::next_location`].
     pub fn next_location(&mut self, partition: &str, bucket: i32, extension: &str) -> Result<String> {
         let folder = bucket_path(&self.options, partition, bucket)?;
         let Self { location, prefix, codec, uuid, count, external, .. } = self;
@@ -77,23 +77,23 @@ impl DataFilePaths {
         }
     }
 
-    /// Return the folders that the writers of a table may write data files below.
+    /// Returns the folders in which the writers of a table may create data files, at any depth.
     pub fn folders(&self) -> impl Iterator<Item = &str> {
         let external = self.external.iter().flat_map(ExternalPaths::roots);
         external.map(String::as_str).chain([self.location.as_str()])
     }
 
-    /// Return what the manifest has as the external path of a file at a location that this returned; None if the file is
-    /// in the table.
+    /// Returns the external path that the manifest records for a file at a returned location, or None if the file is in
+    /// the table.
     pub fn external_path(&self, location: &str) -> Option<String> {
         self.external.as_ref().map(|_| location.to_string())
     }
 }
 
-/// Return the folder of a partition, a row with its arity; empty for tables without partitions.
+/// Returns the folder of a partition, which is a row with its arity. Empty for tables without partitions.
 ///
 /// # Errors
-/// `CorruptData` for a row that is not of the partition columns; as [`partition_path::folder`].
+/// `CorruptData` for a row that does not match the partition columns; as for [`partition_path::folder`].
 pub fn partition_folder(schema: &TableSchema, partition: &[u8], naming: &Naming) -> Result<String> {
     if schema.partition_keys.is_empty() {
         return Ok(String::new());

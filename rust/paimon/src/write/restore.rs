@@ -1,4 +1,4 @@
-//! What a writer has to know of the buckets that it continues.
+//! Reads the state of buckets that a writer continues.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -11,24 +11,24 @@ use crate::spec::manifest::Wanted;
 use crate::spec::snapshot::Snapshot;
 use crate::table::Table;
 
-/// Reads the state of buckets in the newest snapshot, when it is asked for.
+/// The reader of the state of buckets in the latest snapshot, which is read on demand.
 #[derive(Debug)]
 pub struct Restorer {
     table: Table,
     context: Context,
     snapshot: Option<Snapshot>,
-    /// The partitions that were read; None for all.
+    /// The partitions that have been read; None for all.
     read: Option<HashSet<Arc<[u8]>>>,
-    /// How many buckets partitions have.
+    /// The numbers of buckets of partitions.
     total_buckets: HashMap<Arc<[u8]>, i32>,
     max_sequences: HashMap<Home, i64>,
 }
 
 impl Restorer {
-    /// Return one for the newest snapshot.
+    /// Creates a reader for the latest snapshot.
     ///
     /// # Errors
-    /// As [`Table::latest_snapshot`].
+    /// As for [`Table::latest_snapshot`].
     pub fn try_new(table: &Table, context: &Context) -> Result<Self> {
         Ok(Self {
             table: table.clone(),
@@ -40,12 +40,12 @@ impl Restorer {
         })
     }
 
-    /// The snapshot; None before the first one.
+    /// Returns the snapshot, or None before the first one.
     pub fn snapshot(&self) -> Option<i64> {
         self.snapshot.as_ref().map(|snapshot| snapshot.id)
     }
 
-    /// Read the state of these buckets.
+    /// Reads the state of these buckets.
     ///
     /// # Errors
     /// `CorruptManifest` for manifests that do not decode.
@@ -59,7 +59,7 @@ impl Restorer {
         }
         let wanted = read.is_empty().then(|| new.iter().map(|partition| partition.to_vec()).collect::<BTreeSet<_>>());
         let files = self.table.live_files(snapshot, wanted.as_ref(), Wanted::FILES, &self.context)?;
-        // Manifests are read twice at most, however many partitions follow.
+        // Manifests are read at most twice, regardless of the number of partitions that follow.
         match wanted {
             Some(_) => read.extend(new.into_iter().cloned()),
             None => self.read = None,
@@ -80,20 +80,19 @@ impl Restorer {
         Ok(())
     }
 
-    /// Return the sequence number for the next row of a bucket.
+    /// Returns the sequence number for the next row of a bucket.
     ///
     /// # Errors
-    /// `InvalidArgument` where the partition has another number of buckets than `total_buckets`; `LimitExceeded` where
-    /// there is no number left.
+    /// `InvalidArgument` if the number of buckets of the partition differs from `total_buckets`; `LimitExceeded` if
+    /// sequence numbers are exhausted.
     pub fn next_sequence(&self, home: &Home, total_buckets: i32) -> Result<i64> {
         if let Some(found) = self.total_buckets.get(&home.partition).filter(|found| **found != total_buckets) {
             let message = format!(
-                "the table has the option `bucket` = {total_buckets}, but a partition that rows are written to has \
-                 {found} buckets"
+                "the table has the option `bucket` = {total_buckets}, but a partition of the rows has {found} buckets"
             );
             return Err(Error::invalid(message).hint("overwrite the partition to change its number of buckets"));
         }
         let next = self.max_sequences.get(home).map_or(Some(0), |greatest| greatest.checked_add(1));
-        next.ok_or_else(|| Error::new(ErrorKind::LimitExceeded, "a bucket has no sequence numbers left"))
+        next.ok_or_else(|| Error::new(ErrorKind::LimitExceeded, "the sequence numbers of a bucket are exhausted"))
     }
 }

@@ -1,4 +1,4 @@
-//! New rows of a table: aligned to it, split by partition and bucket, and turned into changes of buckets.
+//! Converts new rows of a table: aligns them, splits them by partition and bucket, and collects the changes of buckets.
 //!
 //! ```text
 //! split(batch)*    rows that can be written now, with the slots of their files
@@ -8,10 +8,10 @@
 //! changes()        one for each bucket, for a commit
 //! ```
 //!
-//! Rows of tables with a primary key are records: they are sorted and merged before they are written, see `upsert.rs`.
+//! Rows of primary-key tables are records: they are sorted and merged before they are written, see `upsert.rs`.
 //!
-//! A slot is a bucket with new rows. If the number of buckets is not fixed, sequence numbers begin at 0 in each write:
-//! readers of such tables do not compare them. Otherwise they continue those of the bucket.
+//! A slot is a bucket with new rows. If the number of buckets is not fixed, sequence numbers begin at 0 in each write,
+//! because readers do not compare them. Otherwise they continue those of the bucket.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -51,24 +51,25 @@ use crate::spec::schema::TableSchema;
 use crate::spec::types::TypeRoot;
 use crate::table::Table;
 
-/// Files of so many buckets are written at the same time. Rows of other buckets wait until all rows are there.
+/// The maximum number of buckets whose files are written at the same time. Rows of other buckets wait until all rows
+/// have arrived.
 const MAX_OPEN_SLOTS: usize = 64;
 
-/// How to write, apart from what the table says.
+/// The options of a write that are not in the table.
 #[derive(Debug, Clone)]
 pub struct WriteOptions {
-    /// About how many bytes of rows are held; further ones are spilled to temporary files.
+    /// The approximate number of bytes of rows in memory. Further rows are spilled to temporary files.
     pub memory_bytes: usize,
-    /// How far the clock of this machine is ahead of UTC.
+    /// The offset of the local clock from UTC.
     pub utc_offset_ms: i64,
-    /// Whether the rows replace those of their buckets: sequence numbers begin at 0, and the number of buckets is that of
-    /// the option.
+    /// Whether the rows replace those of their buckets. Then sequence numbers begin at 0, and the number of buckets is
+    /// that of the option.
     pub overwrites: bool,
-    /// What names of files contain instead of a new UUID; unique for each writer.
+    /// The part of file names that replaces a new UUID; unique for each writer.
     pub name: Option<String>,
 }
 
-/// Takes rows as users have them, returns rows for files, and collects what manifests say of the files.
+/// The writer: accepts user rows, returns rows for files, and collects the metadata of the files.
 #[derive(Debug)]
 pub struct RowWriter {
     schema: Arc<TableSchema>,
@@ -77,7 +78,7 @@ pub struct RowWriter {
     defaults: Defaults,
     blanks: Blanks,
     homes: Homes,
-    /// What the buckets had before, where rows continue it.
+    /// The previous state of the buckets, if rows continue it.
     restorer: Option<Restorer>,
     spec: FileSpec,
     entries: Arc<EntrySettings>,
@@ -90,12 +91,12 @@ pub struct RowWriter {
     mode: WriteMode,
 }
 
-/// How rows become rows of files.
+/// How the writer turns input rows into data file rows.
 #[derive(Debug)]
 enum WriteMode {
-    /// As they are. The sorter has rows of buckets beyond the first few.
+    /// Rows are unchanged. The sorter holds rows of buckets beyond the first few.
     Append(Option<RowSorter>),
-    /// As records with a key.
+    /// Rows are records with a key.
     Upsert(Box<Upsert>),
 }
 
@@ -103,9 +104,9 @@ enum WriteMode {
 struct Upsert {
     records: Upserts,
     files: FileSchema,
-    /// The column that has the row kinds, if it is one of the table.
+    /// The column of row kinds, if it is a table column.
     kinds: Option<usize>,
-    /// Rows that were taken.
+    /// The number of accepted rows.
     rows: usize,
 }
 
@@ -128,20 +129,20 @@ struct Output {
     files: Vec<NewFile>,
 }
 
-/// Which files of a bucket.
+/// The type of the files of a bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FilesOf {
-    /// Its rows.
+    /// Files of rows.
     Data,
     /// The records of a write before merging (`changelog-producer` = `input`).
     Changelog,
 }
 
 impl RowWriter {
-    /// Return one for rows of a table with its newest schema.
+    /// Creates a writer of rows for a table with its latest schema.
     ///
     /// # Errors
-    /// `Unsupported` naming what is not written; `InvalidArgument` for the value of an option that does not parse.
+    /// `Unsupported` naming a feature that cannot be written; `InvalidArgument` for an option that does not parse.
     pub fn try_new(table: &Table, options: &WriteOptions, context: &Context) -> Result<Self> {
         let schema = table.schema();
         check_writable(schema)?;
@@ -154,7 +155,7 @@ impl RowWriter {
         let with_kinds = has_key && kinds.is_none();
         let defaults = Defaults::try_new(schema)?;
         let align = Align::of_new_rows(schema.clone(), defaults.columns(), with_kinds);
-        // An overwrite is no change that readers of changes see.
+        // Streaming readers do not see an overwrite as changes.
         let changelog =
             Changelog::try_new(table, &of_table, options.utc_offset_ms, name)?.filter(|_| !options.overwrites);
         let mode = if has_key {
@@ -187,7 +188,7 @@ impl RowWriter {
         })
     }
 
-    /// How files are encoded; None for changelog files of a write without them.
+    /// Returns the encoding of files, or None for changelog files of a write without them.
     pub fn file(&self, of: FilesOf) -> Option<&FileSpec> {
         match of {
             FilesOf::Data => Some(&self.spec),
@@ -195,13 +196,13 @@ impl RowWriter {
         }
     }
 
-    /// The columns that [`RowWriter::split`] takes: those of the table, and for tables with a primary key `_ROW_KIND`
-    /// unless the option `rowkind.field` names a column.
+    /// Returns the columns that [`RowWriter::split`] accepts: those of the table, and `_ROW_KIND` for tables with a
+    /// primary key, unless the option `rowkind.field` references a column.
     pub fn input(&self) -> &SchemaRef {
         self.align.arrow()
     }
 
-    /// The columns of files, with field ids.
+    /// Returns the columns of files, with field ids.
     pub fn arrow(&self) -> &SchemaRef {
         match &self.mode {
             WriteMode::Append(_) => self.align.arrow(),
@@ -209,10 +210,10 @@ impl RowWriter {
         }
     }
 
-    /// The columns of files as the schema of Avro files.
+    /// Returns the columns of files as an Avro schema.
     ///
     /// # Errors
-    /// As [`avro_schema`].
+    /// As for [`avro_schema`].
     pub fn avro_schema(&self) -> Result<String> {
         match &self.mode {
             WriteMode::Append(_) => avro_schema(&self.schema.fields),
@@ -220,12 +221,11 @@ impl RowWriter {
         }
     }
 
-    /// Return the rows of a batch that can be written now, with the slots of their files.
+    /// Returns the rows of a batch that can be written now, with the slots of their files.
     ///
     /// # Errors
-    /// As [`Align::align`]; `InvalidArgument` for a partition that has another number of buckets than the table, for a
-    /// text that is not a row kind, and for a retract that the merge engine does not take; `Storage` if rows cannot be
-    /// spilled.
+    /// As for [`Align::align`]; `InvalidArgument` for a partition whose number of buckets differs from the table, an
+    /// invalid row kind, or a retract that the merge engine does not accept; `Storage` if rows cannot be spilled.
     pub fn split(&mut self, batch: &RecordBatch) -> Result<Vec<(usize, RecordBatch)>> {
         let rows = self.align.align(batch)?;
         let rows = self.blanks.trimmed(self.defaults.filled(rows)?)?;
@@ -250,11 +250,11 @@ impl RowWriter {
         self.taken(&rows, now)
     }
 
-    /// Return the next of the rows that waited until all were there, about `most_rows`; None after the last. All rows
-    /// of a slot follow each other.
+    /// Returns the next waiting rows, about `most_rows` of them, or None after the last. All rows of a slot are
+    /// consecutive.
     ///
     /// # Errors
-    /// As [`RowWriter::split`].
+    /// As for [`RowWriter::split`].
     pub fn next_sorted(&mut self, most_rows: usize) -> Result<Option<Vec<(usize, RecordBatch)>>> {
         match &mut self.mode {
             WriteMode::Append(None) => Ok(None),
@@ -275,11 +275,11 @@ impl RowWriter {
         }
     }
 
-    /// Return the next rows of changelog files; None until more records are merged. Call it after each
+    /// Returns the next rows of changelog files, or None until more records are merged. Call it after each
     /// [`RowWriter::next_sorted`], until it returns None.
     ///
     /// # Errors
-    /// Only such as are defects.
+    /// Only internal errors.
     pub fn next_changelog(&mut self) -> Result<Option<Vec<(usize, RecordBatch)>>> {
         let (WriteMode::Upsert(upsert), Some(changelog)) = (&mut self.mode, &self.changelog) else { return Ok(None) };
         let Some(records) = upsert.records.next_unmerged() else { return Ok(None) };
@@ -291,7 +291,7 @@ impl RowWriter {
         Ok(Some(vec![(records.slot, filled(rows)?)]))
     }
 
-    /// Return the location of the next file of a slot.
+    /// Returns the location of the next file of a slot.
     ///
     /// # Errors
     /// `Internal` for a slot that does not exist.
@@ -304,7 +304,7 @@ impl RowWriter {
         paths.ok_or_else(no_slot)?.next_location(folder, home.bucket, extension)
     }
 
-    /// End the file of a slot, which has the rows that were split since the last one.
+    /// Closes the file of a slot, which has the rows that were split since the previous file.
     ///
     /// # Errors
     /// `Internal` for a slot without rows; `Storage` if the index of the file cannot be written.
@@ -321,22 +321,22 @@ impl RowWriter {
         Ok(())
     }
 
-    /// Delete the index files that were written. What cannot be deleted stays as an orphan file.
+    /// Deletes the index files that were written. Files that cannot be deleted remain as orphan files.
     pub fn abort(&mut self) {
         self.side_files.delete();
     }
 
-    /// Return how many files, rows and bytes are written.
+    /// Returns how many files, rows and bytes were written.
     pub fn written(&self) -> (usize, i64, i64) {
         let files = || self.slots.iter().flat_map(|slot| slot.data.files.iter().chain(&slot.changelog.files));
         let sum = |of: fn(&NewFile) -> i64| files().map(of).fold(0, i64::saturating_add);
         (files().count(), sum(|file| file.meta.row_count), sum(|file| file.meta.file_size_bytes))
     }
 
-    /// Return the changes of the buckets that have new files.
+    /// Returns the changes of the buckets that have new files.
     ///
     /// # Errors
-    /// As [`EntriesBuilder::finish`].
+    /// As for [`EntriesBuilder::finish`].
     pub fn changes(&self) -> Result<Vec<BucketChange>> {
         let total_buckets = self.homes.total_buckets();
         let change = |slot: &Slot| -> Result<BucketChange> {
@@ -369,13 +369,13 @@ impl RowWriter {
         sorter.as_mut().map_or(Ok(()), |sorter| sorter.push(rows, &keys))
     }
 
-    /// Give rows sequence numbers and hold them as records.
+    /// Assigns sequence numbers to rows and holds them as records.
     fn hold_records(&mut self, rows: &RecordBatch) -> Result<()> {
         let WriteMode::Upsert(upsert) = &mut self.mode else { return Err(no_slot()) };
         let count = self.schema.fields.len();
-        // Row kinds that are not a column of the table are the last one.
+        // Row kinds that are not a column of the table are in the last column.
         let (name, texts, null) = match upsert.kinds {
-            // As in Java, NULL in a column of the table is not a kind.
+            // As in Java, NULL in a table column is not a valid kind.
             Some(place) => (rows.schema_ref().field(place).name().clone(), rows.column(place), None),
             None => (ROW_KIND.to_string(), rows.column(count), Some(kinds::INSERT)),
         };
@@ -407,12 +407,12 @@ impl RowWriter {
         upsert.records.push(&records, slots.into())
     }
 
-    /// Read what buckets had before.
+    /// Reads the previous state of buckets.
     fn read(&mut self, parts: &[Part]) -> Result<()> {
         self.restorer.as_mut().map_or(Ok(()), |restorer| restorer.read(parts.iter().map(|part| &part.home)))
     }
 
-    /// The rows of each part, which become rows of its file.
+    /// Returns the rows of each part, converted to rows of its file.
     fn taken(&mut self, rows: &RecordBatch, parts: Vec<Part>) -> Result<Vec<(usize, RecordBatch)>> {
         self.read(&parts)?;
         let taken = |Part { home, rows: numbers }: Part| {
@@ -427,7 +427,7 @@ impl RowWriter {
         parts.into_iter().map(taken).collect()
     }
 
-    /// The number of the slot of a bucket, which may be new.
+    /// Returns the slot number of a bucket, creating the slot if necessary.
     fn slot(&mut self, home: Home) -> Result<usize> {
         if let Some(slot) = self.by_home.get(&home) {
             return Ok(*slot);
@@ -443,7 +443,7 @@ impl RowWriter {
     }
 }
 
-/// The place of the column of the table that has the row kinds (`rowkind.field`).
+/// Returns the position of the table column with the row kinds (`rowkind.field`).
 fn kind_column(schema: &TableSchema, options: &Options) -> Result<Option<usize>> {
     let Some(name) = options.text("rowkind.field").map(str::trim).filter(|name| !name.is_empty()) else {
         return Ok(None);
@@ -454,16 +454,16 @@ fn kind_column(schema: &TableSchema, options: &Options) -> Result<Option<usize>>
         matches!(root, Some(TypeRoot::Char(_) | TypeRoot::VarChar(_)))
     };
     place.filter(is_text).map(Some).ok_or_else(|| {
-        Error::invalid(format!("the option `rowkind.field` is `{}`, which is not a column of text", shown(name)))
+        Error::invalid(format!("the option `rowkind.field` is `{}`, which is not a string column", shown(name)))
     })
 }
 
 fn no_sequence() -> Error {
-    Error::new(ErrorKind::LimitExceeded, "a bucket has no sequence numbers left")
+    Error::new(ErrorKind::LimitExceeded, "the sequence numbers of a bucket are exhausted")
 }
 
 fn no_slot() -> Error {
-    Error::internal("a file without rows")
+    Error::internal("a file has no rows")
 }
 
 #[cfg(test)]

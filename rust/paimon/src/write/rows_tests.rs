@@ -37,7 +37,7 @@ fn rows(first: i64, count: i64) -> RecordBatch {
     RecordBatch::try_new(Arc::new(schema), vec![Arc::new(values), Arc::new(keys)]).unwrap()
 }
 
-/// Write each slot's rows as one file; return the changes, and the rows by location.
+/// Writes the rows of each slot to one file, and returns the changes and the rows by location.
 fn written(writer: &mut RowWriter, batches: &[RecordBatch]) -> (Vec<BucketChange>, HashMap<String, Vec<i64>>) {
     let mut slots: HashMap<usize, Vec<i64>> = HashMap::new();
     let take = |slots: &mut HashMap<usize, Vec<i64>>, parts: Vec<(usize, RecordBatch)>| {
@@ -160,7 +160,7 @@ fn keyed(options: &Value) -> Table {
     create(&files, ROOT, Definition::parse(definition.to_string().as_bytes()).unwrap()).unwrap()
 }
 
-/// Rows of keys, values and kinds.
+/// Returns rows of keys, values and kinds.
 fn changes_of(rows: &[(i64, &str, &str)]) -> RecordBatch {
     let fields = [("k", DataType::Int64), ("v", DataType::Utf8), ("_ROW_KIND", DataType::Utf8)];
     let fields: Vec<_> = fields.into_iter().map(|(name, data_type)| Field::new(name, data_type, true)).collect();
@@ -171,7 +171,7 @@ fn changes_of(rows: &[(i64, &str, &str)]) -> RecordBatch {
         .unwrap()
 }
 
-/// The records of a write as text: `sequence kind key value`, by slot.
+/// Returns the records of a write by slot as strings: `sequence kind key value`.
 fn records(writer: &mut RowWriter, batches: &[RecordBatch]) -> Vec<(usize, Vec<String>)> {
     for batch in batches {
         assert!(writer.split(batch).unwrap().is_empty());

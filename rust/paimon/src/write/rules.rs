@@ -1,5 +1,5 @@
-//! What options say together (Java's `SchemaValidation`, and what its writers check when they begin): a table that
-//! breaks such a rule cannot be opened or written by Java.
+//! Checks combinations of options (Java's `SchemaValidation`, and the checks at the start of its writers). Java cannot
+//! open or write a table that breaks such a rule.
 
 use frazil_core::error::{Error, ErrorKind, Result};
 
@@ -9,13 +9,13 @@ use crate::spec::schema::TableSchema;
 use crate::spec::types::TypeRoot;
 use crate::table::SnapshotChoice;
 
-/// Options that only tables with a primary key may have as `true`.
+/// Options that may be `true` only for tables with a primary key.
 const NEED_KEYS: &[&str] = &["streaming-read-overwrite", "table-read.sequence-number.enabled"];
 
-/// The fewest pages of a buffer in which Java sorts the rows of a write.
+/// The minimum number of pages of a buffer in which Java sorts the rows of a write.
 const LEAST_PAGES: u64 = 3;
 
-/// Refuse options that contradict each other, or the columns and keys of the table.
+/// Rejects options that contradict each other, or the columns and keys of the table.
 ///
 /// # Errors
 /// `InvalidArgument` naming the options.
@@ -33,7 +33,7 @@ pub(super) fn check_rules(schema: &TableSchema, options: &Options) -> Result<()>
     if schema.primary_keys.is_empty() { check_without_keys(options) } else { check_with_keys(options) }
 }
 
-/// Refuses options `fields.<columns>.<what>` of columns that there are not (`validateFieldsPrefix`).
+/// Rejects options `fields.<columns>.<what>` of columns that do not exist (`validateFieldsPrefix`).
 fn check_named_columns(schema: &TableSchema, options: &Options) -> Result<()> {
     for option in options.all().keys() {
         let Some(rest) = option.strip_prefix("fields.") else { continue };
@@ -46,15 +46,18 @@ fn check_named_columns(schema: &TableSchema, options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Refuses options whose value is not a column, or not one of the right type.
+/// Rejects options whose value is not a column of the right type.
 fn check_single_columns(schema: &TableSchema, options: &Options) -> Result<()> {
     let option = "rowkind.field";
     if let Some(name) = options.text(option) {
         let field = schema.field(name).ok_or_else(|| not_a_column(option, name))?;
         if !matches!(field.data_type.root, TypeRoot::Char(_) | TypeRoot::VarChar(_)) {
-            return Err(Error::invalid(format!("the option `{option}` names a column of type {}", field.data_type))
-                .with("column", shown(name))
-                .hint("name a column of type STRING"));
+            return Err(Error::invalid(format!(
+                "the option `{option}` references a column of type {}",
+                field.data_type
+            ))
+            .with("column", shown(name))
+            .hint("specify a column of type STRING"));
         }
     }
     let option = "record-level.time-field";
@@ -65,10 +68,10 @@ fn check_single_columns(schema: &TableSchema, options: &Options) -> Result<()> {
         TypeRoot::Int | TypeRoot::BigInt | TypeRoot::Timestamp(_) | TypeRoot::LocalZonedTimestamp(_)
     );
     if !is_time {
-        let message = format!("the option `{option}` names a column of type {}", field.data_type);
+        let message = format!("the option `{option}` references a column of type {}", field.data_type);
         return Err(Error::invalid(message)
             .with("column", shown(name))
-            .hint("name a column of type INT, BIGINT or TIMESTAMP"));
+            .hint("specify a column of type INT, BIGINT or TIMESTAMP"));
     }
     Ok(())
 }
@@ -77,18 +80,18 @@ fn check_sequence(schema: &TableSchema, options: &Options) -> Result<()> {
     let option = "sequence.field";
     let Some(text) = options.text(option) else { return Ok(()) };
     let mut seen = Vec::new();
-    // As Java's `split`, which drops empty parts at the end.
+    // Empty parts at the end are dropped, as in Java's `split`.
     for name in text.trim_end_matches(',').split(',').map(str::trim) {
         if schema.field(name).is_none() {
             return Err(not_a_column(option, name));
         }
         if seen.contains(&name) {
-            return Err(Error::invalid(format!("the option `{option}` names the column `{}` twice", shown(name)))
-                .hint("name each column once"));
+            return Err(Error::invalid(format!("the option `{option}` contains the column `{}` twice", shown(name)))
+                .hint("specify each column once"));
         }
         let function = format!("fields.{name}.aggregate-function");
         if options.text(&function).is_some() {
-            let message = format!("the option `{}` is about a column of the option `{option}`", shown(&function));
+            let message = format!("the option `{}` applies to a column of the option `{option}`", shown(&function));
             return Err(Error::invalid(message).hint("remove it: sequence fields are not aggregated"));
         }
         seen.push(name);
@@ -96,7 +99,7 @@ fn check_sequence(schema: &TableSchema, options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Options that bound how many snapshots and changelogs are kept.
+/// Checks the options that limit the number of retained snapshots and changelogs.
 fn check_retained(options: &Options) -> Result<()> {
     let number = |name: &str, default: i32| Ok::<_, Error>(options.integer_32(name)?.unwrap_or(default));
     let least = number("snapshot.num-retained.min", 10)?;
@@ -113,25 +116,27 @@ fn check_order(prefix: &str, least: i32, most: i32) -> Result<()> {
     if least <= most {
         return Ok(());
     }
-    let message = format!("the option `{prefix}.min` ({least}) is larger than `{prefix}.max` ({most})");
+    let message = format!("the option `{prefix}.min` ({least}) is greater than `{prefix}.max` ({most})");
     Err(Error::invalid(message).hint(format!("set `{prefix}.min` to at most {most}")))
 }
 
-/// Options that say what scans read.
+/// Checks the options that determine what scans read.
 fn check_scan(options: &Options) -> Result<()> {
     match SnapshotChoice::from_options(options) {
-        // Options that frazil only does not read yet do not contradict each other.
+        // Options that frazil merely does not support yet do not contradict each other.
         Err(error) if error.kind() == ErrorKind::InvalidArgument => Err(error),
         _ => Ok(()),
     }
 }
 
-/// Refuses a directory of data files that leaves the table, or that no file system has.
+/// Rejects a directory of data files that is outside of the table, or invalid in file systems.
 fn check_directory(options: &Options) -> Result<()> {
     let directory = options.data_directory()?;
     if directory.split('/').any(|segment| segment == "..") || directory.contains(char::is_control) {
         let message = format!("the option `data-file.path-directory` is `{}`", shown(&directory));
-        return Err(Error::invalid(message).hint("name a directory in the table, without `..` and control characters"));
+        return Err(
+            Error::invalid(message).hint("specify a directory in the table, without `..` and control characters")
+        );
     }
     Ok(())
 }
@@ -152,8 +157,10 @@ fn check_without_keys(options: &Options) -> Result<()> {
     }
     let commits = "full-compaction.delta-commits";
     if options.bucket()? == -1 && options.text(commits).is_some() {
-        return Err(Error::invalid(format!("the option `{commits}` is set on a table without a number of buckets"))
-            .hint("remove it, or set the option `bucket` to the number of buckets"));
+        return Err(Error::invalid(format!(
+            "the option `{commits}` is set on a table without a fixed number of buckets"
+        ))
+        .hint("remove it, or set the option `bucket` to the number of buckets"));
     }
     Ok(())
 }
@@ -161,12 +168,14 @@ fn check_without_keys(options: &Options) -> Result<()> {
 fn check_with_keys(options: &Options) -> Result<()> {
     let levels = options.levels()?;
     if levels < 2 {
-        return Err(Error::invalid(format!("the option `num-levels` is {levels}; it must be at least 2")));
+        return Err(Error::invalid(format!("the option `num-levels` is {levels}, but must be at least 2")));
     }
     let page = options.size_bytes("page-size")?.unwrap_or(64 << 10);
     let buffer = options.size_bytes("write-buffer-size")?.unwrap_or(256 << 20);
     if page == 0 || i32::try_from(page).is_err() {
-        return Err(Error::invalid(format!("the option `page-size` is {page} bytes; it must be 1 byte to 2 GiB")));
+        return Err(Error::invalid(format!(
+            "the option `page-size` is {page} bytes, but must be between 1 byte and 2 GiB"
+        )));
     }
     if buffer / page < LEAST_PAGES {
         let message =
@@ -177,7 +186,7 @@ fn check_with_keys(options: &Options) -> Result<()> {
 }
 
 fn not_a_column(option: &str, name: &str) -> Error {
-    Error::invalid(format!("the option `{}` names `{}`, which is not a column", shown(option), shown(name)))
+    Error::invalid(format!("the option `{}` references `{}`, which is not a column", shown(option), shown(name)))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Index files next to data files. They are written here, whoever writes the data files.
+//! Writes index files next to data files, regardless of which component writes the data files.
 
 use frazil_core::error::Result;
 use frazil_core::storage::Files;
@@ -6,7 +6,7 @@ use frazil_core::storage::Files;
 use super::file::FileBuilder;
 use crate::spec::entries_builder::NewFile;
 
-/// Writes index files, and knows which.
+/// The writer of index files, which records the files that it wrote.
 #[derive(Debug)]
 pub(crate) struct SideFiles {
     files: Files,
@@ -18,7 +18,7 @@ impl SideFiles {
         Self { files: files.clone(), written: Vec::new() }
     }
 
-    /// Return the data file at `path`, which is complete, and write its index if it is not part of the manifest.
+    /// Returns the completed data file at `path`, and writes its index if it is not part of the manifest.
     ///
     /// # Errors
     /// `Storage` if the index cannot be written.
@@ -27,14 +27,14 @@ impl SideFiles {
         let (file, index) = file.finish(name, size_bytes)?;
         if let Some(index) = index {
             let location = format!("{folder}/{}", index.name);
-            // Before it is written: the write may fail and have an effect.
+            // Recorded before the write, because a failed write may have created the file.
             self.written.push(location.clone());
             self.files.put(&location, index.content)?;
         }
         Ok(file)
     }
 
-    /// Delete all files. What cannot be deleted stays as an orphan file.
+    /// Deletes all files. Files that cannot be deleted remain as orphan files.
     pub(crate) fn delete(&mut self) {
         for location in self.written.drain(..) {
             let _ = self.files.delete(&location);

@@ -1,7 +1,8 @@
-//! Statistics of the columns of a data file (documentation: options `metadata.stats-mode`, `fields.<column>.stats-mode` and
-//! `metadata.stats-dense-store`; Java's `SimpleColStatsCollector` and `SimpleStatsConverter`).
+//! Collects statistics of the columns of a data file (documentation: options `metadata.stats-mode`,
+//! `fields.<column>.stats-mode` and `metadata.stats-dense-store`; Java's `SimpleColStatsCollector` and
+//! `SimpleStatsConverter`).
 //!
-//! They are collected from the rows as they are written, which is the same for every file format.
+//! They are collected from the rows as they are written, independently of the file format.
 
 use std::sync::Arc;
 
@@ -25,25 +26,25 @@ use crate::spec::types::{DataField, DataType};
 
 const DEFAULT_MODE: &str = "truncate(16)";
 
-/// Key columns have bounds whatever the options say: files of a bucket are told apart by them.
+/// The mode of key columns. They always have bounds, because planning needs the key ranges of the files of a bucket.
 const OF_KEYS: Mode = Mode::Truncate(128);
 
-/// What is recorded of a column.
+/// The statistics that are recorded for a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mode {
     None,
-    /// How many values are NULL.
+    /// The number of NULLs.
     Counts,
-    /// The bounds, too; those of texts have at most this many code points.
+    /// The number of NULLs and the bounds. Bounds of strings have at most this many code points.
     Truncate(usize),
     Full,
 }
 
 impl Mode {
-    /// Parse a mode.
+    /// Parses a mode.
     ///
     /// # Errors
-    /// `InvalidArgument` naming the option for any other text.
+    /// `InvalidArgument` naming the option for any other string.
     pub(super) fn parse(option: &str, text: &str) -> Result<Self> {
         let lower = text.to_ascii_lowercase();
         let digits = lower.strip_prefix("truncate(").and_then(|rest| rest.strip_suffix(')'));
@@ -54,14 +55,14 @@ impl Mode {
             ("full", _) => Ok(Self::Full),
             (_, Some(length)) => Ok(Self::Truncate(length)),
             _ => {
-                let message = format!("the option `{option}` is `{}`, which is not a mode of statistics", shown(text));
-                Err(Error::invalid(message).hint("the modes are none, counts, truncate(<length above 0>) and full"))
+                let message = format!("the option `{option}` is `{}`, which is not a statistics mode", shown(text));
+                Err(Error::invalid(message).hint("valid modes are none, counts, truncate(<length above 0>) and full"))
             }
         }
     }
 }
 
-/// What is recorded of the columns of a table.
+/// The statistics that are recorded for the columns of a table.
 #[derive(Debug)]
 pub struct StatsSettings {
     columns: Vec<(DataField, Mode)>,
@@ -70,10 +71,10 @@ pub struct StatsSettings {
 }
 
 impl StatsSettings {
-    /// Return what the options of a table ask for.
+    /// Returns the settings that the options of a table define.
     ///
     /// # Errors
-    /// `InvalidArgument` naming the option that does not parse.
+    /// `InvalidArgument` naming an option that does not parse.
     pub fn try_new(schema: &TableSchema, options: &Options) -> Result<Self> {
         let name = "metadata.stats-mode";
         let default = Mode::parse(name, options.text(name).unwrap_or(DEFAULT_MODE))?;
@@ -91,19 +92,19 @@ impl StatsSettings {
         })
     }
 
-    /// Return what is recorded of the key columns of a table.
+    /// Returns the settings for the key columns of a table.
     pub fn of_keys(schema: &TableSchema) -> Self {
         let keys = schema.trimmed_primary_keys().into_iter().filter_map(|key| schema.field(key));
         Self { columns: keys.map(|field| (nullable(field), OF_KEYS)).collect(), dense: false }
     }
 }
 
-/// The field as rows of bounds have it.
+/// Returns the field as it is in rows of bounds.
 fn nullable(field: &DataField) -> DataField {
     DataField { data_type: DataType::nullable(field.data_type.root.clone()), ..field.clone() }
 }
 
-/// Collects the statistics of one file.
+/// The collector of the statistics of one file.
 #[derive(Debug)]
 pub struct StatsCollector {
     settings: Arc<StatsSettings>,
@@ -113,22 +114,22 @@ pub struct StatsCollector {
 #[derive(Debug, Clone, Default)]
 struct Column {
     nulls: i64,
-    /// The least and the greatest value.
+    /// The minimum and the maximum.
     bounds: Option<ArrayRef>,
-    /// NaN is above or below other values, depending on who compares.
+    /// Whether there are NaNs, which different readers order above or below other values.
     has_nan: bool,
 }
 
 impl StatsCollector {
-    /// Return a collector for a new file.
+    /// Creates a collector for a new file.
     pub fn new(settings: Arc<StatsSettings>) -> Self {
         Self { columns: vec![Column::default(); settings.columns.len()], settings }
     }
 
-    /// Take the columns of rows.
+    /// Adds the columns of rows.
     ///
     /// # Errors
-    /// Those of Arrow, for columns of other types.
+    /// The errors of Arrow for columns of other types.
     pub fn add(&mut self, columns: &[ArrayRef]) -> Result<()> {
         for ((column, (_, mode)), values) in self.columns.iter_mut().zip(&self.settings.columns).zip(columns) {
             if *mode != Mode::None {
@@ -142,7 +143,7 @@ impl StatsCollector {
         Ok(())
     }
 
-    /// Return the statistics, and the columns that have them; None for all columns.
+    /// Returns the statistics, and the columns that have them, or None for all columns.
     ///
     /// # Errors
     /// `LimitExceeded` for bounds of more than 2 GiB.
@@ -167,7 +168,7 @@ impl StatsCollector {
     }
 }
 
-/// Values, each an array of length 1, as a row with its arity.
+/// Encodes values, each an array of length 1, as a row with its arity.
 pub(super) fn row(values: &[ArrayRef], types: &[DataType]) -> Result<Vec<u8>> {
     if values.is_empty() {
         return Ok(NO_FIELDS.to_vec());
@@ -187,7 +188,7 @@ impl Column {
         Ok(())
     }
 
-    /// The bounds as arrays of length 1, NULL where they are not known.
+    /// Returns the bounds as arrays of length 1, with NULL if unknown.
     fn bounds(self, mode: Mode, data_type: &DataType) -> [ArrayRef; 2] {
         let unknown = || new_null_array(&data_type.arrow(), 1);
         let Some(bounds) = self.bounds.filter(|_| !self.has_nan) else { return [unknown(), unknown()] };
@@ -195,7 +196,7 @@ impl Column {
             return [bounds.slice(0, 1), bounds.slice(1, 1)];
         };
         let least: String = texts.value(0).chars().take(length).collect();
-        // As in Java, neither is known if there is no short text above the greatest one.
+        // As in Java, both bounds are unknown if no short string is above the maximum.
         match upper_text(texts.value(1), length) {
             None => [unknown(), unknown()],
             Some(greatest) => [least, greatest].map(|text| Arc::new(StringArray::from(vec![text])) as ArrayRef),
@@ -203,7 +204,7 @@ impl Column {
     }
 }
 
-/// Whether there are NaNs, and the least and the greatest value; None for types without bounds and without values.
+/// Returns whether there are NaNs, and the minimum and maximum, or None for types without bounds and without values.
 fn bounds_of(values: &ArrayRef) -> (bool, Option<ArrayRef>) {
     let found = match values.data_type() {
         ArrowType::Boolean => values.as_boolean_opt().and_then(|array| {
@@ -220,7 +221,7 @@ fn bounds_of(values: &ArrayRef) -> (bool, Option<ArrayRef>) {
         ArrowType::Timestamp(TimeUnit::Microsecond, _) => ordered::<TimestampMicrosecondType>(values),
         ArrowType::Timestamp(TimeUnit::Nanosecond, _) => ordered::<TimestampNanosecondType>(values),
         ArrowType::Decimal128(..) => ordered::<Decimal128Type>(values),
-        // Java orders -0.0 before 0.0, and others may not.
+        // Java orders -0.0 before 0.0; other readers may not.
         ArrowType::Float32 => return floats::<Float32Type>(values, f32::is_nan, |zero| zero == 0.0, [-0.0, 0.0]),
         ArrowType::Float64 => return floats::<Float64Type>(values, f64::is_nan, |zero| zero == 0.0, [-0.0, 0.0]),
         ArrowType::Utf8 => values.as_string_opt::<i32>().and_then(|texts| {

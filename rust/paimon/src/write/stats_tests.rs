@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::*;
 
-/// Columns by name with their types, values of two batches, and what is recorded of both together.
+/// Collects statistics of columns: names, types, and values of two batches.
 fn collected(options: &[(&str, &str)], columns: &[(&str, &str, [ArrayRef; 2])]) -> (SimpleStats, Option<Vec<String>>) {
     let fields: Vec<_> =
         (0..).zip(columns).map(|(id, (name, kind, _))| json!({"id": id, "name": name, "type": kind})).collect();
@@ -24,7 +24,7 @@ fn collected(options: &[(&str, &str)], columns: &[(&str, &str, [ArrayRef; 2])]) 
     collector.finish().unwrap()
 }
 
-/// The bounds of one column, as Arrow prints them.
+/// Returns the bounds of one column, as printed by Arrow.
 fn bounds(mode: &str, kind: &str, batches: [ArrayRef; 2]) -> (String, String, Option<i64>) {
     let data_type = DataType::parse_json(&json!(kind)).unwrap();
     let (stats, names) = collected(&[("metadata.stats-mode", mode)], &[("c", kind, batches)]);

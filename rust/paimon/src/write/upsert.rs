@@ -1,11 +1,11 @@
-//! Rows of primary-key tables become records of level 0: sorted by key, and merged where a key is there twice.
+//! Converts rows of primary-key tables to records of level 0: sorted by key, and merged if a key occurs twice.
 //!
 //! ```text
 //! push(rows of a batch)*   one sorter for all buckets, which spills: slot, key, sequence fields, order of arrival
 //! next()*                  records of one slot after the other, each slot a run of its own through the merger
 //! ```
 //!
-//! Records that delete stay: levels below may have the row (Java's `MergeTreeWriter`).
+//! Records that delete are kept, because levels below may have the row (Java's `MergeTreeWriter`).
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -27,16 +27,16 @@ use crate::spec::options::Options;
 use crate::spec::schema::TableSchema;
 use crate::spec::types::{DataField, arrow_fields};
 
-/// The name of the column that says which slot a sorted row belongs to. Files do not have it.
+/// The name of the column with the slot of a sorted row. Files do not have it.
 const SLOT: &str = "_SLOT";
 
 /// The row kind -U.
 const UPDATE_BEFORE: i8 = 1;
 
-/// Row kinds that take back what an earlier record added: -U and -D.
+/// The row kinds that retract an earlier record: -U and -D.
 const RETRACTS: [i8; 2] = [UPDATE_BEFORE, 3];
 
-/// Rows that are sorted or merged at once.
+/// The number of rows that are sorted or merged at a time.
 const STEP_ROWS: usize = 8192;
 
 /// Records of a slot, sorted by key.
@@ -49,39 +49,40 @@ pub(crate) struct Records {
     pub(crate) kinds: Int8Array,
 }
 
-/// Sorts and merges the rows of one write.
+/// The state that sorts and merges the rows of one write.
 #[derive(Debug)]
 pub(crate) struct Upserts {
     spec: MergeSpec,
     context: Context,
-    /// The columns of the table, as files have them.
+    /// The columns of the table, as in files.
     values: SchemaRef,
-    /// The columns of the table, sequence numbers and row kinds, as reads have them.
+    /// The columns of the table, sequence numbers and row kinds, as in reads.
     merged: SchemaRef,
-    /// The same with the slot.
+    /// The merged columns and the slot.
     sorted: SchemaRef,
-    /// The places of the key and of the sequence fields.
+    /// The positions of the key and of the sequence fields.
     keys: Vec<usize>,
     order: Vec<usize>,
-    /// `ignore-update-before`.
+    /// Whether the option `ignore-update-before` is set.
     ignores_update_before: bool,
     sorter: RowSorter,
-    /// Sorted rows that were not merged yet.
+    /// Sorted rows that have not been merged yet.
     waiting: Option<RecordBatch>,
     running: Option<(usize, Merger)>,
-    /// Merged records that were not returned yet.
+    /// Merged records that have not been returned yet.
     ready: Option<Records>,
-    /// Sorted records as they were before the merge, if they are asked for.
+    /// Sorted records before the merge, if they are requested.
     unmerged: Option<VecDeque<Records>>,
-    /// Whether it is known that the merge engine takes each kind of retract.
+    /// Whether each kind of retract is known to be accepted by the merge engine.
     probed: [bool; 2],
 }
 
 impl Upserts {
-    /// Return one for rows of a table, whose columns `aligned` has; about `memory_bytes` of them are held.
+    /// Creates the state for rows of a table, whose columns are those of `aligned`. About `memory_bytes` of rows are
+    /// held.
     ///
     /// # Errors
-    /// As [`MergeSpec::try_new`] and [`Merger::try_new`].
+    /// As for [`MergeSpec::try_new`] and [`Merger::try_new`].
     pub(crate) fn try_new(
         schema: &Arc<TableSchema>,
         aligned: &ArrowSchema,
@@ -100,7 +101,7 @@ impl Upserts {
         fields.extend([SystemColumn::SequenceNumber, SystemColumn::ValueKind].map(system));
         let merged = Arc::new(ArrowSchema::new(fields.clone()));
         fields.push(Arc::new(Field::new(SLOT, ArrowType::UInt32, false)));
-        let place = |name: &str| merged.index_of(name).map_err(|_| Error::invalid(format!("no column `{name}`")));
+        let place = |name: &str| merged.index_of(name).map_err(|_| Error::invalid(format!("unknown column `{name}`")));
         let keys = schema.trimmed_primary_keys().into_iter().map(place).collect::<Result<Vec<_>>>()?;
         let order = options.list("sequence.field").into_iter().map(place).collect::<Result<Vec<_>>>()?;
         let descending = spec.is_descending();
@@ -109,7 +110,7 @@ impl Upserts {
         let mut sort = vec![SortField::new(ArrowType::UInt32)];
         sort.extend(keys.iter().map(|place| of(place, SortOptions::default())));
         sort.extend(order.iter().map(|place| of(place, SortOptions { descending, nulls_first: true })));
-        // What the merge refuses is refused before the first row.
+        // Settings that the merge rejects are rejected before the first row.
         Merger::try_new(&spec, merged.clone(), 1, context)?;
         Ok(Self {
             spec,
@@ -129,36 +130,36 @@ impl Upserts {
         })
     }
 
-    /// Keep sorted records as they are before the merge, too.
+    /// Also keeps sorted records as they are before the merge.
     pub(crate) fn keep_unmerged(&mut self) {
         self.unmerged = Some(VecDeque::new());
     }
 
-    /// Return the next sorted records as they were before the merge. They wait until they are taken.
+    /// Returns the next sorted records as they were before the merge. They are kept until they are requested.
     pub(crate) fn next_unmerged(&mut self) -> Option<Records> {
         self.unmerged.as_mut()?.pop_front()
     }
 
-    /// The schema of the columns of the table in [`Records`].
+    /// Returns the schema of the table columns in [`Records`].
     pub(crate) fn values(&self) -> SchemaRef {
         self.values.clone()
     }
 
-    /// Whether rows of this kind are left out.
+    /// Returns whether rows of this kind are ignored.
     pub(crate) fn ignores(&self, kind: i8) -> bool {
         (self.spec.ignores_deletes() && RETRACTS.contains(&kind))
             || (self.ignores_update_before && kind == UPDATE_BEFORE)
     }
 
-    /// The columns of the key.
+    /// Returns the columns of the key.
     pub(crate) fn keys(&self, values: &RecordBatch) -> Vec<ArrayRef> {
         self.keys.iter().map(|place| values.column(*place).clone()).collect()
     }
 
-    /// Take rows, in the order in which they are to take effect.
+    /// Adds rows in the order in which they take effect.
     ///
     /// # Errors
-    /// `InvalidArgument` for a retract that the merge engine does not take; `Storage` if rows cannot be spilled.
+    /// `InvalidArgument` for a retract that the merge engine does not accept; `Storage` if rows cannot be spilled.
     pub(crate) fn push(&mut self, records: &Records, slots: UInt32Array) -> Result<()> {
         self.probe(records)?;
         let mut keys: Vec<ArrayRef> = vec![Arc::new(slots.clone())];
@@ -172,7 +173,7 @@ impl Upserts {
         self.sorter.push(rows, &keys)
     }
 
-    /// The columns of a merge.
+    /// Returns the columns of a merge.
     fn merged_columns(&self, records: &Records) -> Result<Vec<ArrayRef>> {
         let fields = self.merged.fields().iter();
         let columns = records.values.columns().iter().zip(fields);
@@ -183,7 +184,7 @@ impl Upserts {
         Ok(columns)
     }
 
-    /// Refuses retracts that the merge engine cannot apply to a row: it would fail when the rows are read.
+    /// Rejects retracts that the merge engine cannot apply to a row, which would otherwise fail when the rows are read.
     fn probe(&mut self, records: &Records) -> Result<()> {
         for (at, kind) in RETRACTS.into_iter().enumerate() {
             let is_known = self.probed.get(at).is_some_and(|known| *known);
@@ -214,10 +215,10 @@ impl Upserts {
         Ok(())
     }
 
-    /// Return the next records, at most `most_rows`; None after the last. All records of a slot follow each other.
+    /// Returns the next records, at most `most_rows`, or None after the last. All records of a slot are consecutive.
     ///
     /// # Errors
-    /// What the merge engine refuses; `Storage` if spilled rows cannot be read.
+    /// The errors of the merge engine; `Storage` if spilled rows cannot be read.
     pub(crate) fn next(&mut self, most_rows: usize) -> Result<Option<Records>> {
         loop {
             if let Some(records) = self.ready.take() {
@@ -243,17 +244,17 @@ impl Upserts {
         }
     }
 
-    /// The slot of the next sorted row.
+    /// Returns the slot of the next sorted row.
     fn next_slot(&mut self, most_rows: usize) -> Result<Option<usize>> {
         if self.waiting.is_none() {
             self.waiting = self.sorter.next_batch(most_rows.max(STEP_ROWS))?;
         }
         let Some(rows) = self.waiting.as_ref() else { return Ok(None) };
         let slot = slots(rows)?.values().first().copied();
-        slot.map(|slot| usize::try_from(slot).map_err(|_| Error::internal("a slot beyond memory"))).transpose()
+        slot.map(|slot| usize::try_from(slot).map_err(|_| Error::internal("a slot number exceeds usize"))).transpose()
     }
 
-    /// The next sorted rows of a slot; None after its last.
+    /// Returns the next sorted rows of a slot, or None after its last row.
     fn rows_of(&mut self, slot: usize, most_rows: usize) -> Result<Option<RecordBatch>> {
         if self.next_slot(most_rows)? != Some(slot) {
             return Ok(None);
@@ -289,7 +290,7 @@ impl Upserts {
 }
 
 impl Records {
-    /// The first `count` records, and the rest, if there are more.
+    /// Returns the first `count` records, and the remaining ones if there are more.
     fn split_at(self, count: usize) -> (Self, Option<Self>) {
         let rows = self.values.num_rows();
         if rows <= count {
@@ -304,7 +305,7 @@ impl Records {
         (part(0, count), Some(part(count, rows - count)))
     }
 
-    /// How many records delete.
+    /// Returns the number of retractions (UPDATE_BEFORE and DELETE records).
     pub(crate) fn retracts(&self) -> usize {
         self.kinds.values().iter().filter(|kind| RETRACTS.contains(kind)).count()
     }
@@ -315,9 +316,9 @@ fn slots(rows: &RecordBatch) -> Result<&UInt32Array> {
 }
 
 fn no_columns() -> Error {
-    Error::internal("sorted rows lack columns")
+    Error::internal("sorted rows do not have all columns")
 }
-/// Rows of a buffer, which is merged alone.
+/// Returns rows of a buffer that is merged alone.
 fn of_buffer(rows: RecordBatch) -> (Source, RecordBatch) {
     (Source::default(), rows)
 }

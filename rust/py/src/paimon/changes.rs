@@ -27,13 +27,13 @@ pub(crate) struct PaimonChangeScan(ChangeScan);
 #[pyclass(frozen, module = "frazil._native")]
 pub(crate) struct PaimonChangePlan(Vec<Arc<ChangeStage>>);
 
-/// Splits of one commit that are read together, or that can each be read alone.
+/// A set of splits of one commit that are read together, or that can each be read separately.
 #[pyclass(frozen, module = "frazil._native")]
 pub(crate) struct PaimonChangeStage(Arc<ChangeStage>);
 
 #[pymethods]
 impl PaimonChangeScan {
-    /// `snapshots` is `(from, to)`; `mode` is `carryovers`, `changes`, `net` or `updates`.
+    /// Creates a scan. `snapshots` is `(from, to)`; `mode` is `carryovers`, `changes`, `net` or `updates`.
     #[new]
     #[pyo3(signature = (table, *, row_filter, selected_fields, case_sensitive, snapshots, mode, identifier_columns))]
     #[expect(clippy::too_many_arguments, reason = "keyword-only, named as the Python method that calls it")]
@@ -56,18 +56,18 @@ impl PaimonChangeScan {
         })
     }
 
-    /// The schema of the changes, as a `pyarrow.Schema`.
+    /// Returns the schema of the changes as a `pyarrow.Schema`.
     fn schema<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         arrow::schema(py, self.0.schema())
     }
 
-    /// The last snapshot of the range.
+    /// Returns the last snapshot of the range.
     #[getter]
     fn snapshot_id(&self) -> Option<i64> {
         self.0.until()
     }
 
-    /// The filter as it was bound, as SQL.
+    /// Returns the bound filter as SQL.
     #[getter]
     fn filter(&self) -> String {
         self.0.filter().to_string()
@@ -86,14 +86,17 @@ impl PaimonChangePlan {
         self.0.len()
     }
 
-    /// A stage.
+    /// Returns a stage.
     fn stage(&self, py: Python<'_>, index: usize) -> PyResult<PaimonChangeStage> {
-        let stage =
-            self.0.get(index).cloned().ok_or_else(|| Error::invalid(format!("stage {index} of {}", self.0.len())));
+        let stage = self
+            .0
+            .get(index)
+            .cloned()
+            .ok_or_else(|| Error::invalid(format!("stage {index} is out of range for {} stages", self.0.len())));
         stage.map(PaimonChangeStage).or_raise(py)
     }
 
-    /// What was planned, by name.
+    /// Returns planning metrics by name.
     fn metrics(&self) -> BTreeMap<&'static str, usize> {
         let splits = || self.0.iter().flat_map(|stage| &stage.splits);
         BTreeMap::from([
@@ -104,12 +107,13 @@ impl PaimonChangePlan {
         ])
     }
 
-    /// Changes are counted by reading them.
+    /// Returns 0 and all stages, because changes are counted by reading them.
     fn count(&self) -> (u64, Vec<usize>) {
         (0, (0..self.0.len()).collect())
     }
 
-    /// Wire forms of what can be read alone: stages whose rows are paired, and the splits of the others.
+    /// Returns the wire forms of the units that can be read separately: stages whose rows are paired, and the splits of
+    /// other stages.
     fn groups<'py>(
         &self,
         py: Python<'py>,
@@ -126,7 +130,7 @@ impl PaimonChangePlan {
 
 #[pymethods]
 impl PaimonChangeStage {
-    /// Reads the wire form of a stage; files are read through the storage of `files`.
+    /// Deserialises a stage; files are read through the storage of `files`.
     #[staticmethod]
     fn from_bytes(py: Python<'_>, content: &[u8], files: &Files) -> PyResult<Self> {
         let stage = detached(py, || wire::read(content, files.0.storage()))?;
@@ -137,39 +141,41 @@ impl PaimonChangeStage {
         self.0.splits.len()
     }
 
-    /// The number of the snapshot in the range.
+    /// Returns the number of the snapshot in the range.
     #[getter]
     fn ordinal(&self) -> i32 {
         self.0.ordinal
     }
 
-    /// The snapshot.
+    /// Returns the snapshot.
     #[getter]
     fn snapshot_id(&self) -> i64 {
         self.0.snapshot_id
     }
 
-    /// The schema of the changes, as a `pyarrow.Schema`.
+    /// Returns the schema of the changes as a `pyarrow.Schema`.
     fn schema<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         arrow::schema(py, self.0.wanted.schema())
     }
 
-    /// A split, and where it is from: `changelog`, `before` or `after` the commit.
+    /// Returns a split and its origin: `changelog`, `before` or `after` the commit.
     fn split(&self, py: Python<'_>, index: usize) -> PyResult<(&'static str, PaimonSplit)> {
         let found = self.0.splits.get(index);
-        let found = found.ok_or_else(|| Error::invalid(format!("split {index} of {}", self.0.splits.len())));
+        let found = found
+            .ok_or_else(|| Error::invalid(format!("split {index} is out of range for {} splits", self.0.splits.len())));
         let (side, split) = found.or_raise(py)?;
         Ok((side.name(), PaimonSplit::new(split.clone())))
     }
 
-    /// Rows of a split with the columns of changes.
+    /// Returns the rows of a split with the change columns.
     fn rows<'py>(&self, py: Python<'py>, index: usize, rows: ArrowBatch) -> PyResult<Bound<'py, PyAny>> {
         let ArrowBatch(rows) = rows;
         let rows = detached(py, || self.0.rows(index, &rows))?;
         arrow::record_batch(py, rows)
     }
 
-    /// What pairs the rows of the stage, holding about `memory_bytes` of them; None if each split can be read alone.
+    /// Returns the pairing of the stage's rows, with about `memory_bytes` of them in memory; None if each split can be
+    /// read separately.
     fn pairs(&self, py: Python<'_>, memory_bytes: usize) -> PyResult<Option<ChangePairs>> {
         Ok(detached(py, || self.0.pairs(memory_bytes))?.map(ChangePairs::new))
     }

@@ -20,7 +20,7 @@ use super::table::PaimonTable;
 use crate::catalog::of_python;
 use crate::interrupt::{detached, interruptible};
 
-/// Values of partition columns, as text.
+/// The values of partition columns as text.
 type Partition = BTreeMap<String, Option<String>>;
 
 /// The snapshots of a commit, and the files that it added and removed, including those of its compaction.
@@ -29,50 +29,50 @@ pub(crate) struct PaimonCommitResult(Committed);
 
 #[pymethods]
 impl PaimonCommitResult {
-    /// The ids of the snapshots, ascending; empty if there was nothing to commit.
+    /// Returns the ids of the snapshots in ascending order; empty if there was nothing to commit.
     #[getter]
     fn snapshot_ids(&self) -> Vec<i64> {
         self.0.snapshots.clone()
     }
 
-    /// The number of attempts; 0 if there was nothing to commit, or if it was committed before.
+    /// Returns the number of attempts; 0 if there was nothing to commit, or if it was already committed.
     #[getter]
     fn attempts(&self) -> u32 {
         self.0.attempts
     }
 
-    /// The number of added data files.
+    /// Returns the number of added data files.
     #[getter]
     fn added_files(&self) -> u64 {
         self.0.counts.added_files.saturating_add(self.0.compacted.added_files)
     }
 
-    /// The number of rows in added data files, including deletes.
+    /// Returns the number of rows in added data files, including deletes.
     #[getter]
     fn added_rows(&self) -> i64 {
         self.0.counts.added_rows.saturating_add(self.0.compacted.added_rows)
     }
 
-    /// The size of added data files in bytes.
+    /// Returns the size of added data files in bytes.
     #[getter]
     fn added_bytes(&self) -> i64 {
         self.0.counts.added_bytes.saturating_add(self.0.compacted.added_bytes)
     }
 
-    /// The number of removed data files.
+    /// Returns the number of removed data files.
     #[getter]
     fn removed_files(&self) -> u64 {
         self.0.counts.removed_files.saturating_add(self.0.compacted.removed_files)
     }
 
-    /// The number of rows in removed data files.
+    /// Returns the number of rows in removed data files.
     #[getter]
     fn removed_rows(&self) -> i64 {
         self.0.counts.removed_rows.saturating_add(self.0.compacted.removed_rows)
     }
 }
 
-/// One commit of what writers wrote.
+/// A commit of the output of writers.
 #[pyclass(frozen, module = "frazil._native")]
 pub(crate) struct PaimonCommit {
     table: Table,
@@ -83,12 +83,12 @@ pub(crate) struct PaimonCommit {
 
 #[pymethods]
 impl PaimonCommit {
-    /// Return a commit of `user`; without an `identifier` that of a batch. `overwrite` is `table`, `partitions`, which
-    /// are those that have the values of one of `partitions`, or `dynamic`. `lock` is taken while a snapshot is published.
+    /// Creates a commit of `user`; without an `identifier`, a batch commit. `overwrite` is `table`, `partitions` (those
+    /// with the values of one of `partitions`) or `dynamic`. `lock` is held while a snapshot is published.
     #[new]
     #[pyo3(signature = (table, *, user, identifier=None, watermark=None, properties=BTreeMap::new(), overwrite=None,
                         partitions=Vec::new(), lock=None))]
-    #[expect(clippy::too_many_arguments, reason = "what a commit says")]
+    #[expect(clippy::too_many_arguments, reason = "the parameters of a commit")]
     fn new(
         table: &PaimonTable,
         user: &str,
@@ -104,14 +104,14 @@ impl PaimonCommit {
             Some("table") => Some(Overwrite::Table),
             Some("partitions") => Some(Overwrite::Partitions(partitions)),
             Some("dynamic") => Some(Overwrite::Dynamic),
-            Some(other) => return Err(PyValueError::new_err(format!("no overwrite of {other}"))),
+            Some(other) => return Err(PyValueError::new_err(format!("invalid overwrite mode {other}"))),
         };
         let identifier = identifier.unwrap_or(BATCH_IDENTIFIER);
         let request = Request { identifier, watermark, properties, overwrite, ..Request::append(user) };
         Ok(Self { table: table.0.clone(), request, lock, may_be_committed: AtomicBool::new(false) })
     }
 
-    /// Commit messages, and return what the commit did.
+    /// Commits messages and returns the result.
     #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts lists by value")]
     fn commit(&self, py: Python<'_>, messages: Vec<PyBackedBytes>) -> PyResult<PaimonCommitResult> {
         interruptible(py, |context| {
@@ -128,26 +128,27 @@ impl PaimonCommit {
         })
     }
 
-    /// Whether the files of the messages may be part of the table.
+    /// Returns whether the files of the messages may be part of the table.
     #[getter]
     fn may_be_committed(&self) -> bool {
         self.may_be_committed.load(Ordering::Acquire)
     }
 
-    /// Deletes the files of messages that are not committed; returns how many.
+    /// Deletes the files of uncommitted messages and returns their number.
     #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts lists by value")]
     fn abort(&self, py: Python<'_>, messages: Vec<PyBackedBytes>) -> PyResult<usize> {
         detached(py, || Ok(commit::abort(&self.table, &opened(&messages)?)))
     }
 
-    /// Deletes the files of writers whose name begins with `operation`, except those of the messages; returns how many.
+    /// Deletes the files of writers whose name begins with `operation`, except those of the messages, and returns their
+    /// number.
     #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts lists by value")]
     fn sweep(&self, py: Python<'_>, operation: &str, kept: Vec<PyBackedBytes>) -> PyResult<usize> {
         interruptible(py, |_| commit::sweep(&self.table, operation, &opened(&kept)?))
     }
 }
 
-/// A `frazil.paimon._state.Lock`. Python is attached only while it is called.
+/// A `frazil.paimon._state.Lock`. Python is attached only during calls.
 #[derive(Debug)]
 struct PythonLock<'a> {
     lock: &'a Py<PyAny>,
@@ -158,17 +159,17 @@ impl SnapshotLock for PythonLock<'_> {
     fn run(&self, publish: &mut dyn FnMut() -> Swap) -> Result<Swap> {
         while let Some(seconds) = self.acquire()? {
             let wait = Duration::try_from_secs_f64(seconds);
-            pause(wait.map_err(|_| Error::internal("a lock asks to wait for a time that is not one"))?, self.context)?;
+            pause(wait.map_err(|_| Error::internal("a lock returned an invalid wait time"))?, self.context)?;
         }
         let outcome = publish();
-        // It expires if it cannot be released, and what is published stays.
+        // If it cannot be released, it expires, and the published state stays.
         let _ = Python::attach(|py| self.lock.bind(py).call_method0("release").map(drop));
         Ok(outcome)
     }
 }
 
 impl PythonLock<'_> {
-    /// The seconds after which to try again; `None` if the lock is held now.
+    /// Returns the seconds after which to retry; `None` if the lock was acquired.
     fn acquire(&self) -> Result<Option<f64>> {
         Python::attach(|py| {
             let answer = self.lock.bind(py).call_method0("acquire").and_then(|answer| answer.extract());

@@ -19,7 +19,7 @@ use crate::arrow::{self, ArrowBatch};
 use crate::avro_writer::AvroWriter;
 use crate::interrupt::{detached, interruptible};
 
-/// Rewrites some files of one bucket.
+/// A task that rewrites some files of one bucket.
 #[pyclass(frozen, module = "frazil._native")]
 pub(crate) struct PaimonCompaction(Mutex<CompactTask>);
 
@@ -29,20 +29,21 @@ impl PaimonCompaction {
         py: Python<'_>,
         work: impl FnOnce(&mut CompactTask) -> Result<R, Error> + Send,
     ) -> PyResult<R> {
-        detached(py, || work(&mut *self.0.lock().map_err(|_| Error::internal("a compaction failed before"))?))
+        detached(py, || {
+            work(&mut *self.0.lock().map_err(|_| Error::internal("an earlier call of this compaction failed"))?)
+        })
     }
 }
 
 #[pymethods]
 impl PaimonCompaction {
-    /// Return the compactions of the newest snapshot: those that are due, or for `full` all that leave fewer files; and
-    /// commit messages of files that only change their level.
-    /// `partitions` are values of partition columns, as text; none for all partitions. `row_filter` is about partition
-    /// columns. `written` are commit messages:
-    /// only their buckets are compacted; None for all.
+    /// Returns the compactions of the latest snapshot: those that are due, or with `full` all that reduce the number of
+    /// files. Also returns commit messages of files whose level only changes. `partitions` are values of partition
+    /// columns as text; empty for all partitions. `row_filter` applies to partition columns. `written` are commit
+    /// messages, to whose buckets the compaction is limited; None for all.
     #[staticmethod]
     #[pyo3(signature = (table, *, full, partitions, row_filter, utc_offset_ms, written))]
-    #[expect(clippy::too_many_arguments, reason = "what a compaction is about")]
+    #[expect(clippy::too_many_arguments, reason = "the parameters of a compaction")]
     fn plan<'py>(
         py: Python<'py>,
         table: &PaimonTable,
@@ -67,49 +68,49 @@ impl PaimonCompaction {
         Ok((tasks, upgrades.iter().map(|message| PyBytes::new(py, message)).collect()))
     }
 
-    /// The files that are read, as a split.
+    /// Returns the files to read, as a split.
     fn read(&self, py: Python<'_>) -> PyResult<PaimonSplit> {
         self.with(py, |task| Ok(PaimonSplit::new(task.read().clone())))
     }
 
-    /// Return how files are encoded.
+    /// Returns the encoding of the files.
     fn file(&self, py: Python<'_>) -> PyResult<PaimonFileSpec> {
         self.with(py, |task| Ok(PaimonFileSpec(task.file().clone())))
     }
 
-    /// Begins an Avro file. Codecs are named as Avro names them.
+    /// Begins an Avro file. Codecs have Avro's names.
     fn avro_writer(&self, py: Python<'_>, codec: &str, level: Option<i32>) -> PyResult<AvroWriter> {
         self.with(py, |task| AvroWriter::begin(&task.avro_schema()?, &[], codec, level))
     }
 
-    /// The columns of files, with field ids, as a `pyarrow.Schema`.
+    /// Returns the columns of files, with field ids, as a `pyarrow.Schema`.
     fn schema<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let schema = self.with(py, |task| Ok(task.arrow().clone()))?;
         arrow::schema(py, schema)
     }
 
-    /// Rows of the split as `(0, pyarrow.RecordBatch)`.
+    /// Returns rows of the split as `(0, pyarrow.RecordBatch)`.
     fn split<'py>(&self, py: Python<'py>, batch: ArrowBatch) -> PyResult<Vec<(usize, Bound<'py, PyAny>)>> {
         let ArrowBatch(batch) = batch;
         let rows = self.with(py, |task| task.take(&batch))?;
         Ok(vec![(0, arrow::record_batch(py, rows)?)])
     }
 
-    /// None: no rows wait.
+    /// Returns None, because no rows wait.
     #[staticmethod]
     fn next_sorted(most_rows: usize) -> Option<Vec<(usize, Py<PyAny>)>> {
         let _ = most_rows;
         None
     }
 
-    /// A location for the next file.
+    /// Returns a location for the next file.
     fn new_location(&self, py: Python<'_>, partition: usize, count: usize, extension: &str) -> PyResult<String> {
         let _ = (partition, count);
         self.with(py, |task| task.new_location(extension))
     }
 
-    /// Ends the file.
-    #[expect(clippy::too_many_arguments, reason = "what a writer knows of a file")]
+    /// Completes the file.
+    #[expect(clippy::too_many_arguments, reason = "the properties of a file that its writer knows")]
     fn close(
         &self,
         py: Python<'_>,
@@ -120,12 +121,12 @@ impl PaimonCompaction {
         column_sizes: BTreeMap<i32, i64>,
         split_offsets: Option<Vec<i64>>,
     ) -> PyResult<()> {
-        // Manifests of Paimon do not have these.
+        // Paimon manifests do not store these.
         let _ = (partition, file_format, column_sizes, split_offsets);
         self.with(py, |task| task.close(path, size_bytes))
     }
 
-    /// Deletes the files that were written here: indexes next to data files.
+    /// Deletes the files that were written here, which are indexes next to data files.
     fn abort(&self, py: Python<'_>) -> PyResult<()> {
         self.with(py, |task| {
             task.abort();
@@ -133,12 +134,12 @@ impl PaimonCompaction {
         })
     }
 
-    /// How many files, rows and bytes are written.
+    /// Returns the numbers of written files, rows and bytes.
     fn written(&self, py: Python<'_>) -> PyResult<(usize, i64, i64)> {
         self.with(py, |task| Ok(task.written()))
     }
 
-    /// The commit message of the bucket.
+    /// Returns the commit message of the bucket.
     fn message<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let message = self.with(py, |task| task.change()?.seal())?;
         Ok(PyBytes::new(py, &message))

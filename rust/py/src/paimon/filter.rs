@@ -1,4 +1,4 @@
-//! Filters over batches that Python read itself.
+//! Filters batches that were read in Python.
 
 use frazil_core::predicate::Predicate;
 use frazil_paimon::read::filter;
@@ -8,7 +8,8 @@ use pyo3::prelude::*;
 use crate::arrow::{self, ArrowBatch};
 use crate::interrupt::detached;
 
-/// The rows that a filter keeps, bound to the columns of a Paimon schema; columns of the batch by their names.
+/// Returns the rows that a filter keeps. The filter is bound to the columns of a Paimon schema; columns of the batch
+/// are matched by name.
 #[pyfunction]
 #[pyo3(signature = (schema_json, row_filter, batch, *, case_sensitive))]
 pub(crate) fn filter_batch<'py>(

@@ -17,7 +17,7 @@ use pyo3::prelude::*;
 pub(crate) use scan::choice;
 pub(crate) use table::PaimonTable;
 
-/// Adds the classes of Paimon to the module.
+/// Adds the Paimon classes to the module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<table::PaimonTable>()?;
     module.add_class::<scan::PaimonScan>()?;

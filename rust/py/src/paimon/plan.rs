@@ -1,4 +1,4 @@
-//! Plans of Paimon scans: columns over the border, split objects only for what is asked for.
+//! Plans of Paimon scans: returned as columns, with split objects created only on request.
 
 use std::collections::BTreeMap;
 
@@ -27,24 +27,24 @@ impl PaimonPlan {
         self.0.len()
     }
 
-    /// One split.
+    /// Returns one split.
     fn split(&self, py: Python<'_>, index: usize) -> PyResult<PaimonSplit> {
         detached(py, || self.0.task(index)).map(PaimonSplit::new)
     }
 
-    /// The schema of the plan as a `pyarrow.Schema`.
+    /// Returns the schema of the plan as a `pyarrow.Schema`.
     #[staticmethod]
     fn schema(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
         arrow::schema(py, plan_schema())
     }
 
-    /// The files of the plan as `pyarrow.RecordBatch`es.
+    /// Returns the files of the plan as `pyarrow.RecordBatch`es.
     fn batches<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let batches = interruptible(py, |_| batches(self.0.plan()).collect::<Result<Vec<_>, _>>())?;
         batches.into_iter().map(|batch| arrow::record_batch(py, batch)).collect()
     }
 
-    /// What was kept and left out, by name; levels only where there are files.
+    /// Returns the numbers of files that were kept and skipped, by name; levels are included only if they have files.
     fn metrics(&self) -> BTreeMap<&'static str, usize> {
         let metrics = self.0.metrics();
         let level = |level: i32| usize::try_from(level).unwrap_or(0);
@@ -68,12 +68,13 @@ impl PaimonPlan {
         counts.into_iter().chain(levels.into_iter().flatten()).collect()
     }
 
-    /// The rows that metadata alone counts, and the splits that must be read to count the rest.
+    /// Returns the number of rows that can be counted from metadata only, and the splits that must be read to count the
+    /// rest.
     fn count(&self, py: Python<'_>) -> PyResult<(u64, Vec<usize>)> {
         interruptible(py, |_| self.0.count())
     }
 
-    /// Groups of splits of about `target_bytes`, each as the bytes of their wire form.
+    /// Returns groups of splits of about `target_bytes`, each in its wire form as bytes.
     fn groups<'py>(
         &self,
         py: Python<'py>,

@@ -1,4 +1,4 @@
-//! Reading a split: Python opens the files that are asked for and pushes their batches, rows come out.
+//! Reads a split: Python opens the requested files and pushes their batches, and the reader returns rows.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use crate::arrow::{self, ArrowBatch, ArrowSchema};
 use crate::interrupt::detached;
 
-/// Reads one split.
+/// A reader of one split.
 #[pyclass(frozen, module = "frazil._native")]
 pub(crate) struct SplitReader(Mutex<CoreReader>);
 
@@ -18,7 +18,7 @@ impl SplitReader {
         Self(Mutex::new(reader))
     }
 
-    /// A panic while the lock was held was turned into an error, which ended the read of this split.
+    /// Locks the reader. A panic during a lock was converted to an error, which ended the read of this split.
     fn lock(&self) -> MutexGuard<'_, CoreReader> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -26,13 +26,14 @@ impl SplitReader {
 
 #[pymethods]
 impl SplitReader {
-    /// The schema of the rows, as a `pyarrow.Schema`.
+    /// Returns the schema of the rows as a `pyarrow.Schema`.
     fn schema<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let schema = self.lock().schema().clone();
         arrow::schema(py, schema)
     }
 
-    /// Goes on: `("open", file)` and `("read", file)` ask for a file, a `pyarrow.RecordBatch` is rows, None is the end.
+    /// Advances the read: `("open", file)` and `("read", file)` request a file, a `pyarrow.RecordBatch` contains rows,
+    /// and None is the end.
     fn step<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         match detached(py, || self.lock().step())? {
             Step::Open(file) => ("open", file).into_bound_py_any(py),
@@ -42,7 +43,7 @@ impl SplitReader {
         }
     }
 
-    /// Location and format of a file, and whether it has timestamps of nanoseconds.
+    /// Returns the location and format of a file, and whether it has nanosecond timestamps.
     fn file(&self, py: Python<'_>, index: usize) -> PyResult<(String, &'static str, bool)> {
         detached(py, || {
             let reader = self.lock();
@@ -51,13 +52,13 @@ impl SplitReader {
         })
     }
 
-    /// Takes the schema of an opened file; gives the leaf columns to read and the top-level columns that hold them.
+    /// Sets the schema of an opened file; returns the leaf columns to read and the top-level columns that contain them.
     fn open(&self, py: Python<'_>, index: usize, schema: ArrowSchema) -> PyResult<(Vec<usize>, Vec<usize>)> {
         let ArrowSchema(schema) = schema;
         detached(py, || self.lock().open(index, &schema))
     }
 
-    /// Takes rows of a file that begin at row `position`; `batch` is None when no column is to be read.
+    /// Adds rows of a file that begin at row `position`; `batch` is None if no column is to be read.
     fn push(
         &self,
         py: Python<'_>,
@@ -70,7 +71,7 @@ impl SplitReader {
         detached(py, || self.lock().push(index, position, batch.as_ref(), rows))
     }
 
-    /// Ends a file.
+    /// Completes a file.
     fn end(&self, py: Python<'_>, index: usize) -> PyResult<()> {
         detached(py, || self.lock().end(index))
     }

@@ -23,8 +23,8 @@ pub(crate) struct PaimonScan {
 
 #[pymethods]
 impl PaimonScan {
-    /// `view` is `rows`, `read-optimized`, `audit-log`, `binlog` or `row-tracking`; `snapshot` is `("id", 1)`,
-    /// `("ref", "tag or branch")`, `("as_of", ms)` or None.
+    /// Creates a scan. `view` is `rows`, `read-optimized`, `audit-log`, `binlog` or `row-tracking`; `snapshot` is
+    /// `("id", 1)`, `("ref", "tag or branch")`, `("as_of", ms)` or None.
     #[new]
     #[pyo3(signature = (table, *, view, row_filter, selected_fields, snapshot, options, limit, case_sensitive))]
     #[expect(clippy::too_many_arguments, reason = "keyword-only, named as the Python method that calls it")]
@@ -52,18 +52,18 @@ impl PaimonScan {
         })
     }
 
-    /// The schema of the rows, as a `pyarrow.Schema`.
+    /// Returns the schema of the rows as a `pyarrow.Schema`.
     fn schema<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         arrow::schema(py, self.output.schema())
     }
 
-    /// The snapshot that is read; the last one of an incremental read.
+    /// Returns the snapshot that is read, or the last one of an incremental read.
     #[getter]
     fn snapshot_id(&self) -> Option<i64> {
         self.scan.snapshot().map(|snapshot| snapshot.id)
     }
 
-    /// The filter as it was bound, as SQL.
+    /// Returns the bound filter as SQL.
     #[getter]
     fn filter(&self) -> String {
         self.scan.filter().to_string()

@@ -1,4 +1,4 @@
-//! Creating Paimon tables.
+//! Creates Paimon tables.
 
 use frazil_paimon::schema::create::{Definition, create};
 use pyo3::prelude::*;
@@ -7,7 +7,7 @@ use super::table::PaimonTable;
 use crate::files::Files;
 use crate::interrupt::interruptible;
 
-/// Creates a table in a folder that has none. The definition is JSON with the members `fields`, `partitionKeys`,
+/// Creates a table in a folder without a table. The definition is JSON with the members `fields`, `partitionKeys`,
 /// `primaryKeys`, `options` and `comment` of a schema file.
 #[pyfunction]
 pub(crate) fn paimon_create(py: Python<'_>, files: &Files, location: &str, definition: &str) -> PyResult<PaimonTable> {

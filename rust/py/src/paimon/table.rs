@@ -8,41 +8,41 @@ use crate::arrow::{self, ArrowBatch};
 use crate::files::Files;
 use crate::interrupt::{detached, interruptible};
 
-/// A table with its newest schema.
+/// A table with its latest schema.
 #[pyclass(frozen, module = "frazil._native")]
 pub(crate) struct PaimonTable(pub(crate) Table);
 
 #[pymethods]
 impl PaimonTable {
-    /// Opens the table in a folder, on a branch or on the main one.
+    /// Opens the table in a folder, on a given branch or on the main one.
     #[staticmethod]
     fn open(py: Python<'_>, files: &Files, location: &str, branch: Option<&str>) -> PyResult<Self> {
         interruptible(py, |_| Table::open(&files.0, location, branch)).map(Self)
     }
 
-    /// The table with what is its newest schema now.
+    /// Returns the table with its latest schema.
     fn refresh(&self, py: Python<'_>) -> PyResult<Self> {
         interruptible(py, |_| self.0.refresh()).map(Self)
     }
 
-    /// The folder of the table.
+    /// Returns the folder of the table.
     #[getter]
     fn location(&self) -> &str {
         self.0.location()
     }
 
-    /// The branch that is read.
+    /// Returns the branch that is read.
     #[getter]
     fn branch(&self) -> &str {
         self.0.branch()
     }
 
-    /// The ids of all schemas, ascending.
+    /// Returns the ids of all schemas in ascending order.
     fn schema_ids(&self, py: Python<'_>) -> PyResult<Vec<i64>> {
         detached(py, || self.0.schema_ids())
     }
 
-    /// A schema as JSON; the newest for None.
+    /// Returns a schema as JSON; the latest for None.
     fn schema_json(&self, py: Python<'_>, schema_id: Option<i64>) -> PyResult<String> {
         detached(py, || match schema_id {
             None => Ok(self.0.schema().to_json()),
@@ -50,32 +50,32 @@ impl PaimonTable {
         })
     }
 
-    /// The ids of all snapshots, ascending.
+    /// Returns the ids of all snapshots in ascending order.
     fn snapshot_ids(&self, py: Python<'_>) -> PyResult<Vec<i64>> {
         detached(py, || self.0.snapshot_ids())
     }
 
-    /// A snapshot as JSON; the newest for None, `null` when there is none.
+    /// Returns a snapshot as JSON; the latest for None, `null` if there is no snapshot.
     fn snapshot_json(&self, py: Python<'_>, snapshot_id: Option<i64>) -> PyResult<String> {
         detached(py, || self.0.snapshot_text(snapshot_id))
     }
 
-    /// The tags as a JSON object: by name what their files say.
+    /// Returns the tags as a JSON object of names and file contents.
     fn tags_json(&self, py: Python<'_>) -> PyResult<String> {
         detached(py, || self.0.tag_texts())
     }
 
-    /// The branches beside the main one, sorted.
+    /// Returns the branches other than the main one, sorted.
     fn branches(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         detached(py, || self.0.branches())
     }
 
-    /// The consumers as a JSON object: by name the next snapshot.
+    /// Returns the consumers as a JSON object of names and next snapshots.
     fn consumers_json(&self, py: Python<'_>) -> PyResult<String> {
         detached(py, || self.0.consumer_texts())
     }
 
-    /// The bucket of each row, as a `pyarrow.Array`; columns are found by name.
+    /// Returns the bucket of each row as a `pyarrow.Array`; columns are matched by name.
     fn bucket_ids(&self, py: Python<'_>, batch: ArrowBatch) -> PyResult<Py<PyAny>> {
         let ArrowBatch(batch) = batch;
         let ids = detached(py, || bucket::of_rows(self.0.schema(), &batch))?;

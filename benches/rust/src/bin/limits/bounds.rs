@@ -1,4 +1,4 @@
-//! Comparing bounds that lie in memory as columns: what pruning a decoded manifest again must at least take.
+//! Compares bounds that are in memory as columns: the minimum time of pruning an already decoded manifest.
 
 use std::hint::black_box;
 
@@ -10,7 +10,7 @@ use crate::simd::dispatched;
 const ROWS: usize = 2_500_000; // 20 MB in each column
 const PASSES: usize = 25;
 
-/// A pass over two columns: which rows may hold a value.
+/// Measures a pass over two columns that determines which rows may hold a value.
 pub(crate) fn bandwidth() {
     let mut random = Random::new(1);
     let lower: Vec<i64> = (0..ROWS).map(|_| random.below(1 << 39) as i64).collect();

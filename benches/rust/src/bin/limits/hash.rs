@@ -1,4 +1,4 @@
-//! Murmur3 (x86, 32 bits, seed 0) and Iceberg's bucket number of it.
+//! Computes Murmur3 (x86, 32 bits, seed 0) and Iceberg's bucket number from it.
 
 use frazil_benches::random::Random;
 
@@ -11,14 +11,14 @@ const TEXT_WORDS: usize = 4;
 const BUCKETS: u32 = 64;
 const PASSES: usize = 9;
 
-/// Integers of 64 bits, without NULL.
+/// Measures 64-bit integers without NULL.
 pub(crate) fn integers() {
     let mut random = Random::new(2);
     let values: Vec<u64> = (0..INTEGERS).map(|_| random.number()).collect();
     best("hash-i64", PASSES, vec![0; INTEGERS], |buckets| bucket_integers(&values, buckets), |buckets| sum(buckets));
 }
 
-/// Texts of 16 bytes, one after the other; that their lengths are equal is known.
+/// Measures contiguous strings of 16 bytes, whose equal length is known.
 pub(crate) fn texts() {
     let mut random = Random::new(3);
     let words: Vec<[u32; TEXT_WORDS]> = (0..TEXTS).map(|_| [(); TEXT_WORDS].map(|()| random.number() as u32)).collect();

@@ -1,9 +1,9 @@
-//! Physical limits: what a job must at least take on this machine, by loops that do nothing else.
+//! Measures physical limits: the minimum time of a job on this machine, with loops that do nothing else.
 //!
-//! `cargo run --release -p frazil-benches --bin limits -- COMMAND` prints a line of JSON for each limit: `limit` its name,
-//! `cpu_s` the CPU seconds of the best of several passes on one thread, `rss_mib` the most memory that was ever resident,
-//! `check` a number that another way of computing the same gives too. Kernels come in several instruction sets and the
-//! best that the machine has is taken, so that a plain build suffices.
+//! `cargo run --release -p frazil-benches --bin limits -- COMMAND` prints a line of JSON for each limit. `limit` is its
+//! name, `cpu_s` the CPU seconds of the best of several passes on one thread, and `rss_mib` the peak resident memory.
+//! `check` is a number that another implementation reproduces. Kernels are compiled for several instruction sets, and
+//! the best one that the machine supports is chosen, so a plain build suffices.
 
 use std::process::ExitCode;
 
@@ -17,15 +17,15 @@ mod walk;
 
 const COMMANDS: &str = "\
 usage: limits COMMAND
-  walk PATH...   inflate manifests and walk every field of every entry; PATH is a manifest or the folder of a table
-  repack LEVEL PATH...   inflate manifests and deflate them again
+  walk PATH...   decompress manifests and visit every field of every entry; PATH is a manifest or a table folder
+  repack LEVEL PATH...   decompress manifests and compress them again
   bandwidth      compare two columns of bounds, 40 MB, with a value
   hash-i64       Iceberg's bucket[64] of 50,000,000 integers
-  hash-str16     Iceberg's bucket[64] of 10,000,000 texts of 16 bytes
+  hash-str16     Iceberg's bucket[64] of 10,000,000 strings of 16 bytes
   mask           a deletion vector of 10,000,000 rows, 10 % deleted: CRC-32, and its containers as a mask
-  probe-i64      look 20,000,000 integers up in a table of 1,000,000
-  probe-str      look 20,000,000 texts of 16 bytes up in a table of 1,000,000
-  all            all but walk and repack";
+  probe-i64      look up 20,000,000 integers in a table of 1,000,000
+  probe-str      look up 20,000,000 strings of 16 bytes in a table of 1,000,000
+  all            all commands except walk and repack";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

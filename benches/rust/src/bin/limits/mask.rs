@@ -1,4 +1,5 @@
-//! A deletion vector: the blob is checked by its CRC-32, and its containers become a mask of the rows that are left.
+//! Processes a deletion vector: the CRC-32 of the blob is checked, and its containers are converted to a mask of the
+//! remaining rows.
 
 use frazil_benches::random::Random;
 
@@ -12,7 +13,7 @@ const CONTAINER_WORDS: usize = CONTAINER_ROWS / 64;
 const NO_RUNS: u32 = 12_346; // the cookie of a bitmap without run containers
 const MOST_OF_ARRAY: usize = 4096;
 
-/// From the bytes of a blob to words of bits.
+/// Measures the conversion from the bytes of a blob to words of bits.
 pub(crate) fn mask() {
     let mut random = Random::new(4);
     let deleted: Vec<u64> = (0..ROWS).filter(|_| random.below(100) < DELETED_PERCENT).collect();
@@ -30,7 +31,7 @@ pub(crate) fn mask() {
     });
 }
 
-/// The bitmap of positions below 2^32 in the portable format of Roaring.
+/// Encodes positions below 2^32 as a bitmap in the portable Roaring format.
 fn encode(positions: &[u64]) -> Vec<u8> {
     let containers: Vec<&[u64]> = positions.chunk_by(|one, next| one >> 16 == next >> 16).collect();
     let mut header = [NO_RUNS.to_le_bytes(), (containers.len() as u32).to_le_bytes()].concat();

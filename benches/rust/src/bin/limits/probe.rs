@@ -1,7 +1,7 @@
-//! Equality deletes: the keys in a filter and an open-addressing table, and every row looked up.
+//! Applies equality deletes: the keys are in a filter and an open-addressing hash table, and every row is looked up.
 //!
-//! The filter is a bit for each of many hashes, small enough for a cache next to the core. It is asked without a branch;
-//! only the few rows that it lets through cost a look into the table. Rows and keys are those of the tables T5 and T5b.
+//! The filter has a bit for each hash, and is small enough for a core's cache. It is tested without a branch; only the
+//! few rows that pass it are looked up in the table. Rows and keys are those of the tables T5 and T5b.
 
 use frazil_benches::random::Random;
 
@@ -16,14 +16,14 @@ const NAMES: u64 = 100_000;
 const DELETED_NAMES: u64 = 5_000;
 const PASSES: usize = 5;
 
-/// A key of fixed width; `NONE` marks a free slot, and is no key.
+/// A key of fixed width. `NONE` marks a free slot and is not a valid key.
 trait Key: Copy + Eq {
     const NONE: Self;
 
-    /// Equal keys have equal hashes, below `FILTER_BITS`.
+    /// Returns the hash, which is below `FILTER_BITS`. Equal keys have equal hashes.
     fn hash(self) -> usize;
 
-    /// Sets the bits of the rows that the filter lets through.
+    /// Sets the bits of the rows that pass the filter.
     fn sieve(filter: &[u64; FILTER_BITS / 64], rows: &[Self], candidates: &mut [u64]);
 }
 
@@ -40,7 +40,7 @@ impl Key for u64 {
     }
 }
 
-/// A text of 16 bytes.
+/// A string of 16 bytes.
 impl Key for u128 {
     const NONE: Self = Self::MAX;
 
@@ -84,7 +84,7 @@ dispatched! {
     }
 }
 
-/// Integers of 64 bits: a twentieth of the rows, here and there, is deleted.
+/// Measures 64-bit integers, of which a twentieth of the rows, scattered, is deleted.
 pub(crate) fn integers() {
     let mut random = Random::new(5);
     let id = |row: u64| row.wrapping_mul(0x9E37_79B9_7F4A_7C15) & ((1 << 40) - 1);
@@ -93,8 +93,8 @@ pub(crate) fn integers() {
     run("probe-i64", &(0..ROWS as u64).map(id).collect::<Vec<_>>(), &keys);
 }
 
-/// Texts of 16 bytes, one after the other; that their lengths are equal is known. A twentieth of the names is deleted,
-/// and many texts that no row has.
+/// Measures contiguous strings of 16 bytes, whose equal length is known. A twentieth of the names is deleted, and many
+/// strings that are in no row.
 pub(crate) fn texts() {
     let mut random = Random::new(6);
     let rows: Vec<u128> = (0..ROWS).map(|_| text(*b"name_", random.below(NAMES))).collect();
@@ -103,7 +103,7 @@ pub(crate) fn texts() {
     run("probe-str", &rows, &deleted.chain(missing).collect::<Vec<_>>());
 }
 
-/// A word and eleven digits.
+/// Returns a word followed by eleven digits.
 fn text(word: [u8; 5], number: u64) -> u128 {
     let mut bytes = [0; 16];
     bytes[..5].copy_from_slice(&word);
@@ -120,7 +120,7 @@ fn run<K: Key + std::hash::Hash>(limit: &str, rows: &[K], keys: &[K]) {
     let pass = |kept: &mut Vec<u64>| Keys::new(keys).probe(rows, kept);
     best(limit, PASSES, vec![0; words], pass, |kept| {
         let known: std::collections::HashSet<K> = keys.iter().copied().collect();
-        // All of the rows would take seconds.
+        // Checking all rows would take seconds.
         assert!(
             (0..ROWS).step_by(101).all(|row| (kept[row / 64] >> (row % 64) & 1 == 0) == known.contains(&rows[row]))
         );
@@ -149,9 +149,9 @@ impl<K: Key> Keys<K> {
         Self { filter, table }
     }
 
-    /// Sets the bits of the rows whose key is not there.
+    /// Sets the bits of the rows whose key is not in the table.
     fn probe(&self, rows: &[K], kept: &mut [u64]) {
-        // As many rows at a time as stay in the first cache.
+        // Processes as many rows at a time as fit the first-level cache.
         for (rows, kept) in rows.chunks(1024).zip(kept.chunks_mut(16)) {
             K::sieve(&self.filter, rows, kept);
             for (rows, word) in rows.chunks(64).zip(kept) {
@@ -185,5 +185,5 @@ fn first_slot(hash: usize) -> usize {
 }
 
 fn boxed<T: Copy, const N: usize>(value: T) -> Box<[T; N]> {
-    vec![value; N].try_into().unwrap_or_else(|_| unreachable!("a vector of this length"))
+    vec![value; N].try_into().unwrap_or_else(|_| unreachable!("the vector has this length"))
 }

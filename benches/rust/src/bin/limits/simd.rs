@@ -1,7 +1,7 @@
-//! One loop, compiled for several instruction sets.
+//! Compiles a loop for several instruction sets.
 
-/// Defines a function whose body, a loop that the compiler can vectorise, is compiled three times: for AVX-512, for AVX2
-/// and for the baseline. The best that the machine has is called.
+/// Defines a function whose body is a loop that the compiler can vectorize. It is compiled three times: for AVX-512,
+/// for AVX2 and for the baseline. The best version that the machine supports is called.
 macro_rules! dispatched {
     ($(#[$attribute:meta])* fn $name:ident($($argument:ident: $kind:ty),* $(,)?) $body:block) => {
         $(#[$attribute])*
@@ -26,16 +26,16 @@ macro_rules! dispatched {
                     && is_x86_feature_detected!("avx512dq")
                     && is_x86_feature_detected!("avx512vl")
                 {
-                    // SAFETY: the processor has the instructions.
-                    #[expect(unsafe_code, reason = "instructions that not every processor has")]
+                    // SAFETY: the processor supports the instructions.
+                    #[expect(unsafe_code, reason = "instructions that not every processor supports")]
                     return unsafe { avx512($($argument),*) };
                 }
                 if is_x86_feature_detected!("avx2")
                     && is_x86_feature_detected!("bmi1")
                     && is_x86_feature_detected!("bmi2")
                 {
-                    // SAFETY: the processor has the instructions.
-                    #[expect(unsafe_code, reason = "instructions that not every processor has")]
+                    // SAFETY: the processor supports the instructions.
+                    #[expect(unsafe_code, reason = "instructions that not every processor supports")]
                     return unsafe { avx2($($argument),*) };
                 }
             }

@@ -1,7 +1,7 @@
-//! Manifests: inflated by libdeflate, and every field of every entry walked over, to columns.
+//! Decompresses manifests with libdeflate, and decodes every field of every entry to columns.
 //!
-//! The fields are those that the tables of `benches/tables` have, in the order in which Java writes them; a manifest with
-//! others is walked wrongly.
+//! The fields must be those of the tables of `benches/tables`, in the order in which Java writes them. Other manifests
+//! are decoded incorrectly.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -13,10 +13,10 @@ use crate::measure::{cpu_time, print};
 
 const PASSES: usize = 3;
 const SYNC_BYTES: usize = 16;
-/// The columns whose bounds are kept.
+/// The columns whose bounds are decoded.
 const BOUNDED: [i64; 2] = [1, 3];
 
-/// Walks manifests and prints how long it took; reading the files does not count.
+/// Decodes manifests and prints the time, without reading the files.
 pub(crate) fn walk(paths: &[&str]) -> ExitCode {
     let files: Vec<PathBuf> = paths.iter().flat_map(|path| manifests(Path::new(path))).collect();
     if files.is_empty() {
@@ -29,7 +29,7 @@ pub(crate) fn walk(paths: &[&str]) -> ExitCode {
         let mut columns = Columns::default();
         let mut time = Duration::ZERO;
         for file in &files {
-            let bytes = std::fs::read(file).expect("a manifest can be read");
+            let bytes = std::fs::read(file).expect("a manifest must be readable");
             let start = cpu_time();
             walk_file(&bytes, &mut columns);
             time += cpu_time().saturating_sub(start);
@@ -43,17 +43,17 @@ pub(crate) fn walk(paths: &[&str]) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// The manifests of a table, which say of which partition spec they are; or the file that is named.
+/// Returns the manifests of a table, identified by the partition spec in their header, or the file at `path`.
 fn manifests(path: &Path) -> Vec<PathBuf> {
     if path.is_file() {
         return vec![path.to_owned()];
     }
-    let folder = std::fs::read_dir(path.join("metadata")).expect("a table has a folder of metadata");
-    let files = folder.map(|entry| entry.expect("a folder can be listed").path());
+    let folder = std::fs::read_dir(path.join("metadata")).expect("a table must have a metadata folder");
+    let files = folder.map(|entry| entry.expect("a folder must be listable").path());
     let avro = files.filter(|file| file.extension().is_some_and(|end| end == "avro"));
     let mut found: Vec<PathBuf> = avro
         .filter(|file| {
-            let bytes = std::fs::read(file).expect("a file can be read");
+            let bytes = std::fs::read(file).expect("a file must be readable");
             Header::read(&mut Cursor { bytes: &bytes, at: 0 }).partition_fields.is_some()
         })
         .collect();
@@ -61,7 +61,7 @@ fn manifests(path: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// What is kept of an entry.
+/// The decoded columns of entries.
 #[derive(Default)]
 struct Columns {
     paths: Vec<u8>,
@@ -71,15 +71,15 @@ struct Columns {
     bytes: Vec<i64>,
     lower: [Vec<i64>; 2],
     upper: [Vec<i64>; 2],
-    /// Of what is walked over.
+    /// The sum of the values that are not stored.
     sum: i64,
 }
 
-/// What the header of a manifest says.
+/// The properties in the header of a manifest.
 struct Header {
     deflated: bool,
     version_3: bool,
-    /// `None` for a manifest list.
+    /// The number of partition fields; `None` for a manifest list.
     partition_fields: Option<usize>,
 }
 
@@ -113,18 +113,18 @@ fn walk_file(bytes: &[u8], columns: &mut Columns) {
     });
 }
 
-/// Inflates manifests and deflates them again, at Java's level or another; prints how long that took.
+/// Decompresses manifests and compresses them again, at Java's level or another one, and prints the time.
 pub(crate) fn repack(level: &str, paths: &[&str]) -> ExitCode {
     let level = level.parse().ok().and_then(|level| CompressionLvl::new(level).ok()).expect("a level");
     let mut deflate = Compressor::new(level);
     let mut room = Vec::new();
     let (mut time, mut size) = (Duration::ZERO, 0);
     for file in paths.iter().flat_map(|path| manifests(Path::new(path))) {
-        let bytes = std::fs::read(file).expect("a manifest can be read");
+        let bytes = std::fs::read(file).expect("a manifest must be readable");
         let start = cpu_time();
         blocks(&bytes, |_, _, block| {
             room.resize(deflate.deflate_compress_bound(block.len()), 0);
-            size += deflate.deflate_compress(block, &mut room).expect("a block can be deflated");
+            size += deflate.deflate_compress(block, &mut room).expect("a block must be compressible");
         });
         time += cpu_time().saturating_sub(start);
     }
@@ -141,13 +141,13 @@ fn blocks(bytes: &[u8], mut each: impl FnMut(&Header, i64, &[u8])) {
         let (count, block) = (file.long(), file.bytes());
         file.at += SYNC_BYTES;
         let block = if header.deflated {
-            // Deflate makes nothing more than 1032 times as large; the buffer grows once or twice for a whole file.
+            // Deflate expands data at most 1032 times, so the buffer grows once or twice per file.
             let mut length = inflate.deflate_decompress(block, &mut raw);
             while length.is_err() {
                 raw.resize((raw.len() * 2).max(1 << 17), 0);
                 length = inflate.deflate_decompress(block, &mut raw);
             }
-            &raw[..length.expect("a block can be inflated")]
+            &raw[..length.expect("a block must be decompressible")]
         } else {
             block
         };
@@ -171,7 +171,7 @@ fn walk_entry(cursor: &mut Cursor<'_>, header: &Header, columns: &mut Columns) {
     columns.rows.push(cursor.long());
     columns.bytes.push(cursor.long());
     for _ in 0..4 {
-        // Sizes, and counts of values, NULL and NaN.
+        // Sizes, and counts of values, NULLs and NaNs.
         cursor.optional_items(|cursor| {
             cursor.long();
             sum = sum.wrapping_add(cursor.long());
@@ -207,7 +207,7 @@ fn walk_entry(cursor: &mut Cursor<'_>, header: &Header, columns: &mut Columns) {
     columns.sum = columns.sum.wrapping_add(sum);
 }
 
-/// A place in Avro's binary encoding.
+/// A position in Avro's binary encoding.
 struct Cursor<'a> {
     bytes: &'a [u8],
     at: usize,

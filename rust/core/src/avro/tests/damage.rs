@@ -1,4 +1,5 @@
-//! Damaged files: a typed error, never a panic, a hang, fewer rows or memory for what is not there.
+//! Tests of damaged files: they must cause a typed error, never a panic, a hang, missing rows, or memory allocated for
+//! data that does not exist.
 
 use arrow_array::Array;
 
@@ -7,7 +8,7 @@ use crate::context::Budget;
 
 const ROW: &str = r#"{"name":"a","type":"long"},{"name":"b","type":["null","string"]}"#;
 
-/// Two rows of [`ROW`]: (1, "xy") and (2, null).
+/// Returns two rows of [`ROW`]: (1, "xy") and (2, null).
 fn two_rows() -> Vec<u8> {
     [long(1), long(1), sized("xy"), long(2), long(0)].concat()
 }
@@ -48,7 +49,7 @@ fn a_cut_file_is_corrupt_wherever_it_is_cut() {
 
 #[test]
 fn a_longer_file_is_corrupt() {
-    corrupt(read(&[good(), vec![0]].concat()), "varint without an end");
+    corrupt(read(&[good(), vec![0]].concat()), "a varint is not terminated");
     corrupt(read(&[good(), vec![0; 40]].concat()), "sync marker");
 }
 
@@ -56,9 +57,12 @@ fn a_longer_file_is_corrupt() {
 fn headers_that_are_none_are_refused() {
     corrupt(read(b""), "not an Avro file");
     corrupt(read(b"PAR1................................"), "not an Avro file");
-    corrupt(read(&[&MAGIC[..], &long(0), &SYNC].concat()), "without a schema");
-    corrupt(read(&[&MAGIC[..], &long(i64::MAX), &SYNC].concat()), "items declared");
-    corrupt(read(&[&MAGIC[..], &long(i64::MIN), &long(1), &SYNC].concat()), "items declared");
+    corrupt(read(&[&MAGIC[..], &long(0), &SYNC].concat()), "the Avro file has no schema");
+    corrupt(read(&[&MAGIC[..], &long(i64::MAX), &SYNC].concat()), "a block declares 9223372036854775807 items");
+    corrupt(
+        read(&[&MAGIC[..], &long(i64::MIN), &long(1), &SYNC].concat()),
+        "a block declares 9223372036854775808 items",
+    );
     let (kind, text) = error(read(&header(&record(ROW), "lzma9000")));
     assert_eq!(kind, ErrorKind::Unsupported);
     assert!(text.contains("lzma9000"), "{text}");
@@ -71,7 +75,7 @@ fn a_header_may_give_the_size_of_its_map() {
     let size = i64::try_from(entry.len()).unwrap();
     let with_size = |size| [MAGIC.to_vec(), long(-1), long(size), entry.clone(), long(0), SYNC.to_vec()].concat();
     assert_eq!(read(&with_size(size)).unwrap().num_rows(), 0);
-    corrupt(read(&with_size(size + 1)), "bytes of items declared");
+    corrupt(read(&with_size(size + 1)), "bytes of items, but they have");
 }
 
 #[test]
@@ -80,12 +84,12 @@ fn lying_blocks_are_refused() {
     let payload = sized(two_rows());
     let block = |parts: &[&[u8]]| [header.clone(), parts.concat()].concat();
     for (what, bytes, says) in [
-        ("2^62 rows", block(&[&long(1 << 62), &payload, &SYNC]), "rows declared"),
-        ("a row too many", block(&[&long(3), &payload, &SYNC]), "varint without an end"),
+        ("2^62 rows", block(&[&long(1 << 62), &payload, &SYNC]), "a block declares 4611686018427387904 rows"),
+        ("a row too many", block(&[&long(3), &payload, &SYNC]), "a varint is not terminated"),
         ("a row too few", block(&[&long(1), &payload, &SYNC]), "bytes left after the last row"),
         ("no rows", block(&[&long(0), &payload, &SYNC]), "bytes left after the last row"),
-        ("negative rows", block(&[&long(-2), &payload, &SYNC]), "a block of -2 rows"),
-        ("2^62 bytes", block(&[&long(2), &long(1 << 62), &two_rows(), &SYNC]), "bytes expected"),
+        ("negative rows", block(&[&long(-2), &payload, &SYNC]), "a block has -2 rows"),
+        ("2^62 bytes", block(&[&long(2), &long(1 << 62), &two_rows(), &SYNC]), "expected 4611686018427387904 bytes"),
         ("negative size", block(&[&long(2), &long(-7), &two_rows(), &SYNC]), "negative length"),
         ("another marker", block(&[&long(2), &payload, b"sync-of-the-filE"]), "sync marker"),
     ] {
@@ -140,9 +144,9 @@ fn values_outside_their_type_are_refused() {
 
 #[test]
 fn text_is_checked_across_values() {
-    // Two halves of one character, each in a value of its own.
+    // The two halves of one character, in separate values.
     let payload = [sized([0xc3]), sized([0xa4])].concat();
-    corrupt(read(&file(&record(r#"{"name":"a","type":"string"}"#), 2, &payload)), "not UTF-8");
+    corrupt(read(&file(&record(r#"{"name":"a","type":"string"}"#), 2, &payload)), "not valid UTF-8");
 }
 
 #[test]
@@ -151,22 +155,22 @@ fn schemas_that_are_none_are_refused() {
     for (schema, says) in [
         ("", "not JSON"),
         ("nonsense", "not JSON"),
-        ("7", "neither a name"),
+        ("7", "an Avro type is not a name, a list or an object"),
         (r#""nonsense""#, "not defined"),
-        (r#"{"name":"a"}"#, "without \"type\""),
+        (r#"{"name":"a"}"#, "an Avro type has no \"type\""),
         (r#"{"type":"array"}"#, "items"),
-        (r#"{"type":"record","name":"r"}"#, "without fields"),
-        (r#"{"type":"record","fields":[]}"#, "without \"name\""),
-        (r#"{"type":"fixed","name":"f","size":-1}"#, "without a size"),
-        (r#"{"type":"enum","name":"e","symbols":[1]}"#, "without symbols"),
-        (r#"["null","null"]"#, "null twice"),
-        (r#"[["null"]]"#, "directly in a union"),
+        (r#"{"type":"record","name":"r"}"#, "has no fields"),
+        (r#"{"type":"record","fields":[]}"#, "has no \"name\""),
+        (r#"{"type":"fixed","name":"f","size":-1}"#, "has no size"),
+        (r#"{"type":"enum","name":"e","symbols":[1]}"#, "has no symbols"),
+        (r#"["null","null"]"#, "contains null twice"),
+        (r#"[["null"]]"#, "an Avro union contains another union directly"),
         (&record(r#"{"name":"a","type":"int"},{"name":"a","type":"int"}"#), "two fields"),
         (&record(r#"{"name":"next","type":["null","row"]}"#), "contains itself"),
         (&record(r#"{"name":"a","type":{"type":"array","items":{"type":"map","values":"row"}}}"#), "contains itself"),
         (&nested, "not JSON"),
-        (r#""long""#, "no records"),
-        (r#"["null","string"]"#, "no records"),
+        (r#""long""#, "the rows of the Avro file are not records"),
+        (r#"["null","string"]"#, "the rows of the Avro file are not records"),
     ] {
         corrupt(read(&header(schema, "null")), says);
     }
@@ -174,7 +178,7 @@ fn schemas_that_are_none_are_refused() {
 
 #[test]
 fn schemas_above_the_limits_are_refused() {
-    // Each record holds the one before: deep without deep JSON.
+    // Each record contains the previous one: deep types without deep JSON.
     let chain = |parts: usize, twice: bool| {
         let part = |i: usize| {
             let inner = if i == 0 { "\"int\"".to_owned() } else { format!("\"r{}\"", i - 1) };
@@ -186,7 +190,7 @@ fn schemas_above_the_limits_are_refused() {
     };
     assert!(Schema::parse(chain(40, false).as_bytes()).is_ok());
     let (kind, text) = error(Schema::parse(chain(70, false).as_bytes()));
-    assert_eq!((kind, text.contains("deeper")), (ErrorKind::LimitExceeded, true));
+    assert_eq!((kind, text.contains("nested more than")), (ErrorKind::LimitExceeded, true));
     let (kind, text) = error(Schema::parse(chain(40, true).as_bytes()));
     assert_eq!((kind, text.contains("types")), (ErrorKind::LimitExceeded, true));
 }
@@ -201,9 +205,9 @@ fn values_without_bytes_are_limited() {
     let items = |count| file(&array, 1, &[long(count), long(0)].concat());
     assert_eq!(read(&items(3)).unwrap().column(0).len(), 1);
     assert_eq!(error(read(&items(1 << 62))).0, ErrorKind::LimitExceeded);
-    // Nobody asked for them, so nothing is counted.
+    // The items are not selected, so they are not counted.
     assert_eq!(project(&items(1 << 62), []).unwrap().num_rows(), 1);
-    // The allowance is that of the whole file.
+    // The allowance applies to the whole file.
     let half = block(600_000, &[]);
     let twice = [header(&record(""), "null"), half.clone(), half].concat();
     assert_eq!(error(read(&twice)).0, ErrorKind::LimitExceeded);

@@ -1,4 +1,4 @@
-//! Containers made by hand, byte by byte, and what all tests share.
+//! Files that are assembled byte by byte, and helpers that all tests share.
 
 mod damage;
 mod oracle;
@@ -11,7 +11,7 @@ use crate::error::ErrorKind;
 
 const SYNC: [u8; SYNC_BYTES] = *b"sync-of-the-file";
 
-/// A zigzag varint.
+/// Returns a zigzag varint.
 pub(super) fn long(value: i64) -> Vec<u8> {
     let mut rest = ((value << 1) ^ (value >> 63)).cast_unsigned();
     let mut bytes = Vec::new();
@@ -23,7 +23,7 @@ pub(super) fn long(value: i64) -> Vec<u8> {
     bytes
 }
 
-/// A length and the bytes.
+/// Returns a length and the bytes.
 fn sized(bytes: impl AsRef<[u8]>) -> Vec<u8> {
     let bytes = bytes.as_ref();
     [long(i64::try_from(bytes.len()).unwrap()), bytes.to_vec()].concat()
@@ -39,17 +39,17 @@ fn block(count: i64, payload: &[u8]) -> Vec<u8> {
     [long(count), sized(payload), SYNC.to_vec()].concat()
 }
 
-/// A file of one uncompressed block.
+/// Returns a file of one uncompressed block.
 fn file(schema: &str, count: i64, payload: &[u8]) -> Vec<u8> {
     [header(schema, "null"), block(count, payload)].concat()
 }
 
-/// A record schema of these fields, in JSON.
+/// Returns the JSON schema of a record with these fields.
 fn record(fields: &str) -> String {
     format!(r#"{{"type":"record","name":"row","fields":[{fields}]}}"#)
 }
 
-/// Everything in the file as its writer has it.
+/// Returns all columns of the file with the writer's types.
 fn read(bytes: &[u8]) -> Result<RecordBatch> {
     let file = AvroFile::open(bytes.to_vec())?;
     file.read(&Projection::natural(file.schema())?, &Context::default())
@@ -59,7 +59,7 @@ fn project(bytes: &[u8], columns: impl IntoIterator<Item = Column>) -> Result<Re
     AvroFile::open(bytes.to_vec())?.read(&Projection::new(columns), &Context::default())
 }
 
-/// The kind and the text of the error of `result`.
+/// Returns the kind and the text of the error in `result`.
 #[track_caller]
 fn error<T>(result: Result<T>) -> (ErrorKind, String) {
     let error = result.err().expect("an error");

@@ -1,4 +1,4 @@
-//! Random schemas and rows, written by the apache-avro crate.
+//! Tests with random schemas and rows, written by the apache-avro crate.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -16,14 +16,14 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// A schema that is to be written as JSON.
+/// A schema that can be written as JSON.
 #[derive(Debug, Clone)]
 enum Type {
     Plain(&'static str),
     Logical(&'static str, &'static str),
     Fixed(usize),
     Enum,
-    /// Precision, scale, and the size of the fixed.
+    /// The precision, the scale, and the size of the fixed.
     Decimal(u32, u32, Option<usize>),
     UuidText,
     UuidFixed,
@@ -31,7 +31,7 @@ enum Type {
     Array(Box<Type>),
     Map(Box<Type>),
     Pairs(Box<Type>),
-    /// Whether null stands first.
+    /// Whether null is the first branch.
     Nullable(Box<Type>, bool),
     Single(Box<Type>),
 }
@@ -196,7 +196,7 @@ fn codecs() -> impl Strategy<Value = apache_avro::Codec> {
     ])
 }
 
-/// A row type, its rows, a codec and how many rows a block holds.
+/// Returns a row type, its rows, a codec and the number of rows in a block.
 fn tables() -> impl Strategy<Value = (Type, Vec<Value>, apache_avro::Codec, usize)> {
     let row = vec(types(), 1..5).prop_map(Type::Record);
     let rows = row.prop_flat_map(|row| (Just(row.clone()), vec(row.value(), 0..12)));
@@ -215,7 +215,7 @@ fn write(row: &Type, rows: &[Value], codec: apache_avro::Codec, rows_per_block: 
     writer.into_inner().unwrap()
 }
 
-/// Asserts that `array` holds `value` at `row`.
+/// Asserts that `array` contains `value` at `row`.
 fn check(array: &dyn Array, row: usize, value: &Value) {
     macro_rules! primitive {
         ($type:ty, $value:expr) => {
@@ -365,7 +365,7 @@ proptest! {
         let mut bytes = write(&row, &rows, apache_avro::Codec::Null, per_block);
         let at = at.index(bytes.len());
         bytes[at] = byte;
-        // Any outcome will do but a panic: Avro has no checksum.
+        // Any result except a panic is valid, because Avro has no checksum.
         drop(read(&bytes));
         drop(project(&bytes, []));
     }

@@ -1,4 +1,4 @@
-//! Projections: by id and by name, conversions, nested records, lookups.
+//! Tests of projections: by id and by name, conversions, nested records, lookups.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int8Type, Int32Type, Int64Type, Time64MicrosecondType, TimestampNanosecondType};
@@ -12,7 +12,7 @@ fn column(bytes: &[u8], column: Column) -> Result<ArrayRef> {
     project(bytes, [column]).map(|batch| batch.column(0).clone())
 }
 
-/// One row of a column `a` of this type, wanted as `wanted`.
+/// Returns one row of a column `a` of this type, converted to `wanted`.
 fn convert(kind: &str, payload: &[u8], wanted: DataType) -> Result<ArrayRef> {
     let bytes = file(&record(&format!(r#"{{"name":"a","type":{kind}}}"#)), 1, payload);
     column(&bytes, by_name("a", Kind::Leaf(wanted)))
@@ -30,9 +30,9 @@ fn fields_are_found_by_id_name_or_alias() {
         by_id(3, "new_name", int()),
         by_name("c_before", int()),
         by_id(99, "fallback", int()).or(Key::Name("b".into())),
-        // An id that is no number is none.
+        // An id that is not a number is ignored.
         by_id(4, "gone", int()),
-        // A name is a name, whatever other fields it once had.
+        // A name matches only the current name, not earlier names of other fields.
         by_name("old_name", Kind::Leaf(DataType::Int64)).required(),
     ];
     let batch = project(&bytes, wanted).unwrap();
@@ -51,7 +51,7 @@ fn fields_are_found_by_id_name_or_alias() {
 fn one_id_on_two_fields_is_corrupt() {
     let schema = record(r#"{"name":"a","field-id":3,"type":"int"},{"name":"b","field-id":3,"type":"int"}"#);
     let bytes = file(&schema, 1, &[long(1), long(2)].concat());
-    corrupt(column(&bytes, by_id(3, "x", Kind::Leaf(DataType::Int32))), "two fields with id 3");
+    corrupt(column(&bytes, by_id(3, "x", Kind::Leaf(DataType::Int32))), "two fields have the id 3");
     assert!(column(&bytes, by_name("a", Kind::Leaf(DataType::Int32))).is_ok());
 }
 
@@ -105,7 +105,7 @@ fn values_that_cannot_be_converted_are_refused() {
         (r#""bytes""#, sized([0xff]), DataType::Utf8),
         (r#""bytes""#, sized("xyz"), DataType::FixedSizeBinary(2)),
         (r#"{"type":"long","logicalType":"timestamp-millis"}"#, long(i64::MAX), micros.clone()),
-        // Types that cannot.
+        // Types that cannot be converted.
         (r#"{"type":"long","logicalType":"timestamp-nanos"}"#, long(1), micros.clone()),
         (r#"{"type":"long","logicalType":"time-micros"}"#, long(1), micros),
         (r#""string""#, sized("1"), DataType::Int32),
@@ -157,7 +157,7 @@ fn nested_records_are_projected_by_their_own_keys() {
     let items = batch.column(0).as_list::<i32>();
     assert_eq!((items.value_length(0), items.value_length(1)), (2, 0));
     assert_eq!(items.values().as_struct().column(2).as_primitive::<Int64Type>().values(), &[1, 2]);
-    // One field may be read in two ways.
+    // The same field may be read in two ways.
     let natural = batch.column(2).as_struct();
     assert_eq!(natural.column(2).as_string::<i32>().value(0), "seven");
     assert_eq!(batch.column(3).null_count(), 2);
@@ -181,7 +181,7 @@ const INT_MAP: &str = r#"{"type":"array","logicalType":"map","items":{"type":"re
 /// The entries of a map, or null.
 type MapRow = Option<Vec<(i32, Vec<u8>)>>;
 
-/// Maps as blocks of at most three entries, with the size of a block given or not.
+/// Encodes maps as blocks of at most three entries, with or without the block size.
 fn maps(rows: &[MapRow], text: bool, sizes: bool) -> Vec<u8> {
     let kind = if text { r#"{"type":"map","values":"bytes"}"# } else { INT_MAP };
     let schema = record(&format!(r#"{{"name":"m","type":[{kind},"null"]}}"#));
@@ -243,14 +243,14 @@ proptest! {
 fn a_key_twice_in_a_map_is_corrupt_where_it_is_wanted() {
     let bytes = maps(&[Some(vec![(1, b"a".to_vec()), (2, b"b".to_vec()), (1, b"c".to_vec())])], false, false);
     let wanted = |key| by_name("m", Kind::Lookup { keys: vec![key], value: DataType::Binary });
-    corrupt(column(&bytes, wanted(1)), "one key twice");
+    corrupt(column(&bytes, wanted(1)), "a map has a duplicate key");
     assert_eq!(column(&bytes, wanted(2)).unwrap().as_struct().column(0).as_binary::<i32>().value(0), b"b");
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// Rows of few layouts, so that most look like the one before.
+    /// Rows with only a few layouts, so that most have the layout of the previous row.
     #[test]
     fn a_lookup_follows_maps_that_look_alike_and_notices_those_that_do_not(
         layouts in prop::collection::vec(prop::collection::vec((0_i32..80, 0_usize..90), 0..6), 1..4),
@@ -280,7 +280,7 @@ proptest! {
 fn a_lookup_in_what_is_no_map_is_corrupt() {
     let bytes = file(&record(r#"{"name":"m","type":{"type":"array","items":"int"}}"#), 1, &long(0));
     let wanted = || by_name("m", Kind::Lookup { keys: vec![1], value: DataType::Binary });
-    corrupt(column(&bytes, wanted()), "cannot become a map");
+    corrupt(column(&bytes, wanted()), "cannot be converted to a map");
     let missing = column(&bytes, Column { keys: vec![], ..wanted() }).unwrap();
     assert_eq!((missing.null_count(), missing.as_struct().num_columns()), (1, 1));
 }

@@ -1,4 +1,4 @@
-//! How fast wide records with statistics are decoded. Prints; asserts nothing about time.
+//! Measures the decoding speed of wide records with statistics. Prints the times without asserting anything about them.
 
 use std::time::Instant;
 
@@ -11,7 +11,7 @@ const KEYS: i64 = 20;
 const NUMBERS: [&str; 4] = ["sizes", "counts", "nulls", "nans"];
 const BOUNDS: [&str; 2] = ["lower", "upper"];
 
-/// Records of a path, two numbers and six maps.
+/// Returns records of a path, two numbers and six maps.
 fn schema() -> String {
     let map = |name: &str, value: &str| {
         let fields = format!(r#"{{"name":"key","type":"int"}},{{"name":"value","type":"{value}"}}"#);

@@ -1,11 +1,11 @@
-//! Types and attributes: what a writer's schema says, and the Arrow types that follow.
+//! Tests of types and attributes: writer's schemas and the resulting Arrow types.
 
 use arrow_array::cast::AsArray;
 use arrow_schema::{DataType, Field, TimeUnit};
 
 use super::*;
 
-/// The natural field of a column of this type.
+/// Returns the natural field of a column of this type.
 fn natural(kind: &str) -> Field {
     let schema = record(&format!(r#"{{"name":"a","field-id":7,"type":{kind}}}"#));
     let schema = AvroFile::open(header(&schema, "null")).unwrap().arrow_schema().unwrap();
@@ -42,7 +42,7 @@ fn logical_types_become_arrow_types() {
         (r#"{"type":"bytes","logicalType":"decimal","precision":38}"#, DataType::Decimal128(38, 0)),
         (r#"{"type":"fixed","name":"d","size":12,"logicalType":"duration"}"#, DataType::FixedSizeBinary(12)),
         (r#"{"type":"string","logicalType":"uuid"}"#, DataType::FixedSizeBinary(16)),
-        // What does not fit is ignored, and so is what nobody knows.
+        // Logical types that do not fit or are unknown are ignored.
         (r#"{"type":"long","logicalType":"date"}"#, DataType::Int64),
         (r#"{"type":"bytes","logicalType":"decimal","precision":2,"scale":3}"#, DataType::Binary),
         (r#"{"type":"bytes","logicalType":"decimal","scale":3}"#, DataType::Binary),

@@ -22,7 +22,7 @@ fn deleted(keys: &EqualityKeys, columns: &[ArrayRef], data_sequence_number: i64)
     keys.deleted(columns, data_sequence_number).unwrap().iter().collect()
 }
 
-/// One column of each type: a value, the same again, NULL, and values that are not the same.
+/// Returns one column of each type: a value, the same value again, NULL, and values that differ.
 fn columns_of_every_type() -> Vec<ArrayRef> {
     let fixed = |width: i32| -> ArrayRef {
         let value = |byte: u8| vec![byte; usize::try_from(width).unwrap()];
@@ -166,7 +166,7 @@ fn rows(max: usize) -> impl Strategy<Value = Vec<Row>> {
     prop::collection::vec((number, float, text), 0..max)
 }
 
-/// The columns of the given rows; which of them, by bits of `which`.
+/// Returns the columns of the given rows that are selected by the bits of `which`.
 fn columns(rows: &[Row], which: u8) -> Vec<ArrayRef> {
     let floats = [0.0, -0.0, f64::NAN, f64::from_bits(0x7ff8_0000_0000_0001), 1.5];
     let all: [ArrayRef; 3] = [
@@ -177,13 +177,14 @@ fn columns(rows: &[Row], which: u8) -> Vec<ArrayRef> {
     (0..3).filter(|bit| which >> bit & 1 == 1).map(|bit| all[bit].clone()).collect()
 }
 
-/// The key of a row, with one NaN.
+/// Returns the key of a row, with all NaN values equal.
 fn model_key(row: &Row, which: u8) -> Row {
     let float = row.1.map(|i| if i == 3 { 2 } else { i });
     (row.0.filter(|_| which & 1 != 0), float.filter(|_| which & 2 != 0), row.2.clone().filter(|_| which & 4 != 0))
 }
 
-/// The same numbers as keys of one column of integers, of one of text, and of two columns, which are encoded as rows.
+/// Returns the same numbers as keys of one integer column, of one string column, and of two columns, which are encoded
+/// as rows.
 fn in_every_form(numbers: &[Option<i64>]) -> [Vec<ArrayRef>; 3] {
     let integers: ArrayRef = Arc::new(Int64Array::from(numbers.to_vec()));
     let text = numbers.iter().map(|number| number.map(|number| number.to_string()));

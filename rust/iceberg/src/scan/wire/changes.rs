@@ -1,7 +1,7 @@
 //! The wire form of a stage of changes.
 //!
-//! An envelope as that of tasks, with a row for each file before and after a snapshot and their delete files. What they
-//! share is
+//! The form is an envelope like that of tasks, with a row for each file before and after a snapshot and for its delete
+//! files. The shared state is
 //!
 //! ```json
 //! {
@@ -52,10 +52,10 @@ struct WireChange {
     after: bool,
 }
 
-/// Write a stage.
+/// Serialises a stage.
 ///
 /// # Errors
-/// `Internal` for what JSON cannot hold.
+/// `Internal` for values that JSON cannot represent.
 pub fn write(stage: &ChangeStage) -> Result<Vec<u8>> {
     let raw = |read: &ReadContext| RawValue::from_string(context::to_json(read)?).map_err(unwritten);
     let wire = Wire {
@@ -72,10 +72,10 @@ pub fn write(stage: &ChangeStage) -> Result<Vec<u8>> {
     envelope::seal(STAGE, serde_json::to_string(&wire).map_err(unwritten)?, rows::write(&files)?)
 }
 
-/// Read a stage that [`write`] wrote; files are read from `storage`.
+/// Deserialises a stage that [`write`] serialised; files are read from `storage`.
 ///
 /// # Errors
-/// `Unsupported` for another version; `CorruptData` for anything else that [`write`] did not write.
+/// `Unsupported` for another version; `CorruptData` for any other invalid input.
 pub fn read(bytes: &[u8], storage: &Arc<dyn Storage>, budget: &Budget) -> Result<ChangeStage> {
     let (wire, batch) = envelope::open(STAGE, bytes)?;
     let wire: Wire = serde_json::from_str(&wire).map_err(|e| malformed().caused_by(e))?;
@@ -121,5 +121,5 @@ fn malformed() -> Error {
 }
 
 fn unwritten(error: serde_json::Error) -> Error {
-    Error::internal("a stage of changes cannot be written").caused_by(error)
+    Error::internal("a stage of changes cannot be serialised").caused_by(error)
 }

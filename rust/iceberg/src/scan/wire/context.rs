@@ -1,4 +1,4 @@
-//! What the tasks of a scan share, as JSON.
+//! The JSON form of the state that the tasks of a scan share.
 //!
 //! ```json
 //! {
@@ -80,7 +80,7 @@ pub fn to_json(read: &ReadContext) -> Result<String> {
         relocation: read.files.relocation().pairs(),
         allowed: read.files.confinement().roots(),
     };
-    serde_json::to_string(&wire).map_err(|e| Error::internal("a task context does not serialise").caused_by(e))
+    serde_json::to_string(&wire).map_err(|e| Error::internal("a task context cannot be serialised").caused_by(e))
 }
 
 /// Reads the context.
@@ -126,5 +126,5 @@ fn struct_of(json: &RawValue) -> Result<StructType> {
 }
 
 fn raw(json: String) -> Result<Box<RawValue>> {
-    RawValue::from_string(json).map_err(|e| Error::internal("malformed JSON was made").caused_by(e))
+    RawValue::from_string(json).map_err(|e| Error::internal("invalid JSON was generated").caused_by(e))
 }

@@ -1,8 +1,8 @@
-//! The wire form of tasks: what is shipped to another process to be read there.
+//! The wire form of tasks, which are sent to another process to be read there.
 //!
-//! An [envelope] of one record batch and of what the tasks share, as JSON (see [`context`]); each row is a data file or one
-//! of its delete files, the data file first. Predicates are bound by field id. There are no credentials in it: the reader
-//! brings its own.
+//! The form is an [envelope] of one record batch and the shared state of the tasks, as JSON (see [`context`]). Each row
+//! is a data file or one of its delete files, with the data file first. Predicates are bound by field id. Credentials
+//! are not included: the reader supplies its own.
 //!
 //! ```text
 //! task  content  path  format  spec_id  partition            record_count  size  sequence_number  first_row_id  …
@@ -30,22 +30,22 @@ pub const VERSION: &str = "1";
 
 const TASK: Kind = Kind { name: "task", key: "frazil.task", version: VERSION };
 
-/// Writes tasks of one scan.
+/// Serialises tasks of one scan.
 ///
 /// # Errors
-/// `InvalidArgument` when the tasks are of different scans, or when there is none.
+/// `InvalidArgument` if there are no tasks, or if they belong to different scans.
 pub fn write(tasks: &[FileScanTask]) -> Result<Vec<u8>> {
-    let first = tasks.first().ok_or_else(|| Error::invalid("no task to write"))?;
+    let first = tasks.first().ok_or_else(|| Error::invalid("there are no tasks to serialise"))?;
     if tasks.iter().any(|task| !Arc::ptr_eq(&task.read, &first.read)) {
-        return Err(Error::invalid("tasks of different scans cannot be written together"));
+        return Err(Error::invalid("tasks of different scans cannot be serialised together"));
     }
     envelope::seal(TASK, context::to_json(&first.read)?, rows::write(tasks)?)
 }
 
-/// Reads tasks that [`write`] wrote; files are read from `storage`.
+/// Deserialises tasks that [`write`] serialised; files are read from `storage`.
 ///
 /// # Errors
-/// `Unsupported` for another version; `CorruptData` for anything else that was not written by [`write`].
+/// `Unsupported` for another version; `CorruptData` for any other invalid input.
 pub fn read(bytes: &[u8], storage: Arc<dyn Storage>, budget: Budget) -> Result<Vec<FileScanTask>> {
     let (context, batch) = envelope::open(TASK, bytes)?;
     let read = context::from_json(&context, storage, budget)

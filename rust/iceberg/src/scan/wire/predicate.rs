@@ -1,4 +1,4 @@
-//! Bound predicates as JSON: columns by field id, scalars as hexadecimal single values (spec: appendix D).
+//! The JSON form of bound predicates: columns by field id, scalars as hexadecimal single values (spec: appendix D).
 //!
 //! ```json
 //! {"and": [{"column": 1, "name": "id", "type": "long", "nullable": true, "test": "lt", "value": "0a00000000000000"}, …]}
@@ -15,10 +15,10 @@ use serde_json::{Value as Json, json};
 use crate::spec::single_value;
 use crate::spec::types::PrimitiveType;
 
-/// Deeper nesting is refused: a level is two of JSON, whose reader takes 128.
+/// The maximum nesting depth: each level is two levels of JSON, whose reader accepts 128.
 const DEPTH_LIMIT: usize = 50;
 
-/// The names of tests with one scalar.
+/// The names of comparisons with one scalar.
 const COMPARISONS: [(CompareOp, &str); 6] = [
     (CompareOp::Lt, "lt"),
     (CompareOp::LtEq, "lt-eq"),
@@ -28,18 +28,20 @@ const COMPARISONS: [(CompareOp, &str); 6] = [
     (CompareOp::NotEq, "not-eq"),
 ];
 
-/// Writes a predicate.
+/// Serialises a predicate.
 ///
 /// # Errors
-/// `InvalidArgument` when it is nested deeper than can be read.
+/// `InvalidArgument` if it is nested too deeply to be read.
 pub fn to_json(predicate: &BoundPredicate) -> Result<Json> {
     write(predicate, 0)
 }
 
 fn write(predicate: &BoundPredicate, depth: usize) -> Result<Json> {
     if depth > DEPTH_LIMIT {
-        return Err(Error::invalid(format!("a filter with more than {DEPTH_LIMIT} ANDs and ORs inside each other"))
-            .hint("tasks are sent with their filter: write it with less nesting"));
+        return Err(Error::invalid(format!(
+            "a filter with more than {DEPTH_LIMIT} nested ANDs and ORs cannot be serialised"
+        ))
+        .hint("tasks are sent with their filter: use a filter with less nesting"));
     }
     let all = |parts: &[BoundPredicate]| parts.iter().map(|part| write(part, depth + 1)).collect::<Result<Vec<_>>>();
     Ok(match predicate {
@@ -61,14 +63,14 @@ fn write(predicate: &BoundPredicate, depth: usize) -> Result<Json> {
     })
 }
 
-/// Reads a predicate.
+/// Deserialises a predicate.
 pub fn from_json(json: &Json) -> Result<BoundPredicate> {
     read(json, 0)
 }
 
 fn read(json: &Json, depth: usize) -> Result<BoundPredicate> {
     if depth > DEPTH_LIMIT {
-        return Err(malformed("a predicate is nested too deep"));
+        return Err(malformed("a predicate is nested too deeply"));
     }
     match json {
         Json::Bool(true) => return Ok(BoundPredicate::True),
@@ -83,13 +85,13 @@ fn read(json: &Json, depth: usize) -> Result<BoundPredicate> {
     if let Some(or) = parts("or") {
         return Ok(BoundPredicate::Or(all(or)?));
     }
-    let text = |name| json.get(name).and_then(Json::as_str).ok_or_else(|| malformed("a test lacks a part"));
-    let data_type: PrimitiveType = text("type")?.parse().map_err(|_| malformed("a test of an unknown type"))?;
+    let text = |name| json.get(name).and_then(Json::as_str).ok_or_else(|| malformed("a test has a missing field"));
+    let data_type: PrimitiveType = text("type")?.parse().map_err(|_| malformed("a test has an unknown type"))?;
     let id = json.get("column").and_then(Json::as_i64).and_then(|id| i32::try_from(id).ok());
     let column = BoundColumn {
-        id: id.ok_or_else(|| malformed("a test lacks its column"))?,
+        id: id.ok_or_else(|| malformed("a test has no column"))?,
         name: text("name")?.into(),
-        data_type: data_type.scalar().ok_or_else(|| malformed("a test of a type that does not compare"))?,
+        data_type: data_type.scalar().ok_or_else(|| malformed("a test has a type that cannot be compared"))?,
         nullable: json.get("nullable").and_then(Json::as_bool).unwrap_or(true),
     };
     let test = test(text("test")?, json.get("value").unwrap_or(&Json::Null), &data_type)?;
@@ -119,14 +121,14 @@ fn test_json(test: &Test) -> (&'static str, Json) {
 fn test(name: &str, value: &Json, data_type: &PrimitiveType) -> Result<Test> {
     let scalar = |value: &Json| {
         let bytes = value.as_str().and_then(hex::decode).ok_or_else(|| malformed("a value is not hexadecimal"))?;
-        // The text of a string literal may be anything; bytes of other types decode by their type.
-        single_value::decode(data_type, &bytes).ok_or_else(|| malformed("a value is not of its column's type"))
+        // A string literal may hold any bytes; values of other types are decoded by type.
+        single_value::decode(data_type, &bytes).ok_or_else(|| malformed("a value does not have the type of its column"))
     };
     let many = || -> Result<Arc<[Scalar]>> {
-        value.as_array().ok_or_else(|| malformed("a test lacks its values"))?.iter().map(scalar).collect()
+        value.as_array().ok_or_else(|| malformed("a test has no values"))?.iter().map(scalar).collect()
     };
     let pattern = || -> Result<Arc<LikePattern>> {
-        let text = value.as_str().ok_or_else(|| malformed("a test lacks its pattern"))?;
+        let text = value.as_str().ok_or_else(|| malformed("a test has no pattern"))?;
         Ok(Arc::new(LikePattern::parse(text)?))
     };
     if let Some((op, _)) = COMPARISONS.iter().find(|(_, known)| *known == name) {
@@ -147,7 +149,7 @@ fn test(name: &str, value: &Json, data_type: &PrimitiveType) -> Result<Test> {
     })
 }
 
-/// The Iceberg type that compares as a scalar type does.
+/// Returns the Iceberg type with the same comparison order as a scalar type.
 fn type_text(data_type: ScalarType) -> String {
     use arrow_schema::TimeUnit;
     let primitive = match data_type {

@@ -17,7 +17,7 @@ use crate::read::FileFormat;
 use crate::spec::manifest::FileContent;
 use crate::spec::single_value;
 
-/// The numbers of a row, in the order of their columns.
+/// The numeric columns of a row, in order.
 const NUMBERS: [&str; 8] = [
     "record_count",
     "size",
@@ -34,7 +34,7 @@ type Numbers = [Option<i64>; NUMBERS.len()];
 pub(super) fn write(tasks: &[FileScanTask]) -> Result<RecordBatch> {
     let mut rows = Builder::new();
     for (number, task) in tasks.iter().enumerate() {
-        let number = i32::try_from(number).map_err(|_| Error::invalid("above 2^31 tasks"))?;
+        let number = i32::try_from(number).map_err(|_| Error::invalid("more than 2^31 tasks"))?;
         rows.data_file(number, task);
         for file in &task.deletes {
             rows.delete_file(number, file);

@@ -1,4 +1,4 @@
-//! From the bytes of a manifest to its live entries.
+//! Decodes the live entries of a manifest.
 
 use std::sync::Arc;
 
@@ -18,11 +18,11 @@ use crate::spec::manifest_rows::read_manifest;
 /// The id of the field `sequence_number`.
 const SEQUENCE_NUMBER_ID: i32 = 3;
 
-/// Decodes the live entries of a manifest, with statistics of `statistics_ids` only.
+/// Decodes the live entries of a manifest, with statistics only for `statistics_ids`.
 ///
 /// # Errors
-/// `CorruptManifest` for what the spec does not allow: unknown status or content, EXISTING entries without sequence
-/// numbers, negative counts, content that is not the manifest's.
+/// `CorruptManifest` for violations of the spec: an unknown status or content, EXISTING entries without sequence
+/// numbers, negative counts, or content that differs from the manifest's.
 pub fn read(
     bytes: Bytes,
     manifest: &ManifestFile,
@@ -32,7 +32,8 @@ pub fn read(
     decode(bytes, manifest, statistics_ids, context).map_err(|e| e.corrupt_as(ErrorKind::CorruptManifest))
 }
 
-/// The partition spec id that a manifest says of itself: for v1 snapshots that name manifests without a list.
+/// Returns the partition spec id that a manifest itself records, for v1 snapshots that reference manifests without a
+/// manifest list.
 pub fn partition_spec_id(bytes: &Bytes) -> Result<i32> {
     let file = AvroFile::open(bytes.clone()).map_err(|e| e.corrupt_as(ErrorKind::CorruptManifest))?;
     let text = file.metadata("partition-spec-id").and_then(|text| std::str::from_utf8(text).ok());
@@ -100,7 +101,7 @@ fn projection(content: ManifestContent, statistics_ids: &[i32]) -> Projection {
     }
 }
 
-/// The columns of a decoded [`projection`], one beside the other.
+/// Returns the columns of a decoded [`projection`], flattened.
 fn entries(batch: &RecordBatch) -> Result<ManifestEntries> {
     let mut entries = ManifestEntries { len: batch.num_rows(), columns: Default::default() };
     let [status, snapshot_ids, sequence_numbers, data_file] = batch.columns() else { return Err(mistyped("entry")) };
@@ -135,10 +136,10 @@ fn entries(batch: &RecordBatch) -> Result<ManifestEntries> {
     Ok(entries)
 }
 
-/// Refuses codes that the spec does not know, and numbers that cannot be counts.
+/// Rejects codes that the spec does not define, and invalid counts.
 fn check_codes(entries: &ManifestEntries, content: ManifestContent) -> Result<()> {
     if let Some(unknown) = entries.status()?.values().iter().find(|status| !(0..=DELETED).contains(*status)) {
-        return Err(Error::corrupt(format!("manifest entry of status {unknown}")));
+        return Err(Error::corrupt(format!("a manifest entry has the invalid status {unknown}")));
     }
     let allowed = match content {
         ManifestContent::Data => 0..=0,
@@ -149,18 +150,18 @@ fn check_codes(entries: &ManifestEntries, content: ManifestContent) -> Result<()
         None => Some(0).filter(|code| !entries.is_empty() && !allowed.contains(code)),
     };
     if let Some(other) = other {
-        return Err(Error::corrupt(format!("a file of content {other} in a manifest of {content:?}")));
+        return Err(Error::corrupt(format!("a manifest with content {content:?} lists a file with content {other}")));
     }
     for (name, counts) in [("record_count", entries.record_counts()?), ("file_size_in_bytes", entries.file_sizes()?)] {
         if let Some(negative) = counts.values().iter().find(|&&count| count < 0) {
-            return Err(Error::corrupt(format!("{name} is {negative}")));
+            return Err(Error::corrupt(format!("{name} is negative: {negative}")));
         }
     }
     Ok(())
 }
 
-/// Whether a manifest has the entries of v1, which have no sequence numbers: Avro metadata records the version, and where
-/// a writer left it out, the fields tell.
+/// Returns whether a manifest has v1 entries, which have no sequence numbers. The version is in the Avro metadata; if a
+/// writer omitted it, it is derived from the fields.
 pub(crate) fn is_v1(manifest: &AvroFile) -> bool {
     manifest.metadata("format-version").map_or_else(
         || {
@@ -171,7 +172,7 @@ pub(crate) fn is_v1(manifest: &AvroFile) -> bool {
     )
 }
 
-/// Added entries without a sequence number take the manifest's; entries of v1 have 0.
+/// Returns the sequence numbers: added entries without one inherit the manifest's; v1 entries have 0.
 pub(crate) fn inherited_sequence_numbers(
     status: &Int32Array,
     own: &Int64Array,
@@ -187,8 +188,8 @@ pub(crate) fn inherited_sequence_numbers(
     status.values().iter().zip(own).map(resolve).collect::<Result<Vec<_>>>().map(Into::into)
 }
 
-/// Added entries without a file sequence number take the manifest's; others that of their data, for Java's v1 files have
-/// none of either.
+/// Returns the file sequence numbers: added entries without one inherit the manifest's. Other entries use their data
+/// sequence number, because Java's v1 files record neither.
 pub(crate) fn inherited_file_sequence_numbers(
     status: &Int32Array,
     own: &Int64Array,
@@ -200,7 +201,8 @@ pub(crate) fn inherited_file_sequence_numbers(
         .collect()
 }
 
-/// Files without a first row id follow each other from the manifest's; entries that have one do not count.
+/// Returns the first row ids: files without one are numbered consecutively from the manifest's; entries that have one
+/// are not counted.
 pub(crate) fn inherited_first_row_ids(
     status: &Int32Array,
     own: Option<&Int64Array>,

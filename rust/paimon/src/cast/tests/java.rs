@@ -1,5 +1,5 @@
-//! What the Java library, release 1.4, reads of columns whose type was changed: pairs of a value and what it became, as
-//! text that Arrow parses. Values that Arrow's nanoseconds cannot hold are left out.
+//! Values that the Java library, release 1.4, reads from columns whose type was changed. Each pair is a value and its
+//! cast, as text that Arrow parses. Values that do not fit Arrow's nanoseconds are left out.
 
 use super::super::MAX_LENGTH;
 use crate::spec::types::TypeRoot as T;

@@ -20,7 +20,7 @@ mod java;
 const STRING: T = T::VarChar(MAX_LENGTH);
 const BYTES: T = T::VarBinary(MAX_LENGTH);
 
-/// Values of a type by their text, as Arrow parses it.
+/// Parses the text of values of a type with Arrow.
 fn column(root: &T, values: &[Option<&str>]) -> ArrayRef {
     let texts: ArrayRef = Arc::new(StringArray::from(values.to_vec()));
     let strict = CastOptions { safe: false, ..CastOptions::default() };
@@ -74,7 +74,7 @@ fn values_without_a_cast_are_refused(#[case] from: T, #[case] to: T, #[case] val
     }
 }
 
-/// The files are sound, so that they are not called corrupt.
+/// The files are valid, so the error must not be `CorruptData`.
 #[rstest]
 #[case(STRING, T::Timestamp(9), "2300-01-01")]
 #[case(T::BigInt, T::Timestamp(6), "9007199254740993")]
@@ -375,7 +375,7 @@ fn widening_keeps_values_and_order() {
     }
 }
 
-/// The values as text and back.
+/// Casts the values to strings and back.
 fn round_trip(root: &T, array: &ArrayRef) -> ArrayRef {
     run(&STRING, root, &run(root, &STRING, array).unwrap()).unwrap()
 }

@@ -1,4 +1,4 @@
-//! Builds a `bitmap` index (layout: `file_index/bitmap.rs`). Bitmaps are in the order of values.
+//! Builds a `bitmap` index (layout: `file_index/bitmap.rs`). Bitmaps are in value order.
 
 use frazil_core::error::{Error, ErrorKind, Result};
 
@@ -11,12 +11,12 @@ use super::rows::{bitmap_of, serialized};
 #[derive(Debug)]
 pub(super) struct BitmapIndex {
     pub(super) version: BitmapVersion,
-    /// What the entries of a block take at most; a longer entry has a block of its own.
+    /// The maximum size of the entries of a block; a longer entry has its own block.
     pub(super) block_bytes: usize,
     pub(super) distinct: Distinct,
 }
 
-/// Where the bitmap of a value is, and its length; both negative for one row.
+/// The offset and length of the bitmap of a value. Both are negative for a single row.
 type Place = (i32, i32);
 
 impl BitmapIndex {
@@ -73,16 +73,16 @@ fn places(sorted: &Sorted, bodies: &mut Vec<u8>) -> Result<Vec<Place>> {
     Ok(places)
 }
 
-/// One row is stored in place of where its bitmap is.
+/// Returns the encoding of a single row, stored in place of the offset of its bitmap.
 fn single(row: u32) -> Result<i32> {
     let place = i32::try_from(row).ok().and_then(|row| (-1_i32).checked_sub(row));
-    place.ok_or_else(|| Error::new(ErrorKind::LimitExceeded, "a file index of 2^31 rows"))
+    place.ok_or_else(|| Error::new(ErrorKind::LimitExceeded, "a file index has 2^31 or more rows"))
 }
 
 fn blocks(head: &mut Vec<u8>, sorted: &Sorted, places: &[Place], block_bytes: usize) -> Result<()> {
     let mut firsts = Vec::new();
     let (mut count, mut blocks) = (0_usize, Vec::new());
-    // Where the last block begins, and the number of its entries.
+    // The start of the last block, and the number of its entries.
     let (mut start, mut entries) = (0_usize, 0_i32);
     for (rank, (place, length)) in places.iter().enumerate() {
         let key = sorted.key(rank);

@@ -5,7 +5,7 @@ use xxhash_rust::xxh64::xxh64;
 use super::column::Held;
 use crate::file_index::bloom_filter::mixed;
 
-/// A Bloom filter of 64 bit hashes.
+/// A Bloom filter of 64-bit hashes.
 #[derive(Debug)]
 pub(super) struct BloomFilter {
     bits: Vec<u8>,
@@ -13,8 +13,8 @@ pub(super) struct BloomFilter {
     functions: i32,
 }
 
-/// Return the number of bits and of hash functions for so many values and such a rate of false positives; None where
-/// there would be too many bits. As Java's `BloomFilter64`.
+/// Returns the number of bits and of hash functions for a number of values and a false-positive rate. Returns None if
+/// too many bits were needed. Same as Java's `BloomFilter64`.
 #[expect(clippy::cast_possible_truncation, reason = "as Java casts, which saturates too")]
 pub(super) fn dimensions(items: i32, false_positives: f64) -> Option<(i32, i32)> {
     let ln_2 = 2.0_f64.ln();
@@ -25,7 +25,7 @@ pub(super) fn dimensions(items: i32, false_positives: f64) -> Option<(i32, i32)>
 }
 
 impl BloomFilter {
-    /// `bit_count` is a multiple of 8 above 0.
+    /// Creates an empty filter. `bit_count` is a positive multiple of 8.
     pub(super) fn new(bit_count: i32, functions: i32) -> Self {
         Self { bits: vec![0; usize::try_from(bit_count / 8).unwrap_or(0)], bit_count, functions }
     }

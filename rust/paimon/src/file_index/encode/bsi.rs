@@ -7,7 +7,7 @@ use super::column::Held;
 use super::int;
 use super::rows::{push_digits, serialized};
 
-/// Numbers by binary digits: those that are not negative, and the negative ones by magnitude.
+/// Numbers by binary digits. Negative numbers are stored separately by magnitude.
 #[derive(Debug, Default)]
 pub(super) struct BitSlices {
     positive: Side,
@@ -29,7 +29,7 @@ impl BitSlices {
                 continue;
             }
             if *number == i64::MIN {
-                return Err(Error::new(ErrorKind::LimitExceeded, format!("the index `bsi` does not hold {number}"))
+                return Err(Error::new(ErrorKind::LimitExceeded, format!("the index `bsi` cannot hold {number}"))
                     .hint("remove the index from the options of the table"));
             }
             let side = if *number < 0 { &mut self.negative } else { &mut self.positive };
@@ -47,7 +47,7 @@ impl BitSlices {
             out.push(u8::from(!side.exists.is_empty()));
             if !side.exists.is_empty() {
                 out.push(1);
-                // Java's smallest number is always 0.
+                // Java's minimum is always 0.
                 out.extend(0_i64.to_be_bytes());
                 out.extend(side.max.to_be_bytes());
                 out.extend(serialized(side.exists)?);

@@ -1,7 +1,7 @@
-//! Values of a batch as indexes hold them.
+//! Converts values of a batch to the form that indexes hold.
 //!
-//! Numbers are 64 bits wide whatever the type: integers by value, floats by the bits that Java has for them, with one
-//! NaN, sign-extended.
+//! Numbers are 64 bits wide regardless of type: integers by value, floats by their bits in Java, sign-extended, with a
+//! single NaN.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -19,13 +19,13 @@ use crate::spec::types::TypeRoot;
 /// The values of a column.
 #[derive(Debug)]
 pub(super) enum Held<'a> {
-    /// Numbers, and which of them are not NULL.
+    /// Numbers, and their validity.
     Numbers(Vec<i64>, Option<NullBuffer>),
-    /// Text or bytes.
+    /// Strings or bytes.
     Bytes(Texts<'a>),
 }
 
-/// Text or bytes.
+/// Strings or bytes.
 #[derive(Debug)]
 pub(super) enum Texts<'a> {
     Text(&'a StringArray),
@@ -43,7 +43,7 @@ impl Texts<'_> {
 }
 
 impl<'a> Held<'a> {
-    /// Return the values of a column of the field's type.
+    /// Returns the values of a column of the field's type.
     pub(super) fn new(column: &'a ArrayRef, field: &IndexedField) -> Result<Self> {
         let root = &field.data_type.root;
         let numbers = match root {
@@ -96,12 +96,13 @@ fn unscaled(column: &ArrayRef, field: &IndexedField) -> Result<Vec<i64>> {
     let values = column.as_primitive_opt::<Decimal128Type>().ok_or_else(|| mismatch(column, field))?;
     let held = |value: Option<i128>| i64::try_from(value.unwrap_or(0));
     values.iter().map(held).collect::<std::result::Result<_, _>>().map_err(|_| {
-        let text = format!("a value of the column `{}` has more digits than its file index holds", field.stored_name());
+        let text =
+            format!("a value of the column `{}` has more digits than its file index can hold", field.stored_name());
         Error::new(ErrorKind::LimitExceeded, text).hint("remove the index from the options of the table")
     })
 }
 
-/// Return the values of one key of the maps of a column; NULL where a map does not have it.
+/// Returns the values of one key of the maps of a column, with NULL if a map lacks the key.
 pub(super) fn map_values(column: &ArrayRef, key: &str, field: &IndexedField) -> Result<ArrayRef> {
     let maps = column.as_map_opt().ok_or_else(|| mismatch(column, field))?;
     let keys: &StringArray = maps.keys().as_string_opt().ok_or_else(|| mismatch(column, field))?;
@@ -120,7 +121,7 @@ pub(super) fn map_values(column: &ArrayRef, key: &str, field: &IndexedField) -> 
 
 fn mismatch(column: &ArrayRef, field: &IndexedField) -> Error {
     Error::invalid(format!(
-        "the column `{}`, which has a file index, is of the Arrow type {}, not {}",
+        "the column `{}`, which has a file index, has the Arrow type {}, expected {}",
         field.column,
         column.data_type(),
         field.data_type.arrow()

@@ -1,4 +1,4 @@
-//! The distinct values of a column, and which row has which.
+//! Collects the distinct values of a column, and the value of each row.
 
 use frazil_core::error::{Error, ErrorKind, Result};
 use hashbrown::hash_table::Entry;
@@ -8,10 +8,10 @@ use xxhash_rust::xxh64::xxh64;
 use super::column::Held;
 use crate::file_index::value::Layout;
 
-/// The number of a row without a value.
+/// The number of a row that is NULL.
 const NULL: u32 = u32::MAX;
 
-/// Values are numbered as they are found.
+/// Distinct values, numbered in order of occurrence.
 #[derive(Debug)]
 pub(super) struct Distinct {
     layout: Layout,
@@ -20,7 +20,7 @@ pub(super) struct Distinct {
     numbers: Vec<i64>,
     number_ids: HashMap<i64, u32>,
     bytes: Vec<u8>,
-    /// Where each value ends in `bytes`.
+    /// The end of each value in `bytes`.
     ends: Vec<usize>,
     byte_ids: HashTable<u32>,
 }
@@ -28,10 +28,10 @@ pub(super) struct Distinct {
 /// Distinct values in Java's order.
 #[derive(Debug)]
 pub(super) struct Sorted {
-    /// The key of each value, as indexes store it, one after the other.
+    /// The keys of all values, as indexes store them, concatenated.
     keys: Vec<u8>,
     ends: Vec<usize>,
-    /// The rank of the value of each row; [`NULL`] where it has none.
+    /// The rank of the value of each row; [`NULL`] if it has none.
     ranks: Vec<u32>,
 }
 
@@ -98,7 +98,7 @@ impl Distinct {
         let number = |id: u32| self.numbers.get(index(id)).copied().unwrap_or_default();
         match self.layout {
             Layout::Bytes => order.sort_unstable_by_key(|id| part(&self.bytes, &self.ends, index(*id))),
-            // The bits of a negative float ascend as it descends.
+            // The bits of negative floats sort in reverse.
             Layout::Float | Layout::Double => order.sort_unstable_by_key(|id| match number(*id) {
                 negative @ ..0 => negative ^ i64::MAX,
                 positive => positive,
@@ -130,27 +130,27 @@ impl Distinct {
 }
 
 impl Sorted {
-    /// The number of values.
+    /// Returns the number of values.
     pub(super) fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// The key of the value of a rank.
+    /// Returns the key of the value with a rank.
     pub(super) fn key(&self, rank: usize) -> &[u8] {
         part(&self.keys, &self.ends, rank)
     }
 
-    /// Rows that have a value, ascending, with its rank.
+    /// Returns the rows that have a value, ascending, with the rank of the value.
     pub(super) fn ranks(&self) -> impl Iterator<Item = (u32, u32)> {
         (0..).zip(&self.ranks).filter(|(_, rank)| **rank != NULL).map(|(row, rank)| (row, *rank))
     }
 
-    /// Rows without a value, ascending.
+    /// Returns the rows without a value, ascending.
     pub(super) fn nulls(&self) -> impl Iterator<Item = u32> {
         (0..).zip(&self.ranks).filter(|(_, rank)| **rank == NULL).map(|(row, _)| row)
     }
 
-    /// All rows that have a value, by rank and then ascending, and where those of each rank end.
+    /// Returns all rows that have a value, sorted by rank and row, and the end of the rows of each rank.
     pub(super) fn rows_by_rank(&self) -> (Vec<u32>, Vec<usize>) {
         let mut ends = vec![0_usize; self.len()];
         for (_, rank) in self.ranks() {
@@ -176,20 +176,20 @@ impl Sorted {
 
 fn next_id(count: usize) -> Result<u32> {
     let id = u32::try_from(count).ok().filter(|id| *id != NULL);
-    id.ok_or_else(|| Error::new(ErrorKind::LimitExceeded, "a file index of 2^32 values"))
+    id.ok_or_else(|| Error::new(ErrorKind::LimitExceeded, "a file index has 2^32 or more values"))
 }
 
 fn index(id: u32) -> usize {
     usize::try_from(id).unwrap_or(usize::MAX)
 }
 
-/// The part of `all` that ends at `ends[at]`.
+/// Returns the part of `all` that ends at `ends[at]`.
 pub(super) fn part<'a, T>(all: &'a [T], ends: &[usize], at: usize) -> &'a [T] {
     let start = at.checked_sub(1).and_then(|before| ends.get(before)).copied().unwrap_or(0);
     ends.get(at).and_then(|end| all.get(start..*end)).unwrap_or_default()
 }
 
-/// The bytes of a key, of types that have a fixed number of them.
+/// Returns the number of bytes of a key, for fixed-width types.
 pub(super) fn width(layout: Layout) -> usize {
     match layout {
         Layout::Boolean | Layout::Int8 => 1,

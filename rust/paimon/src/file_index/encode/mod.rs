@@ -1,5 +1,5 @@
-//! Writes the indexes of a data file, byte for byte as Java does where Java's order is that of values. Where it is that
-//! of a hash map, columns are in the order of the options, and values ascend.
+//! Writes the indexes of a data file, byte for byte as Java does if Java writes in value order. Where Java uses the
+//! order of a hash map, columns are in the order of the options, and values ascend.
 
 mod bitmap;
 mod bloom;
@@ -26,7 +26,7 @@ use self::options::{IndexedField, Settings};
 use self::range_bitmap::RangeBitmap;
 use super::{MAGIC, NO_VALUES, VERSION, modified_utf8};
 
-/// Collects the values of one data file. Memory grows with its rows, except for Bloom filters.
+/// A builder that collects the values of one data file. Memory grows with the number of rows, except for Bloom filters.
 #[derive(Debug)]
 pub struct IndexBuilder {
     fields: Vec<(IndexedField, Vec<Index>)>,
@@ -49,21 +49,24 @@ impl IndexBuilder {
         Self { fields: fields.iter().map(|field| (field.clone(), indexes(field))).collect(), rows: 0 }
     }
 
-    /// Add the next rows of the file. Other columns than the indexed ones are ignored.
+    /// Adds the next rows of the file. Columns without an index are ignored.
     ///
     /// # Errors
-    /// * `InvalidArgument` for a column that is missing or of another Arrow type than
+    /// * `InvalidArgument` for a column that is missing or whose Arrow type differs from
     ///   [`DataType::arrow`](crate::spec::types::DataType::arrow).
-    /// * `LimitExceeded` for more than 2^31 - 1 rows, and for values that an index does not hold.
+    /// * `LimitExceeded` for more than 2^31 - 1 rows, and for values that an index cannot hold.
     pub fn add(&mut self, batch: &RecordBatch) -> Result<()> {
         let rows = u32::try_from(batch.num_rows()).ok().and_then(|rows| self.rows.checked_add(rows));
         let rows = rows.filter(|rows| i32::try_from(*rows).is_ok()).ok_or_else(|| {
-            Error::new(ErrorKind::LimitExceeded, "a file with indexes has at most 2147483647 rows")
+            Error::new(ErrorKind::LimitExceeded, "a file with indexes can have at most 2147483647 rows")
                 .hint("lower the option `target-file-size`")
         })?;
         for (field, indexes) in &mut self.fields {
             let column = batch.column_by_name(&field.column).ok_or_else(|| {
-                Error::invalid(format!("the column `{}`, which has a file index, is not among the rows", field.column))
+                Error::invalid(format!(
+                    "the column `{}`, which has a file index, is missing from the rows",
+                    field.column
+                ))
             })?;
             let values: ArrayRef = match &field.key {
                 Some(key) => map_values(column, key, field)?,
@@ -78,7 +81,7 @@ impl IndexBuilder {
         Ok(())
     }
 
-    /// Return the bytes of the index file.
+    /// Returns the bytes of the index file.
     ///
     /// # Errors
     /// `LimitExceeded` for more than 2 GiB, and for names longer than 65,535 bytes.
@@ -89,7 +92,7 @@ impl IndexBuilder {
             let mut bodies = Vec::with_capacity(indexes.len());
             for index in indexes {
                 let kind = index.kind();
-                // Java writes no body for the key of a map of which no row was written.
+                // Java writes no body for a map key if no row was written.
                 let is_empty = rows == 0 && field.key.is_some();
                 let body = if is_empty { None } else { Some(index.finish(rows).map_err(|error| field.named(error))?) };
                 bodies.push((kind, body));
@@ -144,10 +147,10 @@ impl Index {
     }
 }
 
-/// A column's name, and its indexes: kinds with their bodies.
+/// The name of a column, and the types of its indexes with their bodies.
 type ColumnIndexes = (String, Vec<(&'static str, Option<Vec<u8>>)>);
 
-/// Lays out the index file.
+/// Encodes the index file.
 fn container(columns: &[ColumnIndexes]) -> Result<Bytes> {
     let names: Vec<Vec<u8>> = columns.iter().map(|(name, _)| modified_utf8(name)).collect();
     let mut head_length = 24_usize;
@@ -180,15 +183,15 @@ fn container(columns: &[ColumnIndexes]) -> Result<Bytes> {
 
 fn text(out: &mut Vec<u8>, bytes: &[u8]) -> Result<()> {
     let length = u16::try_from(bytes.len()).map_err(|_| {
-        Error::new(ErrorKind::LimitExceeded, format!("a name of {} bytes in a file index", bytes.len()))
+        Error::new(ErrorKind::LimitExceeded, format!("a name of {} bytes is too long for a file index", bytes.len()))
     })?;
     out.extend(length.to_be_bytes());
     out.extend(bytes);
     Ok(())
 }
 
-/// A length or position as indexes hold it.
+/// Encodes a length or position for an index.
 fn int(value: usize) -> Result<[u8; 4]> {
     let held = i32::try_from(value);
-    held.map(i32::to_be_bytes).map_err(|_| Error::new(ErrorKind::LimitExceeded, "a file index of more than 2 GiB"))
+    held.map(i32::to_be_bytes).map_err(|_| Error::new(ErrorKind::LimitExceeded, "a file index exceeds 2 GiB"))
 }

@@ -1,6 +1,6 @@
-//! The options of file indexes (documentation: "File Index"): `file-index.<kind>.columns`,
-//! `file-index.<kind>.<column>.<option>`. A column `m[k]` is the key `k` of the map `m`; options of `m` are those of
-//! its keys, where a key has none of its own.
+//! Parses the options of file indexes (documentation: "File Index"): `file-index.<kind>.columns`,
+//! `file-index.<kind>.<column>.<option>`. A column `m[k]` is the key `k` of the map `m`. Options of `m` apply to its
+//! keys, unless a key has its own.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -15,20 +15,20 @@ use crate::spec::types::{DataField, DataType, TypeRoot};
 const PREFIX: &str = "file-index.";
 const KINDS: [&str; 4] = ["bitmap", "bloom-filter", "bsi", "range-bitmap"];
 
-/// The indexes that the data files of a table have.
+/// The indexes of the data files of a table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct IndexOptions {
     fields: Vec<IndexedField>,
     in_manifest_bytes: u64,
 }
 
-/// A column, or a key of a map, with its indexes.
+/// A column, or a key of a map column, with its indexes.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct IndexedField {
     pub(super) column: String,
-    /// The key of the map that the column is.
+    /// The key of the map, if the column is a map.
     pub(super) key: Option<String>,
-    /// The type of the values that are indexed.
+    /// The type of the indexed values.
     pub(super) data_type: DataType,
     pub(super) layout: Layout,
     pub(super) indexes: Vec<Settings>,
@@ -50,15 +50,16 @@ pub(super) enum BitmapVersion {
     Two,
 }
 
-/// The options of one index, as text.
+/// The options of one index, as strings.
 type Texts = BTreeMap<String, String>;
 
 impl IndexOptions {
-    /// Return what the options of a table ask for; None for no index. `fields` are the columns of its files.
+    /// Returns the indexes that the options of a table request, or None for no index. `fields` are the columns of its
+    /// files.
     ///
     /// # Errors
-    /// `InvalidArgument` for unknown columns, for options of columns without that index, for values out of range, and
-    /// for types that an index does not hold; `Unsupported` for unknown kinds of index.
+    /// `InvalidArgument` for unknown columns, options of columns without that index, values out of range, and types
+    /// that an index cannot hold; `Unsupported` for unknown index types.
     pub fn try_new(options: &Options, fields: &[DataField]) -> Result<Option<Self>> {
         let columns = columns(options)?;
         let mut found: Vec<IndexedField> = Vec::new();
@@ -78,32 +79,34 @@ impl IndexOptions {
         Ok((!found.is_empty()).then_some(Self { fields: found, in_manifest_bytes }))
     }
 
-    /// Return a builder for the index of one data file.
+    /// Returns a builder for the indexes of one data file.
     pub fn builder(&self) -> IndexBuilder {
         IndexBuilder::new(&self.fields)
     }
 
-    /// The length up to which an index is stored in the manifest; a longer one is a file of its own.
+    /// Returns the length up to which an index is stored in the manifest. A longer index is a separate file.
     pub fn in_manifest_bytes(&self) -> u64 {
         self.in_manifest_bytes
     }
 }
 
-/// The names after each kind. A name is there once.
+/// Returns the distinct column names of each index type.
 fn columns(options: &Options) -> Result<BTreeMap<&str, Vec<&str>>> {
     let mut columns: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (option, value) in options.all() {
         let kind = option.strip_prefix(PREFIX).and_then(|rest| rest.strip_suffix(".columns"));
         let Some(kind) = kind else { continue };
         if !KINDS.contains(&kind) {
-            return Err(Error::unsupported(format!("the option `{option}` asks for the unknown file index `{kind}`"))
-                .hint(format!("file indexes are {}", KINDS.join(", "))));
+            return Err(Error::unsupported(format!("the option `{option}` requests the unknown file index `{kind}`"))
+                .hint(format!("supported file indexes are {}", KINDS.join(", "))));
         }
         let names = columns.entry(kind).or_default();
         // Java's `split` drops empty parts at the end.
         for name in value.trim_end_matches(',').split(',').map(str::trim) {
             if name.is_empty() {
-                return Err(Error::invalid(format!("the option `{option}` is `{value}`, which has an empty column")));
+                return Err(Error::invalid(format!(
+                    "the option `{option}` is `{value}`, which contains an empty column name"
+                )));
             }
             if !names.contains(&name) {
                 names.push(name);
@@ -113,13 +116,13 @@ fn columns(options: &Options) -> Result<BTreeMap<&str, Vec<&str>>> {
     Ok(columns)
 }
 
-/// The column and the key of `m[k]`.
+/// Splits `m[k]` into the column and the key.
 fn split_key(name: &str) -> (&str, Option<&str>) {
     let parts = name.strip_suffix(']').and_then(|name| name.split_once('['));
     parts.map_or((name, None), |(column, key)| (column, Some(key)))
 }
 
-/// The kind, column and name of an option of a column.
+/// Returns the index type, the column and the name of a column option.
 fn of_column(option: &str) -> Option<(&str, &str, &str)> {
     let rest = option.strip_prefix(PREFIX).filter(|rest| !rest.ends_with(".columns"))?;
     let mut parts = rest.split('.');
@@ -139,7 +142,7 @@ fn texts(options: &Options, kind: &str, name: &str) -> Texts {
     texts
 }
 
-/// Options of columns that do not have that index are refused, as Java does.
+/// Rejects options of columns that do not have that index, as Java does.
 fn check_options(options: &Options, columns: &BTreeMap<&str, Vec<&str>>) -> Result<()> {
     for option in options.all().keys() {
         let Some((kind, name, _)) = of_column(option) else { continue };
@@ -148,7 +151,7 @@ fn check_options(options: &Options, columns: &BTreeMap<&str, Vec<&str>>) -> Resu
             known == name || (key.is_some() && column == name)
         };
         if !columns.get(kind).is_some_and(|names| names.iter().any(|known| is_of(known))) {
-            return Err(Error::invalid(format!("the option `{option}`: the column `{name}` has no index `{kind}`"))
+            return Err(Error::invalid(format!("option `{option}`: the column `{name}` has no index `{kind}`"))
                 .hint(format!("add it to `{PREFIX}{kind}.columns`")));
         }
     }
@@ -159,7 +162,7 @@ impl IndexedField {
     fn try_new(name: &str, kind: &str, fields: &[DataField]) -> Result<Self> {
         let (column, key) = split_key(name);
         let field = fields.iter().find(|field| field.name == column).ok_or_else(|| {
-            Error::invalid(format!("the option `{PREFIX}{kind}.columns` names the unknown column `{column}`"))
+            Error::invalid(format!("the option `{PREFIX}{kind}.columns` references the unknown column `{column}`"))
         })?;
         let data_type = match (key, &field.data_type.root) {
             (None, _) => &field.data_type,
@@ -170,20 +173,21 @@ impl IndexedField {
             }
             (Some(_), _) => {
                 return Err(Error::invalid(format!(
-                    "the option `{PREFIX}{kind}.columns` names `{name}`, but `{column}` is not a map with keys of text"
+                    "the option `{PREFIX}{kind}.columns` references `{name}`, but `{column}` is not a map with \
+                        string keys"
                 )));
             }
         };
         let root = &data_type.root;
         let layout = Layout::of(root).filter(|_| is_held(kind, root)).ok_or_else(|| {
-            Error::invalid(format!("the index `{kind}` does not hold the type of the column `{name}`, {root:?}"))
+            Error::invalid(format!("the index `{kind}` does not support column `{name}` of type {root:?}"))
                 .hint(format!("remove it from `{PREFIX}{kind}.columns`"))
         })?;
         let key = key.map(str::to_string);
         Ok(Self { column: column.to_string(), key, data_type: data_type.clone(), layout, indexes: Vec::new() })
     }
 
-    /// The name in the index file.
+    /// Returns the name in the index file.
     pub(super) fn stored_name(&self) -> String {
         self.key.as_ref().map_or_else(|| self.column.clone(), |key| format!("{}[{key}]", self.column))
     }
@@ -193,7 +197,7 @@ impl IndexedField {
     }
 }
 
-/// Whether an index of that kind holds values of a type that has a layout.
+/// Returns whether an index of that type can hold values of a type that has a layout.
 fn is_held(kind: &str, root: &TypeRoot) -> bool {
     let is_binary = matches!(root, TypeRoot::Binary(_) | TypeRoot::VarBinary(_));
     match kind {
@@ -223,7 +227,7 @@ impl Settings {
                 let (bits, functions) = dimensions.ok_or_else(|| {
                     let (items_name, rate) = (name("items"), name("fpp"));
                     Error::invalid(format!(
-                        "no Bloom filter has the options `{items_name}` {items} and `{rate}` {false_positives}"
+                        "invalid Bloom filter options: `{items_name}` is {items} and `{rate}` is {false_positives}"
                     ))
                 })?;
                 Self::Bloom { bits, functions }
@@ -233,14 +237,17 @@ impl Settings {
                     Some(1) => BitmapVersion::One,
                     None | Some(2) => BitmapVersion::Two,
                     Some(other) => {
-                        return Err(Error::invalid(format!("the option `{}` is {other}, not 1 or 2", name("version"))));
+                        return Err(Error::invalid(format!(
+                            "the option `{}` is {other}, expected 1 or 2",
+                            name("version")
+                        )));
                     }
                 };
                 Self::Bitmap { version, block_bytes: size(texts, "index-block-size", &name)?.unwrap_or(16 << 10) }
             }
             "bsi" => Self::Bsi,
             _ => {
-                // Java has one value in each chunk of the smallest types.
+                // For the smallest types, Java stores one value per chunk.
                 let is_small = matches!(field.layout, Layout::Boolean | Layout::Int8 | Layout::Int16);
                 let default = if is_small { 0 } else { 16 << 10 };
                 Self::Range { chunk_bytes: size(texts, "chunk-size", &name)?.unwrap_or(default) }
@@ -260,5 +267,5 @@ fn size(texts: &Texts, option: &str, name: &dyn Fn(&str) -> String) -> Result<Op
     let name = name(option);
     let bytes = Options::new([(name.clone(), text.clone())].into()).size_bytes(&name)?;
     let bytes = bytes.and_then(|bytes| i32::try_from(bytes).ok()).and_then(|bytes| usize::try_from(bytes).ok());
-    bytes.map(Some).ok_or_else(|| Error::invalid(format!("the option `{name}` is `{text}`, which is 2 GiB or more")))
+    bytes.map(Some).ok_or_else(|| Error::invalid(format!("the option `{name}` is `{text}`, expected less than 2 GiB")))
 }

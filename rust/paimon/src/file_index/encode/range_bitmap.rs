@@ -11,7 +11,7 @@ use crate::file_index::value::Layout;
 /// Values by rank, and ranks by binary digits.
 #[derive(Debug)]
 pub(super) struct RangeBitmap {
-    /// What the keys of a chunk of the dictionary take at most, without its first key.
+    /// The maximum size of the keys of a dictionary chunk, without its first key.
     pub(super) chunk_bytes: usize,
     pub(super) layout: Layout,
     pub(super) distinct: Distinct,
@@ -19,13 +19,13 @@ pub(super) struct RangeBitmap {
 
 /// A chunk of the dictionary.
 struct Chunk {
-    /// The rank of its first key.
+    /// The rank of the first key.
     first: usize,
-    /// Its further keys.
+    /// The further keys.
     keys: Vec<u8>,
-    /// Where each further key begins in `keys`.
+    /// The start of each further key in `keys`.
     offsets: Vec<u8>,
-    /// How many further keys.
+    /// The number of further keys.
     further: usize,
 }
 
@@ -88,7 +88,7 @@ fn slices(sorted: &Sorted) -> Result<Vec<u8>> {
     for (row, rank) in sorted.ranks() {
         push_digits(&mut slices, row, u64::from(rank));
     }
-    // As Java counts the digits of the greatest rank, which is -1 where there is no value.
+    // Matches Java's count of the digits of the greatest rank, which is -1 if there are no values.
     let least = if sorted.len() == 0 { 64 } else { 1 };
     if slices.len() < least {
         slices.resize_with(least, RoaringBitmap::new);

@@ -1,17 +1,18 @@
-//! Bitmaps of rows, as they are stored.
+//! Builds and serializes bitmaps of rows.
 
 use frazil_core::error::{Error, Result};
 use roaring::RoaringBitmap;
 
-/// Return the bytes of a bitmap, with runs where they are shorter.
+/// Serializes a bitmap, run-length encoded if that is shorter.
 pub(super) fn serialized(mut rows: RoaringBitmap) -> Result<Vec<u8>> {
     rows.optimize();
     let mut bytes = Vec::with_capacity(rows.serialized_size());
-    rows.serialize_into(&mut bytes).map_err(|error| Error::corrupt(format!("a bitmap of a file index: {error}")))?;
+    rows.serialize_into(&mut bytes)
+        .map_err(|error| Error::corrupt(format!("cannot serialize a bitmap of a file index: {error}")))?;
     Ok(bytes)
 }
 
-/// Return the bitmap of ascending rows.
+/// Builds a bitmap of ascending rows.
 pub(super) fn bitmap_of(rows: impl IntoIterator<Item = u32>) -> RoaringBitmap {
     let mut bitmap = RoaringBitmap::new();
     for row in rows {
@@ -20,7 +21,7 @@ pub(super) fn bitmap_of(rows: impl IntoIterator<Item = u32>) -> RoaringBitmap {
     bitmap
 }
 
-/// Add a row to the bitmap of each binary digit of a number that is 1.
+/// Adds a row to the bitmap of each binary digit that is 1 in a number.
 pub(super) fn push_digits(slices: &mut Vec<RoaringBitmap>, row: u32, number: u64) {
     let digits = usize::try_from(64 - number.leading_zeros()).unwrap_or(64);
     if slices.len() < digits {

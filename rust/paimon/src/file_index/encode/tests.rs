@@ -20,7 +20,7 @@ use crate::file_index::{FileIndex, bitmap};
 use crate::spec::options::Options;
 use crate::spec::types::{DataField, DataType, TypeRoot};
 
-/// What Java writes; `tests/histories/paimon/file_indexes.py` says how the file is written.
+/// Indexes that Java wrote; `tests/histories/paimon/file_indexes.py` describes the format.
 const OF_JAVA: &str = include_str!("../../../testdata/file_indexes.txt");
 
 fn hex(text: &str) -> Vec<u8> {
@@ -96,7 +96,7 @@ fn array(root: &TypeRoot, texts: &[Option<&str>]) -> ArrayRef {
     }
 }
 
-/// The bytes of the only index of a file whose rows come in two batches.
+/// Returns the bytes of the only index of a file whose rows are added in two batches.
 fn body(kind: &str, texts: &str, root: &TypeRoot, rows: &[Option<&str>]) -> Vec<u8> {
     let mut given = vec![(format!("file-index.{kind}.columns"), "c".to_string())];
     let pairs = texts.split(',').filter_map(|option| option.split_once('='));
@@ -113,7 +113,7 @@ fn body(kind: &str, texts: &str, root: &TypeRoot, rows: &[Option<&str>]) -> Vec<
     bytes[index.indexes[0].body.clone().unwrap()].to_vec()
 }
 
-/// The rows of each value in a bitmap index.
+/// Returns the rows of each value in a bitmap index.
 fn rows_of_values(body: &[u8], root: &TypeRoot, texts: &BTreeSet<Option<&str>>, rows: usize) -> Vec<Vec<usize>> {
     let mut found = Vec::new();
     for text in texts {
@@ -150,7 +150,7 @@ fn indexes_have_the_bytes_of_java() {
         let rows: Vec<Option<&str>> = rows.collect();
         let (found, expected) = (body(parts[0], parts[2], &root, &rows), hex(expected));
         if parts[0] == "bitmap" && found != expected {
-            // Java places bitmaps, and version 1 the values too, in the order of a hash map.
+            // Java orders bitmaps, and in version 1 also the values, by a hash map.
             assert_eq!(found.len(), expected.len(), "{before}");
             let distinct: BTreeSet<Option<&str>> = rows.iter().copied().collect();
             let of = |body: &[u8]| rows_of_values(body, &root, &distinct, rows.len());
@@ -164,7 +164,7 @@ fn indexes_have_the_bytes_of_java() {
     assert!(equal > 350 && reordered > 10, "{equal} {reordered}");
 }
 
-/// The stored columns with the kinds of their indexes, and whether each has bytes.
+/// Returns the stored columns with the types of their indexes, and whether each has bytes.
 fn contents(bytes: &bytes::Bytes) -> Vec<(String, String, bool)> {
     let index = FileIndex::parse(bytes.clone()).unwrap();
     let name = |range: std::ops::Range<usize>| String::from_utf8(bytes[range].to_vec()).unwrap();

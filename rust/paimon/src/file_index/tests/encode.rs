@@ -1,4 +1,4 @@
-//! Writes indexes as the Java writer lays them out.
+//! Writes indexes in the layout of the Java writer.
 
 use bytes::Bytes;
 use roaring::RoaringBitmap;
@@ -6,13 +6,13 @@ use roaring::RoaringBitmap;
 use crate::file_index::bloom_filter::hash;
 use crate::file_index::value::{Layout, Value};
 
-/// The values of rows as an index holds them.
+/// The values of rows in the form that an index holds.
 pub(super) type Column<'a> = [Option<Value<'a>>];
 
-/// An index: its kind and, unless it is of no value, its bytes.
+/// An index: its type and its bytes, or None if it has no values.
 type Body<'a> = (&'a str, Option<Vec<u8>>);
 
-/// An index file of named columns with their indexes.
+/// Encodes an index file of named columns with their indexes.
 pub(super) fn container(columns: &[(&str, &[Body<'_>])]) -> Bytes {
     let write = |head_length: usize| {
         let mut head = 1_493_475_289_347_502_i64.to_be_bytes().to_vec();
@@ -62,7 +62,7 @@ pub(super) fn bitmap_v1(column: &Column<'_>, layout: Layout) -> Vec<u8> {
     if !nulls.is_empty() {
         head.extend(place(&nulls, &mut body).0.to_be_bytes());
     }
-    // Java's order is that of its hash map.
+    // Java uses the order of a hash map.
     for (value, rows) in values.iter().rev() {
         head.extend(key(value, layout));
         head.extend(place(rows, &mut body).0.to_be_bytes());
@@ -119,7 +119,7 @@ pub(super) fn bsi(column: &Column<'_>) -> Vec<u8> {
     out
 }
 
-/// `chunk_bytes` is how much the keys of a chunk may take.
+/// Encodes a `range-bitmap` index; `chunk_bytes` is the maximum size of the keys of a chunk.
 pub(super) fn range_bitmap(column: &Column<'_>, layout: Layout, chunk_bytes: usize) -> Vec<u8> {
     let (_, values) = distinct(column);
     let mut chunks: Vec<(usize, Vec<u8>, Vec<Vec<u8>>)> = Vec::new();
@@ -172,7 +172,7 @@ pub(super) fn range_bitmap(column: &Column<'_>, layout: Layout, chunk_bytes: usi
     [int(head.len()).to_vec(), head, dictionary, slices].concat()
 }
 
-/// The bitmap of the rows, and a bitmap for each binary digit of numbers up to `max`, at least so many.
+/// Returns the bitmap of the rows, and at least `at_least` bitmaps, one for each binary digit of numbers up to `max`.
 fn slices(rows: &[(u32, u64)], max: u64, at_least: u32) -> Vec<Vec<u8>> {
     let digits = (64 - max.leading_zeros()).max(at_least);
     let exists = serialised(&rows.iter().map(|(row, _)| *row).collect());
@@ -183,7 +183,7 @@ fn slices(rows: &[(u32, u64)], max: u64, at_least: u32) -> Vec<Vec<u8>> {
     std::iter::once(exists).chain((0..digits).map(slice)).collect()
 }
 
-/// The rows of NULL, and of every value in Java's order.
+/// Returns the rows of NULL, and of every value in Java's order.
 fn distinct<'a>(column: &Column<'a>) -> (RoaringBitmap, Vec<(Value<'a>, RoaringBitmap)>) {
     let mut nulls = RoaringBitmap::new();
     let mut values: Vec<(Value<'a>, RoaringBitmap)> = Vec::new();

@@ -1,4 +1,4 @@
-//! Indexes that Java wrote, and what a reader must make of the rest of the world.
+//! Tests indexes that Java wrote, and how the reader handles unknown and damaged ones.
 
 use std::ops::Range;
 
@@ -11,7 +11,8 @@ use crate::file_index::value::{Layout, Value};
 use crate::file_index::{FileIndex, IndexedColumn, MEMBERS_MAX, Selection, modified_utf8};
 use crate::spec::types::{DataType, TypeRoot};
 
-/// Of six rows: `c` INT 0, 1, 2, 0, 1, 2 (bitmap), `s` STRING s0, s1, ... (bitmap), `d` INT 0 to 5 (bloom filter).
+/// Indexes of six rows: `c` INT 0, 1, 2, 0, 1, 2 (bitmap), `s` STRING s0, s1, ... (bitmap), `d` INT 0 to 5 (bloom
+/// filter).
 const THREE_COLUMNS: &str = "
     00054e4ed01a35ae 00000001 00000063 00000003
     0001 63 00000001 0006 6269746d6170 00000063 0000007e
@@ -94,7 +95,7 @@ fn and_or_and_constants() {
     assert_eq!(ask(BoundPredicate::False), Selection::Skip);
 }
 
-/// Five rows of two values in turn and a NULL.
+/// Returns five rows of two alternating values and a NULL.
 fn turns<'a>(a: Value<'a>, b: Value<'a>) -> Vec<Option<Value<'a>>> {
     vec![Some(a), Some(b), Some(a), Some(b), Some(a), None]
 }
@@ -156,10 +157,10 @@ fn the_indexes_of_the_laws_are_those_of_java(#[case] ours: Vec<u8>, #[case] java
     assert_eq!(ours, hex(java));
 }
 
-/// Of rows a, eight888, a, eight888, a, NULL; the length of the place of NULL is not that of a bitmap.
+/// An index of rows a, eight888, a, eight888, a, NULL. The recorded length of the NULL entry is not that of a bitmap.
 const TEXTS_V2: &str = "02000000060000000201fffffffa000000120000000100000001610000000000000025000000020000000161000000000000001600000008656967
                         687438383800000016000000143a3000000100000000000200100000000000020004003a30000001000000000001001000000001000300";
-/// Six NULLs: no chunks, and a slice for each of 64 digits of -1, here one as good as all.
+/// An index of six NULLs: no chunks. Java writes a slice for each of the 64 digits of -1; here one slice is equivalent.
 const NO_VALUES: &str = "0000000d 01 00000006 00000000 00000011 0000000d 01 00000000 00000000 00000000
                          00000012 01 01 00000008 00000008 00000000 00000008 3a30000000000000 3a30000000000000";
 

@@ -1,4 +1,4 @@
-//! Whatever a filter matches is in the selection, of every kind of index over every type of column.
+//! Tests that every row that a filter matches is in the selection, for every index type and every column type.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::file_index::value::{Layout, Value};
 use crate::file_index::{FileIndex, IndexedColumn, Selection};
 use crate::spec::types::{DataType, TypeRoot};
 
-/// A type with values of it, ascending, and how indexes hold them.
+/// A type with ascending values of it, and the form in which indexes hold them.
 struct Domain {
     root: TypeRoot,
     values: Vec<Scalar>,
@@ -83,7 +83,7 @@ fn domains() -> Vec<Domain> {
     ]
 }
 
-/// A number for each row: of a value, or NULL.
+/// The index of the value of each row, or None for NULL.
 type Rows = Vec<Option<usize>>;
 
 fn array(data_type: ScalarType, values: &[Option<&Scalar>]) -> ArrayRef {
@@ -95,7 +95,7 @@ fn array(data_type: ScalarType, values: &[Option<&Scalar>]) -> ArrayRef {
     concat(&ones.iter().map(AsRef::as_ref).collect::<Vec<_>>()).unwrap()
 }
 
-/// A test, by numbers that choose the literals.
+/// Builds a test from numbers that choose the literals.
 fn tests(domain: &Domain, kind: u8, picks: &[usize]) -> Test {
     let pick = |i: usize| domain.values[picks[i] % domain.values.len()].clone();
     let op = [CompareOp::Lt, CompareOp::LtEq, CompareOp::Gt, CompareOp::GtEq, CompareOp::Eq, CompareOp::NotEq];
@@ -135,7 +135,7 @@ fn leaf(domain: &Domain, test: Test) -> BoundPredicate {
     BoundPredicate::Leaf(BoundColumn { id: 7, name: "c".into(), data_type, nullable: true }, test)
 }
 
-/// The kinds that hold a type, each with its index.
+/// Returns the index types that support a type, each with its index.
 fn indexes(domain: &Domain, column: &encode::Column<'_>, size: usize) -> Vec<(&'static str, Vec<u8>)> {
     let layout = Layout::of(&domain.root).unwrap();
     let mut indexes = Vec::new();
@@ -156,7 +156,7 @@ fn indexes(domain: &Domain, column: &encode::Column<'_>, size: usize) -> Vec<(&'
     indexes
 }
 
-/// Whether an index of that kind knows exactly the rows that pass.
+/// Returns whether an index of that type selects exactly the rows that pass.
 fn is_exact(kind: &str, domain: &Domain, test: &Test) -> bool {
     let coarse = domain.root == TypeRoot::Timestamp(9);
     let equality = match test {

@@ -1,4 +1,4 @@
-//! `rbm32`: bitmaps of 32-bit numbers, in the portable form of Roaring bitmaps.
+//! The function `rbm32`: bitmaps of 32-bit numbers, in the portable Roaring format.
 
 use roaring::RoaringBitmap;
 
@@ -21,7 +21,7 @@ impl Sets for Bitmaps {
     }
 
     fn write(&self, mut set: RoaringBitmap) -> Result<Vec<u8>, String> {
-        // As Java does before it writes: runs where they are shorter.
+        // As Java does before writing: runs are used where they are shorter.
         set.optimize();
         let mut bytes = Vec::with_capacity(set.serialized_size());
         set.serialize_into(&mut bytes).map_err(|error| error.to_string())?;

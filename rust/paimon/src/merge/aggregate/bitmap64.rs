@@ -1,7 +1,7 @@
-//! `rbm64`: bitmaps of 64-bit numbers, as Java's `Roaring64Bitmap` writes them.
+//! The function `rbm64`: bitmaps of 64-bit numbers, in the format of Java's `Roaring64Bitmap`.
 //!
-//! The upper 48 bits of a number are a key, the lower 16 lie in the container of the key. Keys lie in an adaptive
-//! radix tree of their 6 bytes, the highest first; all numbers are little endian:
+//! The upper 48 bits of a number form a key, and the lower 16 bits are stored in the container of that key. The 6 bytes
+//! of the keys, most significant first, form an adaptive radix tree. All numbers are little-endian:
 //!
 //! ```text
 //! bitmap      u8 0 (empty) | u8 1, u64 keys, node (the root), containers
@@ -30,10 +30,10 @@ use super::union::Sets;
 #[derive(Debug)]
 pub(super) struct LongBitmaps;
 
-/// The values below 2^16 by key; none is empty.
+/// The values below 2^16 by key. No container is empty.
 pub(super) type Containers = BTreeMap<Key, RoaringBitmap>;
 
-/// The upper 48 bits of a number, the highest first.
+/// The upper 48 bits of a number, most significant byte first.
 pub(super) type Key = [u8; 6];
 
 impl Sets for LongBitmaps {
@@ -61,7 +61,7 @@ impl Sets for LongBitmaps {
         let mut writer = TreeWriter { bytes, leaves: 0 };
         writer.node(&keys, 0);
         let mut bytes = writer.bytes;
-        let slots = u32::try_from(set.len()).map_err(|_| "2^32 containers and more".to_string())?;
+        let slots = u32::try_from(set.len()).map_err(|_| "2^32 containers or more".to_string())?;
         bytes.extend(1u32.to_le_bytes());
         bytes.push(NOT_TRIMMED);
         bytes.extend(slots.to_le_bytes());
@@ -75,28 +75,28 @@ impl Sets for LongBitmaps {
     }
 }
 
-/// The kind of node that is a leaf.
+/// The node type of leaves.
 const LEAF: u8 = 4;
-/// The mark of a block of slots.
+/// The marker of a block of slots.
 const NOT_TRIMMED: u8 = 254;
-/// A node for every byte of a key, and the leaf.
+/// The maximum depth: a node for each byte of a key, and the leaf.
 const MAX_DEPTH: usize = 7;
-/// The bytes of a container of bits.
+/// The size of a bit container in bytes.
 const BITS_BYTES: usize = 8192;
-/// What comes before the values of the only container of a portable bitmap: cookie, count, key, cardinality, offset.
+/// The size of the header of a portable bitmap with one container: cookie, count, key, cardinality, offset.
 const PORTABLE_HEADER: usize = 16;
-/// The same of a container of runs: cookie, flags, key, cardinality.
+/// The size of the header of a portable bitmap with one run container: cookie, flags, key, cardinality.
 const PORTABLE_RUN_HEADER: usize = 9;
 const COOKIE: u32 = 12_346;
 const RUN_COOKIE: u32 = 12_347;
-/// The most values that lie in an array.
+/// The maximum number of values in an array container.
 const ARRAY_VALUES: u64 = 4096;
 
 fn read_bitmap(cursor: &mut Cursor<'_>) -> CursorResult<Containers> {
     match cursor.byte()? {
         0 => return Ok(Containers::new()),
         1 => {}
-        other => return Err(cursor.error(format_args!("a bitmap starts with 0 or 1, not {other}"))),
+        other => return Err(cursor.error(format_args!("invalid first byte {other} of a bitmap, expected 0 or 1"))),
     }
     let declared = cursor.le_u64()?;
     let mut leaves = Vec::new();
@@ -112,7 +112,7 @@ fn read_bitmap(cursor: &mut Cursor<'_>) -> CursorResult<Containers> {
             return Err(cursor.error(format_args!("container {slot} is missing or used twice")));
         };
         if !values.is_empty() && containers.insert(key, values).is_some() {
-            return Err(cursor.error(format_args!("a key is there twice")));
+            return Err(cursor.error(format_args!("a key occurs twice")));
         }
     }
     Ok(containers)
@@ -133,12 +133,12 @@ fn read_node(cursor: &mut Cursor<'_>, depth: usize, leaves: &mut Vec<(Key, u64)>
             leaves.push((cursor.array()?, cursor.le_u64()?));
             return Ok(());
         }
-        other => return Err(cursor.error(format_args!("no kind of node is {other}"))),
+        other => return Err(cursor.error(format_args!("unknown node type {other}"))),
     };
     if children > most || depth + 1 >= MAX_DEPTH {
-        return Err(cursor.error(format_args!("{children} children of a node of kind {kind} at depth {depth}")));
+        return Err(cursor.error(format_args!("{children} children of a node of type {kind} at depth {depth}")));
     }
-    // Leaves hold whole keys: which byte leads to them does not matter.
+    // Leaves hold complete keys, so the bytes that lead to them are not needed.
     cursor.take(body)?;
     (0..children).try_for_each(|_| read_node(cursor, depth + 1, leaves))
 }
@@ -147,20 +147,20 @@ fn read_slots(cursor: &mut Cursor<'_>) -> CursorResult<Vec<Option<RoaringBitmap>
     let blocks = cursor.le_u32()?;
     let _mark = cursor.byte()?;
     let count = cursor.le_u32()?;
-    // A second block begins after 2^31 containers.
+    // A second block begins only after 2^31 containers.
     if blocks != 1 || count as usize > cursor.remaining() {
-        return Err(cursor.error(format_args!("{blocks} blocks, {count} containers in the first")));
+        return Err(cursor.error(format_args!("{blocks} blocks with {count} containers in the first")));
     }
     (0..count)
         .map(|_| match cursor.byte()? {
             0 => Ok(None),
             1 => read_container(cursor).map(Some),
-            other => Err(cursor.error(format_args!("a slot starts with 0 or 1, not {other}"))),
+            other => Err(cursor.error(format_args!("invalid first byte {other} of a slot, expected 0 or 1"))),
         })
         .collect()
 }
 
-/// A container by way of the portable form, whose bodies are the same and which is checked when it is read.
+/// Reads a container by way of the portable format, which has the same container bodies and is validated on reading.
 fn read_container(cursor: &mut Cursor<'_>) -> CursorResult<RoaringBitmap> {
     let kind = cursor.byte()?;
     let count = cursor.le_u32()?;
@@ -173,13 +173,13 @@ fn read_container(cursor: &mut Cursor<'_>) -> CursorResult<RoaringBitmap> {
         1 if values > ARRAY_VALUES => cursor.take(BITS_BYTES)?,
         2 if values <= ARRAY_VALUES => cursor.take(2 * count as usize)?,
         1 => return read_sparse_bits(cursor, count),
-        _ => return Err(cursor.error(format_args!("a container of kind {kind} with {values} values"))),
+        _ => return Err(cursor.error(format_args!("a container of type {kind} with {values} values"))),
     };
     if values == 0 {
         return Ok(RoaringBitmap::new());
     }
     let Ok(last) = u16::try_from(values - 1) else {
-        return Err(cursor.error(format_args!("{values} values in a container")));
+        return Err(cursor.error(format_args!("invalid number of values in a container: {values}")));
     };
     let mut portable = Vec::with_capacity(PORTABLE_HEADER + body.len());
     if kind == 0 {
@@ -196,7 +196,7 @@ fn read_container(cursor: &mut Cursor<'_>) -> CursorResult<RoaringBitmap> {
     RoaringBitmap::deserialize_from(&*portable).map_err(|error| cursor.error(format_args!("{error}")))
 }
 
-/// Bits where an array would be shorter, as they are after values were removed.
+/// Reads a bit container whose values would fit an array, as it occurs after values were removed.
 fn read_sparse_bits(cursor: &mut Cursor<'_>, count: u32) -> CursorResult<RoaringBitmap> {
     let bits = cursor.take(BITS_BYTES)?;
     let values: RoaringBitmap = (0u32..)
@@ -228,12 +228,12 @@ fn write_container(mut values: RoaringBitmap, bytes: &mut Vec<u8>) -> Result<(),
 
 struct TreeWriter {
     bytes: Vec<u8>,
-    /// Containers are numbered in the order of the keys.
+    /// The number of leaves so far; containers are numbered in key order.
     leaves: u64,
 }
 
 impl TreeWriter {
-    /// The node of keys, ascending, that have `depth` bytes in common by where the node is.
+    /// Writes the node of ascending keys that have the first `depth` bytes in common.
     fn node(&mut self, keys: &[Key], depth: usize) {
         let (Some(first), Some(last)) = (keys.first(), keys.last()) else { return };
         if keys.len() == 1 {
@@ -250,7 +250,7 @@ impl TreeWriter {
         let (kind, body) = body(&steps);
         let prefix = first.get(depth..split).unwrap_or_default();
         self.bytes.push(kind);
-        // Up to 256 children and 5 bytes.
+        // At most 256 children and 5 bytes.
         self.bytes.extend(u16::try_from(steps.len()).unwrap_or_default().to_le_bytes());
         self.bytes.push(u8::try_from(prefix.len()).unwrap_or_default());
         self.bytes.extend_from_slice(prefix);
@@ -261,7 +261,7 @@ impl TreeWriter {
     }
 }
 
-/// The kind and the body of a node by the bytes that lead to its children, ascending.
+/// Returns the type and the body of a node for the ascending bytes that lead to its children.
 fn body(steps: &[u8]) -> (u8, Vec<u8>) {
     let padded = |len: usize| steps.iter().copied().chain(std::iter::repeat(0)).take(len).collect::<Vec<u8>>();
     let backwards = |bytes: &[u8], width: usize| {

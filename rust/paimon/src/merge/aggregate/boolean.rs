@@ -1,4 +1,4 @@
-//! `bool_and` and `bool_or`: NULL counts for nothing.
+//! The functions `bool_and` and `bool_or`. NULL is ignored.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::FieldAggregator;
 use super::subject::Subject;
 use crate::spec::types::{DataType, TypeRoot};
 
-/// Whether all values are true, or one of them is.
+/// The state of whether all values are true, or any of them is.
 #[derive(Debug)]
 pub(super) struct Truth {
     subject: Subject,

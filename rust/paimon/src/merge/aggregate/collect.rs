@@ -1,4 +1,4 @@
-//! `collect`: the elements of all arrays, or those of them that differ.
+//! The function `collect`: the elements of all arrays, or the distinct ones.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use super::table::Table;
 use crate::spec::options::Options;
 use crate::spec::types::{DataField, TypeRoot};
 
-/// Collects elements.
+/// The aggregator that collects elements.
 #[derive(Debug)]
 pub(super) struct Collect {
     lists: Lists,
@@ -36,7 +36,7 @@ impl Collect {
         Ok(Self { lists: Lists::try_new(subject, None, Vec::new())?, distinct, accumulator: None })
     }
 
-    /// Appends elements, or NULL, to the accumulator.
+    /// Sets the accumulator to these elements, or to NULL.
     fn append_picks(&mut self, picks: Option<Vec<Pick>>) -> Result<()> {
         let known = self.accumulator.take();
         self.accumulator = match (known, picks) {
@@ -75,7 +75,7 @@ impl FieldAggregator for Collect {
     }
 
     fn add_reversed(&mut self, values: &ArrayRef, row: usize) -> Result<()> {
-        // Java appends earlier elements, but puts them first where retracts are ignored.
+        // Java appends earlier elements, but prepends them if retracts are ignored.
         if !self.lists.subject.ignore_retract {
             return self.add(values, row);
         }

@@ -1,4 +1,4 @@
-//! Arrays, maps and nested tables.
+//! Tests of arrays, maps and nested tables.
 
 use std::sync::Arc;
 
@@ -53,7 +53,7 @@ fn children(data_type: &ArrowType) -> Fields {
     }
 }
 
-/// Lists as `1,2,-` where `-` is NULL, the list too.
+/// Parses lists such as `1,2,-`. `-` is NULL, both as an element and as a list.
 fn int_lists(lists: &[&str]) -> ArrayRef {
     let mut builder = ListBuilder::new(Int32Builder::new()).with_field(inner(&nullable(ints()).arrow()));
     for list in lists {
@@ -65,7 +65,7 @@ fn int_lists(lists: &[&str]) -> ArrayRef {
     Arc::new(builder.finish())
 }
 
-/// Tables as `1.1.a,2.-.b,-`: the rows of id, sub and v.
+/// Parses tables such as `1.1.a,2.-.b,-`: the rows of id, sub and v.
 fn tables(tables: &[&str]) -> ArrayRef {
     let element = inner(&nullable(table()).arrow());
     let fields = children(element.data_type());
@@ -88,7 +88,7 @@ fn tables(tables: &[&str]) -> ArrayRef {
     Arc::new(builder.finish())
 }
 
-/// Maps as `a=1@2024,b=-,c=2@-`: keys, values and times.
+/// Parses maps such as `a=1@2024,b=-,c=2@-`: keys, values and times.
 fn timed_maps(maps: &[&str]) -> ArrayRef {
     let entries = children(inner(&nullable(timed()).arrow()).data_type());
     let names = MapFieldNames { entry: "entries".to_string(), ..MapFieldNames::default() };
@@ -148,16 +148,14 @@ fn elements_are_collected(#[case] pairs: &[(&str, &str)], #[case] steps: &str, #
 #[case(
     &[("nested-key", "id")],
     "+0 +1 | +0 | +1 +3",
-    "[{1, 1, A}, {2, 1, b}, {3, -, c}] [{1, 1, a}, {2, 1, b}, {1, 1, dup}] [{1, 1, A}, {3, -, c2}, {-, 1, \
-     nullkey}]",
+    "[{1, 1, A}, {2, 1, b}, {3, -, c}] [{1, 1, a}, {2, 1, b}, {1, 1, dup}] [{1, 1, A}, {3, -, c2}, {-, 1, nullkey}]",
 )]
 #[case(&[("nested-key", "id")], "+0 -1 | +0 -0 | +1 ~0", "[{2, 1, b}] [] [{1, 1, A}, {2, 1, b}, {3, -, c}]")]
 #[case(&[("nested-key", "id, v")], "+0 +4", "[{1, 1, a}, {2, 1, b}, {1, 1, dup}, {1, 0, old}]")]
 #[case(
     &[("nested-key", "id"), ("nested-sequence-field", "sub")],
     "+0 +4 | +4 ~0 | +4 +1 +4 | +1 +3",
-    "[{1, 1, dup}, {2, 1, b}] [{1, 1, dup}, {2, 1, b}] [{1, 1, A}, {3, -, c}] [{1, 1, A}, {3, -, c2}, {-, 1, \
-     nullkey}]",
+    "[{1, 1, dup}, {2, 1, b}] [{1, 1, dup}, {2, 1, b}] [{1, 1, A}, {3, -, c}] [{1, 1, A}, {3, -, c2}, {-, 1, nullkey}]",
 )]
 fn nested_tables_are_updated(#[case] pairs: &[(&str, &str)], #[case] steps: &str, #[case] expected: &str) {
     let values = tables(&["1.1.a,2.1.b,1.1.dup", "1.1.A,3.-.c", "-", "-.1.nullkey,3.-.c2", "1.0.old", "-,1.1.x"]);
@@ -198,7 +196,7 @@ fn maps_are_merged_by_the_times_of_their_keys(#[case] steps: &str, #[case] expec
         "a=2@2024-01-01,b=2@2024-01-03,c=2@2020,d=-",
         "a=-,b=3@2024-01-03,e=5@-",
         "a=8@2",
-        // Java compares the halves of surrogates.
+        // Java compares UTF-16 code units, so surrogates by their halves.
         "a=1@\u{ffff}",
         "a=2@\u{1d518}",
     ]);
@@ -276,7 +274,7 @@ fn lists_of_several_batches_and_slices_are_told_apart() {
 }
 
 proptest! {
-    /// An earlier record that comes later changes no row, only where rows stand.
+    /// Checks that an earlier record that arrives later changes only the order of rows, not the rows.
     #[test]
     fn order_of_arrival_does_not_matter(
         records in proptest::collection::vec(proptest::collection::vec((0u8..4, 0u8..3, 0u8..3), 0..4), 2..6),

@@ -1,4 +1,4 @@
-//! `listagg`: texts one after the other, a delimiter between them. NULL and the empty text count for nothing.
+//! The function `listagg`: strings joined by a delimiter. NULL and empty strings are ignored.
 
 use std::sync::Arc;
 
@@ -12,13 +12,14 @@ use super::subject::{Subject, option};
 use crate::spec::options::Options;
 use crate::spec::types::{DataField, TypeRoot};
 
-/// Joins texts; of parts between delimiters that are there already, none is added when they are to be distinct.
+/// The aggregator that joins strings. If they must be distinct, parts between delimiters that are already present are
+/// not added.
 #[derive(Debug)]
 pub(super) struct ListAgg {
     subject: Subject,
     delimiter: String,
     distinct: bool,
-    /// None while only NULL was taken.
+    /// The joined strings; None while all values were NULL.
     accumulator: Option<String>,
     results: StringBuilder,
 }
@@ -41,7 +42,7 @@ impl ListAgg {
     fn join(&mut self, text: &str) {
         let Self { delimiter, distinct, accumulator, .. } = self;
         let Some(joined) = accumulator.as_mut().filter(|joined| !joined.is_empty()) else {
-            // What comes first stands as it is, repetitions included.
+            // The first value is kept unchanged, including repetitions.
             let first = accumulator.get_or_insert_default();
             first.push_str(text);
             return;

@@ -1,4 +1,4 @@
-//! Elements of lists, and entries of maps, by where they lie.
+//! References elements of lists, and entries of maps, by position.
 
 use std::cell::OnceCell;
 use std::ops::Range;
@@ -15,16 +15,16 @@ use frazil_core::error::{Error, ErrorKind, Result};
 use super::picks::{Pick, Sources};
 use super::subject::Subject;
 
-/// The lists, or maps, that elements were picked of, and those that are made of the picks.
+/// The lists or maps that elements were picked from, and those that are built from the picks.
 #[derive(Debug)]
 pub(super) struct Lists {
     pub(super) subject: Subject,
     sources: Sources,
-    /// One for each array of the sources.
+    /// The parts, one for each array of the sources.
     parts: Vec<Part>,
-    /// What elements are equal by.
+    /// The columns that determine whether elements are equal.
     identity: Columns,
-    /// What elements are ordered by.
+    /// The columns that elements are ordered by.
     order: Columns,
     results: Results,
 }
@@ -41,20 +41,20 @@ struct Part {
 #[derive(Debug, Default)]
 struct Results {
     picks: Vec<Pick>,
-    /// Where each list ends in the picks; None is NULL.
+    /// The end of each list in the picks; None is NULL.
     ends: Vec<Option<usize>>,
 }
 
-/// Columns of elements, as bytes that are equal and ordered as the values are.
+/// Columns of elements, encoded as bytes with the same equality and order as the values.
 #[derive(Debug)]
 struct Columns {
-    /// Which fields of the elements; None is the elements as a whole.
+    /// The fields of the elements; None is the whole elements.
     fields: Option<Vec<usize>>,
     converter: Option<RowConverter>,
 }
 
 impl Lists {
-    /// Lists whose elements are equal when these fields of theirs are, or as a whole (None).
+    /// Creates lists whose elements are compared by the fields in `identity`, or as a whole if it is None.
     pub(super) fn try_new(subject: Subject, identity: Option<Vec<usize>>, order: Vec<usize>) -> Result<Self> {
         let element = element_type(&subject.data_type).ok_or_else(|| subject.wrong_type("ARRAY or MAP"))?;
         let identity = Columns::try_new(element, identity)?;
@@ -72,41 +72,41 @@ impl Lists {
         Ok(lists)
     }
 
-    /// The elements of a list; None is NULL.
+    /// Returns the elements of a list, or None for NULL.
     pub(super) fn picks(&mut self, values: &ArrayRef, row: usize) -> Result<Option<Vec<Pick>>> {
         let list = self.list(values, row)?;
         Ok(list.map(|(part, elements)| elements.map(|element| (part, element)).collect()))
     }
 
-    /// Whether an element is NULL.
+    /// Returns whether an element is NULL.
     pub(super) fn is_null(&self, (part, element): Pick) -> bool {
         self.parts.get(part).is_none_or(|part| part.elements.is_null(element))
     }
 
-    /// What an element is equal by.
+    /// Returns the bytes that identify an element.
     pub(super) fn identity(&self, (part, element): Pick) -> Result<&[u8]> {
         let rows = self.part(part)?.rows(&self.identity, |part| &part.identities)?;
         Ok(rows.row(element).data())
     }
 
-    /// What an element is ordered by.
+    /// Returns the bytes that an element is ordered by.
     pub(super) fn order(&self, (part, element): Pick) -> Result<&[u8]> {
         let rows = self.part(part)?.rows(&self.order, |part| &part.orders)?;
         Ok(rows.row(element).data())
     }
 
-    /// A field of the elements of a part; the elements are structs.
+    /// Returns a field of the elements of a part; the elements are structs.
     pub(super) fn field(&self, part: usize, field: usize) -> Result<&ArrayRef> {
         let column = self.part(part)?.elements.as_struct_opt().and_then(|elements| elements.columns().get(field));
-        column.ok_or_else(|| Error::internal("an element without the field"))
+        column.ok_or_else(|| Error::internal("an element lacks the field"))
     }
 
-    /// How many parts there are.
+    /// Returns the number of parts.
     pub(super) fn parts(&self) -> usize {
         self.parts.len()
     }
 
-    /// The next list of the result.
+    /// Appends the next list to the result.
     pub(super) fn append(&mut self, elements: Option<impl IntoIterator<Item = Pick>>) {
         let Results { picks, ends } = &mut self.results;
         let is_valid = elements.is_some();
@@ -114,7 +114,7 @@ impl Lists {
         ends.push(is_valid.then_some(picks.len()));
     }
 
-    /// The lists of the result. Picks stay good if they are told to.
+    /// Returns the lists of the result. Picks remain valid if `keep` is true.
     pub(super) fn finish(&mut self, keep: bool) -> Result<ArrayRef> {
         let Results { picks, ends } = std::mem::take(&mut self.results);
         let arrays: Vec<&dyn Array> = self.parts.iter().map(|part| &*part.elements).collect();
@@ -126,14 +126,14 @@ impl Lists {
         Ok(result)
     }
 
-    /// Lets go of the lists; picks of them are void.
+    /// Releases the lists; picks from them become invalid.
     pub(super) fn clear(&mut self) {
         self.sources.clear();
         self.parts.truncate(1);
     }
 
     fn part(&self, part: usize) -> Result<&Part> {
-        self.parts.get(part).ok_or_else(|| Error::internal("an element of a list that is gone"))
+        self.parts.get(part).ok_or_else(|| Error::internal("an element belongs to a released list"))
     }
 
     fn list(&mut self, values: &ArrayRef, row: usize) -> Result<Option<(usize, Range<usize>)>> {
@@ -148,19 +148,19 @@ impl Lists {
         }
         let part = self.part(number)?;
         let offset = |at: usize| part.offsets.get(at).and_then(|offset| usize::try_from(*offset).ok());
-        let (start, end) = offset(row).zip(offset(row + 1)).ok_or_else(|| Error::internal("a list without offsets"))?;
+        let (start, end) = offset(row).zip(offset(row + 1)).ok_or_else(|| Error::internal("a list has no offsets"))?;
         Ok(Some((number, start..end)))
     }
 }
 
-/// A list array of elements. `ends` is where each list ends, None for NULL.
+/// Builds a list array of elements. `ends` are the ends of the lists, with None for NULL.
 pub(super) fn assemble(data_type: &ArrowType, elements: ArrayRef, ends: &[Option<usize>]) -> Result<ArrayRef> {
     let mut last = 0;
     let mut offsets = vec![0];
     for end in ends {
         last = end
             .map_or(Ok(last), i32::try_from)
-            .map_err(|_| Error::new(ErrorKind::LimitExceeded, "the lists of a batch have 2^31 elements and more"))?;
+            .map_err(|_| Error::new(ErrorKind::LimitExceeded, "the lists of a batch have 2^31 or more elements"))?;
         offsets.push(last);
     }
     let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
@@ -168,15 +168,15 @@ pub(super) fn assemble(data_type: &ArrowType, elements: ArrayRef, ends: &[Option
     Ok(match data_type {
         ArrowType::List(field) => Arc::new(ListArray::try_new(Arc::clone(field), offsets, elements, nulls)?),
         ArrowType::Map(field, ordered) => {
-            let entries = elements.as_struct_opt().cloned().ok_or_else(|| Error::internal("a map without entries"))?;
+            let entries = elements.as_struct_opt().cloned().ok_or_else(|| Error::internal("a map has no entries"))?;
             Arc::new(MapArray::try_new(Arc::clone(field), offsets, entries, nulls, *ordered)?)
         }
-        _ => return Err(Error::internal("neither list nor map")),
+        _ => return Err(Error::internal("expected a list or a map")),
     })
 }
 
 impl Part {
-    /// None for what is neither list nor map.
+    /// Creates the part, or returns None if the array is neither a list nor a map.
     fn of(lists: &ArrayRef) -> Option<Self> {
         let (elements, offsets): (ArrayRef, _) = match lists.data_type() {
             ArrowType::List(_) => {
@@ -189,7 +189,7 @@ impl Part {
         Some(Self { elements, offsets, identities: OnceCell::new(), orders: OnceCell::new() })
     }
 
-    /// The rows of columns, converted when they are first asked for.
+    /// Returns the rows of columns, which are converted on first use.
     fn rows(&self, columns: &Columns, cell: fn(&Self) -> &OnceCell<Rows>) -> Result<&Rows> {
         let cell = cell(self);
         if let Some(rows) = cell.get() {
@@ -216,7 +216,7 @@ impl Columns {
     }
 
     fn rows(&self, elements: &ArrayRef) -> Result<Rows> {
-        let converter = self.converter.as_ref().ok_or_else(|| Error::internal("elements that cannot be compared"))?;
+        let converter = self.converter.as_ref().ok_or_else(|| Error::internal("the elements cannot be compared"))?;
         let columns = match (&self.fields, elements.as_struct_opt()) {
             (Some(fields), Some(elements)) => {
                 fields.iter().filter_map(|field| elements.columns().get(*field)).cloned().collect()
@@ -227,7 +227,7 @@ impl Columns {
     }
 }
 
-/// The type of the elements of lists, and of the entries of maps.
+/// Returns the type of the elements of lists, or of the entries of maps.
 pub(super) fn element_type(data_type: &ArrowType) -> Option<&ArrowType> {
     match data_type {
         ArrowType::List(element) | ArrowType::Map(element, _) => Some(element.data_type()),

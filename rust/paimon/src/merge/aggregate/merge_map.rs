@@ -1,4 +1,4 @@
-//! `merge_map` and `merge_map_with_keytime`: the entries of all maps, one for each key.
+//! The functions `merge_map` and `merge_map_with_keytime`: the entries of all maps, one for each key.
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef};
@@ -11,22 +11,22 @@ use super::subject::Subject;
 use super::table::Table;
 use crate::spec::types::{DataField, TypeRoot};
 
-/// The keys of the entries of a map.
+/// The index of the keys in the entries of a map.
 const KEY: usize = 0;
-/// Their values.
+/// The index of the values in the entries of a map.
 const VALUE: usize = 1;
 
-/// Merges maps: the later entry of a key stands, or the one of the greatest time.
+/// The aggregator that merges maps. The later entry of a key wins, or the one with the greatest time.
 #[derive(Debug)]
 pub(super) struct MergeMap {
     lists: Lists,
-    /// The field of the values that holds the time, a STRING, where entries are chosen by it.
+    /// The field of the values that holds the time, a STRING, if entries are chosen by time.
     time: Option<usize>,
     accumulator: Option<Table>,
 }
 
 impl MergeMap {
-    /// `merge_map`.
+    /// Creates the aggregator of `merge_map`.
     pub(super) fn try_new(subject: Subject, field: &DataField) -> Result<Self> {
         if !matches!(field.data_type.root, TypeRoot::Map(..)) {
             return Err(subject.wrong_type("MAP"));
@@ -34,7 +34,7 @@ impl MergeMap {
         Ok(Self { lists: Lists::try_new(subject, Some(vec![KEY]), Vec::new())?, time: None, accumulator: None })
     }
 
-    /// `merge_map_with_keytime`: values are rows, their last field is the time.
+    /// Creates the aggregator of `merge_map_with_keytime`: values are rows, and their last field is the time.
     pub(super) fn with_time(subject: Subject, field: &DataField) -> Result<Self> {
         let fields = match &field.data_type.root {
             TypeRoot::Map(_, value) => match &value.root {
@@ -46,7 +46,7 @@ impl MergeMap {
         let time =
             fields.last().filter(|time| fields.len() >= 2 && matches!(time.data_type.root, TypeRoot::VarChar(_)));
         if time.is_none() {
-            return Err(subject.wrong_type("MAP to ROW of two fields and more, the last of them STRING"));
+            return Err(subject.wrong_type("MAP to ROW of two or more fields, the last of them STRING"));
         }
         let time = fields.len() - 1;
         Ok(Self { time: Some(time), ..Self::try_new(subject, field)? })
@@ -66,7 +66,7 @@ impl MergeMap {
             match table.find(&self.lists, pick)? {
                 None => table.put(&self.lists, pick)?,
                 Some((place, known)) => {
-                    // As Java compares texts.
+                    // Strings are compared as in Java.
                     let is_newer =
                         self.time(known, time)?.is_none_or(|known| new.encode_utf16().gt(known.encode_utf16()));
                     if is_newer {
@@ -78,7 +78,7 @@ impl MergeMap {
         Ok(())
     }
 
-    /// The time of an entry, None where it has none.
+    /// Returns the time of an entry, or None if it has none.
     fn time(&self, (part, entry): Pick, field: usize) -> Result<Option<&str>> {
         let values = self.lists.field(part, VALUE)?;
         let times = values.as_struct_opt().and_then(|values| values.columns().get(field));
@@ -101,7 +101,7 @@ impl FieldAggregator for MergeMap {
     fn add(&mut self, values: &ArrayRef, row: usize) -> Result<()> {
         let Some(picks) = self.lists.picks(values, row)? else { return Ok(()) };
         let table = match self.accumulator.take() {
-            // The first map stands as it is.
+            // The first map is kept unchanged.
             None => self.table(picks)?,
             Some(mut table) => {
                 self.merge(&mut table, picks)?;

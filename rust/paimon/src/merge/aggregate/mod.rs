@@ -1,13 +1,14 @@
-//! Aggregate functions of fields (documentation: "Aggregation"), over Arrow values.
+//! Aggregate functions of fields (documentation: "Aggregation") over Arrow values.
 //!
 //! | functions | held per key | types |
-//! |---|---|---|
-//! | first_value, first_non_null_value, last_value, last_non_null_value, primary-key | where the value lies | all |
-//! | max, min | where the value lies | numbers, text, bytes, dates, times, timestamps |
+//! | functions | state per key | types |
+//! | first_value, first_non_null_value, last_value, last_non_null_value, primary-key | the position of the value | all
+//! |
+//! | max, min | the position of the value | numbers, strings, bytes, dates, times, timestamps |
 //! | sum, product, count | a number | numbers; count: INT and BIGINT |
-//! | bool_and, bool_or; listagg | a truth value; text | BOOLEAN; STRING |
-//! | collect, nested_update, nested_partial_update | where the elements lie | ARRAY; ARRAY of ROW |
-//! | merge_map, merge_map_with_keytime | where the entries lie | MAP; MAP to ROW |
+//! | bool_and, bool_or; listagg | a Boolean; a string | BOOLEAN; STRING |
+//! | collect, nested_update, nested_partial_update | the positions of the elements | ARRAY; ARRAY of ROW |
+//! | merge_map, merge_map_with_keytime | the positions of the entries | MAP; MAP to ROW |
 //! | rbm32, rbm64, hll_sketch, theta_sketch | bytes | VARBINARY |
 
 mod bitmap;
@@ -42,40 +43,39 @@ use self::subject::Subject;
 use crate::spec::options::Options;
 use crate::spec::types::DataField;
 
-/// Folds the values that the records of a key have for one field, key after key. The accumulator starts as NULL.
+/// An aggregator that folds the values of one field in the records of each key. The accumulator starts as NULL.
 pub trait FieldAggregator: Debug + Send {
-    /// Starts a key: the accumulator is NULL.
+    /// Starts a key with the accumulator NULL.
     fn begin(&mut self);
 
-    /// Takes the value of a later record.
+    /// Adds the value of a later record.
     fn add(&mut self, values: &ArrayRef, row: usize) -> Result<()>;
 
-    /// Takes the value of a record that is earlier than what was taken (sequence groups): Java's `aggReversed`.
+    /// Adds the value of a record that is earlier than those added before (sequence groups): Java's `aggReversed`.
     fn add_reversed(&mut self, values: &ArrayRef, row: usize) -> Result<()>;
 
-    /// Takes a value back.
+    /// Retracts a value.
     ///
     /// # Errors
-    /// `Unsupported` naming the function when it cannot.
+    /// `Unsupported` naming the function if it cannot retract.
     fn retract(&mut self, values: &ArrayRef, row: usize) -> Result<()>;
 
-    /// Ends a key: the accumulator becomes the next value of the result.
+    /// Ends a key and appends the accumulator to the result.
     fn append(&mut self) -> Result<()>;
 
-    /// Makes a value the accumulator as it stands, whatever was taken before: that of a record whose columns all become
-    /// the row.
+    /// Sets the accumulator to a value, regardless of earlier values. Used for records that replace the entire row.
     fn replace(&mut self, values: &ArrayRef, row: usize) -> Result<()>;
 
-    /// The values of all keys ended since the last call, of the type of the field.
+    /// Returns the values of all keys ended since the last call, in the type of the field.
     fn finish(&mut self) -> Result<ArrayRef>;
 }
 
-/// The aggregator of a field, by the name of its function (`fields.<field>.aggregate-function`) and what else the
-/// options say of the field: `fields.<field>.ignore-retract`, `.distinct`, `.list-agg-delimiter` and so on.
+/// Creates the aggregator of a field from the name of its function (`fields.<field>.aggregate-function`) and the other
+/// options of the field: `fields.<field>.ignore-retract`, `.distinct`, `.list-agg-delimiter` and so on.
 ///
 /// # Errors
-/// `Unsupported` for a function that is not known, `InvalidArgument` for one that does not take the type of the field
-/// and for options that cannot be meant.
+/// `Unsupported` for an unknown function; `InvalidArgument` for a function that does not support the type of the field
+/// and for invalid options.
 pub fn aggregator(function: &str, field: &DataField, options: &Options) -> Result<Box<dyn FieldAggregator>> {
     let subject = Subject::new(function, field, options)?;
     Ok(match function {

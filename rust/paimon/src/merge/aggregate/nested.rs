@@ -1,4 +1,4 @@
-//! `nested_update` and `nested_partial_update`: arrays of rows as tables, with keys of their own.
+//! The function `nested_update`: arrays of rows as tables with their own keys.
 
 use arrow_array::ArrayRef;
 use frazil_core::error::Result;
@@ -11,14 +11,14 @@ use super::table::Table;
 use crate::spec::options::Options;
 use crate::spec::types::{DataField, TypeRoot};
 
-/// Merges tables: a later row takes the place of the one with its key. Without keys rows are appended.
+/// The aggregator that merges tables. A later row replaces the row with the same key. Without keys, rows are appended.
 #[derive(Debug)]
 pub(super) struct NestedUpdate {
     lists: Lists,
     has_keys: bool,
-    /// Whether a row replaces only one whose sequence fields are not above its own.
+    /// Whether a row replaces only rows whose sequence fields are not greater.
     has_sequence: bool,
-    /// The most rows of a table.
+    /// The maximum number of rows of a table.
     limit: usize,
     accumulator: Rows,
 }
@@ -27,7 +27,7 @@ pub(super) struct NestedUpdate {
 enum Rows {
     #[default]
     Null,
-    /// As they came.
+    /// All rows in the order of arrival.
     All(Vec<Pick>),
     Keyed(Table),
 }
@@ -39,20 +39,19 @@ impl NestedUpdate {
         let keys = named(&subject, fields, options.list(&option(&field.name, "nested-key")))?;
         let sequence = named(&subject, fields, options.list(&option(&field.name, "nested-sequence-field")))?;
         if keys.is_empty() && !sequence.is_empty() {
-            return Err(subject.invalid("`nested-sequence-field` needs `nested-key`"));
+            return Err(subject.invalid("`nested-sequence-field` requires `nested-key`"));
         }
         let limit = match options.integer(&option(&field.name, "count-limit"))? {
             None => usize::MAX,
-            Some(limit) => {
-                usize::try_from(limit).map_err(|_| subject.invalid(&format!("`count-limit` is {limit}, below 0")))?
-            }
+            Some(limit) => usize::try_from(limit)
+                .map_err(|_| subject.invalid(&format!("`count-limit` is {limit}, expected at least 0")))?,
         };
         let (has_keys, has_sequence) = (!keys.is_empty(), !sequence.is_empty());
         let lists = Lists::try_new(subject, has_keys.then_some(keys), sequence)?;
         Ok(Self { lists, has_keys, has_sequence, limit, accumulator: Rows::Null })
     }
 
-    /// Earlier and later rows; of the later ones no more than there is room for.
+    /// Merges earlier and later rows; later rows are added only up to the limit.
     fn merged(&self, earlier: Rows, later: Vec<Pick>) -> Result<Rows> {
         let count = match &earlier {
             Rows::Null => return Ok(Rows::All(later)),
@@ -166,17 +165,19 @@ impl FieldAggregator for NestedUpdate {
     }
 }
 
-/// Refuses what newer versions of Paimon do with rows whose key has NULLs; here they are keys like others.
+/// Rejects the strategies of newer Paimon releases for rows whose key contains NULL. Here NULL is an ordinary key
+/// value.
 pub(super) fn check_null_keys(subject: &Subject, field: &DataField, options: &Options) -> Result<()> {
     match options.text(&option(&field.name, "nested-key-null-strategy")) {
         Some(strategy) if !strategy.eq_ignore_ascii_case("merge") => {
-            Err(subject.unsupported(&format!("`nested-key-null-strategy` is `{strategy}`, only `merge` is supported")))
+            Err(subject
+                .unsupported(&format!("`nested-key-null-strategy` is `{strategy}`, but only `merge` is supported")))
         }
         _ => Ok(()),
     }
 }
 
-/// The fields of the rows of an ARRAY of ROW.
+/// Returns the fields of the rows of an ARRAY of ROW.
 pub(super) fn row_fields<'a>(subject: &Subject, field: &'a DataField) -> Result<&'a [DataField]> {
     if let TypeRoot::Array(element) = &field.data_type.root
         && let TypeRoot::Row(fields) = &element.root
@@ -186,11 +187,11 @@ pub(super) fn row_fields<'a>(subject: &Subject, field: &'a DataField) -> Result<
     Err(subject.wrong_type("ARRAY of ROW"))
 }
 
-/// The places of fields by their names.
+/// Returns the positions of fields by name.
 pub(super) fn named(subject: &Subject, fields: &[DataField], names: Vec<&str>) -> Result<Vec<usize>> {
     let place = |name: &str| fields.iter().position(|field| field.name == name);
     let places = names
         .into_iter()
-        .map(|name| place(name).ok_or_else(|| subject.invalid(&format!("no field of the rows is `{name}`"))));
+        .map(|name| place(name).ok_or_else(|| subject.invalid(&format!("the rows have no field `{name}`"))));
     places.collect()
 }

@@ -1,4 +1,4 @@
-//! `nested_partial_update`: arrays of rows as tables, whose rows are completed field by field.
+//! The function `nested_partial_update`: arrays of rows as tables whose rows are merged field by field.
 
 use std::sync::Arc;
 
@@ -17,18 +17,18 @@ use super::table::Table;
 use crate::spec::options::Options;
 use crate::spec::types::DataField;
 
-/// Where each field of a row lies, None is NULL. A row that is NULL has no fields.
+/// The position of each field of a row; None is NULL. A NULL row has no fields.
 type Row = Vec<Option<Pick>>;
 
-/// Merges tables: of the rows of a key, the last value of each field that is not NULL stands.
+/// The aggregator that merges tables. For each field, the last non-NULL value among the rows of a key is kept.
 #[derive(Debug)]
 pub(super) struct NestedPartialUpdate {
     lists: Lists,
     fields: Fields,
     accumulator: Rows,
-    /// The rows of the result, list after list.
+    /// The rows of the result, one list after another.
     rows: Vec<Row>,
-    /// Where each list ends; None is NULL.
+    /// The end of each list; None is NULL.
     ends: Vec<Option<usize>>,
 }
 
@@ -36,9 +36,9 @@ pub(super) struct NestedPartialUpdate {
 enum Rows {
     #[default]
     Null,
-    /// The only array so far, as it is.
+    /// The only array so far, unchanged.
     One(Vec<Pick>),
-    /// By key: a row of it, whose place is that of the merged one.
+    /// The rows by key: a row of each key, whose position is that of its merged row.
     Merged(Table, Vec<Row>),
 }
 
@@ -47,7 +47,7 @@ impl NestedPartialUpdate {
         check_null_keys(&subject, field, options)?;
         let keys = named(&subject, row_fields(&subject, field)?, options.list(&option(&field.name, "nested-key")))?;
         if keys.is_empty() {
-            return Err(subject.invalid("it needs `nested-key`"));
+            return Err(subject.invalid("`nested-key` is required"));
         }
         let fields = match lists::element_type(&subject.data_type) {
             Some(ArrowType::Struct(fields)) => fields.clone(),
@@ -57,7 +57,7 @@ impl NestedPartialUpdate {
         Ok(Self { lists, fields, accumulator: Rows::Null, rows: Vec::new(), ends: Vec::new() })
     }
 
-    /// The fields of an element.
+    /// Returns the fields of an element.
     fn row(&self, (part, element): Pick) -> Result<Row> {
         if self.lists.is_null((part, element)) {
             return Ok(Row::new());
@@ -66,7 +66,7 @@ impl NestedPartialUpdate {
         (0..self.fields.len()).map(field).collect()
     }
 
-    /// Completes the rows of a table by later ones.
+    /// Merges later rows into the rows of a table.
     fn complete(&self, table: &mut Table, rows: &mut Vec<Row>, later: Vec<Pick>) -> Result<()> {
         for pick in later.into_iter().filter(|pick| !self.lists.is_null(*pick)) {
             let row = self.row(pick)?;
@@ -91,12 +91,12 @@ impl NestedPartialUpdate {
         self.ends.push(is_valid.then_some(self.rows.len()));
     }
 
-    /// The values of a field of all rows of the result.
+    /// Returns the values of a field of all rows of the result.
     fn column(&self, field: usize, data_type: &ArrowType) -> Result<ArrayRef> {
         let null = new_null_array(data_type, 1);
         let parts = (0..self.lists.parts()).map(|part| self.lists.field(part, field).map(|column| &**column));
         let arrays = std::iter::once(Ok(&*null)).chain(parts).collect::<Result<Vec<&dyn Array>>>()?;
-        // The NULL comes before the parts.
+        // Source 0 is the NULL, before the parts.
         let pick = |row: &Row| row.get(field).copied().flatten().map_or((0, 0), |(part, element)| (part + 1, element));
         let picks: Vec<Pick> = self.rows.iter().map(pick).collect();
         Ok(interleave(&arrays, &picks)?)
@@ -178,7 +178,7 @@ impl FieldAggregator for NestedPartialUpdate {
 
     fn finish(&mut self) -> Result<ArrayRef> {
         if self.fields.is_empty() {
-            return Err(Error::unsupported("rows without fields"));
+            return Err(Error::unsupported("rows without fields are not supported"));
         }
         let columns = self.fields.iter().enumerate().map(|(field, arrow)| self.column(field, arrow.data_type()));
         let columns = columns.collect::<Result<Vec<_>>>()?;

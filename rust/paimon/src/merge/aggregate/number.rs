@@ -1,7 +1,7 @@
-//! `sum`, `product` and `count`, in the type of the field as Java computes in it: integers wrap around.
+//! The functions `sum`, `product` and `count`, computed in the type of the field as in Java: integers wrap around.
 //!
-//! A DECIMAL of up to 18 digits is a 64-bit integer to Java, whose sums are not checked: DECIMAL(5, 2) 999.99 + 0.01
-//! is 1000.00. Every other result of a DECIMAL that has too many digits is NULL.
+//! Java represents a DECIMAL of up to 18 digits as a 64-bit integer whose sums are not checked: DECIMAL(5, 2) 999.99 +
+//! 0.01 is 1000.00. Any other DECIMAL result with too many digits is NULL.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -19,18 +19,18 @@ use super::FieldAggregator;
 use super::subject::Subject;
 use crate::spec::types::{DataType, TypeRoot};
 
-/// What is made of the values.
+/// The operation on the values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Operation {
-    /// Their sum.
+    /// The sum of the values.
     Sum,
-    /// Their product.
+    /// The product of the values.
     Product,
-    /// How many are not NULL.
+    /// The number of values that are not NULL.
     Count,
 }
 
-/// `sum` or `product`.
+/// Creates the aggregator of `sum` or `product`.
 pub(super) fn arithmetic(
     subject: Subject,
     data_type: &DataType,
@@ -51,25 +51,25 @@ pub(super) fn arithmetic(
     })
 }
 
-/// `count`.
+/// Creates the aggregator of `count`.
 pub(super) fn count(subject: Subject, data_type: &DataType) -> Result<Box<dyn FieldAggregator>> {
     Ok(match &data_type.root {
         TypeRoot::TinyInt => fold::<Int8Type, _>(subject, Operation::Count, Native),
         TypeRoot::SmallInt => fold::<Int16Type, _>(subject, Operation::Count, Native),
         TypeRoot::Int => fold::<Int32Type, _>(subject, Operation::Count, Native),
         TypeRoot::BigInt => fold::<Int64Type, _>(subject, Operation::Count, Native),
-        _ => return Err(subject.wrong_type("whole numbers")),
+        _ => return Err(subject.wrong_type("integers")),
     })
 }
 
-/// How the values of a type are computed with; None is NULL.
+/// The arithmetic of a type; None is NULL.
 trait Arithmetic<N>: Debug + Send {
     fn number(&self, value: i8) -> N;
     fn negated(&self, value: N) -> Option<N>;
     fn sum(&self, left: N, right: N) -> Option<N>;
     fn difference(&self, left: N, right: N) -> Option<N>;
     fn product(&self, left: N, right: N) -> Option<N>;
-    /// An error says why there is none.
+    /// Divides two values. The error is the reason why there is no result.
     fn quotient(&self, left: N, right: N) -> Result<Option<N>, &'static str>;
 }
 
@@ -154,9 +154,9 @@ impl<T: ArrowPrimitiveType + Debug, A: Arithmetic<T::Native>> FieldAggregator fo
     }
 }
 
-const BY_ZERO: &str = "a product cannot be divided by the 0 that is taken back";
+const BY_ZERO: &str = "a product cannot be divided by a retracted 0";
 
-/// The arithmetic of the machine.
+/// Native machine arithmetic.
 #[derive(Debug)]
 struct Native;
 
@@ -224,10 +224,10 @@ macro_rules! floats {
 
 floats!(f32, f64);
 
-/// The most digits of a DECIMAL that Java holds in 64 bits.
+/// The maximum precision of a DECIMAL that Java holds in 64 bits.
 const COMPACT_DIGITS: u8 = 18;
 
-/// The arithmetic of DECIMAL(precision, scale), on unscaled values.
+/// The arithmetic of DECIMAL(precision, scale) on unscaled values.
 #[derive(Debug)]
 struct Decimal {
     precision: u8,
@@ -235,14 +235,14 @@ struct Decimal {
 }
 
 impl Decimal {
-    /// The value, unless it has too many digits.
+    /// Returns the value, or None if it has too many digits.
     fn checked(&self, value: i256) -> Option<i128> {
         let value = value.to_i128()?;
         let limit = 10u128.checked_pow(self.precision.into())?;
         (value.unsigned_abs() < limit).then_some(value)
     }
 
-    /// A sum or difference of two values.
+    /// Returns a sum or difference of two values.
     fn summed(&self, value: i256) -> Option<i128> {
         if self.precision > COMPACT_DIGITS {
             return self.checked(value);
@@ -250,7 +250,7 @@ impl Decimal {
         value.to_i128().map(|value| low64(value).into())
     }
 
-    /// 10 to the scale.
+    /// Returns 10 to the power of the scale.
     fn unit(&self) -> i256 {
         i256::from_i128(10).wrapping_pow(self.scale.into())
     }
@@ -274,7 +274,7 @@ impl Arithmetic<i128> for Decimal {
     }
 
     fn product(&self, left: i128, right: i128) -> Option<i128> {
-        // 128 by 128 bits fit into 256.
+        // A product of two 128-bit numbers fits 256 bits.
         let exact = i256::from_i128(left).wrapping_mul(i256::from_i128(right));
         self.checked(divide_half_up(exact, self.unit())?)
     }
@@ -284,15 +284,15 @@ impl Arithmetic<i128> for Decimal {
             return Err(BY_ZERO);
         }
         if !terminates(left, right) {
-            return Err("a product divided by the value that is taken back has no end of digits");
+            return Err("a product divided by the retracted value is not a finite decimal");
         }
-        // 128 bits and 38 decimal digits: below 2^255.
+        // A product of 128 bits and 38 decimal digits is below 2^255.
         let dividend = i256::from_i128(left).wrapping_mul(self.unit());
         Ok(divide_half_up(dividend, i256::from_i128(right)).and_then(|quotient| self.checked(quotient)))
     }
 }
 
-/// The quotient, rounded to the nearest, halves away from 0.
+/// Returns the quotient rounded to the nearest integer, with halves away from 0.
 fn divide_half_up(dividend: i256, divisor: i256) -> Option<i256> {
     let quotient = dividend.checked_div(divisor)?;
     let rest = dividend.checked_rem(divisor)?.wrapping_abs();
@@ -304,7 +304,8 @@ fn divide_half_up(dividend: i256, divisor: i256) -> Option<i256> {
     quotient.checked_add(away)
 }
 
-/// Whether a fraction has finitely many decimal digits: no primes but 2 and 5 are left below.
+/// Returns whether a fraction has finitely many decimal digits: its reduced denominator has only the prime factors 2
+/// and 5.
 fn terminates(left: i128, right: i128) -> bool {
     let (mut a, mut b) = (left.unsigned_abs(), right.unsigned_abs());
     while a != 0 {
@@ -319,7 +320,7 @@ fn terminates(left: i128, right: i128) -> bool {
     rest == 1
 }
 
-/// The low 64 bits, as Java's `long` keeps them.
+/// Returns the low 64 bits, as in Java's `long`.
 fn low64(value: i128) -> i64 {
     value.to_le_bytes().first_chunk().copied().map_or(0, i64::from_le_bytes)
 }

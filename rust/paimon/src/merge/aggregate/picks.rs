@@ -1,4 +1,4 @@
-//! Values by where they lie, gathered when the result is asked for: nothing is copied per record.
+//! References values by position and gathers them when the result is requested. Nothing is copied per record.
 
 use std::sync::Arc;
 
@@ -7,18 +7,18 @@ use arrow_schema::DataType;
 use arrow_select::interleave::interleave;
 use frazil_core::error::Result;
 
-/// A value: the number of an array of [`Sources`], and a row of it.
+/// A reference to a value: the number of an array of [`Sources`], and a row of it.
 pub(super) type Pick = (usize, usize);
 
-/// The pick that is NULL.
+/// The reference to NULL.
 pub(super) const NULL: Pick = (0, 0);
 
-/// The arrays that values were picked of. The first is one NULL.
+/// The arrays that values were picked from. The first contains a single NULL.
 #[derive(Debug)]
 pub(super) struct Sources {
     data_type: DataType,
     arrays: Vec<ArrayRef>,
-    /// The array of the last question: records come in stretches.
+    /// The array of the last lookup, because consecutive records usually come from the same array.
     last: usize,
 }
 
@@ -27,7 +27,8 @@ impl Sources {
         Self { data_type: data_type.clone(), arrays: vec![new_null_array(data_type, 1)], last: 0 }
     }
 
-    /// A row of an array, which is kept. None when there is no such row, or the array is of another type.
+    /// Picks a row of an array, which is retained. Returns None if there is no such row, or if the array has another
+    /// type.
     #[inline]
     pub(super) fn pick(&mut self, array: &ArrayRef, row: usize) -> Option<Pick> {
         if self.arrays.get(self.last).is_none_or(|last| !same(last, array)) {
@@ -44,13 +45,13 @@ impl Sources {
         self.arrays.get(array).is_none_or(|array| array.is_null(row))
     }
 
-    /// The values of `picks`.
+    /// Returns the values of `picks`.
     pub(super) fn gather(&self, picks: &[Pick]) -> Result<ArrayRef> {
         let arrays: Vec<&dyn Array> = self.arrays.iter().map(|array| &**array).collect();
         Ok(interleave(&arrays, picks)?)
     }
 
-    /// Lets go of the arrays; picks of them are void.
+    /// Releases the arrays; picks from them become invalid.
     pub(super) fn clear(&mut self) {
         self.arrays.truncate(1);
         self.last = 0;
@@ -68,7 +69,7 @@ impl Sources {
     }
 }
 
-/// Whether two handles are of one array; both live, so that addresses tell.
+/// Returns whether two handles refer to the same array. Both are alive, so their addresses can be compared.
 fn same(left: &ArrayRef, right: &ArrayRef) -> bool {
     std::ptr::addr_eq(Arc::as_ptr(left), Arc::as_ptr(right))
 }

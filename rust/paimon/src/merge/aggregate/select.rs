@@ -1,4 +1,4 @@
-//! Functions that choose one of the values: the first, the last, the greatest, the least.
+//! Functions that select one of the values: the first, the last, the maximum or the minimum.
 
 use std::cmp::Ordering;
 
@@ -17,29 +17,29 @@ use super::picks::{NULL, Pick, Sources};
 use super::subject::Subject;
 use crate::spec::types::{DataType, TypeRoot};
 
-/// Which value is chosen.
+/// The rule by which a value is selected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Rule {
-    /// The first, NULL or not.
+    /// The first value, NULL or not.
     First,
-    /// The first that is not NULL.
+    /// The first value that is not NULL.
     FirstNonNull,
-    /// The last, NULL or not. A retract leaves NULL.
+    /// The last value, NULL or not. A retract sets NULL.
     Last,
-    /// The last that is not NULL. A retract of a value leaves NULL.
+    /// The last value that is not NULL. A retract of a value sets NULL.
     LastNonNull,
-    /// The last, retracted or not.
+    /// The last value, retracted or not.
     Key,
-    /// The greatest.
+    /// The maximum.
     Max,
-    /// The least.
+    /// The minimum.
     Min,
 }
 
-/// The order of two values that are not NULL.
+/// A comparison of two values that are not NULL.
 type Compare = fn(&dyn Array, usize, &dyn Array, usize) -> Ordering;
 
-/// Chooses a value by a rule.
+/// The aggregator that selects a value by a rule.
 #[derive(Debug)]
 pub(super) struct Select {
     subject: Subject,
@@ -47,22 +47,22 @@ pub(super) struct Select {
     compare: Compare,
     sources: Sources,
     chosen: Pick,
-    /// Whether a value was chosen by [`Rule::First`] or [`Rule::FirstNonNull`]: Java's `initialized`.
+    /// Whether a value was selected by [`Rule::First`] or [`Rule::FirstNonNull`]: Java's `initialized`.
     found: bool,
     results: Vec<Pick>,
 }
 
 impl Select {
-    /// A rule that needs no order.
+    /// Creates the aggregator for a rule that needs no order.
     pub(super) fn new(subject: Subject, rule: Rule) -> Self {
         let sources = Sources::new(&subject.data_type);
         let unordered: Compare = |_, _, _, _| Ordering::Equal;
         Self { subject, rule, compare: unordered, sources, chosen: NULL, found: false, results: Vec::new() }
     }
 
-    /// The greatest or the least.
+    /// Creates the aggregator for the maximum or minimum.
     pub(super) fn extreme(subject: Subject, data_type: &DataType, rule: Rule) -> Result<Self> {
-        let compare = order(data_type).ok_or_else(|| subject.wrong_type("numbers, text, bytes, dates and times"))?;
+        let compare = order(data_type).ok_or_else(|| subject.wrong_type("numbers, strings, bytes, dates and times"))?;
         Ok(Self { compare, ..Self::new(subject, rule) })
     }
 
@@ -70,15 +70,15 @@ impl Select {
         self.sources.pick(values, row).ok_or_else(|| self.subject.misfit(values, row))
     }
 
-    /// Whether nothing was chosen, or NULL.
+    /// Returns whether no value was selected, or NULL was.
     fn is_null(&self) -> bool {
         self.sources.is_null(self.chosen)
     }
 
-    /// How the value that was chosen compares with another one.
+    /// Compares the selected value with another one.
     fn against(&self, values: &ArrayRef, row: usize) -> Result<Ordering> {
         let (array, chosen) = self.chosen;
-        let known = self.sources.array(array).ok_or_else(|| Error::internal("a value of an array that is gone"))?;
+        let known = self.sources.array(array).ok_or_else(|| Error::internal("a value belongs to a released array"))?;
         Ok((self.compare)(known, chosen, values, row))
     }
 }
@@ -110,7 +110,7 @@ impl FieldAggregator for Select {
         let pick = self.pick(values, row)?;
         let valid = values.is_valid(row);
         let takes = match self.rule {
-            // Java adds the later value to the earlier one: the later value may be the first that is found.
+            // Java adds the later value to the earlier one, so the later value may be the first one found.
             Rule::First => std::mem::replace(&mut self.found, true),
             Rule::Last | Rule::Key => false,
             Rule::FirstNonNull => self.is_null() || std::mem::replace(&mut self.found, true),
@@ -163,7 +163,7 @@ impl FieldAggregator for Select {
     }
 }
 
-/// The order of the values of a type: as Java's, where NaN is the greatest and -0.0 is below 0.0.
+/// Returns the order of the values of a type, as in Java: NaN is the greatest and -0.0 is less than 0.0.
 fn order(data_type: &DataType) -> Option<Compare> {
     if matches!(data_type.root, TypeRoot::Blob) {
         return None;

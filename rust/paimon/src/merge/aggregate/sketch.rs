@@ -1,7 +1,8 @@
-//! `hll_sketch` and `theta_sketch`: sketches of Apache DataSketches (documentation: "Cardinality Sketches").
+//! The functions `hll_sketch` and `theta_sketch`: sketches of Apache DataSketches (documentation: "Cardinality
+//! Sketches").
 //!
-//! Two sketches are united at a time, and the result is written as the Java library writes it, so that it has the same
-//! bytes. What matters of the layouts (little endian):
+//! Sketches are united two at a time, and each result is serialized as the Java library does, so that the bytes are the
+//! same. The relevant parts of the layouts (little-endian):
 //!
 //! ```text
 //! hll    u8 words of preamble | u8 1 | u8 7 | u8 lg k | u8 lg slots | u8 flags | u8 count of a list | u8 mode
@@ -20,7 +21,7 @@ use super::union::Sets;
 pub(super) struct HllSketches;
 
 impl Sets for HllSketches {
-    /// As it is written: a sketch in memory knows more of its past than Java has at hand.
+    /// A serialized sketch: a sketch in memory has more state than Java has available.
     type Set = Vec<u8>;
 
     fn read(&self, bytes: &[u8]) -> Result<Vec<u8>, String> {
@@ -29,7 +30,7 @@ impl Sets for HllSketches {
 
     fn unite(&self, earlier: Vec<u8>, later: Vec<u8>) -> Result<Vec<u8>, String> {
         let (earlier, later) = (read(&earlier)?, read(&later)?);
-        // The later sketch is the one that the union starts as, and its size is the limit.
+        // The union starts as the later sketch, whose size is the limit.
         let mut union = HllUnion::new(later.lg_config_k()).map_err(|error| error.to_string())?;
         union.update(&later);
         union.update(&earlier);
@@ -55,8 +56,8 @@ fn read(bytes: &[u8]) -> Result<HllSketch, String> {
     }
 }
 
-/// Refuses coupons without a value, which no hash has, and other numbers of them than are declared: the library takes
-/// the declared number on trust.
+/// Rejects coupons without a value, which no hash produces, and a number of coupons other than declared. The library
+/// trusts the declared number.
 fn check_coupons(image: &[u8]) -> Result<(), String> {
     let [_, _, _, _, lg_slots, flags, count, mode, rest @ ..] = image else { return Ok(()) };
     let mut words = rest.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word));
@@ -75,10 +76,10 @@ fn check_coupons(image: &[u8]) -> Result<(), String> {
     if found == declared && valueless == 0 {
         return Ok(());
     }
-    Err(format!("{declared} coupons declared, {found} found, {valueless} of them without a value"))
+    Err(format!("{declared} coupons declared, {found} found, {valueless} of them have no value"))
 }
 
-/// Refuses registers of more than 6 bits, which the library takes for granted that there are none.
+/// Rejects registers of more than 6 bits. The library assumes that there are none.
 fn check_registers(image: &[u8]) -> Result<(), String> {
     let [_, _, _, lg_k, _, _, least, mode, ..] = image else { return Ok(()) };
     if *mode & CURRENT_MODE != REGISTERS {
@@ -86,7 +87,7 @@ fn check_registers(image: &[u8]) -> Result<(), String> {
     }
     let registers = image.get(EXCEPTIONS.end..).unwrap_or_default();
     let most = match mode >> 2 & 3 {
-        // Two to a byte, above the least of all; 15 is an exception.
+        // Two registers per byte, relative to the minimum of all; 15 marks an exception.
         NARROW => {
             let pairs = registers.iter().take(1 << lg_k.saturating_sub(1).min(20));
             let most = pairs.flat_map(|pair| [pair & 15, pair >> 4]).filter(|register| *register < 15).max();
@@ -95,10 +96,14 @@ fn check_registers(image: &[u8]) -> Result<(), String> {
         WIDE => registers.iter().copied().max().unwrap_or_default(),
         _ => 0,
     };
-    if most > MAX_REGISTER { Err(format!("a register of {most}, above {MAX_REGISTER}")) } else { Ok(()) }
+    if most > MAX_REGISTER {
+        Err(format!("a register has the value {most}, above the maximum {MAX_REGISTER}"))
+    } else {
+        Ok(())
+    }
 }
 
-/// Writes the lg of the slots that Java has for registers of more than 4 bits.
+/// Writes the log2 of the number of slots that Java allocates for registers of more than 4 bits.
 fn write_exception_slots(image: &mut [u8]) {
     let count = image.get(EXCEPTIONS).and_then(|count| count.first_chunk().copied()).map_or(0, u32::from_le_bytes);
     if let [_, _, _, lg_k, lg_slots, _, _, mode, ..] = image
@@ -106,52 +111,52 @@ fn write_exception_slots(image: &mut [u8]) {
         && count > 0
     {
         let first = EXCEPTION_LG_SLOTS.get(usize::from(*lg_k)).copied().unwrap_or_default();
-        // Three quarters of the slots are used at most.
+        // At most three quarters of the slots are used.
         *lg_slots = (first..32).find(|lg| 4 * u64::from(count) <= 3 << lg).unwrap_or(first);
     }
 }
 
-/// The lg of the first slots for registers of more than 4 bits, by lg k.
+/// The log2 of the initial number of slots for registers of more than 4 bits, by lg k.
 const EXCEPTION_LG_SLOTS: [u8; 22] = [0, 2, 2, 2, 2, 2, 2, 3, 3, 3, 4, 4, 5, 5, 6, 7, 8, 9, 10, 11, 12, 13];
-/// Where the count of those registers is.
+/// The position of the number of those registers.
 const EXCEPTIONS: std::ops::Range<usize> = 36..40;
-/// The type of registers of 4 bits.
+/// The type of 4-bit registers.
 const NARROW: u8 = 0;
-/// The type of registers of 8 bits.
+/// The type of 8-bit registers.
 const WIDE: u8 = 2;
-/// The most that 6 bits hold.
+/// The maximum value of 6 bits.
 const MAX_REGISTER: u8 = 63;
-/// The mode of registers.
+/// The mode of sketches with registers.
 const REGISTERS: u8 = 2;
-/// The words of the preamble of a list.
+/// The number of words in the preamble of a list.
 const LIST_WORDS: u8 = 2;
-/// The words of the preamble of a set.
+/// The number of words in the preamble of a set.
 const SET_WORDS: u8 = 3;
-/// The flag of an image that leaves unused slots out.
+/// The flag of an image without unused slots.
 const COMPACT: u8 = 1 << 3;
-/// The bits of the mode that tell lists, sets and registers apart; the others tell the type of registers.
+/// The bits of the mode that distinguish lists, sets and registers. The other bits hold the type of the registers.
 const CURRENT_MODE: u8 = 3;
 /// The mode of a list.
 const LIST: u8 = 0;
-/// Where the value of a coupon begins, behind its slot.
+/// The position of the value in a coupon, after the slot.
 const COUPON_SLOT_BITS: u32 = 26;
 /// The mode of a set.
 const SET: u8 = 1;
-/// The lg of the slots of a list.
+/// The log2 of the number of slots of a list.
 const LIST_LG_SLOTS: u8 = 3;
-/// A list of one coupon more becomes a set.
+/// The maximum number of coupons in a list; with one more it becomes a set.
 const LIST_COUPONS: usize = 7;
 
-/// The sketch of a compact set, filled as Java fills it: coupon by coupon, growing from the smallest set. Colliding
-/// coupons lie in other slots than in a set that had its size from the start.
+/// Returns the sketch of a compact set, filled as in Java: coupon by coupon, growing from the smallest set. Colliding
+/// coupons are then in different slots than in a set that had its final size from the start.
 fn refilled(bytes: &[u8]) -> Result<HllSketch, String> {
     let [_, version, family, lg_k, _, _, _, mode, a, b, c, d, coupons @ ..] = bytes else {
-        return Err("a set without a preamble".to_string());
+        return Err("a set has no preamble".to_string());
     };
     let declared = usize::try_from(u32::from_le_bytes([*a, *b, *c, *d])).unwrap_or(usize::MAX);
-    // What stands behind the coupons is not theirs.
+    // Bytes after the coupons are ignored.
     let coupons = declared.checked_mul(4).and_then(|length| coupons.get(..length));
-    let coupons = coupons.ok_or("a set of fewer coupons than declared")?;
+    let coupons = coupons.ok_or("a set has fewer coupons than declared")?;
     let mut union = HllUnion::new(*lg_k).map_err(|error| error.to_string())?;
     for coupons in coupons.chunks(4 * LIST_COUPONS) {
         let count = u8::try_from(coupons.len() / 4).unwrap_or_default();
@@ -166,13 +171,13 @@ fn refilled(bytes: &[u8]) -> Result<HllSketch, String> {
 #[derive(Debug)]
 pub(super) struct ThetaSketches;
 
-/// Where the flags are.
+/// The position of the flags.
 const FLAGS: usize = 5;
-/// The flag of a sketch of one hash and no preamble beyond the first long.
+/// The flag of a sketch with a single hash and a preamble of one long.
 const SINGLE: u8 = 1 << 5;
-/// The flag of a sketch of nothing.
+/// The flag of an empty sketch.
 const EMPTY: u8 = 1 << 2;
-/// Where the sampling probability is, which is always 1.
+/// The position of the sampling probability, which is always 1.
 const PROBABILITY: std::ops::Range<usize> = 12..16;
 
 impl Sets for ThetaSketches {

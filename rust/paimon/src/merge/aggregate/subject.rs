@@ -1,4 +1,4 @@
-//! What an aggregator works on: its function, its field, and the options of the field.
+//! Describes the subject of an aggregator: its function, its field, and the options of the field.
 
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::DataType as ArrowType;
@@ -14,7 +14,7 @@ pub(super) struct Subject {
     field: String,
     /// The Arrow type of values and results.
     pub(super) data_type: ArrowType,
-    /// Whether retracts are passed over (`fields.<field>.ignore-retract`).
+    /// Whether retracts are ignored (`fields.<field>.ignore-retract`).
     pub(super) ignore_retract: bool,
 }
 
@@ -22,7 +22,7 @@ impl Subject {
     pub(super) fn new(function: &str, field: &DataField, options: &Options) -> Result<Self> {
         let data_type = field.data_type.arrow();
         if !is_representable(&data_type) {
-            let message = format!("field `{}` is a MAP whose keys may be NULL, which Arrow cannot hold", field.name);
+            let message = format!("field `{}` is a MAP with nullable keys, which Arrow cannot represent", field.name);
             return Err(Error::unsupported(message));
         }
         Ok(Self {
@@ -33,30 +33,30 @@ impl Subject {
         })
     }
 
-    /// The function does not take the type of the field.
+    /// Returns the error for a function that does not support the type of the field.
     pub(super) fn wrong_type(&self, expected: &str) -> Error {
         let Self { function, field, data_type, .. } = self;
         Error::invalid(format!(
-            "the aggregate function `{function}` of field `{field}` takes {expected}, the field is {data_type}"
+            "the aggregate function `{function}` of field `{field}` requires {expected}, but the field is {data_type}"
         ))
     }
 
-    /// The options of the field do not fit.
+    /// Returns the error for invalid options of the field.
     pub(super) fn invalid(&self, problem: &str) -> Error {
         Error::invalid(format!("the aggregate function `{}` of field `{}`: {problem}", self.function, self.field))
     }
 
-    /// The options of the field ask for what is not supported.
+    /// Returns the error for unsupported options of the field.
     pub(super) fn unsupported(&self, problem: &str) -> Error {
         Error::unsupported(format!("the aggregate function `{}` of field `{}`: {problem}", self.function, self.field))
     }
 
-    /// Bytes that the function cannot read.
+    /// Returns the error for bytes that the function cannot read.
     pub(super) fn corrupt(&self, problem: &str) -> Error {
-        Error::corrupt(format!("a value of field `{}` is not what `{}` takes: {problem}", self.field, self.function))
+        Error::corrupt(format!("a value of field `{}` is not valid for `{}`: {problem}", self.field, self.function))
     }
 
-    /// A retract that the function cannot do: nothing when they are to be ignored.
+    /// Returns the error for a retract that the function does not support, or Ok if retracts are ignored.
     pub(super) fn cannot_retract(&self) -> Result<()> {
         if self.ignore_retract {
             return Ok(());
@@ -64,10 +64,10 @@ impl Subject {
         let Self { function, field, .. } = self;
         let message = format!("the aggregate function `{function}` of field `{field}` cannot retract");
         Err(Error::unsupported(message)
-            .hint(format!("set `{}` to `true` if retracts may be ignored", option(field, "ignore-retract"))))
+            .hint(format!("to ignore retracts, set `{}` to `true`", option(field, "ignore-retract"))))
     }
 
-    /// Refuses what is no row of an array of the field.
+    /// Checks that an array of the field has this row.
     #[inline]
     pub(super) fn check(&self, values: &ArrayRef, row: usize) -> Result<()> {
         if row < values.len() && *values.data_type() == self.data_type { Ok(()) } else { Err(self.misfit(values, row)) }
@@ -76,16 +76,16 @@ impl Subject {
     #[cold]
     pub(super) fn misfit(&self, values: &ArrayRef, row: usize) -> Error {
         let found = format!("row {row} of {} values of type {}", values.len(), values.data_type());
-        Error::internal(format!("field `{}` is of type {}, it was given {found}", self.field, self.data_type))
+        Error::internal(format!("field `{}` has type {}, but was given {found}", self.field, self.data_type))
     }
 }
 
-/// The name of an option of a field.
+/// Returns the name of an option of a field.
 pub(super) fn option(field: &str, name: &str) -> String {
     format!("fields.{field}.{name}")
 }
 
-/// Whether Arrow has arrays of a type: keys of a map are never NULL.
+/// Returns whether Arrow can represent a type: map keys are never NULL.
 fn is_representable(data_type: &ArrowType) -> bool {
     match data_type {
         ArrowType::List(element) => is_representable(element.data_type()),

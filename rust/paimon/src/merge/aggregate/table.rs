@@ -1,4 +1,4 @@
-//! Elements by what they are equal by, in the order in which they came.
+//! Stores elements by identity, in the order of arrival.
 
 use std::hash::BuildHasher;
 
@@ -8,28 +8,28 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 use super::lists::Lists;
 use super::picks::Pick;
 
-/// One element for each identity.
+/// A table with one element for each identity.
 #[derive(Debug, Default)]
 pub(super) struct Table {
-    /// None was removed.
+    /// The elements; None was removed.
     entries: Vec<Option<Pick>>,
-    /// Hashes and places of the entries.
+    /// The hashes and positions of the entries.
     index: HashTable<(u64, usize)>,
     hasher: DefaultHashBuilder,
 }
 
 impl Table {
-    /// How many there are.
+    /// Returns the number of elements.
     pub(super) fn len(&self) -> usize {
         self.index.len()
     }
 
-    /// All of them.
+    /// Returns all elements.
     pub(super) fn picks(&self) -> impl Iterator<Item = Pick> + '_ {
         self.entries.iter().flatten().copied()
     }
 
-    /// The place of the element that equals another one, and what is there.
+    /// Returns the element equal to another one, and its position.
     pub(super) fn find(&self, lists: &Lists, pick: Pick) -> Result<Option<(usize, Pick)>> {
         let identity = lists.identity(pick)?;
         let hash = self.hasher.hash_one(identity);
@@ -40,7 +40,7 @@ impl Table {
         Ok(found.and_then(|(_, place)| self.at(*place).map(|pick| (*place, pick))))
     }
 
-    /// Puts an element, in the place of the one that it equals.
+    /// Inserts an element, replacing the one that it is equal to.
     pub(super) fn put(&mut self, lists: &Lists, pick: Pick) -> Result<()> {
         if let Some((place, _)) = self.find(lists, pick)? {
             self.replace(place, pick);
@@ -52,14 +52,14 @@ impl Table {
         Ok(())
     }
 
-    /// Puts an equal element into a place that was found.
+    /// Replaces the element at a known position by an equal one.
     pub(super) fn replace(&mut self, place: usize, pick: Pick) {
         if let Some(entry) = self.entries.get_mut(place) {
             *entry = Some(pick);
         }
     }
 
-    /// Removes the element that equals another one.
+    /// Removes the element that is equal to another one.
     pub(super) fn remove(&mut self, lists: &Lists, pick: Pick) -> Result<()> {
         if let Some((place, _)) = self.find(lists, pick)? {
             let hash = self.hasher.hash_one(lists.identity(pick)?);

@@ -1,4 +1,4 @@
-//! Cases are a column of values, what is done with its rows, and the result as text.
+//! Tests of aggregators. A case is a column of values, the steps on its rows, and the result as a string.
 
 use std::sync::Arc;
 
@@ -17,19 +17,19 @@ use super::{FieldAggregator, aggregator};
 use crate::spec::options::Options;
 use crate::spec::types::{DataField, DataType, TypeRoot};
 
-/// A column `f` of a type.
+/// Creates a column `f` of a type.
 pub(super) fn field(root: TypeRoot) -> DataField {
     let data_type = DataType::nullable(root);
     DataField { id: 1, name: "f".to_string(), data_type, description: None, default_value: None }
 }
 
-/// The options of the column `f`.
+/// Creates the options of the column `f`.
 pub(super) fn options(pairs: &[(&str, &str)]) -> Options {
     Options::new(pairs.iter().map(|(name, value)| (format!("fields.f.{name}"), (*value).to_string())).collect())
 }
 
-/// Does with rows of `values` what `steps` say: `+0` adds row 0, `~0` adds it as an earlier one, `-0` takes it back,
-/// `=0` makes row 0 the value; `|` is between keys.
+/// Applies `steps` to rows of `values`: `+0` adds row 0, `~0` adds it as an earlier record, `-0` retracts it, `=0` sets
+/// the value to row 0, and `|` separates keys.
 pub(super) fn run(aggregator: &mut dyn FieldAggregator, values: &ArrayRef, steps: &str) -> Result<ArrayRef> {
     for key in steps.split('|') {
         aggregator.begin();
@@ -47,9 +47,9 @@ pub(super) fn run(aggregator: &mut dyn FieldAggregator, values: &ArrayRef, steps
     aggregator.finish()
 }
 
-/// The values as text, NULL as `-`.
+/// Formats the values as a string, with `-` for NULL.
 pub(super) fn text(values: &ArrayRef) -> String {
-    // Arrow prints no more digits than a decimal should have.
+    // Arrow prints no more digits than a decimal may have.
     let wide = values
         .as_primitive_opt::<Decimal128Type>()
         .map(|values| Arc::new(values.clone().with_precision_and_scale(38, values.scale()).unwrap()) as ArrayRef);
@@ -60,7 +60,7 @@ pub(super) fn text(values: &ArrayRef) -> String {
     values.join(" ")
 }
 
-/// What a function makes of a column.
+/// Returns the result of a function on a column.
 fn result(function: &str, root: TypeRoot, pairs: &[(&str, &str)], values: &ArrayRef, steps: &str) -> String {
     let field = field(root);
     let mut aggregator = aggregator(function, &field, &options(pairs)).unwrap();
@@ -110,7 +110,7 @@ fn texts_are_joined(#[case] pairs: &[(&str, &str)], #[case] steps: &str, #[case]
     assert_eq!(result("listagg", TypeRoot::VarChar(i32::MAX.unsigned_abs()), pairs, &values, steps), expected);
 }
 
-/// Rows: the values of a type from the least to the greatest.
+/// Returns types with values, one per row, in ascending order.
 fn ascending() -> Vec<(TypeRoot, ArrayRef)> {
     let decimals = Decimal128Array::from(vec![-5, 0, 7]).with_precision_and_scale(38, 10).unwrap();
     vec![
@@ -273,7 +273,7 @@ fn results_may_be_taken_while_a_key_is_open() {
 }
 
 proptest! {
-    /// An earlier record that comes later changes nothing.
+    /// Checks that an earlier record that arrives later changes nothing.
     #[test]
     fn order_of_arrival_does_not_matter(
         values in proptest::collection::vec(proptest::option::of(-3i32..3), 1..8),

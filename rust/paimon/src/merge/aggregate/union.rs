@@ -12,22 +12,22 @@ use super::FieldAggregator;
 use super::subject::Subject;
 use crate::spec::types::{DataType, TypeRoot};
 
-/// A kind of sets.
+/// A type of sets.
 pub(super) trait Sets: Debug + Send {
     /// A set in memory.
     type Set: Debug + Send;
 
-    /// The set of the bytes of a value; an error says what is wrong with them.
+    /// Reads the set of a value. The error describes why the bytes are invalid.
     fn read(&self, bytes: &[u8]) -> Result<Self::Set, String>;
 
-    /// The union of two sets. Where the bytes of a result depend on which is which, `later` is of the later record.
+    /// Unites two sets. If the bytes of the result depend on the order, `later` is the set of the later record.
     fn unite(&self, earlier: Self::Set, later: Self::Set) -> Result<Self::Set, String>;
 
-    /// The bytes of a set.
+    /// Serializes a set.
     fn write(&self, set: Self::Set) -> Result<Vec<u8>, String>;
 }
 
-/// The function that unites the sets of a kind.
+/// Creates the aggregator that unites sets of a type.
 pub(super) fn aggregator<S: Sets + 'static>(
     subject: Subject,
     data_type: &DataType,
@@ -50,7 +50,7 @@ struct Union<S: Sets> {
 #[derive(Debug)]
 enum Accumulator<S> {
     Null,
-    /// The only value so far, which stands as it is.
+    /// The only value so far, unchanged.
     One(Vec<u8>),
     Many(S),
 }

@@ -1,4 +1,4 @@
-//! Bitmaps and sketches, against bytes that the Java libraries wrote (RoaringBitmap 1.2, DataSketches 6.2).
+//! Tests bitmaps and sketches against bytes that the Java libraries wrote (RoaringBitmap 1.2, DataSketches 6.2).
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -23,7 +23,7 @@ const RBM32: [&str; 3] = [
     "3a300000020000000e0000003b000000180000001a000000e3227baf",
     "3a300000030000000e000100270000003b000000200000002400000026000000e32281603b2d7baf",
 ];
-/// With a run.
+/// Bitmaps with a run.
 const RBM32_RUN: [&str; 3] = [
     "3a300000010000000000020010000000010002000300",
     "3a30000003000000000000000100 0000ff7f000020000000220000002400000004 00a086ffff",
@@ -43,7 +43,7 @@ const HLL_LISTS: [&str; 3] = [
     "0201070c03080300ab448507fc9aa608a6f60409",
     "0201070c03080400ab448507fc9aa608a6f604092bf2fb06",
 ];
-/// Two coupons collide: where they lie tells how the set grew.
+/// Sets with two colliding coupons, whose slots depend on how the set grew.
 const HLL_SETS: [&str; 3] = [
     "0201070c03080200f825e50746f99906",
     "0301070c060800011900000082b19b075afa620484a838070757dd08186ca0054a88b00b5a5c080591e7f5081691ae0fd7081f095880\
@@ -53,13 +53,13 @@ const HLL_SETS: [&str; 3] = [
      1f09186ca00558804f085a65bc069d5a6905a3d71107a440e50b68885e0c294af6052bce8f07acaf7d06eea5b512af5c6d0a792fea04\
      f825e5076c73361344fe1b05",
 ];
-/// The second and the union have registers.
+/// Sketches of which the second and the union have registers.
 const HLL_REGISTERS: [&str; 3] = [
     "02010705030801089faba00c",
     "0a0107050008010288918152fd71734000000000005a02400000000000000000010000000000000043256323325309433734333551244434",
     "0a0107050008010288918152fd71734000000000005a02400000000000000000010000000000000043256323325309433734333551244434",
 ];
-/// Registers of 8 bits and of 6.
+/// Sketches with registers of 8 bits and of 6 bits.
 const HLL_WIDE_REGISTERS: [&str; 3] = [
     "0a0107050000000a98bc78de655132400000000000223640000000000000000010000000000000000302000000000001010700010100\
      030301010001010001000000000000010001",
@@ -185,7 +185,7 @@ proptest! {
         prop_assert_eq!(LongBitmaps.read(&bytes).unwrap(), set);
     }
 
-    /// Damage is an error or another set.
+    /// Checks that damaged bytes result in an error or a different set.
     #[test]
     fn damaged_bytes_do_no_harm(
         which in 0usize..7,

@@ -1,4 +1,4 @@
-//! Files to entries (spec: "Manifest", its table of fields).
+//! Decodes files to entries (spec: "Manifest", table of fields).
 
 use std::sync::{Arc, LazyLock};
 
@@ -16,10 +16,10 @@ use super::super::meta_file::{self, check_version, column, leaf, list, typed};
 use super::super::stats;
 use super::{ADD, DELETE, ManifestEntries, nulls, zeros};
 
-/// The only version of entries that is read. Releases before 0.4 wrote 1.
+/// The only supported version of entries. Releases before 0.4 wrote version 1.
 pub const VERSION: i32 = 2;
 
-/// The bucket of files of a postpone table; no other number is below 0.
+/// The bucket of files of a postpone table, which is the only negative bucket.
 const POSTPONE_BUCKET: i32 = -2;
 
 pub(in super::super) const KEY_STATS: [&str; 3] =
@@ -31,27 +31,27 @@ const VALUE_STATS_COLS: &str = "_VALUE_STATS_COLS";
 
 const CREATION_TIME: &str = "_CREATION_TIME";
 
-/// What a reader of a manifest needs beside the files themselves.
+/// The statistics that a reader of a manifest needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wanted {
-    /// Bounds and null counts of key fields.
+    /// Whether bounds and null counts of key fields are read.
     pub key_stats: bool,
-    /// Bounds and null counts of columns, and which columns have them.
+    /// Whether bounds and null counts of columns are read, and the names of these columns.
     pub value_stats: bool,
 }
 
 impl Wanted {
-    /// Everything.
+    /// All statistics.
     pub const ALL: Self = Self { key_stats: true, value_stats: true };
     /// No statistics.
     pub const FILES: Self = Self { key_stats: false, value_stats: false };
 }
 
-/// Decodes a manifest in Avro, ORC or Parquet. What is not wanted is not decoded and is NULL.
+/// Decodes a manifest in Avro, ORC or Parquet. Unwanted statistics are not decoded and are NULL.
 ///
 /// # Errors
-/// `CorruptManifest` for what the spec does not allow: NULL in required fields, unknown kinds, negative lengths, counts
-/// and levels, names that are paths; `Unsupported` for versions other than 2; `LimitExceeded` and `Cancelled` by
+/// `CorruptManifest` for violations of the spec: NULL in required fields, unknown kinds, negative lengths, counts and
+/// levels, or names that are paths; `Unsupported` for versions other than 2; `LimitExceeded` and `Cancelled` by
 /// `context`.
 pub fn read(bytes: Bytes, wanted: Wanted, context: &Context) -> Result<ManifestEntries> {
     decode(bytes, wanted, context).map_err(|error| error.corrupt_as(ErrorKind::CorruptManifest))
@@ -68,7 +68,7 @@ fn decode(bytes: Bytes, wanted: Wanted, context: &Context) -> Result<ManifestEnt
             None => nulls(field.data_type(), batch.num_rows(), &zeros),
             Some(array) if field.name() == CREATION_TIME => {
                 let times = array.as_primitive_opt::<TimestampMillisecondType>();
-                let times = times.ok_or_else(|| Error::internal("creation times are timestamps"))?;
+                let times = times.ok_or_else(|| Error::internal("the creation times are not timestamps"))?;
                 Ok(Arc::new(times.reinterpret_cast::<Int64Type>()))
             }
             Some(array) => Ok(Arc::clone(array)),
@@ -78,8 +78,8 @@ fn decode(bytes: Bytes, wanted: Wanted, context: &Context) -> Result<ManifestEnt
     ManifestEntries::try_new(RecordBatch::try_new(Arc::clone(schema), arrays)?)
 }
 
-/// Whether a manifest can be written again without loss: it is an Avro file that has only columns that are known. Newer
-/// releases may have others.
+/// Returns whether a manifest can be rewritten without loss: it must be an Avro file with only known columns. Newer
+/// releases may have additional ones.
 ///
 /// # Errors
 /// `CorruptManifest` for an Avro file whose header does not decode.
@@ -91,7 +91,8 @@ pub(crate) fn can_rewrite(bytes: &Bytes) -> Result<bool> {
     Ok(file.schema().as_record().is_some_and(|record| has_known_fields(record, "")))
 }
 
-/// Whether all fields are known. Fields of statistics are known by the name of their record and their own.
+/// Returns whether all fields are known. Fields of statistics are identified by the names of their record and of the
+/// field.
 fn has_known_fields(record: &Record, prefix: &str) -> bool {
     record.fields.iter().all(|field| match field.schema.as_record() {
         Some(inner) if field.name == "_FILE" => has_known_fields(inner, ""),
@@ -103,7 +104,7 @@ fn has_known_fields(record: &Record, prefix: &str) -> bool {
     })
 }
 
-/// The schema of all entries, whatever was wanted of them.
+/// Returns the schema of all entries, regardless of the wanted statistics.
 pub(in super::super) fn schema() -> &'static SchemaRef {
     static SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
         let all = meta_file::schema(&columns(Wanted::ALL));
@@ -120,12 +121,12 @@ pub(in super::super) fn schema() -> &'static SchemaRef {
     &SCHEMA
 }
 
-/// Whether a column is of statistics, or says whose they are.
+/// Returns whether a column belongs to statistics, or lists their columns.
 pub(super) fn is_stats(name: &str) -> bool {
     KEY_STATS.contains(&name) || VALUE_STATS.contains(&name) || name == VALUE_STATS_COLS
 }
 
-/// The columns that are decoded, made once: a scan reads hundreds of manifests.
+/// Returns the columns that are decoded. The projection is cached, because a scan reads hundreds of manifests.
 fn projection(wanted: Wanted) -> &'static Projection {
     static ALL: [LazyLock<Projection>; 4] = {
         const fn wanted<const KEYS: bool, const VALUES: bool>() -> LazyLock<Projection> {
@@ -157,7 +158,7 @@ fn columns(wanted: Wanted) -> Vec<Column> {
         column("_EXTRA_FILES", list(DataType::Utf8)).required(),
         leaf(CREATION_TIME, DataType::Timestamp(TimeUnit::Millisecond, None)),
         leaf("_DELETE_ROW_COUNT", DataType::Int64),
-        // Always, for it is a part of what identifies a file.
+        // Always decoded, because it is part of the identity of a file.
         leaf("_EMBEDDED_FILE_INDEX", DataType::Binary),
         leaf("_FILE_SOURCE", DataType::Int32),
         leaf("_EXTERNAL_PATH", DataType::Utf8),
@@ -170,7 +171,7 @@ fn columns(wanted: Wanted) -> Vec<Column> {
     if wanted.value_stats {
         file.push(stats::column("_VALUE_STATS", VALUE_STATS));
     }
-    // In the schema also where it is not wanted, being NULL then.
+    // The column is always in the schema, but NULL if it is not wanted.
     if wanted.value_stats {
         file.push(column(VALUE_STATS_COLS, list(DataType::Utf8)));
     }
@@ -184,7 +185,7 @@ fn columns(wanted: Wanted) -> Vec<Column> {
     ]
 }
 
-/// Refuses values that the spec does not allow.
+/// Rejects values that violate the spec.
 pub(super) fn check(batch: &RecordBatch) -> Result<()> {
     refuse::<Int32Type>(batch, "_KIND", |kind| kind != ADD && kind != DELETE)?;
     refuse::<Int32Type>(batch, "_BUCKET", |bucket| bucket < 0 && bucket != POSTPONE_BUCKET)?;
@@ -194,7 +195,7 @@ pub(super) fn check(batch: &RecordBatch) -> Result<()> {
     }
     check_file_names(typed(batch, "_FILE_NAME")?, "_FILE_NAME")?;
     let extra = typed::<ListArray>(batch, "_EXTRA_FILES")?.values().as_string_opt();
-    check_file_names(extra.ok_or_else(|| Error::internal("names that are no text"))?, "_EXTRA_FILES")
+    check_file_names(extra.ok_or_else(|| Error::internal("the names of extra files are not strings"))?, "_EXTRA_FILES")
 }
 
 fn refuse<T: ArrowPrimitiveType>(batch: &RecordBatch, name: &'static str, is_bad: fn(T::Native) -> bool) -> Result<()>
@@ -202,12 +203,12 @@ where
     T::Native: std::fmt::Display,
 {
     let array: &PrimitiveArray<T> = typed(batch, name)?;
-    // What stands where NULL is may be anything; it is looked at only if something is bad.
+    // Values under NULL may be arbitrary, and are examined only if a value is bad.
     if !array.values().iter().any(|value| is_bad(*value)) {
         return Ok(());
     }
     match array.iter().flatten().find(|value| is_bad(*value)) {
-        Some(value) => Err(Error::corrupt(format!("{name} is {value}"))),
+        Some(value) => Err(Error::corrupt(format!("invalid {name} {value}"))),
         None => Ok(()),
     }
 }

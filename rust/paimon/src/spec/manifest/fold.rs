@@ -1,7 +1,7 @@
-//! What is left of entries in the order of their manifests: a DELETE takes the ADD of the same file away.
+//! Combines entries in the order of their manifests: a DELETE cancels the ADD of the same file.
 //!
-//! A file is identified by partition, bucket, level, name, extra files, embedded index and external path. The level is
-//! a part of it: a compaction may move a file to another level by DELETE and ADD of the same name.
+//! A file is identified by partition, bucket, level, name, extra files, embedded index and external path. The level
+//! is included because a compaction may move a file to another level by DELETE and ADD of the same name.
 
 use std::hash::BuildHasher;
 
@@ -14,11 +14,11 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 use super::{DELETE, ManifestEntries};
 
 impl ManifestEntries {
-    /// The entries of files that are there after all of these. They must be complete: where entries were left out (of
-    /// some partitions or buckets, say) both the ADD and the DELETE of a file must have been.
+    /// Returns the entries of files that are live after all of these. The entries must be complete: if entries were
+    /// left out (for example of some partitions or buckets), both the ADD and the DELETE of a file must have been.
     ///
     /// # Errors
-    /// `CorruptManifest` for a file that is deleted and was not added before, or added or deleted twice.
+    /// `CorruptManifest` for a file that is deleted but was not added before, or is added or deleted twice.
     pub fn live(self) -> Result<Self> {
         match self.lasting()? {
             None => Ok(self),
@@ -26,15 +26,15 @@ impl ManifestEntries {
         }
     }
 
-    /// Which entries [`ManifestEntries::live`] gives; None for all.
+    /// Returns which entries [`ManifestEntries::live`] keeps, or None for all.
     ///
     /// # Errors
-    /// As [`ManifestEntries::live`].
+    /// As for [`ManifestEntries::live`].
     pub fn lasting(&self) -> Result<Option<BooleanArray>> {
         self.cancelled(false)
     }
 
-    /// The same for entries that others precede, such as a delta alone: what deletes files of those is kept.
+    /// Combines entries that follow other entries, such as a delta. Deletions of files in the earlier entries are kept.
     ///
     /// # Errors
     /// `CorruptManifest` for a file that is added or deleted twice, or added after it was deleted.
@@ -57,7 +57,7 @@ impl ManifestEntries {
             let entry = open.entry(hash(row), |other| files.equal(*other, row), |other| hash(*other));
             match (entry, is_delete(row)) {
                 (Entry::Vacant(_), true) if !may_delete_others => {
-                    return Err(files.refused(row, "a file is deleted that was not added"));
+                    return Err(files.refused(row, "a file is deleted but was never added"));
                 }
                 (Entry::Vacant(entry), _) => {
                     entry.insert(row);
@@ -86,7 +86,7 @@ impl ManifestEntries {
     }
 }
 
-/// What identifies the files of entries.
+/// The columns that identify the files of entries.
 struct Files<'a> {
     entries: &'a ManifestEntries,
     extra_names: &'a StringArray,
@@ -95,11 +95,11 @@ struct Files<'a> {
 impl<'a> Files<'a> {
     fn of(entries: &'a ManifestEntries) -> Result<Self> {
         let extra_names = entries.extra_files().values().as_string_opt();
-        let extra_names = extra_names.ok_or_else(|| Error::internal("extra files are named by text"))?;
+        let extra_names = extra_names.ok_or_else(|| Error::internal("the names of extra files are not strings"))?;
         Ok(Self { entries, extra_names })
     }
 
-    /// What tells nearly all files apart.
+    /// Returns the columns that distinguish almost all files.
     #[inline]
     fn hashed(&self, row: usize) -> (&[u8], i32, i32) {
         let entries = self.entries;
@@ -110,7 +110,7 @@ impl<'a> Files<'a> {
         self.equal_in(a, self, b)
     }
 
-    /// Whether a file is the same as one of other entries.
+    /// Returns whether a file is the same as a file of other entries.
     fn equal_in(&self, a: usize, others: &Files<'_>, b: usize) -> bool {
         let (ours, theirs) = (self.entries, others.entries);
         self.hashed(a) == others.hashed(b)
@@ -143,7 +143,7 @@ fn text(array: &StringArray, row: usize) -> Option<&str> {
     array.is_valid(row).then(|| array.value(row))
 }
 
-/// Files that are looked up by what identifies them.
+/// A set of files that are looked up by identity.
 #[derive(Debug)]
 pub(crate) struct FileSet {
     entries: ManifestEntries,
@@ -152,10 +152,10 @@ pub(crate) struct FileSet {
 }
 
 impl FileSet {
-    /// Return the set of the files of entries, of whatever kind. Of equal files it has the first one.
+    /// Creates the set of the files of entries of any kind. The first of equal files is kept.
     ///
     /// # Errors
-    /// None that a caller could cause.
+    /// Only internal errors.
     pub(crate) fn try_new(entries: ManifestEntries) -> Result<Self> {
         let hasher = DefaultHashBuilder::default();
         let mut rows = HashTable::with_capacity(entries.len());
@@ -170,15 +170,15 @@ impl FileSet {
         Ok(Self { entries, hasher, rows })
     }
 
-    /// The entries of the files.
+    /// Returns the entries of the files.
     pub(crate) fn entries(&self) -> &ManifestEntries {
         &self.entries
     }
 
-    /// Return for each entry the row of the same file in [`FileSet::entries`].
+    /// Returns, for each entry, the row of the same file in [`FileSet::entries`].
     ///
     /// # Errors
-    /// None that a caller could cause.
+    /// Only internal errors.
     pub(crate) fn rows_of(&self, entries: &ManifestEntries) -> Result<Vec<Option<usize>>> {
         let (known, files) = (Files::of(&self.entries)?, Files::of(entries)?);
         let row = |row: usize| {

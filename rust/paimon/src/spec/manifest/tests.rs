@@ -24,7 +24,7 @@ fn deleted(record: Json) -> Json {
     with(record, "/_KIND", 1)
 }
 
-/// Names with `-` before those of DELETE entries.
+/// Returns the names of files, with `-` before those of DELETE entries.
 fn names(entries: &ManifestEntries) -> Vec<String> {
     let name = |row: usize| {
         let sign = if entries.kinds().value(row) == DELETE { "-" } else { "" };

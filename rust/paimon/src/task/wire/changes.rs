@@ -1,7 +1,7 @@
-//! The wire form of a stage of changes.
+//! Defines the wire form of a stage of changes.
 //!
-//! An envelope of one record batch, with a row for each side of the stage and the wire form of its splits. What they
-//! share is
+//! The form is an envelope of one record batch, with a row for each side of the stage and the wire form of its splits.
+//! The shared state is
 //!
 //! ```json
 //! {
@@ -41,10 +41,10 @@ struct Wire {
     updates: bool,
 }
 
-/// Write a stage.
+/// Writes a stage.
 ///
 /// # Errors
-/// As [`SplitTask::to_bytes`]; `Internal` for what JSON cannot hold.
+/// As for [`SplitTask::to_bytes`]; `Internal` for values that JSON cannot hold.
 pub fn write(stage: &ChangeStage) -> Result<Vec<u8>> {
     let wire = Wire {
         ordinal: stage.ordinal,
@@ -54,7 +54,8 @@ pub fn write(stage: &ChangeStage) -> Result<Vec<u8>> {
         identifiers: stage.pairing.clone(),
         updates: stage.has_updates,
     };
-    let wire = serde_json::to_string(&wire).map_err(|e| Error::internal("a stage does not serialise").caused_by(e))?;
+    let wire =
+        serde_json::to_string(&wire).map_err(|e| Error::internal("a stage cannot be serialized").caused_by(e))?;
     let (mut names, mut contents) = (Vec::new(), Vec::new());
     for side in Side::ALL {
         let splits = stage.splits.iter().filter(|(of, _)| *of == side).map(|(_, split)| split.clone());
@@ -69,7 +70,7 @@ pub fn write(stage: &ChangeStage) -> Result<Vec<u8>> {
     envelope::seal(STAGE, wire, RecordBatch::try_from_iter([("side", names), ("splits", contents)])?)
 }
 
-/// Read a stage that [`write`] wrote; files are read from `storage`.
+/// Reads a stage that [`write`] wrote. Files are read from `storage`.
 ///
 /// # Errors
 /// `Unsupported` for another version; `CorruptData` for anything else that [`write`] did not write.

@@ -1,4 +1,4 @@
-//! What the splits of a scan share, as JSON.
+//! Serializes the state that the splits of a scan share, as JSON.
 //!
 //! ```json
 //! {
@@ -52,20 +52,18 @@ struct Wire {
     allowed: Vec<String>,
 }
 
-/// ANDs and ORs inside each other beyond this are refused: the text of the filter is read again.
+/// The maximum nesting depth of ANDs and ORs, because the text of the filter must be parsed again.
 const MAX_FILTER_DEPTH: usize = 150;
 
 /// Writes the context.
 ///
 /// # Errors
-/// `InvalidArgument` for a filter that is nested deeper than can be read.
+/// `InvalidArgument` for a filter that is nested too deeply to be parsed.
 pub fn to_json(read: &ScanRead) -> Result<String> {
     let context = &read.context;
     if depth(&context.filter) > MAX_FILTER_DEPTH {
-        return Err(Error::invalid(format!(
-            "a filter with more than {MAX_FILTER_DEPTH} ANDs and ORs inside each other"
-        ))
-        .hint("splits are sent with their filter: write it with less nesting"));
+        return Err(Error::invalid(format!("the filter nests more than {MAX_FILTER_DEPTH} ANDs and ORs"))
+            .hint("splits are sent with their filter: reduce its nesting"));
     }
     let wire = Wire {
         table: context.table_location.clone(),
@@ -85,13 +83,13 @@ pub fn to_json(read: &ScanRead) -> Result<String> {
         relocation: context.files.relocation().pairs(),
         allowed: context.files.confinement().roots(),
     };
-    serde_json::to_string(&wire).map_err(|e| Error::internal("a split context does not serialise").caused_by(e))
+    serde_json::to_string(&wire).map_err(|e| Error::internal("a split context cannot be serialized").caused_by(e))
 }
 
 /// Reads the context.
 ///
 /// # Errors
-/// For what [`to_json`] did not write.
+/// Fails for anything that [`to_json`] did not write.
 pub fn from_json(text: &str, storage: Arc<dyn Storage>) -> Result<ScanRead> {
     let wire: Wire = serde_json::from_str(text).map_err(|e| Error::corrupt("malformed JSON").caused_by(e))?;
     let schema = Arc::new(TableSchema::parse(wire.schema.get().as_bytes())?);
@@ -125,7 +123,7 @@ pub fn from_json(text: &str, storage: Arc<dyn Storage>) -> Result<ScanRead> {
     ScanRead::try_new(Arc::new(context), output)
 }
 
-/// The ids of columns that may be NULL, though the schema says that they are not.
+/// Returns the ids of columns that may be NULL although they are NOT NULL in the schema.
 fn widened(output: &[DataField], schema: &[DataField]) -> Vec<i32> {
     let not_null = schema.iter().filter(|field| !field.data_type.nullable).map(|field| field.id);
     let not_null: HashSet<i32> = not_null.collect();
@@ -133,7 +131,7 @@ fn widened(output: &[DataField], schema: &[DataField]) -> Vec<i32> {
     widened.map(|field| field.id).collect()
 }
 
-/// The names of columns by their ids, where they are not those of the schema.
+/// Returns the names of columns by id, if they differ from the schema.
 fn renamed(output: &[DataField], schema: &[DataField]) -> BTreeMap<i32, String> {
     let is_same = |field: &DataField| schema.iter().any(|other| other.id == field.id && other.name == field.name);
     output.iter().filter(|field| !is_same(field)).map(|field| (field.id, field.name.clone())).collect()
@@ -150,13 +148,13 @@ fn depth(filter: &BoundPredicate) -> usize {
     }
 }
 
-/// The options of a schema are not looked at behind a border: those of the scan are.
+/// Removes the options of a schema, because readers in other processes use those of the scan.
 fn without_options(schema: &TableSchema) -> TableSchema {
     TableSchema { options: BTreeMap::new(), ..schema.clone() }
 }
 
-/// Whether an option may hold what must not travel: those of storages, catalogs and clusters, and whatever sounds like a
-/// secret. None of them changes how a split is read; what is said of a field does, whatever the field is called.
+/// Returns whether an option may hold a secret: options of storages, catalogs and clusters, and names that sound like
+/// secrets. None of them changes how a split is read. Options of fields do, regardless of the field's name.
 fn is_secret(name: &str) -> bool {
     const NAMESPACES: [&str; 13] = [
         "fs.",
@@ -194,5 +192,5 @@ fn is_secret(name: &str) -> bool {
 }
 
 fn raw(json: String) -> Result<Box<RawValue>> {
-    RawValue::from_string(json).map_err(|e| Error::internal("malformed JSON was made").caused_by(e))
+    RawValue::from_string(json).map_err(|e| Error::internal("generated JSON is malformed").caused_by(e))
 }

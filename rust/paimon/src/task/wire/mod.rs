@@ -1,7 +1,7 @@
-//! The wire form of splits: what is shipped to another process to be read there.
+//! Defines the wire form of splits, in which they are sent to other processes.
 //!
-//! An [envelope] of one record batch and of what the splits share, as JSON (see [`context`]); each row is a data file with
-//! its deletion vector. There are no credentials in it: the reader brings its own.
+//! The form is an [envelope] of one record batch and of the shared state of the splits as JSON (see [`context`]). Each
+//! row is a data file with its deletion vector. Credentials are not included: the reader provides its own.
 //!
 //! ```text
 //! split  before  snapshot_id  partition  bucket  …  file_name      row_count  level  …  deletion_path  …
@@ -22,7 +22,7 @@ use frazil_core::storage::Storage;
 
 use super::SplitTask;
 
-/// The version of the wire form that this library writes and reads.
+/// The version of the wire form that this library reads and writes.
 pub const VERSION: &str = "1";
 
 const SPLIT: Kind = Kind { name: "split", key: "frazil.split", version: VERSION };
@@ -30,16 +30,16 @@ const SPLIT: Kind = Kind { name: "split", key: "frazil.split", version: VERSION 
 /// Writes splits of one scan.
 ///
 /// # Errors
-/// `InvalidArgument` when they are of different scans, or when there is none.
+/// `InvalidArgument` if they belong to different scans, or if there are none.
 pub fn write(tasks: &[SplitTask]) -> Result<Vec<u8>> {
-    let first = tasks.first().ok_or_else(|| Error::invalid("no split to write"))?;
+    let first = tasks.first().ok_or_else(|| Error::invalid("no splits to write"))?;
     if tasks.iter().any(|task| !Arc::ptr_eq(&task.read, &first.read)) {
         return Err(Error::invalid("splits of different scans cannot be written together"));
     }
     envelope::seal(SPLIT, context::to_json(&first.read)?, rows::write(tasks)?)
 }
 
-/// Reads splits that [`write`] wrote; files are read from `storage`.
+/// Reads splits that [`write`] wrote. Files are read from `storage`.
 ///
 /// # Errors
 /// `Unsupported` for another version; `CorruptData` for anything else that was not written by [`write`].

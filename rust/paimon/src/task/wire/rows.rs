@@ -1,4 +1,4 @@
-//! Splits as a record batch: a row for each data file.
+//! Converts splits to a record batch with a row for each data file.
 
 use std::sync::Arc;
 
@@ -49,13 +49,13 @@ struct Columns {
     deletion_cardinality: Int64Builder,
 }
 
-/// Writes splits. What only planning looks at (which columns have statistics) is left out.
+/// Writes splits. State that only planning needs (which columns have statistics) is left out.
 ///
 /// # Errors
-/// `InvalidArgument` for a split without files, which no row would tell of.
+/// `InvalidArgument` for a split without files, which would have no row.
 pub(super) fn write(tasks: &[SplitTask]) -> Result<RecordBatch> {
     if tasks.iter().any(|task| task.split.files.is_empty()) {
-        return Err(Error::invalid("a split without files"));
+        return Err(Error::invalid("a split has no files"));
     }
     let mut columns = Columns::default();
     for (number, task) in (0_u32..).zip(tasks) {
@@ -76,7 +76,7 @@ pub(super) fn write(tasks: &[SplitTask]) -> Result<RecordBatch> {
 /// Reads splits.
 ///
 /// # Errors
-/// `CorruptData` when columns are missing or hold what cannot be.
+/// `CorruptData` if columns are missing or have invalid values.
 pub(super) fn read(batch: &RecordBatch, read: &Arc<ScanRead>) -> Result<Vec<SplitTask>> {
     let rows = Rows(batch);
     let mut tasks: Vec<SplitTask> = Vec::new();
@@ -176,7 +176,7 @@ impl Columns {
             ("deletion_length", Arc::new(self.deletion_length.finish())),
             ("deletion_cardinality", Arc::new(self.deletion_cardinality.finish())),
         ];
-        // Columns are nullable whether they hold NULL or not, so that the form does not depend on values.
+        // All columns are nullable, so that the form does not depend on values.
         Ok(RecordBatch::try_from_iter_with_nullable(columns.map(|(name, column)| (name, column, true)))?)
     }
 }
