@@ -32,7 +32,8 @@ TEST_MODULE = re.compile(r"^#\[cfg\(test\)\]\n(?:#\[.*\]\n)*(?:pub\S* )?mod \w+ 
 
 def main() -> int:
     """Run every check."""
-    found = [*long_files(), *aborts(), *arrow_versions(), *wheel_size(), *golden_size(), *readme_length()]
+    found = [*long_files(), *aborts(), *arrow_versions(), *unused_dependencies()]
+    found += [*wheel_size(), *golden_size(), *readme_length()]
     for violation in found:
         print(f"error: {violation}")
     print(f"budgets: {len(found)} violations" if found else "budgets: all met")
@@ -78,6 +79,16 @@ def arrow_versions() -> Iterator[str]:
     if len(versions) > 1:
         names = "; ".join(f"{major}: {', '.join(sorted(packages))}" for major, packages in sorted(versions.items()))
         yield f"the build contains {len(versions)} major versions of arrow-rs: {names}"
+
+
+def unused_dependencies() -> Iterator[str]:
+    """A dependency that no source references only lengthens the build. The workspace hack only unifies features."""
+    for manifest in sorted(set(ROOT.glob("rust/*/Cargo.toml")) - {ROOT / "rust/workspace-hack/Cargo.toml"}):
+        dependencies = set(tomllib.loads(manifest.read_text(encoding="utf-8")).get("dependencies", ()))
+        sources = "\n".join(path.read_text(encoding="utf-8") for path in manifest.parent.glob("src/**/*.rs"))
+        for name in sorted(dependencies):
+            if not name.endswith("-workspace-hack") and not re.search(rf"\b{name.replace('-', '_')}\b", sources):
+                yield f"{manifest.relative_to(ROOT)} has the dependency {name}, which is not used"
 
 
 def wheel_size() -> Iterator[str]:

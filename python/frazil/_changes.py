@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from frazil import _scan as scan
 from frazil._arguments import field_names, filter_text, flag, whole_number
-from frazil._border import guarded, operation_of
+from frazil._boundary import guarded, operation_of
 from frazil._read_ahead import limited
 from frazil.config import config
 from frazil.errors import InvalidArgumentError

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, cast
 
 from frazil import _native
 from frazil._arguments import snapshot_choice, text
-from frazil._border import operation
+from frazil._boundary import operation
 from frazil._virtual_table import VirtualTable
 
 if TYPE_CHECKING:

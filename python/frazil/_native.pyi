@@ -4,7 +4,7 @@ from typing import ClassVar, Final, Literal, Protocol, TypeAlias, final
 import pyarrow as pa
 
 from frazil._credentials import Credentials
-from frazil.iceberg._row import CatalogRow, ServerRow
+from frazil.iceberg._pointer import CatalogRow, ServerRow
 
 __all__ = [
     "DEBUG",

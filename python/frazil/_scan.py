@@ -5,9 +5,9 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Generic, NoReturn, Protocol, TypeVar
 
-from frazil._border import guarded, operation, operation_of
+from frazil._boundary import guarded, operation, operation_of
+from frazil._output import Batches, Rows
 from frazil._read_ahead import read_parts
-from frazil._rows import Batches, Rows
 from frazil.config import config
 from frazil.errors import UnsupportedError
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 from frazil import _native
 from frazil import _scan as scan
 from frazil._arguments import field_names, filter_text, flag, row_limit
-from frazil._border import operation_of
+from frazil._boundary import operation_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -10,8 +10,7 @@ import pyarrow as pa
 import pytest
 
 import frazil
-from frazil import _native, transforms
-from frazil import _variant as variant
+from frazil import _native, transforms, variant
 from frazil.errors import InternalError
 from frazil.files.read.parquet import ParquetFile
 
@@ -132,7 +131,7 @@ def test_a_panic_of_creating_a_table_names_operation_and_table(tmp_path: Path) -
 
 
 def test_a_panic_that_escaped_native_code_is_an_error_too() -> None:
-    from frazil._border import operation
+    from frazil._boundary import operation
 
     escaped = type("PanicException", (BaseException,), {"__module__": "pyo3_runtime"})
     with (

@@ -339,7 +339,7 @@ def test_a_delete_is_planned_again_if_a_concurrent_commit_assigned_row_ids(tmp_p
             changes.delete("id = 3")
             other.append(rows(100))
 
-    with pytest.raises(CommitConflictError, match="assigned the first row ids of the table"):
+    with pytest.raises(CommitConflictError, match="enabled row ids for the table"):
         delete_late()
     assigned = content(other)
     table.delete("id = 3")

@@ -14,8 +14,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import frazil
-from frazil import _native, transforms
-from frazil import _variant as variant
+from frazil import _native, transforms, variant
 from frazil.files.read.avro import AvroFile
 from frazil.files.read.orc import OrcFile
 from frazil.files.read.parquet import ParquetFile

@@ -96,7 +96,7 @@ def test_every_type_that_is_left_to_spark_is_right(spark: SparkSession, tmp_path
     footer = written(tmp_path / "a.parquet", schema, [values for _, values in COLUMNS.values()])
     assert _fits(footer, schema)
     from frazil.spark._lanes import NativeFiles
-    from frazil.spark._types import spark_schema
+    from frazil.spark._type_conversion import spark_schema
 
     files = NativeFiles.__new__(NativeFiles)
     files.paths = [str(tmp_path / "a.parquet")]

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import types as spark
 
 from frazil.errors import InvalidArgumentError, UnsupportedError
-from frazil.spark._types import Conversion, check_schema, spark_schema
+from frazil.spark._type_conversion import Conversion, check_schema, spark_schema
 
 UUIDS = [uuid.UUID(int=0), None, uuid.UUID("f79c3e09-677c-4bbd-a479-3f349cb785e7"), uuid.UUID(int=(1 << 128) - 1)]
 VARIANT = pa.struct([pa.field("metadata", pa.binary(), nullable=False), pa.field("value", pa.binary(), nullable=False)])

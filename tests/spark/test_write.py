@@ -269,7 +269,9 @@ def test_types_that_spark_has_in_another_form(spark: SparkSession, tmp_path: Pat
     assert str(found[0]["d"]) == "1.50"
     assert (found[1]["u"], found[1]["s"], found[1]["l"], found[1]["m"]) == (two, {"u": None, "n": 2}, [], [])
     assert set(found[2].values()) == {None}
-    with pytest.raises(PythonException, match="the value of `u` in row 0 does not fit: a UUID must have 32 hexadecimal digits"):
+    with pytest.raises(
+        PythonException, match="the value of `u` in row 0 does not fit: a UUID must have 32 hexadecimal digits"
+    ):
         write(spark.sql("select 'no uuid' u"), table)
     with pytest.raises(PythonException, match="the value of `f` in row 1 does not fit: a value must have 2 bytes"):
         write(spark.sql("select X'0102' f union all select X'01'").coalesce(1), table, distribution_mode="none")

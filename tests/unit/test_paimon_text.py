@@ -12,9 +12,9 @@ import pytest
 
 from frazil.errors import InvalidArgumentError, UnsupportedError
 from frazil.paimon import Schema
+from frazil.paimon._data_types import parse_type
 from frazil.paimon._text_files import Columns, CsvDialect, read_csv, split_csv
 from frazil.paimon._text_values import value_of, values_of
-from frazil.paimon._types import parse_type
 
 UTC = dt.UTC
 

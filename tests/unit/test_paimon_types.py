@@ -11,7 +11,7 @@ import pytest
 
 from frazil.errors import CorruptMetadataError, InvalidArgumentError, UnsupportedError
 from frazil.paimon import Schema
-from frazil.paimon._types import parse_type, type_of_arrow
+from frazil.paimon._data_types import parse_type, type_of_arrow
 
 TYPES: list[tuple[str, str, pa.DataType]] = [
     ("boolean", "BOOLEAN", pa.bool_()),

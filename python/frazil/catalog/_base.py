@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from frazil.catalog._identifiers import Identifier, Levels
     from frazil.iceberg._creation import CreateTableTransaction
     from frazil.iceberg._new_table import NewTable
-    from frazil.iceberg._row import CatalogRow, ServerRow
+    from frazil.iceberg._pointer import CatalogRow, ServerRow
     from frazil.iceberg._table import Table as IcebergTable
     from frazil.iceberg._table import Transaction
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from contextlib import AbstractContextManager
 
-    from frazil.catalog._statements import Session
+    from frazil.catalog._sql_session import Session
 
     Initial = Callable[[Session], None]
     """A function that initializes a new database."""

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from frazil._folders import removed_on_failure
 from frazil.catalog._properties import masked
 from frazil.catalog._sql import NEW_LAYOUT, TABLES, Layout, SqlCatalog
+from frazil.catalog._sql_session import NewTable
 from frazil.catalog._sqlite import SqliteDatabase
-from frazil.catalog._statements import NewTable
 from frazil.catalog._warehouse import missing_folder
 from frazil.errors import InvalidArgumentError, StorageError, UnsupportedError
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from frazil.catalog._base import Catalog
-    from frazil.catalog._statements import Session
+    from frazil.catalog._sql_session import Session
     from frazil.catalog._table import CatalogTable
 
 _ROOTS = NewTable("frazil_lake_roots", {"root": 1000}, {})

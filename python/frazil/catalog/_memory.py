@@ -9,7 +9,7 @@ import weakref
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from frazil.catalog._identifiers import dotted
-from frazil.catalog._rows import RowCatalog
+from frazil.catalog._row_catalog import RowCatalog
 from frazil.errors import UnsupportedError
 
 if TYPE_CHECKING:

@@ -38,7 +38,7 @@ from frazil.catalog._paimon_jdbc_rows import (
 from frazil.catalog._paimon_lock import LockSettings, SnapshotLock, held
 from frazil.catalog._paimon_purge import delete, remove_empty_folders
 from frazil.catalog._properties import masked
-from frazil.catalog._statements import DuplicateError
+from frazil.catalog._sql_session import DuplicateError
 from frazil.catalog._warehouse import Warehouse
 from frazil.paimon._create import NewTable
 from frazil.paimon._schema import Schema
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from frazil import _native
     from frazil.catalog._identifiers import Levels
     from frazil.catalog._purge import PurgePlan
-    from frazil.catalog._statements import Session
+    from frazil.catalog._sql_session import Session
 
 DEFAULT_KEY = "jdbc"
 """The default `catalog-key`."""

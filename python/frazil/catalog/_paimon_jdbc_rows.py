@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from frazil.catalog._identifiers import Levels
-    from frazil.catalog._statements import Session
+    from frazil.catalog._sql_session import Session
     from frazil.paimon._schema import Schema
 
 TABLES = "paimon_tables"

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from frazil.catalog._database import retried
 from frazil.catalog._paimon_jdbc_rows import LOCKS
-from frazil.catalog._statements import DuplicateError
+from frazil.catalog._sql_session import DuplicateError
 from frazil.errors import (
     CatalogError,
     CommitStateUnknownError,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from contextlib import AbstractContextManager
 
-    from frazil.catalog._statements import Session
+    from frazil.catalog._sql_session import Session
 
 _LOGGER = logging.getLogger(__name__)
 

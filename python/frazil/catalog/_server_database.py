@@ -13,13 +13,13 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlch
 from frazil import errors
 from frazil.catalog._database import Database
 from frazil.catalog._server_session import is_mysql, is_rolled_back, session_of
-from frazil.catalog._statements import DuplicateError
+from frazil.catalog._sql_session import DuplicateError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from frazil.catalog._database import Initial
-    from frazil.catalog._statements import Session
+    from frazil.catalog._sql_session import Session
 
 _SHORT = 4
 

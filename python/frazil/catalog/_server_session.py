@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
 
-from frazil.catalog._statements import DuplicateError, Session
+from frazil.catalog._sql_session import DuplicateError, Session
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from frazil.catalog._statements import Creatable
+    from frazil.catalog._sql_session import Creatable
 
 _ROLLBACK_CLASS = "40"
 """The SQLSTATE class of transactions that are rolled back: deadlocks and serialization failures."""

@@ -18,15 +18,15 @@ from frazil import errors
 from frazil.catalog._database import retried
 from frazil.catalog._identifiers import dotted
 from frazil.catalog._open_database import open_database
-from frazil.catalog._rows import RowCatalog
-from frazil.catalog._statements import DuplicateError, NewTable
+from frazil.catalog._row_catalog import RowCatalog
+from frazil.catalog._sql_session import DuplicateError, NewTable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from frazil.catalog._database import Database
     from frazil.catalog._identifiers import Levels
-    from frazil.catalog._statements import Session
+    from frazil.catalog._sql_session import Session
     from frazil.catalog._table import CatalogTable
 
 TABLES = "iceberg_tables"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from frazil import errors
 from frazil.catalog._database import Database
-from frazil.catalog._statements import DuplicateError, Session
+from frazil.catalog._sql_session import DuplicateError, Session
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from frazil import _native
     from frazil.catalog._base import Catalog
     from frazil.catalog._identifiers import Levels
-    from frazil.iceberg._row import CatalogRow, ServerRow
+    from frazil.iceberg._pointer import CatalogRow, ServerRow
     from frazil.iceberg._state import TableState
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from frazil import _native
 from frazil._arguments import milliseconds, whole_number
-from frazil._border import operation
+from frazil._boundary import operation
 from frazil._deletion import DeletionPlan
 from frazil.config import config
 from frazil.errors import FrazilError, InvalidArgumentError, StorageError

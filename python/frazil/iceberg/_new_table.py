@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from frazil import _native
 from frazil._arguments import property_texts, whole_number
-from frazil._border import operation
+from frazil._boundary import operation
 from frazil._folders import local_path, removed_on_failure
 from frazil.errors import InvalidArgumentError
 from frazil.iceberg._layout import partition_terms, sort_terms
@@ -19,7 +19,7 @@ from frazil.iceberg._schema_input import schema_json
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from frazil.iceberg._row import CatalogRow, ServerRow
+    from frazil.iceberg._pointer import CatalogRow, ServerRow
 
 
 _OWN_LOCATIONS = ("write.data.path", "write.metadata.path", "write.object-storage.path", "write.folder-storage.path")

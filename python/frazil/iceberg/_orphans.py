@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from frazil import _native
-from frazil._border import operation
+from frazil._boundary import operation
 from frazil._deletion import DeletionPlan
 from frazil.config import config
 from frazil.errors import CommitValidationError, InvalidArgumentError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
-from frazil._border import operation
+from frazil._boundary import operation
 from frazil.errors import InvalidArgumentError
 
 if TYPE_CHECKING:

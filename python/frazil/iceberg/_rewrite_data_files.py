@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from frazil._border import operation
+from frazil._boundary import operation
 from frazil.errors import FrazilError, InvalidArgumentError
 from frazil.iceberg._plan import MaintenancePlan
 from frazil.iceberg.operations.values import Filter, SnapshotOptions

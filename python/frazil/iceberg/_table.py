@@ -20,7 +20,7 @@ from frazil._arguments import (
     table_files,
     whole_number,
 )
-from frazil._border import operation, operation_of
+from frazil._boundary import operation, operation_of
 from frazil._opened import Opened, opened_with
 from frazil._run import HERE, ReadSnapshot, apply, run
 from frazil._write_result import settle
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from frazil._write_result import WriteResult
     from frazil.iceberg._changes import Changes
     from frazil.iceberg._location import Location
-    from frazil.iceberg._row import CatalogRow, ServerRow
+    from frazil.iceberg._pointer import CatalogRow, ServerRow
     from frazil.iceberg._scan import Scan
     from frazil.iceberg._schema import PartitionSpec, Schema, SortOrder
     from frazil.iceberg._snapshot import HistoryEntry, Snapshot, SnapshotRef

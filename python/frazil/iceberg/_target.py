@@ -9,7 +9,7 @@ from frazil.iceberg._staged import StagedTable
 from frazil.iceberg._state import TableState
 
 if TYPE_CHECKING:
-    from frazil.iceberg._row import CatalogRow, ServerRow
+    from frazil.iceberg._pointer import CatalogRow, ServerRow
 
 __all__ = ["Target"]
 

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 from frazil._arguments import field_names, filter_text, flag, path_text, property_texts, text, whole_number
-from frazil._border import operation, operation_of
+from frazil._boundary import operation, operation_of
 from frazil._run import HERE
 from frazil.errors import InvalidArgumentError
 from frazil.iceberg._manage_snapshots import ManageSnapshots

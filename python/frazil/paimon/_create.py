@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from frazil import _native
 from frazil._arguments import field_names, optional_text, property_texts
-from frazil._border import operation
+from frazil._boundary import operation
 from frazil._folders import local_path, removed_on_failure
 from frazil.errors import InvalidArgumentError
 from frazil.paimon._schema import Schema

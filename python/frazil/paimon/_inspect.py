@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from frazil import _native
 from frazil._arguments import snapshot_choice
-from frazil._border import operation
+from frazil._boundary import operation
 from frazil._inspect import InspectTables
 from frazil.paimon._views import VIEWS, ViewTable
 

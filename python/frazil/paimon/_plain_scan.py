@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from frazil import _native
 from frazil._arguments import field_names, filter_text, row_limit
+from frazil._output import Rows
 from frazil._read_ahead import read_parts
-from frazil._rows import Rows
 from frazil.config import config
 from frazil.errors import InvalidArgumentError
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from frazil._arguments import text
 from frazil._arrow_schema import arrow_schema
 from frazil.errors import CorruptMetadataError, InvalidArgumentError
-from frazil.paimon._types import DataType, parse_type, type_of_arrow
+from frazil.paimon._data_types import DataType, parse_type, type_of_arrow
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -16,16 +16,16 @@ from frazil._arguments import (
     storage_options,
     table_files,
 )
-from frazil._border import operation
+from frazil._boundary import operation
 from frazil._opened import Opened, opened_with
 from frazil.errors import CorruptMetadataError, InvalidArgumentError
 from frazil.paimon._create import NewTable
 from frazil.paimon._inspect import Inspect
 from frazil.paimon._options import scan_options
-from frazil.paimon._read_only import ReadOnly
 from frazil.paimon._scan import Scan
 from frazil.paimon._schema import Schema
 from frazil.paimon._snapshot import HistoryEntry, Snapshot, Tag
+from frazil.paimon._unsupported import UnsupportedMethods
 from frazil.paimon._views import VIEWS, View
 from frazil.paimon._writing import Writing
 
@@ -46,7 +46,7 @@ BRANCH_FOLDER = "/branch/branch-"
 """The path between the folder of a table and the name of a branch."""
 
 
-class Table(Opened, Writing, ReadOnly):
+class Table(Opened, Writing, UnsupportedMethods):
     """A Paimon table with the latest schema when it was opened; `refresh` loads the latest state."""
 
     format: ClassVar[Literal["paimon"]] = "paimon"

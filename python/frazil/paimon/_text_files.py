@@ -17,8 +17,8 @@ from pyarrow import csv
 from pyarrow import json as arrow_json
 
 from frazil.errors import CorruptDataFileError, InvalidArgumentError
+from frazil.paimon._data_types import DataType
 from frazil.paimon._text_values import values_of
-from frazil.paimon._types import DataType
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from frazil.errors import UnsupportedError
-from frazil.paimon._types import LOCAL_ZONED
+from frazil.paimon._data_types import LOCAL_ZONED
 
 if TYPE_CHECKING:
-    from frazil.paimon._types import DataType
+    from frazil.paimon._data_types import DataType
 
 _INTEGERS = frozenset({"TINYINT", "SMALLINT", "INT", "BIGINT"})
 _TEXTS = frozenset({"CHAR", "VARCHAR"})

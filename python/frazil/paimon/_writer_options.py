@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from frazil.files.write.leaves import FIELD_ID, leaves
 from frazil.files.write.options import WriterOptions
-from frazil.paimon._types import type_of_arrow
+from frazil.paimon._data_types import type_of_arrow
 
 if TYPE_CHECKING:
     from frazil import _native

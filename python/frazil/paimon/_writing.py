@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from frazil._arguments import filter_text, property_texts, text, whole_number
-from frazil._border import operation_of
+from frazil._boundary import operation_of
 from frazil._run import run
 from frazil._write_result import WriteResult, settle
 from frazil.errors import CommitConflictError, FrazilError, InvalidArgumentError, UnsupportedError
@@ -240,7 +240,7 @@ class Writing:
 
     def _run_with(self, data: Any, operation: Append | Overwrite | OverwritePartitions) -> WriteResult:
         """Carry out an operation with the rows of `data`."""
-        from frazil.paimon._rows import ArrowRows
+        from frazil.paimon._input_rows import ArrowRows
 
         rows = ArrowRows(data)
         if not isinstance(operation, Append):

@@ -11,16 +11,16 @@ from frazil.spark._formats import format_of
 from frazil.spark._insert import insert
 from frazil.spark._read import relation
 from frazil.spark._sql_types import sql_columns
-from frazil.spark._types import spark_schema
+from frazil.spark._type_conversion import spark_schema
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from frazil.sql._column_types import Column
     from frazil.sql._insert import Insertion
     from frazil.sql._sources import Source
-    from frazil.sql._types import Column
 
 _OPTIONS = {
     "as_of": "as-of-timestamp",

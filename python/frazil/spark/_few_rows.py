@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyspark.sql import types
 
-from frazil.spark._types import arrow_schema
+from frazil.spark._type_conversion import arrow_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -19,7 +19,7 @@ from frazil.iceberg.operations.writes import Append, Overwrite, OverwritePartiti
 from frazil.spark._few_rows import few_rows
 from frazil.spark._input import WrittenFrame
 from frazil.spark._taking import Taking
-from frazil.spark._types import arrow_schema
+from frazil.spark._type_conversion import arrow_schema
 from frazil.spark._write_request import WriteRequest, opened_table
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import pyarrow as pa
 from frazil.errors import InvalidArgumentError
 from frazil.iceberg import Transaction
 from frazil.spark._assignment import assigned, constant
-from frazil.spark._types import spark_schema
+from frazil.spark._type_conversion import spark_schema
 from frazil.spark._writes import WRITERS, read_of
 
 if TYPE_CHECKING:

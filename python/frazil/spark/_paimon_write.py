@@ -15,13 +15,13 @@ import pyarrow.compute as pc
 from frazil import _native
 from frazil.errors import CommitConflictError, InvalidArgumentError
 from frazil.files.rows.batches import no_rows
+from frazil.paimon._input_rows import write_rows
 from frazil.paimon._operations import Append, Overwrite, OverwritePartitions
-from frazil.paimon._rows import write_rows
 from frazil.paimon._state import CommitOptions, TableState
 from frazil.paimon._writing import carry_out, commit_options, replaced_partitions
 from frazil.spark._few_rows import few_rows
 from frazil.spark._session import result_row, run_in_workers, sweep_until_quiet, this_task
-from frazil.spark._types import arrow_schema
+from frazil.spark._type_conversion import arrow_schema
 from frazil.spark._write_request import WriteRequest
 
 if TYPE_CHECKING:

@@ -216,7 +216,7 @@ def _opened(
     is_filtered_later: bool = False,
 ) -> DataFrame:
     """Read a state; `nullable` is as in `ReadState.native_files`, or None if frazil must read all files."""
-    from frazil.spark._types import spark_schema
+    from frazil.spark._type_conversion import spark_schema
 
     source, asked, lasting = spark.read.format("frazil"), state.asked, state.lasting_options()
     marks = _marks(given, state)

@@ -126,7 +126,7 @@ class FrazilReader(DataSourceReader):
         """Stream the rows of a partition."""
         if not isinstance(partition, TaskGroup):
             return  # a plan without partitions: Spark 4.3 sends one without a value, earlier releases None
-        from frazil.spark._types import Conversion
+        from frazil.spark._type_conversion import Conversion
 
         schema, batches = self._request.state.read(partition.value, self._request.limit)
         conversion = Conversion(schema, self._schema)
@@ -177,14 +177,14 @@ class _Request:
 
     def spark_schema(self) -> StructType:
         """Return the schema of all columns selected by the options, and check the filter."""
-        from frazil.spark._types import spark_schema
+        from frazil.spark._type_conversion import spark_schema
 
         asked = self.state.asked
         return spark_schema(self.state.scan(asked.columns, asked.row_filter).schema(), asked.timestamp_ns)
 
     def narrow(self, schema: StructType) -> StructType:
         """Read only the columns of `schema`, and return it."""
-        from frazil.spark._types import check_schema, spark_schema
+        from frazil.spark._type_conversion import check_schema, spark_schema
 
         asked = self.state.asked
         names = [field.name for field in schema]
@@ -226,7 +226,7 @@ class _Request:
 
     def _plain_columns(self) -> set[str]:
         """Return the columns whose values are the same in Spark and in the table."""
-        from frazil.spark._types import is_plain
+        from frazil.spark._type_conversion import is_plain
 
         return {field.name for field in self.state.scan(("*",)).schema() if is_plain(field)}
 

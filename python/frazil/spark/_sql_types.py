@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from pyspark.sql import types as spark
 
 from frazil.errors import UnsupportedError
-from frazil.sql._types import Array, Column, Map, Primitive, Struct
+from frazil.sql._column_types import Array, Column, Map, Primitive, Struct
 
 if TYPE_CHECKING:
-    from frazil.sql._types import ColumnType
+    from frazil.sql._column_types import ColumnType
 
 _PRIMITIVES: dict[type[spark.DataType], str] = {
     spark.BinaryType: "BINARY",

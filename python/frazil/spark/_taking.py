@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from frazil.errors import InvalidArgumentError
-from frazil.spark._types import is_uuid, is_variant, storage_of
+from frazil.spark._type_conversion import is_uuid, is_variant, storage_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

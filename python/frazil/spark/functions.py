@@ -83,7 +83,7 @@ def transformed(transform: str, values: pa.Array, result_type: DataType) -> pa.A
     import pyarrow as pa
 
     from frazil import _native
-    from frazil.spark._types import spark_schema
+    from frazil.spark._type_conversion import spark_schema
 
     if pa.types.is_timestamp(values.type) and values.type.tz is not None:
         values = values.cast(pa.timestamp(values.type.unit, "UTC"))

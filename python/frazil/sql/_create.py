@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 from frazil.errors import AlreadyExistsError, InvalidArgumentError
+from frazil.sql._column_types import iceberg_schema, paimon_columns
 from frazil.sql._lexer import invalid, unsupported
-from frazil.sql._types import iceberg_schema, paimon_columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 
     from frazil._run import ReadSnapshot
     from frazil.catalog import Catalog
+    from frazil.sql._column_types import Column
     from frazil.sql._reader import Name
     from frazil.sql._references import Reference
     from frazil.sql._sources import Source
     from frazil.sql._time_travel import AsOf
-    from frazil.sql._types import Column
 
 Frame = TypeVar("Frame")
 """The result type of a query in the engine."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from frazil.sql._column_types import Column, column_rest
 from frazil.sql._other import other
 from frazil.sql._parse_insert import QUERY, column_list, insert, is_insert_after_common_tables
 from frazil.sql._reader import Name, Reader
@@ -25,7 +26,6 @@ from frazil.sql._statements import (
     ShowTables,
     Use,
 )
-from frazil.sql._types import Column, column_rest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

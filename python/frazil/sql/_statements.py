@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from frazil.sql._column_types import Column
     from frazil.sql._reader import Name, Text
-    from frazil.sql._types import Column
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,10 @@
 //! Partition transforms (spec: "Partition Transforms", appendix B).
 
 mod bucket;
+mod evaluate;
 pub mod project;
 mod temporal;
 mod truncate;
-mod value_test;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, make_array, new_null_array};

@@ -25,9 +25,9 @@ use std::sync::Arc;
 use frazil_core::predicate::{BoundColumn, BoundPredicate, CompareOp, Test};
 use frazil_core::scalar::Scalar;
 
+use super::evaluate::passes;
 use super::temporal::{self, Unit};
 use super::truncate;
-use super::value_test::passes;
 use crate::spec::partition::{PartitionField, PartitionSpec};
 use crate::spec::transform::Transform;
 use crate::spec::types::PrimitiveType;

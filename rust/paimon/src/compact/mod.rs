@@ -8,12 +8,12 @@
 //! task    reads them, merged, and writes the files that replace them; a commit makes a COMPACT snapshot
 //! ```
 
+mod bucket_reader;
 mod levels;
 mod pick;
 #[cfg(test)]
 mod pick_tests;
 pub mod plan;
-mod reads;
 mod strategy;
 pub mod task;
 mod upgrade;

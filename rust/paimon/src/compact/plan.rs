@@ -12,7 +12,7 @@ use frazil_core::error::{Error, Result};
 use frazil_core::predicate::bind::bind;
 use frazil_core::predicate::{BoundColumn, Predicate};
 
-use super::reads::{Reads, read_context, total_buckets};
+use super::bucket_reader::{Reads, read_context, total_buckets};
 use super::task::{CompactTask, Shared};
 use super::upgrade::Upgrades;
 use super::{Levels, Now, Picker, Strategy, pick_full};

@@ -1,7 +1,7 @@
 //! The state that planning and reading share: the schema, filter, options and files of a scan, its splits and its
 //! columns.
 
-pub(crate) mod altered;
+pub(crate) mod altered_columns;
 pub mod file_format;
 pub mod output;
 pub mod split;

@@ -5,7 +5,7 @@ use frazil_core::error::Result;
 use frazil_core::predicate::BoundPredicate;
 
 use crate::context::ReadContext;
-use crate::context::altered::is_altered;
+use crate::context::altered_columns::is_altered;
 use crate::file_index::{FileIndex, IndexedColumn, Selection};
 use crate::spec::data_file_meta::DataFileMeta;
 use crate::spec::types::DataField;

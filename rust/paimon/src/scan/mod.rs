@@ -1,7 +1,7 @@
 //! Plans reads: determines the files that hold the rows of a table at a snapshot, and groups those that are read
 //! together.
 
-pub(crate) mod altered;
+pub(crate) mod altered_bounds;
 mod buckets;
 pub mod deletions;
 mod difference;

@@ -23,7 +23,7 @@ use frazil_core::prune::{Bounds, ColumnStats, prune};
 use frazil_core::scalar::ScalarType;
 use hashbrown::HashMap;
 
-use super::altered::{End, trusted, within_day};
+use super::altered_bounds::{End, trusted, within_day};
 use super::layout::{Layout, Layouts, Place};
 use super::partitions::Partitions;
 use super::printed::{is_printed, with_numbers};
@@ -31,7 +31,7 @@ use super::replaced::{WithReplaced, where_replaced};
 use super::widening::Widening;
 use crate::binary_row;
 use crate::context::ReadContext;
-use crate::context::altered::is_altered;
+use crate::context::altered_columns::is_altered;
 use crate::context::file_format::FileFormat;
 use crate::file_index::{FileIndex, IndexedColumn, Selection};
 use crate::spec::manifest::ManifestEntries;

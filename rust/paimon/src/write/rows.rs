@@ -36,10 +36,10 @@ use super::defaults::Defaults;
 use super::file::{EntrySettings, FileBuilder, FileSpec};
 use super::file_schema::FileSchema;
 use super::format::Blanks;
-use super::homes::{Homes, Part};
 use super::kinds;
 use super::path::{DataFilePaths, partition_folder};
 use super::restore::Restorer;
+use super::row_placement::{Part, RowPlacement};
 use super::side_files::SideFiles;
 use super::upsert::{Records, Upserts};
 use crate::spec::columns::ROW_KIND;
@@ -77,7 +77,7 @@ pub struct RowWriter {
     align: Align,
     defaults: Defaults,
     blanks: Blanks,
-    homes: Homes,
+    homes: RowPlacement,
     /// The previous state of the buckets, if rows continue it.
     restorer: Option<Restorer>,
     spec: FileSpec,
@@ -147,7 +147,7 @@ impl RowWriter {
         let schema = table.schema();
         check_writable(schema)?;
         let of_table = Options::new(schema.options.clone());
-        let homes = Homes::try_new(schema, &of_table)?;
+        let homes = RowPlacement::try_new(schema, &of_table)?;
         let name = options.name.as_deref();
         let continues = homes.total_buckets() > 0 && !options.overwrites;
         let has_key = !schema.primary_keys.is_empty();

@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 from frazil.errors import UnsupportedError
 
 
-class ReadOnly:
+class UnsupportedMethods:
     """The methods that change an Iceberg table and are not supported for Paimon yet."""
 
     location: str

@@ -10,6 +10,8 @@ from frazil.errors import InvalidArgumentError
 if TYPE_CHECKING:
     import pyarrow as pa
 
+__all__ = ["to_json"]
+
 
 def to_json(variants: Any) -> pa.StringArray | pa.ChunkedArray:
     """Return variants as JSON strings; NULL stays NULL.
@@ -24,10 +26,10 @@ def to_json(variants: Any) -> pa.StringArray | pa.ChunkedArray:
         InvalidArgumentError: The array does not hold variants.
         CorruptDataError: A variant cannot be decoded.
 
-    >>> import frazil
+    >>> import frazil, frazil.variant
     >>> table = frazil.load_table("tests/golden/iceberg/variant_parquet")
     >>> column = next(field.name for field in table.schema().fields if field.type == "variant")
-    >>> to_json(table.scan().to_arrow()[column]).type
+    >>> frazil.variant.to_json(table.scan().to_arrow()[column]).type
     DataType(string)
     """
     import pyarrow as pa

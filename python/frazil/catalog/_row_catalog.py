@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from frazil.catalog._identifiers import Levels
     from frazil.catalog._purge import PurgePlan
     from frazil.iceberg._new_table import NewTable
-    from frazil.iceberg._row import CatalogRow
+    from frazil.iceberg._pointer import CatalogRow
 
 
 class RowCatalog(Catalog[CatalogTable]):

@@ -1,4 +1,4 @@
-//! Adjusts bounds of values that differ when they are read, see [`crate::context::altered`].
+//! Adjusts bounds of values that differ when they are read, see [`crate::context::altered_columns`].
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, Date32Array, PrimitiveArr
 use arrow_buffer::{BooleanBuffer, NullBuffer};
 use arrow_schema::{DataType as ArrowType, TimeUnit};
 
-use crate::context::altered::is_orc;
+use crate::context::altered_columns::is_orc;
 use crate::spec::manifest::ManifestEntries;
 use crate::spec::types::{DataType, TypeRoot};
 

@@ -22,7 +22,7 @@ const UNAWARE_BUCKET: i32 = 0;
 
 /// The state that splits rows by partition and bucket.
 #[derive(Debug)]
-pub struct Homes {
+pub struct RowPlacement {
     partition: Columns,
     fixed: Option<FixedBuckets>,
     converter: RowConverter,
@@ -51,7 +51,7 @@ pub struct Part {
     pub rows: UInt32Array,
 }
 
-impl Homes {
+impl RowPlacement {
     /// Creates the state for rows with the columns of a table.
     ///
     /// # Errors
@@ -82,7 +82,7 @@ impl Homes {
         self.fixed.as_ref().map_or(-1, |fixed| fixed.count)
     }
 
-    /// Returns the types of [`Homes::keys`].
+    /// Returns the types of [`RowPlacement::keys`].
     pub fn sort_fields(&self) -> Vec<SortField> {
         sort_fields(&self.partition, self.fixed.is_some())
     }
