@@ -27,13 +27,13 @@ def table_files(
     allowed_locations: Iterable[str] = (),
     credentials: Credentials | None = None,
 ) -> _native.Files:
-    """Return the files that a table in the folder `root` may access."""
+    """Return the native file access of a table in the folder `root`, limited to the locations it may access."""
     allowed = [*config.allowed_locations, *allowed_locations]
     return _native.Files(root, list(relocate.items()), allowed, dict(storage), credentials)
 
 
 def place_of_new(location: str | os.PathLike[str]) -> str:
-    """Return the location to record for a new table, which must be valid from other folders, too."""
+    """Return the location to record for a new table: an absolute path, or a URI."""
     place = path_text("location", location).rstrip("/")
     if not place:
         message = "the location of the table is empty"
@@ -43,7 +43,7 @@ def place_of_new(location: str | os.PathLike[str]) -> str:
 
 
 def path_text(name: str, location: object) -> str:
-    """Return a path or a URI as a string."""
+    """Return a path or a URI as a string; raise `InvalidArgumentError` for other types."""
     return text(name, os.fspath(location) if isinstance(location, os.PathLike) else location)
 
 
@@ -76,7 +76,7 @@ _OF_TABLES = ("write.", "read.", "commit.", "history.", "gc.", "schema.name-mapp
 
 
 def storage_options(storage: Mapping[str, object] | None) -> dict[str, str]:
-    """Return storage options as strings, rejecting table properties, which are easily confused with them.
+    """Return storage options as strings, and reject table properties that were passed by mistake.
 
     Raises:
         InvalidArgumentError: An option is a table property.
@@ -105,7 +105,7 @@ def listed_locations(text: str) -> list[str]:
 
 
 def filter_text(row_filter: str | bool, name: str = "row_filter") -> str:  # noqa: FBT001
-    """Return the SQL of a filter, which messages call `name`; empty for all rows."""
+    """Return a filter as SQL, or an empty string for all rows; error messages call the argument `name`."""
     if isinstance(row_filter, bool):
         return "" if row_filter else "false"
     if isinstance(row_filter, str):
@@ -128,7 +128,7 @@ def field_names(fields: object, name: str = "selected_fields") -> list[str]:
 
 
 def row_limit(limit: int | None) -> int | None:
-    """Return the maximum number of rows."""
+    """Return the maximum number of rows, or None for all rows; raise `InvalidArgumentError` if negative."""
     if limit is None:
         return None
     limit = whole_number("limit", limit)
@@ -141,7 +141,7 @@ def row_limit(limit: int | None) -> int | None:
 def snapshot_choice(
     snapshot_id: int | None, ref: str | None, as_of: int | str | datetime.datetime | None
 ) -> SnapshotChoice | None:
-    """Return the snapshot selected by at most one of the arguments; None without any."""
+    """Return the snapshot that one of the arguments selects; None if none of the arguments is given."""
     arguments = {"snapshot_id": snapshot_id, "ref": ref, "as_of": as_of}
     if len(names := [name for name, value in arguments.items() if value is not None]) > 1:
         message = f"{', '.join(names[:-1])} and {names[-1]} are mutually exclusive"
@@ -173,7 +173,7 @@ def property_texts(properties: Mapping[str, object] | None, name: str = "propert
 
 
 def text(name: str, value: object) -> str:
-    """Return a string for the native module."""
+    """Return `value` if it is a string; raise `InvalidArgumentError` otherwise."""
     if not isinstance(value, str):
         message = f"{name} must be a string, not {value!r}"
         raise InvalidArgumentError(message)
@@ -181,12 +181,12 @@ def text(name: str, value: object) -> str:
 
 
 def optional_text(name: str, value: object) -> str | None:
-    """Return a string or None."""
+    """Return `value` if it is a string or None; raise `InvalidArgumentError` otherwise."""
     return None if value is None else text(name, value)
 
 
 def flag(name: str, value: object) -> bool:
-    """Return True or False, rejecting all other values."""
+    """Return `value` if it is True or False; raise `InvalidArgumentError` otherwise."""
     if not isinstance(value, bool):
         message = f"{name} must be True or False, not {value!r}"
         raise InvalidArgumentError(message)
@@ -194,7 +194,7 @@ def flag(name: str, value: object) -> bool:
 
 
 def whole_number(name: str, value: object) -> int:
-    """Return an integer for the native module."""
+    """Return `value` as a signed or unsigned 64-bit integer; raise `InvalidArgumentError` if that fails."""
     try:
         number = operator.index(value)  # type: ignore[arg-type]
     except TypeError as error:
@@ -207,12 +207,12 @@ def whole_number(name: str, value: object) -> int:
 
 
 def optional_number(name: str, value: object) -> int | None:
-    """Return an integer or None."""
+    """Return `value` as an integer, or None if it is None, as `whole_number` does."""
     return None if value is None else whole_number(name, value)
 
 
 def fraction(name: str, value: object) -> float:
-    """Return a number greater than 0 and at most 1."""
+    """Return `value` as a float; raise `InvalidArgumentError` unless it is above 0 and at most 1."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 1:
         message = f"{name} is {value!r}, expected a number above 0 and up to 1"
         raise InvalidArgumentError(message)
@@ -220,7 +220,7 @@ def fraction(name: str, value: object) -> float:
 
 
 def milliseconds(moment: int | str | datetime.datetime, name: str = "as_of") -> int:
-    """Return a time, which messages call `name`, in milliseconds since the epoch."""
+    """Return a time in milliseconds since the epoch; error messages call the argument `name`."""
     if isinstance(moment, str):
         moment = _moment(moment, name)
     if isinstance(moment, datetime.datetime):
@@ -246,7 +246,7 @@ _MOMENTS = "milliseconds since the epoch, a datetime, or text such as '2024-01-3
 
 
 def _moment(text: str, name: str) -> datetime.datetime:
-    """Parse an ISO 8601 time, which must have a time zone, because a date alone is ambiguous across time zones."""
+    """Parse an ISO 8601 time, and reject a time without a time zone as ambiguous."""
     try:
         moment = datetime.datetime.fromisoformat(text.strip())
     except ValueError:

@@ -46,7 +46,7 @@ def operation(name: str, place: Callable[[], str]) -> Iterator[None]:
 def operation_of(
     method: Callable[Concatenate[Of, Parameters], Result],
 ) -> Callable[Concatenate[Of, Parameters], Result]:
-    """Decorate a method as an operation with the method's name."""
+    """Decorate a method so that its errors are handled by `operation`, with the name of the method."""
 
     @functools.wraps(method)
     def guarded_method(self: Of, /, *arguments: Parameters.args, **options: Parameters.kwargs) -> Result:
@@ -57,7 +57,7 @@ def operation_of(
 
 
 def guarded(name: str, place: Callable[[], str], items: Iterable[Item]) -> Generator[Item, None, None]:
-    """Yield the items, treating each step of the iteration as part of an operation."""
+    """Yield the items; errors of each step of the iteration are handled as by `operation`."""
     with operation(name, place):
         yield from items
 

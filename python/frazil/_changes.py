@@ -23,7 +23,7 @@ COLUMNS = ("_change_type", "_change_ordinal", "_commit_snapshot_id")
 """The columns that follow the table columns in changes."""
 
 _SHARE_OF_MEMORY = 8
-"""The divisor of the memory limit for rows that wait to be paired."""
+"""The divisor of the memory limit that yields the memory for rows buffered until they are paired."""
 
 P = TypeVar("P", bound=scan.NativePlan)
 Stage = TypeVar("Stage")
@@ -48,14 +48,14 @@ class Changes(scan.Scan[P, Stage]):
 
     @abstractmethod
     def _part(self, plan: P, index: int) -> Stage:
-        """Return a stage of a plan."""
+        """Return the stage of a plan at an index."""
 
 
 class Paired(Protocol):
     """A stage whose rows may have to be paired."""
 
     def pairs(self, memory_bytes: int) -> _native.ChangePairs | None:
-        """Return the object that pairs the rows; None if they are not paired."""
+        """Return the object that pairs deleted and inserted rows; None if this stage does not need pairing."""
 
 
 def paired(stage: Paired, rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -109,7 +109,7 @@ def native_arguments(  # noqa: PLR0913 - the arguments of `Table.changes`
 
 
 def _mode(*, net: bool, updates: bool | None, carryovers: bool, identifiers: list[str], has_key: bool) -> str:
-    """Return the mode in which deletes and inserts are paired."""
+    """Return the pairing mode: `net`, `updates`, `carryovers`, or `changes` for unpaired rows."""
     if updates is None:
         updates = bool(identifiers) or (has_key and not net and not carryovers)
     if identifiers and not updates:

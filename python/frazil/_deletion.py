@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["DeletionPlan"]
 
 _CHUNK = 1024
-"""The number of files deleted before the next ones are read from the plan."""
+"""The number of files that are deleted per batch of locations read from the plan."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +60,7 @@ class DeletionPlan:
 
         Args:
             done: The changes already made, for the error message: `the table was dropped`.
-            context: The context of the error.
+            context: The context to attach to the error, such as the table.
             keep: The locations of files that are not deleted.
 
         Raises:

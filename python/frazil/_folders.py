@@ -31,7 +31,7 @@ class NewFolder:
         self._new_parents = [path for path in folder.parents if not path.exists()]
 
     def make(self, name: str) -> None:
-        """Create the folder with a subfolder, without which other processes ignore it."""
+        """Create the folder together with the subfolder `name`; other processes ignore a folder without it."""
         path = self._folder / name
         try:
             self._folder.parent.mkdir(parents=True, exist_ok=True)
@@ -58,7 +58,7 @@ class NewFolder:
 
 @contextmanager
 def removed_on_failure(folder: Path | None) -> Iterator[None]:
-    """If the block raises, remove the folder and its parents that did not exist before, as far as they are empty."""
+    """If the block raises, remove the folder and its parents that the block created, if they are empty."""
     new = [] if folder is None else [path for path in (folder, *folder.parents) if not path.exists()]
     try:
         yield

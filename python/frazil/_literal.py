@@ -39,7 +39,7 @@ def lit(value: Any) -> Lit:
 
 
 def plain(value: Any) -> Any:
-    """Return the Python value of a NumPy or pyarrow scalar; any other value unchanged."""
+    """Return the Python value of a NumPy or pyarrow scalar; return any other value unchanged."""
     if hasattr(value, "as_py"):
         return value.as_py()
     # Arrays have a non-empty shape.

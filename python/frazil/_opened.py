@@ -24,7 +24,7 @@ def opened_with(
 
 
 def storage_of(options: Mapping[str, Any]) -> dict[str, str]:
-    """Return the storage properties for a table with these options, with currently valid credentials."""
+    """Return the storage properties in a table's options, with currently valid credentials."""
     credentials = options.get("credentials")
     return {**options["storage"], **({} if credentials is None else credentials.current()[0])}
 
@@ -32,7 +32,7 @@ def storage_of(options: Mapping[str, Any]) -> dict[str, str]:
 def opening(
     relocate: Mapping[str, str] | None, storage: Mapping[str, str] | None, allowed_locations: Iterable[str] | None
 ) -> dict[str, Any]:
-    """Return the validated arguments of a user in the same form."""
+    """Validate arguments passed by a user and return them in the form of `opened_with`."""
     return opened_with(relocations(relocate), storage_options(storage), locations(allowed_locations))
 
 
@@ -48,7 +48,7 @@ class Opened:
 
     @property
     def allowed_locations(self) -> list[str]:
-        """The locations that this handle may access in addition to its own."""
+        """The locations that this table handle may access in addition to the table's folder."""
         return list(self._options["allowed_locations"])
 
     @property

@@ -53,7 +53,7 @@ class Rows(Batches):
     def to_duckdb(
         self, table_name: str, connection: duckdb.DuckDBPyConnection | None = None
     ) -> duckdb.DuckDBPyConnection:
-        """Register all rows as a view in a DuckDB connection; by default in a new in-memory one."""
+        """Register all rows as a view in a DuckDB connection, by default a new in-memory connection."""
         duckdb = imported("duckdb", "to_duckdb")
         text("table_name", table_name)
         if connection is not None and not isinstance(connection, duckdb.DuckDBPyConnection):

@@ -70,7 +70,7 @@ class Part(Generic[N]):
     @classmethod
     @abstractmethod
     def _reader(cls) -> Callable[[bytes, _native.Files], list[N]]:
-        """Return the function that deserializes parts."""
+        """Return the native function that deserializes parts of this type."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the serialized form."""

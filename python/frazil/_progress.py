@@ -33,7 +33,7 @@ class Together:
     """Reports the combined progress of several concurrent writes."""
 
     def __init__(self, tell: Progress) -> None:
-        """Keep the function that receives the sums."""
+        """Keep the function that receives the combined numbers of rows, bytes and files."""
         self._tell, self._lock = tell, threading.Lock()
         self._parts: list[tuple[int, int, int]] = []
 

@@ -30,7 +30,7 @@ def read_parts(
 ) -> Iterator[pa.RecordBatch]:
     """Stream the rows that `read` returns for each part, in order; up to `workers` threads read ahead.
 
-    With a `limit`, at most this many rows are returned, and the rest is not read.
+    With a `limit`, reading stops after this many rows.
     """
     if limit == 0:
         return

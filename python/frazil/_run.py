@@ -64,14 +64,14 @@ class Ready(Protocol[State_contra]):
     """The result of preparing an operation before its first attempt, such as written data files."""
 
     def fit(self, state: State_contra) -> Self:
-        """Return a version that fits a state, which may be later than the one that this was prepared for.
+        """Return a version for the given state, which may be newer than the state that this was prepared for.
 
         Raises:
             CommitConflictError: The schema or the partition spec changed, and the rows cannot be read again.
         """
 
     def abort(self) -> None:
-        """Delete files that will not be committed."""
+        """Delete the files that were written during preparation and will not be committed."""
 
 
 class Work(Protocol[Writer_contra, Change_co]):
@@ -85,11 +85,11 @@ class Done(Generic[Change]):
     """Work without execution: all files were written during preparation."""
 
     def __init__(self, change: Change) -> None:
-        """Keep the change."""
+        """Keep the change that `execute` returns."""
         self._change = change
 
     def execute(self, writer: object) -> Change:  # noqa: ARG002 - as of `Work`
-        """Return the change."""
+        """Return the change that was passed to the constructor."""
         return self._change
 
 
@@ -117,7 +117,7 @@ class Staged(Protocol[State_co, Change_contra]):
         """Return the state with all changes so far."""
 
     def add(self, change: Change_contra) -> WriteResult:
-        """Add a change; the result is complete after the commit."""
+        """Add a change and return its result, whose last fields are set by the commit."""
 
     def commit(self) -> int:
         """Commit and return the number of attempts, including earlier ones."""
@@ -152,7 +152,7 @@ class Target(States[State_co], Protocol[State_co]):
         """Begin changes to the current state."""
 
     def adopt(self, staged: Any) -> None:
-        """Adopt the state that a commit published."""
+        """Make the state that the commit of `staged` published the current state."""
 
     def replan(self) -> bool:
         """Back off and load the latest state for another attempt; return False if the attempts are used up."""
@@ -161,13 +161,13 @@ class Target(States[State_co], Protocol[State_co]):
         """Load the latest state and return whether it differs from the current one."""
 
     def end(self) -> None:
-        """End the attempts, so that waiting writers on this machine can continue."""
+        """End the attempts and let the next waiting writer on this machine continue."""
 
 
 def apply(
     staged: Staged[State, Any], operation: Operation[State], ready: Any, executor: Executor = HERE
 ) -> WriteResult:
-    """Apply the change of an operation to the staged changes."""
+    """Plan and execute an operation on the staged state, and add its change to the staged changes."""
     work = operation.plan(staged.state(), ready)
     return staged.add(executor.execute(operation, work, ready, staged))
 

@@ -24,7 +24,7 @@ class NativePlan(Protocol):
         """Return the number of parts."""
 
     def metrics(self) -> dict[str, int]:
-        """Return the counts of planned and pruned objects."""
+        """Return the numbers of planned and pruned objects, such as manifests and files, by name."""
 
     def count(self) -> tuple[int, list[int]]:
         """Return the number of rows known from metadata, and the parts that must be read to count the rest."""
@@ -161,7 +161,7 @@ class Scan(Unpickled, Rows, Generic[P, Part]):
 
     @abstractmethod
     def _without_columns(self) -> NativeScan[P]:
-        """Return the same scan without columns."""
+        """Return the same scan without any selected columns, for counting rows."""
 
     @abstractmethod
     def _part(self, plan: P, index: int) -> Part:

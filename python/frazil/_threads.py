@@ -23,7 +23,7 @@ class StoppedError(Exception):
 
 
 class Stop:
-    """A stop request, which tasks check between batches."""
+    """A stop request that is shared by tasks and checked by each task between batches."""
 
     def __init__(self) -> None:
         """Create an unset stop request."""

@@ -1,7 +1,7 @@
 """A reader for Thrift's compact protocol, limited to what Parquet footers use.
 
-A struct is a sequence of fields that ends with a zero byte. A field begins with a byte that holds the difference to the
-previous field id (0 if the id follows) and the type.
+A struct is a sequence of fields that ends with a zero byte. Each field starts with a byte that contains the type and
+the difference between its id and the previous field id. A difference of 0 means that the id follows.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ __all__ = ["CompactCursor"]
 
 _BYTE, _VARINTS, _BINARY, _LISTS, _STRUCT = 3, (4, 5, 6), 8, (9, 10), 12
 _FIXED = {_BYTE: 1, 7: 8}
-"""The sizes of the types byte and double."""
+"""The size in bytes of each fixed-size type: byte and double."""
 
 _BOOLEANS = (1, 2)
 _LAST_SHIFT = 63
 
 
 class CompactCursor:
-    """A reader of values in Thrift's compact protocol. Damaged bytes raise `IndexError` or `ValueError`."""
+    """A reader of values in Thrift's compact protocol. Malformed input raises `IndexError` or `ValueError`."""
 
     def __init__(self, data: bytes) -> None:
         """Start at the first byte."""
@@ -43,7 +43,7 @@ class CompactCursor:
         return (self.varint() if size == 15 else size), header & 15  # noqa: PLR2004 - longer lists
 
     def varint(self) -> int:
-        """Read an unsigned integer."""
+        """Read an unsigned variable-length integer."""
         value = shift = 0
         while (byte := self._byte()) & 0x80:
             value |= (byte & 0x7F) << shift
@@ -54,12 +54,12 @@ class CompactCursor:
         return value | byte << shift
 
     def zigzag(self) -> int:
-        """Read a signed integer."""
+        """Read a signed, zigzag-encoded integer."""
         value = self.varint()
         return (value >> 1) ^ -(value & 1)
 
     def skip(self, kind: int) -> None:
-        """Skip a value of a type."""
+        """Skip a value of the Thrift type `kind`."""
         if kind in _FIXED:
             self.position += _FIXED[kind]
         elif kind in _VARINTS:

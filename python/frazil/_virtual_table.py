@@ -90,7 +90,7 @@ class VirtualPlan(scan.Plan[_native.VirtualPlan]):
         return parts.to_reader()
 
     def explain(self) -> str:
-        """Return the number of parts to read, as one line."""
+        """Return a one-line summary with the number of parts to read."""
         return f"{len(self)} parts"
 
 

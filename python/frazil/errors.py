@@ -158,7 +158,7 @@ class MissingFileError(FrazilError, FileNotFoundError):
 
 
 class PathNotAllowedError(MissingFileError):
-    """A path in metadata is outside the locations that the table may access; for the table the file does not exist.
+    """A path in metadata is outside the locations that the table may access. The table treats the file as missing.
 
     To allow access, pass the location as ``allowed_locations`` to ``frazil.load_table`` or ``frazil.load_catalog``.
     """
@@ -201,7 +201,7 @@ class UnavailableError(CatalogError):
 
 
 class StorageError(FrazilError, OSError):
-    """The storage failed in a way that no other class covers."""
+    """A storage error that is not covered by a more specific class."""
 
 
 class CancelledError(FrazilError):

@@ -192,7 +192,7 @@ def _arrow(values: object) -> pa.Array | pa.ChunkedArray:
 
 
 def _of_iceberg_type(array: pa.Array) -> pa.Array:
-    """Cast types that Iceberg lacks to the next type that can hold all of their values; keep the others."""
+    """Cast types that Iceberg lacks to the next wider type; return arrays of other types unchanged."""
     target = _next_type(array.type)
     if target is None or target == array.type:
         return array

@@ -1,7 +1,7 @@
 """The module in which Spark finds the data source `frazil` automatically.
 
 Spark imports every module whose name begins with `pyspark_` when it first looks for a data source. This module
-therefore loads quickly and never fails: if frazil cannot be imported, the data source does not exist.
+therefore loads quickly and never raises an error: if frazil cannot be imported, the data source is not registered.
 """
 
 import contextlib

@@ -103,7 +103,8 @@ class Catalog(Lookups[T]):
         already written are deleted. The arguments are those of `create_table`.
 
         Raises:
-            AlreadyExistsError: A table of this name exists. The commit raises it if a concurrent writer was first.
+            AlreadyExistsError: A table of this name exists. The commit raises this error if a concurrent writer created
+                the table first.
             NoSuchNamespaceError: The namespace does not exist.
             InvalidArgumentError: As in `create_table`.
 
@@ -218,13 +219,13 @@ class Catalog(Lookups[T]):
         """Rename a table, possibly into another namespace; its files are not moved.
 
         Raises:
-            AlreadyExistsError: A table of the new name exists, even if it is this table.
+            AlreadyExistsError: A table with the new name exists; this includes renaming a table to its current name.
             NoSuchNamespaceError: The target namespace does not exist.
             NoSuchTableError: The table does not exist.
         """
         old, new = table_levels(from_identifier), table_levels(to_identifier)
         self._check_namespace_of_new(new[:-1])
-        # A database would accept a rename to the same name.
+        # A database would accept renaming a table to its current name.
         if new == old and self._has_table(old):
             raise self._exists_already(new)
         self._rename(old, new)
@@ -343,7 +344,7 @@ class Catalog(Lookups[T]):
         return self.recipe()
 
     def row(self, levels: Levels) -> CatalogRow | ServerRow | None:
-        """Return the catalog pointer of a table; None if the folder of the table determines its latest state.
+        """Return the catalog pointer of a table; None if the latest state is determined by the table's folder.
 
         Raises:
             UnsupportedError: Catalogs of this type do not support commits.
@@ -414,7 +415,7 @@ class Catalog(Lookups[T]):
     # The operations of the catalog types, each of which is one atomic step.
 
     def _check_new(self, levels: Levels, new: NewTable) -> None:
-        """Raise an error if a table cannot be created under this name."""
+        """Raise an error if the table `new` cannot be created under the name `levels`."""
         self._refuse("create tables")
 
     def _staged(
@@ -425,7 +426,7 @@ class Catalog(Lookups[T]):
         self._refuse("create tables")
 
     def _created(self, levels: Levels, native: _native.Table, files: _native.Files, location: str) -> T:
-        """Return a table after the commit that created it and produced the state `native`."""
+        """Return the table that a commit created; `native` is its committed state."""
         return self._load_after("created", levels)
 
     def _register(self, levels: Levels, metadata_location: str) -> None:
@@ -450,7 +451,7 @@ class Catalog(Lookups[T]):
         self._refuse("drop namespaces")
 
     def _update_namespace(self, levels: Levels, removed: set[str], updated: Mapping[str, str]) -> set[str]:
-        """Change properties and return the keys that existed."""
+        """Change properties and return the keys that existed before the change."""
         self._refuse("store namespace properties")
 
 

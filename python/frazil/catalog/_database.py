@@ -41,7 +41,7 @@ class Database(ABC):
     @property
     @abstractmethod
     def is_present(self) -> bool:
-        """Whether the file of the database exists; for databases that are not files, only a connection can show it."""
+        """Whether the database file exists; True for a database server, which is checked on connection."""
 
     @property
     @abstractmethod
@@ -73,7 +73,7 @@ class Database(ABC):
     def select(
         self, table: str, columns: Sequence[str], where: Mapping[str, str], condition: str = ""
     ) -> list[tuple[Any, ...]]:
-        """Return the distinct values of columns in the rows whose other columns have the given values.
+        """Return the distinct values of `columns` in the rows where other columns equal the given values.
 
         Raises:
             CatalogError: The database returned an error.
@@ -96,7 +96,7 @@ class Database(ABC):
         return found
 
     def needed_columns(self, table: str, needed: Iterable[str], what: str) -> set[str]:
-        """Return the column names of a table that is required to store `what`.
+        """Return the column names of a table that must exist; error messages state that it stores `what`.
 
         Raises:
             CatalogError: The table does not exist, or one of the errors of `columns` occurred.

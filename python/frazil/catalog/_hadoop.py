@@ -149,7 +149,7 @@ class HadoopCatalog(Catalog[CatalogTable]):
 
 
 def _check_names(levels: Levels) -> None:
-    """Reject names whose folders have another meaning in a warehouse."""
+    """Reject names that Iceberg tables or hidden folders use in a warehouse, such as `metadata`."""
     if levels[-1] == METADATA or levels[-1].startswith((".", "_")):
         message = (
             f"{levels[-1]!r} is reserved for a folder inside tables or a hidden folder and cannot be used as a name"

@@ -65,7 +65,7 @@ def dotted(levels: Levels) -> str:
 
 
 def _check_level(level: object, whole: Identifier) -> None:
-    """Reject levels that would change the path, or be ambiguous in a message."""
+    """Reject a level that cannot be a folder name, or that contains control characters."""
     problem = None
     if not isinstance(level, str):
         problem = f"has a level of type {type(level).__name__}, not a string"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _SHOWN_NAMES = 8
 
 T = TypeVar("T")
-"""The tables of a catalog."""
+"""The type of the tables of a catalog."""
 
 
 class Lookups(ABC, Generic[T]):
@@ -212,7 +212,7 @@ class Lookups(ABC, Generic[T]):
         return NoSuchTableError(message, context={"catalog": self.name, "table": dotted(levels)}, hint=hint)
 
     def _siblings(self, levels: Levels, listed: Callable[[Levels], set[Levels]]) -> list[str]:
-        """Return the sibling names of a missing one; an empty list if listing them is slow or fails."""
+        """Return the names in the same namespace for a hint; empty if listing them is slow or fails."""
         if not levels or not self._lists_fast:
             return []
         try:
@@ -226,7 +226,7 @@ class Lookups(ABC, Generic[T]):
         return f"existing names: {', '.join(repr(name) for name in names[:_SHOWN_NAMES])}{more}" if names else None
 
     _lists_fast: ClassVar[bool] = False
-    """Whether names are listed by a single request, without a check of each table."""
+    """Whether a single request lists the names, without checking each table."""
 
     def _hint(self) -> str | None:
         """Return a hint about the possible cause when a name is not found."""
@@ -245,7 +245,10 @@ class Lookups(ABC, Generic[T]):
         return self._relocate
 
     def _readable(self) -> dict[str, str]:
-        """Return the mappings to open a table with; the warehouse maps to itself so that tables may read all of it."""
+        """Return the location mapping to open a table with; by default the warehouse maps to itself.
+
+        Mapping the warehouse to itself allows tables to read all of its files.
+        """
         warehouse = self.properties.get("warehouse")
         return self._mapping() or ({warehouse: warehouse} if warehouse else {})
 

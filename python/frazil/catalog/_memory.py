@@ -22,7 +22,7 @@ _LIVING: weakref.WeakValueDictionary[str, MemoryCatalog] = weakref.WeakValueDict
 
 
 class MemoryCatalog(RowCatalog):
-    """Tables whose names only this object knows; their files are in `warehouse` or in a temporary folder."""
+    """Tables that are registered only in this object; their files are in `warehouse` or a temporary folder."""
 
     type: ClassVar[str] = "memory"
 

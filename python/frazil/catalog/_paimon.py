@@ -6,10 +6,11 @@
     paimon_tables                  jdbc:              catalog_key, database_name, table_name
     paimon_database_properties     jdbc:              catalog_key, database_name, property_key, property_value
 
-The folder of a JDBC catalog's table is the same as in a warehouse, or is below the property `location` of its database.
-The table `orders$branch_b1` is the branch `b1` of `orders`. `orders$ro`, `orders$audit_log`, `orders$binlog` and
-`orders$row_tracking` are views of `orders`. Other names, such as `orders$snapshots` and `orders$branch_b1$files`, are
-its system tables. `sys.all_tables` and others are the system tables of the catalog. Listings omit these names.
+In a JDBC catalog, the folder of a table is the same as in a warehouse, or is below the property `location` of its
+database. The table `orders$branch_b1` is the branch `b1` of `orders`. `orders$ro`, `orders$audit_log`, `orders$binlog`
+and `orders$row_tracking` are views of `orders`. Other names with `$`, such as `orders$snapshots` and
+`orders$branch_b1$files`, are system tables of `orders`. The database `sys` contains the system tables of the catalog,
+such as `sys.all_tables`. Listings omit branches, views and system tables.
 """
 
 from __future__ import annotations
@@ -160,7 +161,7 @@ class PaimonCatalog(Catalog[PaimonCatalogTable]):
         return planned(levels, table)
 
     def _as_planned(self, plan: PurgePlan) -> PaimonCatalogTable:
-        """Return the table of a plan if it has not changed since then."""
+        """Return the table of a plan; raise `CommitConflictError` if the table changed after planning."""
         table = cast("PaimonCatalogTable", self.load_table(plan.identifier))
         if not check_state(plan, table):
             raise self._changed_meanwhile(plan.identifier)
@@ -199,7 +200,7 @@ class PaimonCatalog(Catalog[PaimonCatalogTable]):
         return _parts(levels[-1])[2] in Inspect.names() and self._has_branch(levels)
 
     def _has_branch(self, levels: Levels) -> bool:
-        """Return whether the table in a name exists and has the branch in the name."""
+        """Return whether the table in `levels` exists and has the branch that its name contains."""
         name, branch, _ = _parts(levels[-1])
         main = (*levels[:-1], name)
         return self._has_main(main) and (branch in {None, MAIN} or branch in self._open(main).branches())
@@ -230,7 +231,7 @@ class PaimonCatalog(Catalog[PaimonCatalogTable]):
 
     @abstractmethod
     def _has_main(self, levels: Levels) -> bool:
-        """Return whether a table exists, for a name without a branch."""
+        """Return whether the table in `levels` exists; the name must not contain a branch."""
 
     @abstractmethod
     def _location(self, levels: Levels) -> str:

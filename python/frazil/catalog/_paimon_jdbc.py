@@ -3,7 +3,7 @@
 A table is created in one database transaction, in this order:
 
     INSERT of the row          other processes that create the table wait here, and fail after the commit
-    schema/schema-0            created only if it is absent; Java publishes it before it inserts its row
+    schema/schema-0            created only if absent; Java publishes its schema file before it inserts the row
     COMMIT                     the table exists
 
 If the transaction fails, the schema file is deleted. If the outcome of the COMMIT is unknown, nothing is deleted.
@@ -163,12 +163,12 @@ class PaimonJdbcCatalog(PaimonCatalog):
 
     @cached_property
     def _has_properties(self) -> bool:
-        """Whether databases have properties; the catalog's tables are checked on first use."""
+        """Whether databases have properties; the first use also checks the catalog's tables."""
         self._database.needed_columns(TABLES, _TABLES, "Paimon catalog")
         return self._database.columns(DATABASE_PROPERTIES, _PROPERTIES) is not None
 
     def _hint(self) -> str | None:
-        """Return a hint with the catalog keys in the database if none of them is the key of this catalog."""
+        """Return a hint that lists the catalog keys in the database; None if the key of this catalog exists."""
         keys = sorted({str(key) for (key,) in self._database.select(TABLES, ["catalog_key"], {})})
         if not keys or self._key in keys:
             return None
@@ -228,7 +228,7 @@ class PaimonJdbcCatalog(PaimonCatalog):
             raise self._exists_already(levels) from None
 
     def _sync(self, session: Session, levels: Levels, schema: Schema | None) -> None:
-        """Replace the stored copy of a table's options; None if the table is dropped."""
+        """Replace the stored copy of a table's options; with None as the schema, delete the copy."""
         syncs = self.properties.get("sync-all-properties", "true").lower() != "false"
         found = table_properties(schema) if schema is not None and syncs else {}
         replace_table_properties(session, table_row(self._key, levels), found)

@@ -26,7 +26,7 @@ TABLE_PROPERTIES = "paimon_table_properties"
 LOCKS = "paimon_distributed_locks"
 
 EXISTS = {"exists": "true"}
-"""The marker that keeps a database without properties in the table."""
+"""The marker property of every database, which gives a database without other properties a row."""
 
 _KEY = "catalog_key VARCHAR(255) NOT NULL,database_name VARCHAR(255) NOT NULL,"
 _NAME = "table_name VARCHAR(255) NOT NULL,"
@@ -40,7 +40,7 @@ class JavaTable:
     columns: str
 
     def statement(self) -> str:
-        """Return the exact statement."""
+        """Return the `CREATE TABLE` statement, exactly as Java issues it."""
         return f"CREATE TABLE {self.name}({self.columns})"
 
 
@@ -76,7 +76,7 @@ def table_row(key: str, levels: Levels) -> dict[str, str]:
 
 
 def database_row(key: str, levels: Levels) -> dict[str, str]:
-    """Return the values that all rows of a database share."""
+    """Return the key columns that all property rows of a database have in common."""
     return {"catalog_key": key, "database_name": levels[0]}
 
 

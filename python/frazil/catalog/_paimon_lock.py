@@ -44,7 +44,7 @@ _EXPIRED = {
     "mysql": "TIMESTAMPDIFF(SECOND, acquired_at, NOW()) > expire_time_seconds",
     "mariadb": "TIMESTAMPDIFF(SECOND, acquired_at, NOW()) > expire_time_seconds",
 }
-"""The condition that a lock has expired, in the SQL of each database."""
+"""The SQL condition that a lock has expired, by database dialect."""
 
 _UNITS_MS = {
     "": 1.0,
@@ -130,9 +130,10 @@ class SnapshotLock:
         return self._wait_s
 
     def release(self) -> None:
-        """Release the lock.
+        """Release the lock if this writer still holds it.
 
-        On failure the lock stays until it expires; an expired lock of another writer is not deleted.
+        If the release fails, the lock remains until it expires. A lock that another writer acquired after an expiry is
+        not deleted.
         """
         try:
             count = self._delete()
@@ -149,7 +150,7 @@ class SnapshotLock:
 
     @retried
     def _try(self) -> str | None:
-        """Acquire the lock if it is free and return None; otherwise return when its holder acquired it."""
+        """Acquire the lock and return None, or return the time at which the current holder acquired it."""
         row = {"lock_id": self._id}
         try:
             with self._changing() as session:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from frazil.paimon._table import Table
 
 _KINDS = frozenset({"schema", "snapshot", "manifest", "index", "statistics", "changelog", "tag", "branch", "consumer"})
-"""The folders whose name determines the type of their files; files in other folders are data files."""
+"""The folder names that determine the type of the files in them; files in other folders are data files."""
 
 _EXTERNAL = "data-file.external-paths"
 
@@ -82,7 +82,7 @@ def _found(files: _native.Files, root: str, folder: str) -> Iterator[tuple[str, 
 
 
 def _state(table: Table) -> str:
-    """Return the latest snapshot and schema of each branch."""
+    """Return the latest snapshot and schema of each branch as a string that identifies the table's state."""
     states = []
     for branch in ("main", *sorted(table.branches())):
         found = table.with_branch(branch)

@@ -58,7 +58,7 @@ class Properties(dict[str, str]):
 
 
 def of_storage(properties: Mapping[str, str]) -> Properties:
-    """Return the catalog properties that apply to the storage of its tables."""
+    """Return the catalog properties that configure the storage of the catalog's tables."""
     return Properties({key: value for key, value in properties.items() if key not in _OF_THE_CATALOG})
 
 

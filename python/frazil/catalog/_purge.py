@@ -22,7 +22,7 @@ class PurgePlan(DeletionPlan):
 
     identifier: Levels
     metadata_location: str
-    """The table state for which the deletion was planned, as identified by the catalog."""
+    """The catalog's identifier of the table state for which the deletion was planned."""
 
     @classmethod
     def of(cls, levels: Levels, table: Any) -> PurgePlan:
@@ -36,7 +36,7 @@ class PurgePlan(DeletionPlan):
 
     @staticmethod
     def state_of(table: Table) -> str:
-        """Return the current state of a table, as identified by the catalog."""
+        """Return the catalog's identifier of the current state of a table."""
         return table._native.recorded_location  # noqa: SLF001
 
     def delete(self, *, keep: frozenset[str] = frozenset()) -> None:

@@ -40,12 +40,12 @@ _OF_THE_CLIENT = (
     "token",
 )
 _GONE = (NoSuchTableError, NoSuchNamespaceError)
-"""The server's errors for a table that does not exist or whose namespace does not exist."""
+"""The errors that mean that a table does not exist, or that its namespace does not exist."""
 _EMPTY_SCHEMA = {"type": "struct", "schema-id": 0, "fields": []}
 
 
 class RestCatalog(Catalog[CatalogTable]):
-    """The tables of a server, which applies the metadata changes itself."""
+    """The tables of an Iceberg REST server, which applies metadata changes itself."""
 
     type: ClassVar[str] = "rest"
     _lists_fast = True
@@ -67,7 +67,7 @@ class RestCatalog(Catalog[CatalogTable]):
 
     @property
     def storage_properties(self) -> Properties:
-        """The properties that apply to the storage of the tables: set by the user or by the server."""
+        """The storage properties of the tables, as set by the user or by the server."""
         own = of_storage(self._given)
         kept = {key: value for key, value in own.items() if not _is_of_the_client(key)}
         return Properties({**_of_storage_only(self.properties), **kept})
@@ -175,7 +175,7 @@ class RestCatalog(Catalog[CatalogTable]):
         return place_of_new(found or location or super()._location_of_new(levels, None))
 
     def _check_new(self, levels: Levels, new: NewTable) -> None:
-        """Do nothing: the server checked the table when it chose the folder, and checks again in the commit."""
+        """Do nothing: the server checked the name when it returned the location, and checks it again on commit."""
 
     def _created(self, levels: Levels, native: _native.Table, files: _native.Files, location: str) -> CatalogTable:
         options = self._options_of(levels)
@@ -265,7 +265,7 @@ class RestCatalog(Catalog[CatalogTable]):
 
 
 class _Row:
-    """The server's catalog pointer of a table. Commits call it, possibly from other threads."""
+    """The server's catalog pointer of a table. The native commit calls its methods, possibly from other threads."""
 
     def __init__(self, catalog: RestCatalog, levels: Levels) -> None:
         self._catalog, self._levels = catalog, levels

@@ -23,7 +23,7 @@ _NOT_FOUND = 404
 
 
 class ConflictError(Exception):
-    """The server answered a change with 409: a requirement does not hold, or a name is in use. Callers handle it."""
+    """Status 409 in response to a change: a requirement does not hold, or a name is in use. Callers handle it."""
 
     def __init__(self, message: str, context: Mapping[str, str]) -> None:
         """Keep the message and the context for the error raised to users."""
@@ -99,7 +99,7 @@ class RestClient:
         return self._send("POST", path, body=body, is_commit=is_commit)
 
     def delete(self, path: str, parameters: Mapping[str, str] | None = None) -> None:
-        """Delete a resource. On a retry after a lost response, 404 means that it was deleted.
+        """Delete a resource; a status 404 on a retry counts as success, because the first response may be lost.
 
         Raises:
             ConflictError: The server responded with 409.
@@ -176,7 +176,7 @@ class RestClient:
         raise self._odd(response, is_commit=is_commit)
 
     def _refused(self, response: Any, *, is_change: bool, is_commit: bool) -> Exception:
-        """Return the exception for an error response."""
+        """Return the exception for an error response, by its status and error type."""
         kind, said = "", ""
         try:
             found = response.json()["error"]

@@ -26,7 +26,7 @@ UNKNOWN = frozenset({500, 502, 503, 504})
 """The statuses after which a change may have been applied."""
 
 _BUSY = 429
-"""The status after which a change was not applied."""
+"""The status after which a change was certainly not applied."""
 _UNAUTHORIZED = 401
 _SERVER_ERROR = 500
 _TIMEOUT_S = 60.0
@@ -42,7 +42,7 @@ class _Retries(Retry):
     """Retries with exponential backoff, or after the time given in `Retry-After`."""
 
     def is_retry(self, method: str, status_code: int, has_retry_after: bool = False) -> bool:  # noqa: FBT001, FBT002 - as of the base class
-        """Return whether to retry a request: it was not carried out, or it is safe to repeat."""
+        """Return whether to retry a request: it was not carried out, or its method is safe to repeat."""
         return status_code == _BUSY or super().is_retry(method, status_code, has_retry_after)
 
     def get_retry_after(self, response: Any) -> float | None:

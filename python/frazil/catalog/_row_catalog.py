@@ -25,11 +25,11 @@ class RowCatalog(Catalog[CatalogTable]):
 
     @abstractmethod
     def row(self, levels: Levels) -> CatalogRow:
-        """Return the row of a table, whether or not the table exists."""
+        """Return the catalog row of a table; the table may not exist yet."""
 
     @abstractmethod
     def _others(self, levels: Levels) -> list[tuple[str, str]]:
-        """Return all other tables, each with its metadata file."""
+        """Return the name and the metadata file of each table in the catalog except the given one."""
 
     def _load(self, levels: Levels, recorded: str) -> CatalogTable:
         place = self._relocated(recorded)

@@ -56,7 +56,8 @@ class ServerDatabase(Database):
     @contextmanager
     def reading(self) -> Iterator[Session]:
         """Connect for reading."""
-        # Not set on the engine, because engine options override the options of engines derived from it.
+        # The option is not set on the engine itself, because the options of an engine override those of engines derived
+        # from it.
         reading = self._engine.execution_options(postgresql_readonly=True)
         with self._guarded(), self._connect(reading) as connection:
             yield session_of(connection)
@@ -117,7 +118,7 @@ def without_secrets(text: str, url: sa.URL) -> str:
     """Hide the password and the parameters of an address in a string, however they are escaped."""
     parts = [url.password, *(value for values in url.normalized_query.values() for value in values)]
     for part in filter(None, parts):
-        # A short parameter, such as a number, is not a secret, and hiding it would mangle other words.
+        # Short parameters, such as numbers, are not secrets, and hiding them would mangle other words.
         if part == url.password or len(part) > _SHORT:
             for form in (part, quote(part, safe=""), quote_plus(part)):
                 text = text.replace(form, "***")

@@ -62,7 +62,7 @@ class ServerSession(Session):
                 raise
 
     def _savepoint(self) -> AbstractContextManager[Any]:
-        """Begin a part of the transaction that can fail without aborting the whole."""
+        """Begin a savepoint, so that a statement can fail without aborting the whole transaction."""
         return self._connection.begin_nested()
 
     def _create_new(self, table: Creatable) -> None:
@@ -80,7 +80,7 @@ class MySqlSession(ServerSession):
         return list(dict.fromkeys(tuple(row) for row in self.run(statement, where).fetchall()))
 
     def _equal(self, name: str, value: object) -> str:
-        """Return a condition whose first half uses the index and whose second half compares bytes."""
+        """Return a condition that compares twice: by collation to use the index, and by bytes to be exact."""
         equal = super()._equal(name, value)
         return f"{equal} AND {_bytes(name)} = {_bytes(f':{name}')}" if isinstance(value, str) else equal
 
@@ -89,13 +89,13 @@ class MySqlSession(ServerSession):
         return nullcontext()
 
     def _create_new(self, table: Creatable) -> None:
-        """Create a table whose keys are compared by code point, whatever the default of the database."""
+        """Create a table whose keys are compared by code point, independent of the database's default."""
         try:
             self.run(f"{table.statement()} ENGINE=InnoDB CHARACTER SET utf8mb4 COLLATE utf8mb4_bin", {})
         except DBAPIError as error:
             if _mysql_code(error) != _MYSQL_KEY_TOO_LONG:
                 raise
-            # Four columns of 255 characters fit into a key at three bytes per character.
+            # A key of four columns with 255 characters stays within MySQL's limit at three bytes per character.
             self.run(f"{table.statement()} ENGINE=InnoDB CHARACTER SET utf8mb3 COLLATE utf8mb3_bin", {})
 
 
@@ -120,7 +120,7 @@ def is_rolled_back(error: SQLAlchemyError) -> bool:
 
 
 def _is_duplicate(error: IntegrityError) -> bool:
-    """Return whether a key already exists; drivers without error codes raise this error for little else."""
+    """Return whether an error is a duplicate key; an error without a code is treated as one."""
     state, code = _state(error), _mysql_code(error)
     if state is None and code is None:
         return True

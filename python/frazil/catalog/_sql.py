@@ -4,7 +4,7 @@
                                       previous_metadata_location; V1: iceberg_type (TABLE, VIEW, or NULL for a table)
     iceberg_namespace_properties      catalog_name, namespace ("a.b"), property_key, property_value
 
-The children of a namespace are filtered here, not with LIKE. The first change creates missing tables and a missing
+The children of a namespace are filtered in Python, not with LIKE. The first change creates missing tables and a missing
 SQLite file, unless the property `init_catalog_tables` is false.
 """
 
@@ -36,7 +36,7 @@ _TABLES = ("catalog_name", "table_namespace", "table_name", "metadata_location")
 _NAMESPACES = ("catalog_name", "namespace", "property_key", "property_value")
 
 _EXISTS = {"exists": "true"}
-"""The marker that keeps a namespace without properties in the table."""
+"""The marker property of every namespace, which gives a namespace without other properties a row."""
 
 
 _NEW = (
@@ -89,7 +89,7 @@ class SqlCatalog(RowCatalog):
         return self.name
 
     def row(self, levels: Levels) -> _Row:
-        """Return the row of a table, whether or not the table exists."""
+        """Return the catalog row of a table; the table may not exist yet."""
         return _Row(self, levels)
 
     def _child_namespaces(self, levels: Levels) -> set[Levels]:
@@ -175,7 +175,7 @@ class SqlCatalog(RowCatalog):
                 return False
             if not self._layout.has_properties:
                 return True
-            # The namespace itself is expected among the namespaces with properties.
+            # The result may include the namespace itself, which does not prevent the deletion.
             found = session.select(PROPERTIES, ["namespace"], of_catalog)
             if any(known and known.startswith(f"{text}.") for (known,) in found):
                 return False
@@ -233,7 +233,7 @@ class SqlCatalog(RowCatalog):
                     self._init_tables(session)
                 yield session
         except BaseException:
-            # The creation of the catalog's tables is rolled back, too.
+            # The rollback also undoes the creation of the catalog's tables.
             self._known = known
             raise
 
@@ -257,11 +257,11 @@ class SqlCatalog(RowCatalog):
         return [location for (location,) in self._rows(TABLES, ["metadata_location"], of_table, condition)]
 
     def _row_of(self, levels: Levels) -> dict[str, str]:
-        """Return the key of a table's or view's row."""
+        """Return the key columns of the row of a table or view."""
         return {"catalog_name": self._key, "table_namespace": dotted(levels[:-1]), "table_name": levels[-1]}
 
     def _namespace_of(self, levels: Levels) -> dict[str, str]:
-        """Return the values that all property rows of a namespace share."""
+        """Return the key columns that all property rows of a namespace have in common."""
         return {"catalog_name": self._key, "namespace": dotted(levels)}
 
     def _namespaces(self) -> set[str]:
@@ -287,7 +287,7 @@ class SqlCatalog(RowCatalog):
         return self._known
 
     def _hint(self) -> str | None:
-        """Return a hint with the catalogs in the database if none of them has this name."""
+        """Return a hint that lists the catalogs in the database; None if the name of this catalog exists."""
         names = sorted({str(name) for (name,) in self._database.select(TABLES, ["catalog_name"], {})})
         if not names or self.name in names:
             return None
@@ -311,7 +311,7 @@ class _Row:
         try:
             return self._swap(expected, new)
         except errors.UnavailableError:
-            # Nothing changed, which is a conflict; the commit is retried on the latest state.
+            # The row was not changed, so the commit is retried on the latest state.
             return False
 
     @retried

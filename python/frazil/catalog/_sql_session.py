@@ -20,7 +20,7 @@ class DuplicateError(Exception):
 
 
 class Cursor(Protocol):
-    """The parts of a statement's result that are used."""
+    """The part of a DB-API cursor that this package uses."""
 
     @property
     def rowcount(self) -> int:

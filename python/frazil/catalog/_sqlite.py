@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _BUSY_SECONDS = 30.0
 
 _UNDONE = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_BUSY})
-"""The codes after which a failed commit was rolled back."""
+"""The SQLite error codes after which a failed commit was rolled back."""
 
 _PRIMARY_CODE = 0xFF
 
@@ -64,7 +64,7 @@ class SqliteDatabase(Database):
 
     @contextmanager
     def changing(self, initial: Initial | None) -> Iterator[Session]:
-        """Begin a transaction, which is the only writer from its start."""
+        """Begin a transaction that holds the write lock from its start."""
         if initial is None:
             self._check_present()
         elif not self.is_present:
@@ -76,7 +76,7 @@ class SqliteDatabase(Database):
             self._commit(session)
 
     def _make(self, initial: Initial) -> None:
-        """Create the file atomically: on a full disk SQLite leaves an empty one."""
+        """Create the file and initialize it atomically; SQLite would leave an empty file on a full disk."""
         made = self._file.with_name(f".{self._file.name}.{uuid.uuid4().hex}")
         try:
             with self._guarded(), closing(self._connect(made, "rwc")) as connection:
@@ -110,7 +110,7 @@ class SqliteDatabase(Database):
         except sqlite3.Error as error:
             code = getattr(error, "sqlite_errorcode", 0) & _PRIMARY_CODE
             if session.connection.in_transaction or code in _UNDONE:
-                # SQLite has rolled back the transaction, or does so when the connection is closed.
+                # SQLite has already rolled back the transaction, or rolls it back when the connection is closed.
                 raise
             message = f"the database of catalog {self.catalog!r} failed during the commit: {error}"
             raise errors.CommitStateUnknownError(message, context=self.context()) from None

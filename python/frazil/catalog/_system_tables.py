@@ -102,7 +102,7 @@ class CatalogInspect:
     def all_tables(self, **options: Unpack[ReadOptions]) -> pa.Table:
         """Return all tables.
 
-        Rows and files are not counted: those columns are NULL, as in Java's catalogs of these types.
+        Rows and files are not counted: the columns for counts are NULL, as in Java's filesystem and JDBC catalogs.
         """
         return self["all_tables"].scan(**options).to_arrow()
 

@@ -33,7 +33,7 @@ class NamedTable:
         return self.levels
 
     def __getattr__(self, name: str) -> Any:
-        """Recreate the catalog of an unpickled table on first use: reading does not need it."""
+        """Recreate the catalog of an unpickled table on first use of `catalog`, which reading does not need."""
         if name != "catalog" or "_recipe" not in self.__dict__:
             message = f"{type(self).__name__!r} object has no attribute {name!r}"
             raise AttributeError(message)
@@ -78,7 +78,7 @@ class CatalogTable(NamedTable, Table):
         location: str,
         options: dict[str, Any],
     ) -> CatalogTable:
-        """Return the table in a known state: from a server, or of a transaction before its commit."""
+        """Return the table in a state given by a server, or in the uncommitted state of a transaction."""
         table = cls(native, files, location, options)
         table.catalog, table.levels = catalog, levels
         return table
@@ -106,7 +106,7 @@ class CatalogTable(NamedTable, Table):
         self.catalog.check_shares_nothing(self.levels, self._native.recorded_location)
 
     def _allow(self, own: list[str]) -> None:
-        """Allow tables of this name to access locations that the catalog's user specified."""
+        """Allow this table, whenever it is loaded by name, to access locations that the user specified."""
         self.catalog.allow(self.levels, own)
         newest = self.refresh()
         self._native, self._files, self._options = newest._native, newest._files, newest._options  # noqa: SLF001

@@ -21,7 +21,7 @@ __all__ = ["VendedCredentials"]
 _EARLY_MS = 300_000
 """The time before their expiry at which credentials are renewed, unless half of their lifetime is shorter."""
 _LIFETIME_MS = 900_000
-"""The time after which credentials without an expiry are renewed: no store has shorter sessions."""
+"""The renewal interval of credentials without an expiry; object stores do not issue shorter sessions."""
 _EXPIRIES = ("s3.session-token-expires-at-ms", "gcs.oauth2.token-expires-at", "expiration-time")
 _ADLS_EXPIRY = "adls.sas-token-expires-at-ms"
 
@@ -42,7 +42,7 @@ class VendingCatalog(Protocol):
 
 
 class VendedCredentials:
-    """The credentials of one table. A copy in another process holds none, and requests them when needed."""
+    """The credentials of one table. A copy in another process requests credentials when it needs them."""
 
     def __init__(self, levels: Levels, catalog: VendingCatalog | Recipe) -> None:
         """Keep the name of the table, and its catalog or the recipe that recreates it."""

@@ -138,7 +138,7 @@ class Warehouse:
             return True
 
     def remove_empty_folder(self, levels: Levels) -> bool:
-        """Remove a folder if it is empty, and return whether it was.
+        """Remove a folder if it is empty, and return whether it was removed.
 
         Raises:
             StorageError: The folder cannot be removed.
@@ -153,7 +153,8 @@ class Warehouse:
     def remove_empty_folders(self, levels: Levels) -> None:
         """Remove a folder and its subfolders that contain no files; folders that cannot be removed stay.
 
-        The folder that marks a table is removed last, because without it the remaining folder would be a namespace.
+        The folder that marks a table, such as `metadata`, is removed last. Without this folder, the remaining folder
+        would be a namespace.
         """
         root = _local_path(self.place(*levels))
         if root is None:
@@ -165,7 +166,7 @@ class Warehouse:
                 Path(folder).rmdir()
 
     def _may_look(self, place: str) -> bool:
-        """Return whether a folder may exist; folders behind a symbolic link out of the warehouse do not."""
+        """Return whether a folder may be accessed; False if a symbolic link leads out of the warehouse."""
         files = self._files
         try:
             files.openable(place)

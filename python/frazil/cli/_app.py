@@ -118,7 +118,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (click.Abort, KeyboardInterrupt):
         return _INTERRUPTED
     except BrokenPipeError:
-        # The reader of the output, such as `head`, has closed it.
+        # The reader of the output, such as `head`, has closed the pipe.
         _close_output()
     except OSError as error:
         say(f"frazil: the output cannot be written: {error.strerror or error}", err=True)

@@ -129,7 +129,7 @@ def inspect(
     output: str,
     **place: Any,
 ) -> None:
-    """Read the metadata table or system table NAME of TABLE; without a name, list them."""
+    """Read the metadata table or system table NAME of TABLE; without NAME, list the available tables."""
     tables = open_table(table, **place).inspect
     if name is None:
         for known in tables.names():

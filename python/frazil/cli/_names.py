@@ -114,7 +114,7 @@ def _owner(table: str, name: str) -> str | None:
 
 
 def open_catalog(name: str | None, properties: Iterable[str]) -> Catalog[Any]:
-    """Open a catalog; without a name, open the one named `default`."""
+    """Open a catalog by name; the default name is `default`."""
     return catalog_of(name, pairs("--property", properties))
 
 

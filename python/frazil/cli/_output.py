@@ -114,7 +114,7 @@ def _short(value: Any) -> str:
     text = printable("NULL" if value is None else _text(value))
     if len(text) <= _MOST_WIDTH:
         return text
-    # A path is cut at its start, because its end identifies it.
+    # A path is truncated at its start, because its end identifies the file.
     is_path = "/" in text and not text.startswith(("{", "["))
     return f"…{text[1 - _MOST_WIDTH :]}" if is_path else f"{text[: _MOST_WIDTH - 1]}…"
 

@@ -35,7 +35,7 @@ class Change:
         self._operations: list[dict[str, Any]] = []
 
     def commit(self) -> None:
-        """Apply the changes; the table then has the new state.
+        """Commit the changes and update the table to the new state.
 
         Raises:
             InvalidArgumentError: The table does not allow an operation; nothing is changed.

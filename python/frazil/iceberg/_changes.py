@@ -39,7 +39,7 @@ class ChangesPlan(scan.Plan[_native.ChangePlan]):
         return pa.RecordBatchReader.from_batches(schema, batches)
 
     def explain(self) -> str:
-        """Return the number of files to read, as one line."""
+        """Return a one-line summary with the number of files to read."""
         metrics = self.metrics
         return f"{metrics['tasks']} files in {metrics['stages']} stages, {metrics['paired_stages']} of them paired"
 

@@ -31,7 +31,8 @@ class CreateTableTransaction(Transaction):
     ) -> None:
         """Not for direct use; use `Catalog.create_table_transaction`.
 
-        `created` is called after the commit. `exists_already` returns the error if a concurrent writer was first.
+        `created` is called after the commit. `exists_already` returns the error for a table that a concurrent writer
+        created first.
         """
         staged = StagedTable(begun, table._options, table.location)  # noqa: SLF001 - of one package, as below
         super().__init__(staged, table._at, table._adopt)  # noqa: SLF001
@@ -41,14 +42,14 @@ class CreateTableTransaction(Transaction):
         # Creating the table is itself a change, even without rows.
         staged.changed()
         if staged.folder is not None and table._row is None:  # noqa: SLF001
-            # In a `hadoop` catalog, a folder without `metadata` is a namespace.
+            # Without `metadata`, the folder would be a namespace in a `hadoop` catalog.
             staged.folder.make("metadata")
 
     def commit_transaction(self) -> Table:
         """Create the table with its changes now; the end of the `with` block does this automatically.
 
         Raises:
-            AlreadyExistsError: A concurrent writer created the table first. Nothing of this transaction remains.
+            AlreadyExistsError: A concurrent writer created the table first. All files of this transaction were deleted.
             CommitStateUnknownError: It is unknown whether the table was created; nothing was deleted.
         """
         try:

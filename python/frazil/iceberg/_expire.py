@@ -31,16 +31,16 @@ class ExpireResult:
     """The result of an expiry."""
 
     snapshot_ids: tuple[int, ...] = ()
-    """The snapshots, oldest first."""
+    """The ids of the removed snapshots, oldest first."""
     refs: tuple[str, ...] = ()
-    """The branches and tags."""
+    """The names of the removed branches and tags."""
     deleted_files: Mapping[str, int] = field(default_factory=dict)
-    """The number of files by type.
+    """The number of deleted files by type.
 
     The types are `data`, `position-deletes`, `equality-deletes`, `manifest`, `manifest-list` and `statistics`.
     """
     deleted_bytes: int = 0
-    """The bytes of these files."""
+    """The total size of the deleted files in bytes."""
     seconds: float = 0.0
 
 
@@ -140,11 +140,11 @@ class ExpireSnapshots(MaintenancePlan[_Plan]):
 
     @property
     def size_bytes(self) -> int:
-        """The total size of these files in bytes."""
+        """The total size in bytes of the files to delete."""
         return self._plan().deletion.size_bytes
 
     def by_kind(self) -> dict[str, tuple[int, int]]:
-        """Return the number and total bytes of these files by type."""
+        """Return the number and total bytes of the files to delete, by type."""
         return self._plan().deletion.by_kind()
 
     def apply(self) -> ExpireResult:
@@ -162,8 +162,8 @@ class ExpireSnapshots(MaintenancePlan[_Plan]):
             return ExpireResult(seconds=time.perf_counter() - began)
         before, after = self._evolve(self._change({"snapshot_ids": list(plan.snapshot_ids), "refs": list(plan.refs)}))
         if before is None:
-            # Concurrent commits removed or protected everything that was planned, so none of its files may be deleted
-            # here.
+            # Concurrent commits removed or retained everything that was planned, so this expiry must not delete any
+            # files.
             return ExpireResult(seconds=time.perf_counter() - began)
         with operation("expire_snapshots", self._place):
             is_as_planned = _is_same(before, plan.before) and _follows(after, before)
@@ -224,13 +224,18 @@ def _is_same(one: TableState, other: TableState) -> bool:
 
 
 def _follows(after: TableState, before: TableState) -> bool:
-    """Return whether one commit led from `before` to `after`. A REST server may have merged it with other commits."""
+    """Return whether one commit led from `before` to `after`.
+
+    False if a REST server merged the commit with other commits.
+    """
     log = after.metadata.metadata_log
     return bool(log) and log[-1].metadata_file == before.native.recorded_location
 
 
 def _deletion_after_commit(before: TableState, after: TableState) -> DeletionPlan:
-    """Return the files to delete after concurrent commits, which may have protected planned snapshots.
+    """Return the files to delete after the commit, which may be fewer than planned.
+
+    A concurrent commit may have retained planned snapshots.
 
     Raises:
         StorageError: A manifest cannot be read.

@@ -18,7 +18,7 @@ def partition_terms(fields: Any, schema: Schema, name: str) -> list[tuple[str, s
     """Return partition fields as strings such as `bucket(16, id)`, each with its explicit name if it has one.
 
     Args:
-        fields: A sequence of such strings, or a frazil or PyIceberg partition spec.
+        fields: A sequence of strings such as `bucket(16, id)`, or a frazil or PyIceberg partition spec.
         schema: The schema that the spec refers to.
         name: The name of the argument.
     """

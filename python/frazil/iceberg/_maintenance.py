@@ -26,7 +26,7 @@ class Maintenance(Verbs):
 
     @abstractmethod
     def _newest(self) -> TableState:
-        """Load the latest state. The handle keeps its own state."""
+        """Load the latest state without changing the state of this table handle."""
 
     @abstractmethod
     def _evolve_and_compare(self, change: dict[str, Any]) -> tuple[TableState | None, TableState]:
@@ -36,7 +36,7 @@ class Maintenance(Verbs):
         """
 
     def _check_folder(self) -> None:
-        """Raise an error if another table of the catalog uses the folder of this one."""
+        """Raise an error if another table of the catalog may use files in this table's folder."""
 
     def expire_snapshots(
         self,
@@ -56,7 +56,7 @@ class Maintenance(Verbs):
             older_than: Expire snapshots created before this time, instead of the property: milliseconds since the
                 epoch, a datetime or an ISO 8601 string.
             retain_last: The number of snapshots that each branch keeps, instead of the property.
-            snapshot_ids: Snapshots to expire regardless of their age. If only these are given, no other snapshots
+            snapshot_ids: Snapshots to expire regardless of their age. If this is the only argument, no other snapshots
                 expire.
 
         Raises:
@@ -156,9 +156,9 @@ class Maintenance(Verbs):
     ) -> RemoveOrphanFiles:
         """Plan to delete orphan files, which no metadata of the table references; `apply` deletes them.
 
-        Failed or killed writes leave such files. Files of all snapshots, branches and tags, statistics and metadata
-        files are kept. Names that start with `.` or `_`, except temporary files of killed writers, names with control
-        characters, and folders of other tables are skipped.
+        Failed or killed writes leave orphan files. Files of all snapshots, branches and tags, statistics and metadata
+        files are kept. The following are skipped: names that start with `.` or `_`, except temporary files of killed
+        writers; names with control characters; and folders of other tables.
 
         Args:
             older_than: Keep files that were modified later; three days ago by default. The time must be at least 24

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class ManageSnapshots(Change):
-    """Creates, moves and removes branches and tags; the current snapshot is that of the branch `main`.
+    """Creates, moves and removes branches and tags. The current snapshot of the table is the one of the branch `main`.
 
     An operation that drops snapshots from a branch or tag raises `CommitConflictError` if a concurrent writer has moved
     the branch or tag since this table was loaded.
@@ -121,18 +121,19 @@ class ManageSnapshots(Change):
         return self._then("set_current_snapshot", snapshot_id=whole_number("snapshot_id", snapshot_id))
 
     def fast_forward(self, branch_name: str, to: str) -> Self:
-        """Move a branch forward to the snapshot of another ref, its descendant; create the branch if missing."""
+        """Move a branch to a descendant: the snapshot of the ref `to`; create the branch if it is missing."""
         return self._then("fast_forward", name=text("branch_name", branch_name), to=text("to", to))
 
     def cherry_pick(self, snapshot_id: int) -> Self:
-        """Make a staged snapshot, or one of another branch, current.
+        """Make a staged snapshot, or a snapshot of another branch, current.
 
-        If concurrent commits were made, appends and partition replacements are repeated on top of the current snapshot.
+        If the current snapshot is not the parent of the picked one, the append or partition replacement is repeated on
+        top of the current snapshot.
 
         Raises:
             CommitValidationError: At the commit: the snapshot is already current or picked; a concurrent writer changed
-                the partitions that it replaces; or it is neither an append nor a dynamic overwrite and does not follow
-                the current snapshot.
+                the partitions that the snapshot replaces; or the snapshot is neither an append nor a dynamic overwrite,
+                and its parent is not the current snapshot.
         """
         return self._then("cherry_pick", snapshot_id=whole_number("snapshot_id", snapshot_id))
 

@@ -93,8 +93,8 @@ class MergePlan:
 class MergeBuilder(Generic[Result]):
     """Collects the clauses of a MERGE; `execute` runs it.
 
-    Of the clauses of one type, the first whose condition is true applies to a row. Conditions and column values are SQL
-    strings that refer to both sides by their aliases. Other Python values, and the results of `frazil.lit`, are
+    If several clauses of one type have a true condition for a row, the first one applies. Conditions and column values
+    are SQL strings that refer to both sides by their aliases. Other Python values, and the results of `frazil.lit`, are
     literals.
     """
 

@@ -29,7 +29,10 @@ FORMAT_VERSIONS = (1, 2, 3)
 
 
 def own_locations(properties: Mapping[str, str]) -> list[str]:
-    """Return the file locations in properties set by the caller. Recorded metadata is not trusted in this way."""
+    """Return the file locations in properties set by the caller.
+
+    Do not pass recorded metadata, which is not trusted to allow access to locations.
+    """
     return [properties[key] for key in _OWN_LOCATIONS if properties.get(key)]
 
 
@@ -58,7 +61,7 @@ class NewTable:
             return _native.create_table(files, self.location, *self._parts(), row)
 
     def begin(self, files: _native.Files, row: CatalogRow | ServerRow | None) -> _native.Transaction:
-        """Begin a transaction whose commit creates the table if it does not exist by then."""
+        """Begin a transaction that creates the table on commit, unless the table exists by then."""
         with operation("create_table_transaction", lambda: self.location):
             return _native.Transaction.creating(files, self.location, *self._parts(), row)
 

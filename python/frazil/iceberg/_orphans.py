@@ -48,7 +48,7 @@ class _Plan:
 class RemoveOrphanFiles(MaintenancePlan[_Plan]):
     """A plan to delete orphan files. Nothing is deleted until `apply` is called, which can be done once.
 
-    The folder is listed when `files` or `size_bytes` is first read.
+    The folder is listed on the first access to `files` or `size_bytes`.
 
     >>> import frazil, os, pathlib, tempfile
     >>> table = frazil.create_table(tempfile.mkdtemp() + "/t", {"id": "long"})
@@ -96,7 +96,7 @@ class RemoveOrphanFiles(MaintenancePlan[_Plan]):
 
     @property
     def size_bytes(self) -> int:
-        """The total size of these files in bytes."""
+        """The total size of the orphan files in bytes."""
         return self._plan().deletion.size_bytes
 
     def apply(self) -> OrphanResult:
@@ -135,7 +135,7 @@ class RemoveOrphanFiles(MaintenancePlan[_Plan]):
         self._check_folder()
         folder = self._location or before.metadata.location
         listing = _native.Listing(before.native, folder, self._older_than_ms, config.max_workers)
-        # Loaded after the listing, so that this state references the files of commits made in between.
+        # The state is loaded after the listing, so that it references the files of commits made during the listing.
         state = self._newest()
         return _Plan(listing=listing, state=state, deletion=_deletion(listing, state))
 

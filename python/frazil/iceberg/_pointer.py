@@ -6,7 +6,7 @@ from typing import Protocol
 
 
 class ServerRow(Protocol):
-    """A table whose metadata a server keeps and changes. Commits call it, possibly from other threads."""
+    """A table whose metadata is stored and changed by a server. Commits call it, possibly from other threads."""
 
     def load(self) -> tuple[str, bytes] | None:
         """Return the metadata file and the metadata of the latest state; None if the table does not exist."""

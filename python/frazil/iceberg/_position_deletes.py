@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def write_position_deletes(table: _native.Table, delta: _native.RowDelta, paths: list[str], *, by_file: bool) -> None:
-    """Write the deletes of the retained data files, adding each new path to `paths` before the file is written."""
+    """Write the position deletes of a row delta; add each path to `paths` before its file is written."""
     for deletes in delta.position_deletes(table, by_file):
         paths.append(deletes.path)
         size, column_sizes = _write(table.files, deletes)

@@ -45,7 +45,7 @@ def closest(name: str, cutoff: float) -> str | None:
     levels = name.lower().split(".")
     candidates = {}
     for key, depth in _known():
-        # A per-column property is compared without the column name.
+        # For a per-column property, the name is compared without the column.
         column = ".".join(name.split(".")[depth:]) if depth else ""
         if depth and not column:
             continue
@@ -58,5 +58,5 @@ def closest(name: str, cutoff: float) -> str | None:
 
 @cache
 def _known() -> list[tuple[str, int]]:
-    """Return the keys; for a per-column property, also the number of levels before the column name."""
+    """Return the known keys, each with the number of levels before the column name; 0 if not per-column."""
     return [(known.key, known.key.count(".") if known.is_of_column else 0) for known in _native.table_properties()]

@@ -44,7 +44,7 @@ def rows_of(
 ) -> Iterator[pa.RecordBatch]:
     """Stream the rows of a task whose deletes have been loaded.
 
-    `finder` evaluates the filter on fewer columns, so that row groups without matches are read only in these columns.
+    If given, `finder` evaluates the filter on fewer columns; row groups without matches are read only in these columns.
     """
     if reader.is_empty:
         return
@@ -71,7 +71,7 @@ def rows_of(
 
 
 _LIKELY = 2
-"""The number of parts with matching rows after which the next part is assumed to match, too."""
+"""The number of consecutive parts with matching rows after which the next part is assumed to match, too."""
 
 
 def _found_rows(
@@ -80,10 +80,10 @@ def _found_rows(
     reader: tuple[_native.TaskReader, Wanted],
     parts: Iterable[list[bool]],
 ) -> Iterator[pa.RecordBatch]:
-    """Stream the rows of parts of a file, after probing whether a part has any.
+    """Stream the matching rows of parts of a file; a part is first probed for matching rows.
 
-    A probe ends at the first row. After two parts with rows the next part is read without a probe. If every row group
-    matches, the filter columns are therefore hardly read twice.
+    A probe ends at the first matching row. After two consecutive parts with matches, the next part is read without a
+    probe. If every row group matches, the filter columns are therefore read twice only at the start.
     """
     in_succession = 0
     for part in parts:
@@ -134,15 +134,15 @@ class _Turn:
 
 
 _turns: WeakValueDictionary[str, _Turn] = WeakValueDictionary()
-"""The locks by the first of the delete files."""
-# A parent thread that holds a lock does not exist in the forked process.
+"""The locks, by the path of the first delete file in the set."""
+# Locks held by other threads of the parent process would never be released in the forked process.
 os.register_at_fork(after_in_child=_turns.clear)
 
 
 def with_deletes(task: _native.FileScanTask, *, beside: _native.FileScanTask | None = None) -> _native.TaskReader:
     """Start reading a task and load its deletes.
 
-    `beside` is the same file with other deletes: both readers accept the same batches.
+    `beside` is a task for the same file with other deletes. The readers of both tasks then accept the same batches.
     """
     reader = task.reader(beside)
     pending = [] if reader.is_empty else reader.pending_deletes()
@@ -158,7 +158,7 @@ def with_deletes(task: _native.FileScanTask, *, beside: _native.FileScanTask | N
 
 def _read_deletes(reader: _native.TaskReader, files: _native.Files, deletes: _native.DeleteFile) -> None:
     path, file_format = deletes.file_path, deletes.file_format
-    # Position deletes contain few distinct paths.
+    # Position deletes contain few distinct paths, which dictionaries represent compactly.
     dictionaries = deletes.content == POSITION_DELETES
     try:
         with open_data_file(files, path, file_format, int96_unit=INT96_UNIT, dictionaries=dictionaries) as data:

@@ -59,7 +59,7 @@ class RewriteOptions:
                 raise InvalidArgumentError(message)
 
     def rules(self, properties: Mapping[str, str]) -> RewriteRules:
-        """Return the rules for a table with these properties.
+        """Return the rules for selecting files, from the options and a table's properties.
 
         Raises:
             InvalidArgumentError: The sizes do not increase from `min` to `target` to `max`.
@@ -100,21 +100,21 @@ class RewriteResult:
     rewritten_files: int = 0
     """The number of data files that were removed."""
     rewritten_bytes: int = 0
-    """The total size of these files in bytes."""
+    """The total size of the removed data files in bytes."""
     added_files: int = 0
     """The number of new data files."""
     added_bytes: int = 0
-    """The total size of these files in bytes."""
+    """The total size of the new data files in bytes."""
     removed_delete_files: int = 0
     """The number of delete files and deletion vectors that were removed."""
     refused_groups: int = 0
     """The number of groups that were skipped because concurrent commits changed their files."""
     refused_files: int = 0
-    """The number of data files in these groups."""
+    """The number of data files in the skipped groups."""
     failed_groups: int = 0
     """The number of groups that were not committed because of an error, if there are several commits."""
     failed_files: int = 0
-    """The number of data files in these groups."""
+    """The number of data files in the groups that failed."""
     failures: tuple[FrazilError, ...] = ()
     """The errors, one for each failed commit."""
     seconds: float = 0.0
@@ -177,7 +177,7 @@ class RewriteDataFiles(MaintenancePlan["GroupPlan"]):
 
     @property
     def input_bytes(self) -> int:
-        """The total size of these files in bytes."""
+        """The total size in bytes of the data files to rewrite."""
         return sum(group.input_bytes for group in self._plan().groups)
 
     @property
@@ -266,7 +266,7 @@ class _Done:
         )
 
     def fail(self, groups: list[_native.FileGroup], error: FrazilError) -> None:
-        """Record a failed commit."""
+        """Record a failed commit and its groups."""
         self.failures.append(error)
         self._totals.update(failed_groups=len(groups), failed_files=len(_places(groups)))
 

@@ -69,7 +69,7 @@ class Scan(scan.Scan[_native.Plan, _native.FileScanTask]):
         return self._with(selected_fields=names_of(field_names, "field_names"))
 
     def use_ref(self, name: str) -> Scan:
-        """Return the same scan of a branch or a tag.
+        """Return the same scan, but of a branch or tag.
 
         Raises:
             InvalidArgumentError: The scan already has a snapshot, a branch, a tag or a time.
@@ -86,7 +86,7 @@ class Scan(scan.Scan[_native.Plan, _native.FileScanTask]):
         return is_same and self._arguments["append"] is None and self._branch() == branch
 
     def _branch(self) -> str | None:
-        """Return the branch that is read; None if a snapshot, a tag or a time was selected."""
+        """Return the branch that is read; None if the scan was created for a snapshot, a tag or a time."""
         kind, name = self._arguments["snapshot"] or ("ref", "main")
         refs = json.loads(self._table.metadata_json("refs") or "{}")
         is_branch = kind == "ref" and (name == "main" or refs.get(name, {}).get("type") == "branch")

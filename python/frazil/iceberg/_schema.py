@@ -225,7 +225,10 @@ def _children(json: str | dict[str, Any]) -> tuple[NestedField, ...]:
 
 
 def _type_text(json: str | dict[str, Any], children: tuple[NestedField, ...]) -> str:
-    """Return the string form of a type from its parsed fields, because parsing them again would take 2^depth steps."""
+    """Return the string form of a type, built from its parsed `children`.
+
+    Parsing the children again would take 2^depth steps.
+    """
     if isinstance(json, str):
         return json
     if json["type"] == "struct":

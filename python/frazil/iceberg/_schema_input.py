@@ -55,7 +55,7 @@ def type_text(field_type: Any) -> str:
 
 
 def is_pyiceberg(value: object) -> bool:
-    """Return whether an object is from PyIceberg, without importing PyIceberg."""
+    """Return whether an object is from PyIceberg; PyIceberg itself is not imported."""
     return type(value).__module__.split(".")[0] == "pyiceberg"
 
 

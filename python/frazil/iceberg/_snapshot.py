@@ -45,7 +45,7 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class SnapshotRef:
-    """A branch or a tag; a retention setting is None if the table properties determine it."""
+    """A branch or a tag. A retention setting of None means that the table properties apply."""
 
     snapshot_id: int
     type: str

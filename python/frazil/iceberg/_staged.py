@@ -29,7 +29,7 @@ __all__ = ["StagedTable"]
 
 
 class StagedTable:
-    """The staged changes, the files that they wrote, and the results returned to users."""
+    """The staged changes of a commit, with the files written for them and the results returned to users."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class StagedTable:
         """Whether the table definition is replaced, which removes all rows of the main branch."""
         self._state: TableState | None = None
         self.folder: NewFolder | None = None
-        """The folder of a table that the commit will create."""
+        """The folder of the table, if the commit will create the table; otherwise None."""
         self.committed: TableState | None = None
         self.replaced: TableState | None = None
         """The state that the commit replaced; None if there was nothing to commit or the table was created."""
@@ -72,14 +72,14 @@ class StagedTable:
         return self.state()
 
     def own(self, written: Written) -> None:
-        """Delete the written files if the changes fail."""
+        """Take ownership of written files, which are deleted if the changes fail."""
         self._written.append(written)
 
     @contextlib.contextmanager
     def owning(self) -> Iterator[None]:
-        """Delete the files written in the block if it raises a frazil error.
+        """Take ownership of the files written in the block, and delete them if it raises a frazil error.
 
-        Any other exception may come from a signal that arrived after the change was made.
+        Files are kept after any other exception, which may come from a signal that arrived after the change was staged.
         """
         before = len(self._written)
         try:
@@ -89,7 +89,7 @@ class StagedTable:
             raise
 
     def write(self, state: TableState, data: Iterator[pa.RecordBatch]) -> _native.RowWriter:
-        """Write changed and new rows into data files; rows that are moved keep their ids."""
+        """Write changed and new rows into data files; rows moved from other files keep their row ids."""
         from frazil.iceberg._write import write_rows
 
         lineage_of = self.native.base() if state.lineage() else None
@@ -98,7 +98,7 @@ class StagedTable:
         return written.rows
 
     def add(self, change: SnapshotRequest | Evolution) -> WriteResult:
-        """Add a change. Its result is set again if the commit is rebased on a later state."""
+        """Add a change and return its result, which is updated if the commit is rebased on a later state."""
         if isinstance(change, Evolution):
             self.native.evolve(change.json, change.known)
             self.changed()
@@ -112,7 +112,9 @@ class StagedTable:
         return result
 
     def validate_read(self, read: ReadSnapshot) -> None:
-        """Record the snapshot that the rows of a new definition were read from: later row changes are conflicts.
+        """Record the snapshot that the rows of a new definition were read from.
+
+        Row changes after this snapshot are conflicts.
 
         Raises:
             CommitConflictError: A concurrent writer changed rows before the transaction began.
@@ -152,7 +154,7 @@ class StagedTable:
         self.discard()
 
     def discard(self, first: int = 0) -> None:
-        """Delete the written files, starting with the owned file number `first`."""
+        """Delete the written files, starting with the owned file at index `first`."""
         for written in self._written[first:]:
             written.abort()
         del self._written[first:]
@@ -160,7 +162,7 @@ class StagedTable:
             self.folder.remove_if_empty()
 
     def abandon(self) -> None:
-        """Delete the files and warn if a transaction is garbage collected or the interpreter exits."""
+        """Delete the written files and warn, if a transaction is garbage collected or the interpreter exits."""
         # A forked process has a copy of the transaction, but the files belong to the parent process.
         if self._process_id != os.getpid() or not (self.is_changed or self._written):
             return
@@ -183,7 +185,7 @@ class StagedTable:
             self.abort()
 
     def _settle(self, state: Callable[[], TableState], first: int = 0) -> None:
-        """Set the results of changes from number `first` on; `state` returns a state that contains them."""
+        """Set the results of the changes from index `first` on; `state` returns a state that contains the changes."""
         outcomes = self.native.outcomes()
         for (result, counts), outcome in list(zip(self._results, outcomes, strict=True))[first:]:
             settle(

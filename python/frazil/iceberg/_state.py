@@ -26,7 +26,7 @@ class TableState:
     __slots__ = ("is_staged", "metadata", "native", "options")
 
     def __init__(self, native: _native.Table, options: Mapping[str, Any], *, is_staged: bool = False) -> None:
-        """Keep a state and the open options; a staged state is that of a transaction before its commit."""
+        """Keep a state and the open options; `is_staged` marks the uncommitted state of a transaction."""
         self.native = native
         self.options = options
         self.is_staged = is_staged
@@ -72,7 +72,7 @@ class TableState:
         case_sensitive: bool = True,
         metadata_columns: Sequence[str] = (),
     ) -> _native.Scan:
-        """Bind a scan of a branch, with metadata columns at the end.
+        """Bind a scan of a branch to this state; metadata columns are added at the end.
 
         Raises:
             NoSuchSnapshotError: The branch does not exist; the message lists the branches of the table.
@@ -93,11 +93,11 @@ class TableState:
         return self.bind("", ["*"]).schema()
 
     def lineage(self) -> list[str]:
-        """Return the names of the row id columns in data files; empty if rows do not have ids."""
+        """Return the names of the row lineage columns in data files; empty if rows do not have ids."""
         return self.native.lineage_names()
 
     def for_workers(self) -> TableState:
-        """Return this state for worker processes, with currently valid credentials and without the catalog."""
+        """Return this state in a form for worker processes: without the catalog, with currently valid credentials."""
         if "credentials" not in self.options:
             return self
         options = {key: value for key, value in self.options.items() if key != "credentials"}
@@ -116,7 +116,7 @@ def _restored(location: str, recorded: str, options: Mapping[str, Any], staged: 
 
 
 def folder_of(location: str) -> str:
-    """Return the table folder of a metadata file; any other location is returned unchanged."""
+    """Return the table folder for the location of a metadata file; return any other location unchanged."""
     trimmed = location.rstrip("/")
     head, _, tail = trimmed.rpartition("/")
     if tail.endswith((".json", ".json.gz")):

@@ -72,7 +72,7 @@ class Table(Opened, Maintenance):
         """Not for direct use; use `frazil.load_table` or a catalog."""
         self._native = native
         self._is_staged = is_staged
-        """Whether this is the state of a transaction before its commit, which is not stored in any file."""
+        """Whether the state is the uncommitted state of a transaction, which is not stored in any file."""
         self._files = files
         self._opened = location
         self._options = options
@@ -147,7 +147,7 @@ class Table(Opened, Maintenance):
             self._allow(own)
 
     def _allow(self, own: list[str]) -> None:
-        """Allow this handle to access locations that its user specified."""
+        """Allow this handle to access the locations `own`, which its user specified."""
         self._options = self._options | {"allowed_locations": [*self._options["allowed_locations"], *own]}
         self._files = table_files(folder_of(self._opened), **self._options)
         self._native = self._native.refresh(self._files, self._opened)
@@ -158,11 +158,11 @@ class Table(Opened, Maintenance):
         return TableState(self._native, self._options, is_staged=self._is_staged)
 
     def _at(self, state: TableState) -> Table:
-        """Return this table in another state."""
+        """Return a table handle with the same options at another state."""
         return Table(state.native, self._files, self._opened, self._options, is_staged=state.is_staged)
 
     def _adopt(self, state: TableState | None) -> Table:
-        """Update this handle to a state, if there is one, and return the handle."""
+        """Update this handle to a state, unless it is None, and return the handle."""
         if state is not None:
             self._native = state.native
         return self
@@ -180,8 +180,8 @@ class Table(Opened, Maintenance):
         try:
             result = run(target, operation, rows, executor)
         except BaseException:
-            # The user of an operation that is not replanned has not seen the latest state, so a conflict must be
-            # detected again on the next attempt.
+            # After a failed attempt of an operation that is not replanned, the handle keeps the state that the user
+            # knows, so that the next attempt detects the conflict again.
             if operation.replans:
                 self._adopt(target.state())
             raise
@@ -326,8 +326,8 @@ class Table(Opened, Maintenance):
             row_filter: As in `scan`.
             selected_fields: As in `scan`.
             case_sensitive: As in `scan`.
-            from_snapshot_id_exclusive: The snapshot after which to start; None to start with the first.
-            to_snapshot_id_inclusive: The last snapshot; None for the current one.
+            from_snapshot_id_exclusive: The snapshot after which to start; None to start with the first snapshot.
+            to_snapshot_id_inclusive: The last snapshot to read; None for the current snapshot.
             limit: The maximum number of rows.
 
         Raises:
@@ -364,15 +364,15 @@ class Table(Opened, Maintenance):
         applied.
 
         Args:
-            from_snapshot_id_exclusive: The snapshot after which to start; None to start with the first.
-            to_snapshot_id_inclusive: The last snapshot; None for the current one.
+            from_snapshot_id_exclusive: The snapshot after which to start; None to start with the first snapshot.
+            to_snapshot_id_inclusive: The last snapshot to read; None for the current snapshot.
             row_filter: As in `scan`.
             selected_fields: As in `scan`. Rows are compared by all columns.
             net_changes: Omit rows whose change a later snapshot of the range reverts.
             compute_updates: Return a row that was deleted and inserted with other values in one snapshot as
                 `UPDATE_BEFORE` and `UPDATE_AFTER`. True by default if `identifier_columns` are given.
-            identifier_columns: The columns that identify a row for updates. Defaults to its row id (format version 3),
-                or else the identifier fields of the schema.
+            identifier_columns: The columns that identify a row for updates. The default is the row id in format version
+                3; otherwise the identifier fields of the schema.
             carryovers: Keep unchanged rows that were carried over into a rewritten file, as `DELETE` and `INSERT`.
             case_sensitive: As in `scan`.
             limit: The maximum number of rows.
@@ -454,7 +454,8 @@ class Transaction(Verbs):
     ) -> None:
         """Not for direct use; use `Table.transaction`.
 
-        `at` returns the table at a state. `adopt` updates the user's table to a state, if there is one, and returns it.
+        `at` returns the table at a given state. `adopt` updates the user's table handle to a state, unless it is None,
+        and returns the handle.
         """
         self._staged, self._at, self._adopt = staged, at, adopt
         self._finalizer = weakref.finalize(self, staged.abandon)
@@ -548,7 +549,7 @@ def to_newest(table: Table) -> None:
     """Update a table handle to the latest state.
 
     Raises:
-        UnsupportedError: The table belongs to a catalog but was opened without it.
+        UnsupportedError: The table belongs to a catalog, but was opened without the catalog.
     """
     table._adopt(table._newest())  # noqa: SLF001 - of this class
 

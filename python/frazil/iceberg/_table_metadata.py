@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class TableMetadata:
-    """The fields of a metadata file, under their names in the specification. Each is parsed on access."""
+    """The fields of a metadata file, with the names of the specification. Each field is parsed on access."""
 
     def __init__(self, native: _native.Table) -> None:
         """Not for direct use; use `Table.metadata`."""

@@ -18,10 +18,10 @@ class Target:
     """A table changed by one operation: its current state, and the source of the latest state."""
 
     def __init__(self, state: TableState, row: CatalogRow | ServerRow | None) -> None:
-        """Keep the state of a handle, and the pointer of its catalog.
+        """Keep the state of a table handle, and the table's catalog pointer, if any.
 
         Raises:
-            UnsupportedError: The table belongs to a catalog but was opened without it.
+            UnsupportedError: The table belongs to a catalog, but was opened without the catalog.
         """
         state.native.check_writable(row)
         self._state, self._row = state, row
@@ -45,7 +45,7 @@ class Target:
         return StagedTable(changes, state.options, state.metadata.location, self._attempts)
 
     def adopt(self, staged: StagedTable) -> None:
-        """Adopt the state that a commit published."""
+        """Make the state that the commit of `staged` published the current state."""
         if staged.committed is not None:
             self._state, self.replaced = staged.committed, staged.replaced
 
@@ -62,5 +62,5 @@ class Target:
         return self.newest().native.metadata_location != known
 
     def end(self) -> None:
-        """End the attempts, so that waiting writers on this machine can continue."""
+        """End the attempts and let the next waiting writer on this machine continue."""
         self._attempts.end_turn()

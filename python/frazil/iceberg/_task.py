@@ -21,12 +21,12 @@ class DataFile:
     __slots__ = ("_native",)
 
     def __init__(self, native: _native.FileScanTask) -> None:
-        """Not for direct use; use `FileScanTask.file`."""
+        """Not for direct use; use the property `FileScanTask.file`."""
         self._native = native
 
     @property
     def file_path(self) -> str:
-        """The recorded location."""
+        """The location as recorded in the manifest."""
         return self._native.file_path
 
     @property

@@ -26,7 +26,7 @@ class UpdateSchema(Change):
 
     Columns are specified as `a.b`, or as `("a", "b")` if a name contains a dot; `element` of lists and `value` of maps
     can be omitted. Types are Arrow types, PyIceberg types or strings: `timestamptz`, `decimal(9, 2)`, `list<int>`.
-    Operations are applied in order, each to the result of the previous ones.
+    Operations are applied in order; each operation sees the result of the previous ones.
     """
 
     _update = "schema"
@@ -46,7 +46,7 @@ class UpdateSchema(Change):
             field_type: An Arrow type, a PyIceberg type or a string; `bigint` and other Spark names are accepted, too.
             doc: The documentation of the column.
             required: Whether the column is required (never NULL); this needs a default.
-            default_value: The value for existing rows, and for rows that are written without one (format version 3).
+            default_value: The value for existing rows, and for new rows without a value (format version 3).
         """
         return self._then(
             "add_column",
@@ -58,11 +58,11 @@ class UpdateSchema(Change):
         )
 
     def delete_column(self, path: Path) -> Self:
-        """Drop a column; its values stay in the files, but no later column exposes them."""
+        """Drop a column. Its values remain in files, but a later column of the same name does not expose them."""
         return self._then("delete_column", path=_path(path))
 
     def rename_column(self, path_from: Path, new_name: str) -> Self:
-        """Rename a column; `new_name` is its own name, without the enclosing columns."""
+        """Rename a column; `new_name` is the last part of the name, without the enclosing columns."""
         return self._then("rename_column", path=_path(path_from), name=text("new_name", new_name))
 
     def update_column(
@@ -72,7 +72,7 @@ class UpdateSchema(Change):
         required: bool | None = None,  # noqa: FBT001 - as PyIceberg has it
         doc: str | None = None,
     ) -> Self:
-        """Widen the type, or change nullability or documentation; arguments that are None change nothing.
+        """Widen the type, or change nullability or documentation; an argument of None changes nothing.
 
         int widens to long, float to double, and a decimal to a higher precision; in format version 3 also date to
         timestamp and timestamp_ns, and unknown to any type.
@@ -87,7 +87,7 @@ class UpdateSchema(Change):
         return self.update_column(path, required=False)
 
     def set_default_value(self, path: Path, default_value: Any) -> Self:
-        """Set the default for rows written from now on without a value (format version 3); None for NULL."""
+        """Set the default value for rows written after the change (format version 3); None means NULL."""
         return self._then("set_write_default", path=_path(path), default=_json_default(default_value))
 
     def move_first(self, path: Path) -> Self:
@@ -95,11 +95,11 @@ class UpdateSchema(Change):
         return self._then("move_first", path=_path(path))
 
     def move_before(self, path: Path, before_path: Path) -> Self:
-        """Move a column before another one of its struct."""
+        """Move a column before another column of the same struct."""
         return self._then("move_before", path=_path(path), other=_path(before_path))
 
     def move_after(self, path: Path, after_name: Path) -> Self:
-        """Move a column after another one of its struct."""
+        """Move a column after another column of the same struct."""
         return self._then("move_after", path=_path(path), other=_path(after_name))
 
     def set_identifier_fields(self, *fields: Path) -> Self:
@@ -107,7 +107,7 @@ class UpdateSchema(Change):
         return self._then("set_identifier_fields", paths=[_path(field) for field in fields])
 
     def union_by_name(self, new_schema: Any) -> Self:
-        """Add columns and widen types so that the table can hold the rows of a schema (see `create_table`).
+        """Add columns and widen types so that the table can store rows of `new_schema` (see `create_table`).
 
         Missing columns are added, types are widened, and columns become optional. Nothing is dropped or narrowed.
         """
@@ -148,7 +148,7 @@ def _plain(value: Any) -> Any:  # noqa: PLR0911 - one line for each type
     if isinstance(value, list):
         return [_plain(element) for element in value]
     if isinstance(value, dict):
-        # {} is the default of a struct; a dictionary with entries is the default of a map.
+        # The value {} is the default of a struct; a non-empty dictionary is the default of a map.
         keys, values = list(value), list(value.values())
         return {"keys": [_plain(key) for key in keys], "values": [_plain(part) for part in values]} if value else {}
     message = f"a default must be a plain value, not {type(value).__name__}"

@@ -38,7 +38,7 @@ __all__ = ["Verbs", "carry_out", "row_filter_of", "snapshot_options"]
 class Verbs:
     """Changes to rows and metadata: a table commits each call separately, a transaction commits all as one.
 
-    The modules that encode and compare rows are imported on first use, so that reads do not wait for them.
+    The modules that encode and compare rows are imported on first use, so that reading does not load them.
     """
 
     __slots__ = ()
@@ -55,7 +55,7 @@ class Verbs:
         snapshot_properties: Mapping[str, str] | None = None,
         fast: bool = False,
     ) -> WriteResult:
-        """Append rows; the handle then has the new state.
+        """Append rows, and update the table or transaction to the new state.
 
         Args:
             data: Any Arrow-compatible object (pyarrow, Polars, DuckDB, pandas), an iterator of record batches, or a
@@ -110,12 +110,12 @@ class Verbs:
     ) -> WriteResult:
         """Replace all rows of the partitions that occur in `data`, in one snapshot.
 
-        Partitions are those of the current spec, for any transforms. A file of an earlier spec is replaced if all its
-        rows are in one of these partitions. An unpartitioned table is replaced completely.
+        The partitions are determined by the current spec, with any transforms. A file of an earlier spec is replaced if
+        all its rows are in a replaced partition. An unpartitioned table is replaced completely.
 
         Raises:
-            CommitValidationError: A file of an earlier spec may contain both rows of a replaced partition and other
-                rows.
+            CommitValidationError: A file of an earlier spec may contain both rows of a replaced partition and rows of a
+                retained partition.
             InvalidArgumentError: As in `append`.
             CommitConflictError: As in `append`, or a concurrent writer changed the partition spec.
             CommitStateUnknownError: As in `append`.
@@ -204,7 +204,7 @@ class Verbs:
         """Update rows whose key occurs in `data` with different values, and insert rows with new keys.
 
         Args:
-            data: As in `append`; it is held in memory. Keys must be unique.
+            data: As in `append`; the rows are held in memory. Keys must be unique.
             join_cols: The key columns; the identifier fields of the table by default.
             when_matched_update_all: Whether matched rows are updated.
             when_not_matched_insert_all: Whether unmatched rows are inserted.
@@ -246,8 +246,8 @@ class Verbs:
         are written. In v3, rows keep their ids. `current_timestamp` is the same for all rows.
 
         Args:
-            source: Rows as in `append`. They are read into memory immediately.
-            on: The columns to match, which both sides have, or a condition such as `target.id = source.id`.
+            source: Rows as in `append`. The rows are read into memory immediately.
+            on: The names of columns that both sides have, or a condition such as `target.id = source.id`.
             source_alias: The name of the source in conditions and values.
             target_alias: The name of the table in conditions and values.
             branch: The branch to change.
@@ -335,7 +335,7 @@ class Verbs:
         self._evolve({"update": "properties", "format_version": whole_number("format_version", format_version)})
 
     def _evolve(self, change: dict[str, Any]) -> None:
-        """Change metadata; `change` is in its wire form."""
+        """Commit or stage a metadata change, which is given in its wire form."""
         with operation("commit", self._place):
             self._run(Evolve(change=json.dumps(change)))
 
@@ -350,7 +350,7 @@ class Verbs:
         raise NotImplementedError
 
     def _newest(self) -> TableState:
-        """Return the state on which an operation would be planned."""
+        """Return the latest state, on which a new operation would be planned."""
         raise NotImplementedError
 
     def _place(self) -> str:

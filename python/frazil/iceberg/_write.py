@@ -38,10 +38,10 @@ def write_rows(  # noqa: PLR0913 - keyword-only
 ) -> DataFileWriter[_native.RowWriter]:
     """Write the rows of `data` into new files for a later commit; on failure the files are deleted.
 
-    With `lineage_of`, the rows have `_row_id` and `_last_updated_sequence_number`, and the files keep the values that
-    this committed state of the table assigned. `operation` holds a task number and the id of the operation, which are
-    part of the file names. Files end at `file_bytes` instead of `write.target-file-size-bytes`. Progress is reported to
-    `progress`, or else as set by `frazil.config.progress`. The write fails if `stop` requests it.
+    With `lineage_of`, the rows have `_row_id` and `_last_updated_sequence_number`, and the files store the values
+    assigned by this committed state of the table. `operation` holds a task number and the id of the operation, which
+    become part of the file names. A new file begins at `file_bytes` instead of `write.target-file-size-bytes`. Progress
+    is reported to `progress`; if omitted, as set by `frazil.config.progress`. The write fails if `stop` is requested.
     """
     rows = _native.RowWriter(table, memory_bytes=write_memory(), lineage_of=lineage_of, operation=operation)
     with reported(config.progress) if progress is None else contextlib.nullcontext(progress) as told:

@@ -68,7 +68,7 @@ class Properties:
         return text
 
     def name(self, key: str) -> str:
-        """Return a name in lower case, for the caller to validate; empty without a value and a default."""
+        """Return a property value in lower case, without validation; empty if the property has no value or default."""
         return (self._properties.get(key) or _known(key).default or "").lower()
 
     def number(self, key: str) -> int:
@@ -80,11 +80,11 @@ class Properties:
         return float(self.value(key) or 0)
 
     def level(self, key: str) -> int | None:
-        """Return the level of a codec; None if it is not set."""
+        """Return the compression level of a codec; None if the property is not set."""
         return self.number(key) if key in self._properties else None
 
     def codec(self, key: str, known: Mapping[str, str]) -> str:
-        """Return the writer's name for the codec of a table.
+        """Return the writer's name for the codec that a table property sets; `known` maps codecs to these names.
 
         Raises:
             UnsupportedError: The codec is not among `known`.
@@ -179,7 +179,7 @@ def _parquet_bloom_filters(found: list[Leaf], properties: Properties) -> dict[st
 
 
 def _sorted_by(rows: _native.RowWriter) -> tuple[SortedColumn, ...]:
-    """Return the leading sort columns that are not transformed."""
+    """Return the sort columns before the first column that is transformed."""
     columns = []
     for ids, transform, descending, nulls_first in rows.order():
         if transform != "identity":

@@ -25,13 +25,13 @@ class Wanted:
     """The selection of files to compact."""
 
     full: bool = False
-    """Whether every bucket is compacted whose file count decreases, or only buckets with many files."""
+    """Whether to compact every bucket whose file count decreases; if False, only buckets with many files."""
     partitions: Sequence[dict[str, str | None]] = ()
     """The values of partition columns; empty for all partitions."""
     row_filter: str = ""
     """An SQL expression on partition columns; empty for all partitions."""
     written: Sequence[bytes] | None = None
-    """Commit messages; only their buckets are compacted."""
+    """Commit messages whose buckets are compacted; None for all buckets."""
 
 
 def compacted(state: TableState, wanted: Wanted) -> list[bytes]:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 LONGEST = 2**31 - 1
-"""The length of STRING and BYTES."""
+"""The length parameter of the types STRING and BYTES, which are the longest VARCHAR and VARBINARY."""
 
 DEPTH_LIMIT = 100
 """The maximum nesting depth of types; deeper types are rejected."""
@@ -90,7 +90,7 @@ class DataType:
         return _leaf_arrow(self)
 
     def texts(self, path: str) -> Iterator[tuple[str, str]]:
-        """Yield the paths of the value and of all nested values, with their SQL types without NOT NULL."""
+        """Yield the path of the value and the path of each nested value, each with its SQL type without NOT NULL."""
         yield path, self._text()
         names = {"ARRAY": ("element",), "MAP": ("key", "value"), "MULTISET": ("key",)}.get(self.name, ())
         for name, child in zip(names, self.children, strict=True):
@@ -128,7 +128,7 @@ def parse_type(form: str | dict[str, Any], next_id: Callable[[], int] = lambda: 
 
 
 def type_of_arrow(arrow: pa.DataType, next_id: Callable[[], int] = lambda: 0, *, nullable: bool = True) -> DataType:
-    """Return the type for values of an Arrow type.
+    """Return the Paimon type for values of an Arrow type; `next_id` assigns ids to nested fields.
 
     Raises:
         UnsupportedError: Paimon does not have a corresponding type.
@@ -342,7 +342,7 @@ class _Text:
         return self._at < len(self._tokens) and self._tokens[self._at] == ("mark", mark)
 
     def _words(self, *words: str) -> bool:
-        """Consume these words if they come next."""
+        """Consume the given words if they are the next tokens, and return whether they were."""
         coming = self._tokens[self._at : self._at + len(words)]
         if [(kind, word.upper()) for kind, word in coming] != [("word", word) for word in words]:
             return False

@@ -67,7 +67,7 @@ def _content(files: _native.Files, root: str, below: str) -> tuple[list[FoundFil
 
 
 def _is_folder(files: _native.Files, place: str) -> bool:
-    """Return whether a location is not a file."""
+    """Return whether a location is a folder, that is, not a file."""
     try:
         files.size(place)
     except MissingFileError:

@@ -28,7 +28,7 @@ class FormatFile:
 
 
 def file_format(name: str, options: Mapping[str, str], location: str) -> str:
-    """Return the format of a file, from the table options or else from the file name.
+    """Return the format of a file, from the option `file.format`, or from the file name if the option is not set.
 
     Args:
         name: The name of the file, without its folder.

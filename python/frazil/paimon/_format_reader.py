@@ -33,7 +33,7 @@ def read_format_file(
         CorruptMetadataError: A folder name is not a valid value of the partition column.
     """
     stored = [column for column in schema.fields if column.name not in schema.partition_keys]
-    # At least one stored column is read, to obtain the number of rows.
+    # At least one stored column is read, because its length is the number of rows.
     wanted = [name for name in names if name not in schema.partition_keys] or [stored[0].name]
     columns = Columns(stored, wanted, {"file": file.file_path})
     of_partition = [name for name in names if name in schema.partition_keys]
@@ -77,7 +77,7 @@ def _stored(
 def _columnar(files: _native.Files, file: FormatFile, columns: Columns) -> Iterator[pa.RecordBatch]:
     """Stream columns by name; a column that is missing from the file is NULL."""
     types = {name: data_type.arrow() for name, data_type in columns.types().items()}
-    # Other engines write INT96 for timestamps of any year; only nanosecond columns need all of its digits.
+    # Other engines write INT96 for timestamps of any year. Only nanosecond columns need the full precision of INT96.
     int96_unit: Literal["us", "ns"] = "ns" if any("timestamp[ns" in str(target) for target in types.values()) else "us"
     with open_data_file(files, file.file_path, file.file_format, int96_unit=int96_unit) as data:
         leaves: list[int] = []
@@ -103,7 +103,8 @@ def _columnar(files: _native.Files, file: FormatFile, columns: Columns) -> Itera
 def _cast(array: pa.Array, target: pa.DataType, name: str, path: str) -> pa.Array:
     if array.type == target:
         return array
-    # ORC files declare every timestamp as nanoseconds; those outside the range of nanoseconds are read as microseconds.
+    # ORC files declare all timestamps as nanoseconds. Timestamps outside the range of nanoseconds are read as
+    # microseconds.
     timestamps = pa.types.is_timestamp(target)
     finer = timestamps and target.unit == "ns"
     try:

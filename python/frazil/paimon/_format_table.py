@@ -1,7 +1,7 @@
 """Format tables (documentation: "Format Table"): files of one format, in partition folders.
 
     table/p=a/q=1/data-0.csv          partition (a, 1): values are unescaped and typed, the default name is NULL
-    table/a/1/data-0.csv              the same with the option `format-table.partition-path-only-value`
+    table/a/1/data-0.csv              partition (a, 1) with the option `format-table.partition-path-only-value`
 
 Files and folders whose names begin with a dot or an underscore are ignored.
 """
@@ -58,7 +58,7 @@ class FormatTable:
 
     @property
     def primary_keys(self) -> list[str]:
-        """An empty list: rows of format tables do not have keys."""
+        """The primary key columns: always empty, because format tables do not have keys."""
         return []
 
     @property
@@ -68,7 +68,7 @@ class FormatTable:
 
     @property
     def table_type(self) -> str:
-        """`format-table`."""
+        """The table type: always `format-table`."""
         return "format-table"
 
     def schema(self) -> Schema:
@@ -181,7 +181,7 @@ class FormatScan(PlainScan[FormatFile]):
         return read_format_file(self._table._files, part, self._table_schema, names)  # noqa: SLF001 - one module
 
     def _may_match(self, file: FormatFile) -> bool:
-        """Return whether a partition may have matching rows, for a filter on partition columns only."""
+        """Return whether a partition may have matching rows; True if the filter uses other columns."""
         from frazil.paimon._format_reader import partition_columns
 
         schema = self._table_schema

@@ -45,7 +45,7 @@ def write_rows(state: TableState, data: Any, *, overwrites: bool, name: str | No
     Args:
         state: The table state.
         data: The rows.
-        overwrites: Whether the rows do not continue the earlier sequence numbers of buckets.
+        overwrites: Whether the rows replace existing rows, so that sequence numbers start again in each bucket.
         name: A string that the file names contain; a new UUID by default.
     """
     rows = _native.PaimonRows(

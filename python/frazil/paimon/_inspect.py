@@ -64,7 +64,7 @@ class Inspect(InspectTables):
         return self["aggregation_fields"].scan(**options).to_arrow()
 
     def audit_log(self, snapshot_id: int | None = None, **options: Unpack[SnapshotOptions]) -> pa.Table:
-        """Return the rows of a snapshot with their row kinds, including rows that only delete."""
+        """Return the rows of a snapshot with their row kinds, including delete records."""
         return self._of_snapshot("audit_log", snapshot_id, options)
 
     def binlog(self, snapshot_id: int | None = None, **options: Unpack[SnapshotOptions]) -> pa.Table:
@@ -104,7 +104,7 @@ class Inspect(InspectTables):
         return self._of_snapshot("partitions", snapshot_id, options)
 
     def ro(self, snapshot_id: int | None = None, **options: Unpack[SnapshotOptions]) -> pa.Table:
-        """Return the rows of a snapshot that can be read without merging; the latest rows may be missing."""
+        """Return the rows of a snapshot that can be read without merging; recently written rows may be missing."""
         return self._of_snapshot("ro", snapshot_id, options)
 
     def row_tracking(self, snapshot_id: int | None = None, **options: Unpack[SnapshotOptions]) -> pa.Table:

@@ -32,7 +32,7 @@ SCHEMA = Schema.of(
 )
 """Path below the folder, name, length in bytes, modification and access times in milliseconds, owner.
 
-Java's file systems return access time and owner only through Hadoop; otherwise they are 0 and NULL."""
+In Java, only Hadoop file systems return the access time and the owner; with other file systems they are 0 and NULL."""
 
 
 class ObjectTable:
@@ -49,7 +49,7 @@ class ObjectTable:
 
     @property
     def table_type(self) -> str:
-        """`object-table`."""
+        """The table type: always `object-table`."""
         return "object-table"
 
     def schema(self) -> Schema:

@@ -1,6 +1,6 @@
 """The operations on the rows of a Paimon table: each is a value, which `frazil._run` carries out.
 
-A commit is not replanned after a conflict. Rows added concurrently do not conflict with it, and only the user can
+A commit is not replanned after a conflict. Rows that are added concurrently do not conflict, and only the user can
 resolve conflicts with files that were compacted or replaced concurrently.
 """
 
@@ -29,15 +29,15 @@ class RowInput(Protocol):
     def write(self, state: TableState, *, overwrites: bool) -> list[bytes]:
         """Write the rows into new files and return the commit messages.
 
-        An overwrite does not continue the earlier sequence numbers of buckets.
+        For an overwrite, the sequence numbers of the earlier rows in a bucket are not continued.
         """
 
 
 class NoRows:
-    """The input of an overwrite that only deletes rows: no file is written, so column types do not matter."""
+    """The input of an overwrite that only deletes rows. No file is written, so all column types are accepted."""
 
     def write(self, state: TableState, *, overwrites: bool) -> list[bytes]:  # noqa: ARG002 - as of `RowInput`
-        """Return no messages."""
+        """Return an empty list of messages."""
         return []
 
 
@@ -76,7 +76,7 @@ class _Write:
         return Done(ready)
 
     def _replaced(self) -> tuple[Replaced | None, Sequence[Mapping[str, str | None]]]:
-        """Return the scope of the replacement, and the partitions if they are given."""
+        """Return the scope of the replacement, and the given partitions; None and an empty sequence for an append."""
         raise NotImplementedError
 
 
@@ -93,7 +93,7 @@ class Append(_Write):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overwrite(_Write):
-    """Replaces all rows, or those of some partitions."""
+    """Replaces all rows, or the rows of some partitions."""
 
     options: CommitOptions
     partitions: Sequence[Mapping[str, str | None]] | None = None
@@ -124,7 +124,7 @@ class Compact:
     replans: ClassVar[bool] = False
     options: CommitOptions
     full: bool = True
-    """Whether every bucket is compacted whose file count decreases, or only buckets with many files."""
+    """Whether to compact every bucket whose file count decreases; if False, only buckets with many files."""
     partitions: Sequence[Mapping[str, str | None]] = ()
     row_filter: str = ""
 
@@ -152,7 +152,7 @@ class StagedCommit:
 
     @property
     def may_be_committed(self) -> bool:
-        """Whether the files are committed or the outcome is unknown."""
+        """Whether the files are committed or the outcome is unknown, so that nothing may be deleted."""
         return self.ready is not None and self.ready.commit.may_be_committed
 
     def state(self) -> TableState:
@@ -160,7 +160,7 @@ class StagedCommit:
         return self._state
 
     def add(self, change: Messages) -> WriteResult:
-        """Add the messages to commit; the result is complete after the commit."""
+        """Add the messages to commit and return the result, which is completed by the commit."""
         self.ready = change
         return self._result
 
@@ -175,7 +175,7 @@ class StagedCommit:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Do nothing: the prepared messages delete their files."""
+        """Do nothing: if the commit fails, `Messages.abort` deletes the new files."""
 
 
 class Target:
@@ -191,7 +191,7 @@ class Target:
         return self._state
 
     def newest(self) -> TableState:
-        """Load and return the state with the latest schema."""
+        """Load the latest schema and return the table state with this schema."""
         self._state = self._state.refreshed()
         return self._state
 
@@ -226,7 +226,7 @@ def commit(ready: Messages, result: WriteResult) -> int:
         return 0
     committed = ready.commit.commit(ready.messages)
     if not committed.attempts:
-        # There was nothing to commit, or an earlier call already committed the rows with this identifier.
+        # Nothing needed to be committed, or an earlier call with this identifier already committed rows.
         ready.abort()
     settle(
         result,

@@ -1,7 +1,7 @@
 """Parsing of user-provided scan options into strings.
 
-Paimon has a very large number of options, and ignores unknown ones. A misspelt `incremental-between` would therefore
-read the whole table, so names that are similar to options which select the data to read are rejected.
+Paimon has a very large number of options, and ignores unknown ones. With a misspelt `incremental-between`, the whole
+table would be read. Therefore, names that are similar to an option that selects the data to read are rejected.
 
 >>> scan_options({"scan.snapshot-id": 2, "source.split.target-size": "64 mb"})
 {'scan.snapshot-id': '2', 'source.split.target-size': '64 mb'}
@@ -39,12 +39,13 @@ READ_OPTIONS = (
     "scan.version",
     "scan.watermark",
 )
-"""The options that select the rows to read, as opposed to how they are read."""
+"""The options that select the rows to read; all other options affect only how rows are read."""
 
 _CHOOSE_STATE = {name for name in READ_OPTIONS if name.startswith("scan.") and not name.endswith("-branch")}
 
 _NEAR = 0.85
-"""The similarity from which a name counts as a misspelling. Other Paimon options are less similar to those above."""
+"""The similarity at which a name counts as misspelt. Other valid Paimon options are less similar to the options above.
+"""
 
 
 def chooses_state(options: Iterable[str]) -> bool:

@@ -36,7 +36,7 @@ class PlainScan(Rows, Generic[Part]):
         case_sensitive: bool,
         limit: int | None,
     ) -> None:
-        """Resolve the names to columns.
+        """Keep the arguments of the scan, and look up the selected columns by name.
 
         Raises:
             InvalidArgumentError: A column does not exist.
@@ -93,7 +93,7 @@ class PlainScan(Rows, Generic[Part]):
             yield self._kept(batch)
 
     def _kept(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the rows that match the filter, given all columns."""
+        """Return the rows of a batch that match the filter; the batch must have all columns of the table."""
         return filtered(batch, self._table_schema, self._filter, case_sensitive=self._case_sensitive)
 
     def __repr__(self) -> str:

@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     from frazil import _native
 
 MERGED_ROWS = 4 * BATCH_ROWS
-"""The total number of buffered rows of the files in a merge; each file buffers at least `LEAST_ROWS`."""
+"""The number of rows to buffer for all files of a merge together; each file buffers at least `LEAST_ROWS`."""
 
 LEAST_ROWS = 8192
-"""The minimum batch size; below it decoding costs more per row."""
+"""The minimum number of rows in a batch; with smaller batches, decoding costs more per row."""
 
 Batch = tuple[int, "pa.RecordBatch | None", int]
-"""The position of the first row in the file, the columns (None if none are wanted) and the number of rows."""
+"""The position of the first row in the file, the columns (None if no columns are wanted) and the number of rows."""
 
 
 def read_split(split: _native.PaimonSplit) -> Iterator[pa.RecordBatch]:
-    """Stream the rows of a split. Files are opened when the reader needs them, and closed at their end.
+    """Stream the rows of a split. Each file is opened when its rows are needed, and closed at its end.
 
     Raises:
         MissingFileError: A data file or deletion vector does not exist.
@@ -74,9 +74,13 @@ def _batch_rows(split: _native.PaimonSplit) -> int:
 def _file(
     files: _native.Files, reader: _native.SplitReader, index: int, batch_rows: int
 ) -> Generator[Batch, None, None]:
-    """Yield the batches of a file, which is opened by the first step; `open_data_file` converts pyarrow errors."""
+    """Yield the batches of a file, which is opened on the first step of the iteration.
+
+    pyarrow errors are converted by `open_data_file`.
+    """
     path, file_format, has_nanoseconds = reader.file(index)
-    # Paimon writes TIMESTAMP(7) to TIMESTAMP(9) as INT96; files imported from Spark store any timestamp as INT96.
+    # Paimon writes TIMESTAMP(7) to TIMESTAMP(9) as INT96. Files imported from Spark store timestamps of any precision
+    # as INT96.
     int96_unit: Literal["us", "ns"] = "ns" if has_nanoseconds else "us"
     opened = open_data_file(files, path, file_format, int96_unit=int96_unit, dictionaries=True)
     with opened as data:

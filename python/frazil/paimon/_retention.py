@@ -1,6 +1,6 @@
 """The options that make Java's commits delete old snapshots, changelogs, partitions, tags and consumers.
 
-frazil does not delete these, so a table with such an option keeps more data than its owner intends.
+frazil does not delete these objects, so a table with such an option keeps more data than its owner intends.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _WRITE_ONLY = ("write-only", "write.compaction-skip")
 def warn_of_retention(options: Mapping[str, str]) -> None:
     """Emit a `UserWarning` that lists the table options by which Java commits would delete data.
 
-    In Java, too, commits to tables with `write-only` delete nothing.
+    A table with `write-only` is not reported, because Java's commits to it do not delete data either.
     """
     if any(options.get(name, "").lower() == "true" for name in _WRITE_ONLY):
         return

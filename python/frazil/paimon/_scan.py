@@ -24,8 +24,8 @@ class Plan(scan.Plan[_native.PaimonPlan]):
     def metrics(self) -> dict[str, int]:
         """The number of manifests, files and splits, and the number pruned for each reason.
 
-        Pruned partitions are counted in manifest entries, everything else in files. The splits in `splits_raw` are read
-        file by file; those in `splits_merged` are merged by key or joined by row id.
+        Pruned partitions are counted in manifest entries, all other numbers in files. The splits in `splits_raw` are
+        read file by file; those in `splits_merged` are merged by key or joined by row id.
         """
         return self._native.metrics()
 
@@ -67,9 +67,9 @@ class Scan(scan.Scan[_native.PaimonPlan, _native.PaimonSplit]):
         self._arguments = arguments
 
     def read_of(self, table: _native.PaimonTable) -> ReadSnapshot | None:
-        """Return the snapshot of this scan if it reads the latest state of this table and branch, or None.
+        """Return the snapshot that this scan reads; None unless it is the latest state of the same table and branch.
 
-        If the user selected a state or changes, newer rows are replaced intentionally.
+        If the user selected a state or changes, replacing newer rows is intended, and None is returned.
         """
         options = {**json.loads(self._table.schema_json(None)).get("options", {}), **self._arguments["options"]}
         kind, name = self._arguments["snapshot"] or ("ref", options.get("branch", self._table.branch))

@@ -123,8 +123,8 @@ class Schema:
     ) -> Schema:
         """Create a schema from a user-provided definition.
 
-        This can be another schema, an Arrow schema, a data frame (pyarrow, pandas, Polars, DuckDB), the JSON form of a
-        schema, or names with types: a list of pairs or a mapping, with types as strings or Arrow types.
+        The definition can be another schema, an Arrow schema, a data frame (pyarrow, pandas, Polars, DuckDB), the JSON
+        form of a schema, or names with types: a list of pairs or a mapping, with types as strings or Arrow types.
 
         Raises:
             InvalidArgumentError: The columns do not form a valid schema.
@@ -154,7 +154,7 @@ def _schema_of(columns: Any) -> Schema:
         return Schema.from_json(dict(columns))
     elif not isinstance(columns, list | tuple):
         arrow = _imported(arrow_schema(columns))
-        # Ids are unique in a schema, including the ids of nested fields.
+        # Nested fields are numbered after the columns, because all field ids in a schema must be unique.
         ids = itertools.count(len(arrow))
         fields = (
             DataField(number, column.name, type_of_arrow(column.type, lambda: next(ids), nullable=column.nullable))

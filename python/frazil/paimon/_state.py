@@ -31,7 +31,7 @@ class CommitOptions:
 
     user: str
     identifier: int | None = None
-    """The number of the commit among those of `user`; each number is committed once."""
+    """The number of the commit among the commits of `user`; each number is committed at most once."""
     watermark: int | None = None
     properties: Mapping[str, str] = field(default_factory=dict)
 
@@ -49,8 +49,8 @@ class Lock(Protocol):
 class UnchangedSince:
     """A lock that cannot be acquired once another writer has changed rows.
 
-    A commit acquires it after building its snapshot, and publishes the snapshot under the next id. If another writer
-    commits after the check and takes this id, the commit rebuilds its snapshot and acquires the lock again.
+    A commit builds its snapshot, acquires this lock, and publishes the snapshot under the next id. If another writer
+    takes this id after the check, the commit rebuilds its snapshot and acquires the lock again.
     """
 
     def __init__(self, read: ReadSnapshot, table: _native.PaimonTable, user: str, lock: Lock | None) -> None:

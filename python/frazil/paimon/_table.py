@@ -77,8 +77,8 @@ class Table(Opened, Writing, UnsupportedMethods):
         folder = location.rstrip("/") or "/"
         table, separator, name = folder.rpartition(BRANCH_FOLDER)
         if separator and table and "/" not in name:
-            # A branch has schemas and snapshots, so it could be opened, but the files that they reference are in the
-            # table's folder.
+            # A branch has schemas and snapshots, so it could be opened. However, the files that the snapshots reference
+            # are in the folder of the table.
             message = f"the location is the branch {name!r} of a table, not a table"
             raise InvalidArgumentError(
                 message, context={"location": folder}, hint="open the table and call with_branch"
@@ -110,15 +110,23 @@ class Table(Opened, Writing, UnsupportedMethods):
         return Table(self._native.refresh(), self._files, self._options, self._view)
 
     def read_optimized(self) -> Table:
-        """Return a view of the table that reads only files needing no merge (`$ro`): fast, without the latest rows."""
+        """Return a view that reads only files that need no merge (`$ro`).
+
+        Reading is faster, but the latest rows may be missing.
+        """
         return Table(self._native, self._files, self._options, "read-optimized")
 
     def audit_log(self) -> Table:
-        """Return a view of the table that includes deleting rows (`$audit_log`), with `rowkind` as the first column."""
+        """Return a view of the table that includes delete records (`$audit_log`).
+
+        The first column, `rowkind`, contains the row kind.
+        """
         return Table(self._native, self._files, self._options, "audit-log")
 
     def binlog(self) -> Table:
-        """Return a view of the table with the images of each row as lists (`$binlog`), and `rowkind` first.
+        """Return a view of the table with the values before and after each change as lists (`$binlog`).
+
+        The first column, `rowkind`, contains the row kind.
 
         The two images of an update form one row. Filters apply to the columns of the table itself, and match an update
         if one of its images matches.
@@ -179,7 +187,7 @@ class Table(Opened, Writing, UnsupportedMethods):
 
     @property
     def table_type(self) -> str:
-        """`table`, `materialized-table` and so on."""
+        """The table type: `table`, `materialized-table` and so on."""
         return self.options.get("type", "table")
 
     @property
@@ -217,7 +225,7 @@ class Table(Opened, Writing, UnsupportedMethods):
         """Return the consumers with the snapshot that each one reads next.
 
         Raises:
-            CorruptMetadataError: A consumer does not have this value.
+            CorruptMetadataError: A consumer file does not contain a valid snapshot id.
         """
         try:
             consumers = json.loads(self._native.consumers_json()).items()
@@ -296,16 +304,17 @@ class Table(Opened, Writing, UnsupportedMethods):
 
         Each row has the columns of the table, and `_change_type` (`INSERT`, `DELETE`, `UPDATE_BEFORE` or
         `UPDATE_AFTER`), `_change_ordinal` (the number of the snapshot in the range, from 0) and `_commit_snapshot_id`.
-        For a table with a `changelog-producer`, the changelog written by snapshots is read. For any other table, and
-        for overwrites, which write none, the states before and after each snapshot are compared in the files that
-        differ.
+        For a table with a `changelog-producer`, the changelog that snapshots contain is read. Overwrites do not write a
+        changelog. For overwrites, and for tables without a `changelog-producer`, the states before and after each
+        snapshot are compared. Only files that differ between the two states are read.
 
         Args:
-            from_snapshot_id_exclusive: The snapshot after which to start; None to start with the first.
-            to_snapshot_id_inclusive: The last snapshot; None for the current one.
+            from_snapshot_id_exclusive: The snapshot after which to start; None to start with the first snapshot.
+            to_snapshot_id_inclusive: The last snapshot to read; None for the current snapshot.
             row_filter: As in `scan`; it may match only one of the two rows of an update.
             selected_fields: As in `scan`. Rows are compared by all columns.
-            net_changes: Compare only the first state with the last. All changes are attributed to the last snapshot.
+            net_changes: Compare only the states before and after the whole range. All changes are attributed to the
+            last snapshot.
             compute_updates: Return a row that was deleted and inserted with other values in one snapshot as
                 `UPDATE_BEFORE` and `UPDATE_AFTER`. True by default if the table has a primary key, or
                 `identifier_columns` are given.
@@ -381,7 +390,7 @@ class Table(Opened, Writing, UnsupportedMethods):
         return f"<frazil.paimon.Table {self.location!r}{branch}{view}: {rows}; columns {columns}{keys}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the location and the branch; another process sees the state that is current there."""
+        """Pickle the location and the branch; another process opens the table at its latest state."""
         branch = None if self.branch == MAIN else self.branch
         return _reopen, (self.location, branch, self._options, self._view)
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from frazil.paimon._schema import DataField
 
 BLOCK_BYTES = 8 << 20
-"""The number of bytes parsed in one call; a longer line makes a longer block."""
+"""The number of bytes parsed in one call; a line longer than this forms a separate block."""
 
 LINE_LIMIT_BYTES = 1 << 30
 """The maximum length of a line; longer lines are rejected."""
@@ -179,7 +179,7 @@ def split_csv(line: str, dialect: CsvDialect, count: int) -> list[str | None]:
 
 
 def _embedded(line: str, at: int, value: list[str], dialect: CsvDialect) -> list[str]:
-    """Return the field so far, including a quote in its middle, which is kept, as in `a,bc"d"ef,g`."""
+    """Return the field value so far; a quote within an unquoted field is kept, as in `a,bc"d"ef,g`."""
     separator = dialect.delimiter[0]
     if at <= 2 or line[at - 1] == separator or line[at + 1 : at + 2] in {"", separator}:  # noqa: PLR2004 - as in Java
         return value
@@ -187,7 +187,7 @@ def _embedded(line: str, at: int, value: list[str], dialect: CsvDialect) -> list
 
 
 def _plain_csv(block: bytes, names: list[str], wanted: Sequence[str], dialect: CsvDialect) -> pa.Table | None:
-    """Return the wanted columns as strings; None if the lines must be parsed one by one."""
+    """Parse a block with pyarrow and return the wanted columns as strings; None if it needs the line parser."""
     if dialect.line_delimiter != "\n" or dialect.escape.encode() in block or not dialect.delimiter.isascii():
         return None
     try:
@@ -217,7 +217,7 @@ def _lines_of_csv(lines: list[str], names: list[str], wanted: Sequence[str], dia
 
 
 def _plain_json(block: bytes, columns: Columns) -> pa.Table | None:
-    """Return the wanted columns as strings if all of them are; Paimon writes all values as strings."""
+    """Parse a block with pyarrow; None if a value is not a string. Paimon writes all values as strings."""
     types = columns.types()
     if not types or any(data_type.children or data_type.fields for data_type in types.values()):
         return None
@@ -248,7 +248,7 @@ def _objects(lines: list[str], columns: Columns, *, ignore: bool) -> pa.RecordBa
 
 
 def _object(line: str, context: dict[str, str]) -> dict[str, Any]:
-    """Parse an object; numbers stay strings."""
+    """Parse a line as a JSON object; numbers are returned as strings."""
     try:
         found = json.loads(line, parse_float=str, parse_int=str, parse_constant=str)
     except (ValueError, RecursionError) as error:
@@ -261,7 +261,7 @@ def _object(line: str, context: dict[str, str]) -> dict[str, Any]:
 
 
 def _nested(values: list[Any], data_type: DataType) -> tuple[pa.Array, list[int]]:
-    """Return the values of parsed JSON, and the rows whose value has the wrong type."""
+    """Convert parsed JSON values; return the array, and the numbers of the rows with a value of the wrong type."""
     if data_type.name in {"ARRAY", "MAP", "MULTISET"}:
         return _collections(values, data_type)
     if data_type.name == "ROW":
@@ -335,7 +335,7 @@ def _malformed(name: str, data_type: DataType, value: object, context: dict[str,
 
 
 def _blocks(stream: pa.NativeFile, delimiter: str, context: dict[str, str]) -> Iterator[bytes]:
-    """Yield the file in blocks that end at line ends."""
+    """Yield the content of a file in blocks that end at the end of a line."""
     mark = delimiter.encode()
     rest = b""
     while chunk := stream.read(BLOCK_BYTES):

@@ -22,10 +22,10 @@ _NESTED = frozenset({"ARRAY", "MAP", "MULTISET", "ROW", "VARIANT", "BLOB"})
 
 
 def values_of(texts: pa.Array, data_type: DataType) -> tuple[pa.Array, list[int]]:
-    """Return the values, and the rows whose string is invalid, which are NULL.
+    """Parse strings; return the values, with NULL for invalid strings, and the row numbers of invalid strings.
 
     Decimals are rounded half up and become NULL beyond their precision. Timestamps are truncated to their precision;
-    those with local time zone are in UTC. Bytes are base64.
+    timestamps with local time zone are in UTC. Bytes are base64.
 
     Raises:
         UnsupportedError: Values of the type cannot be represented as strings.
@@ -49,7 +49,7 @@ def values_of(texts: pa.Array, data_type: DataType) -> tuple[pa.Array, list[int]
 
 
 def value_of(text: str | None, data_type: DataType) -> pa.Scalar:
-    """Return the value of one string.
+    """Parse one string into a value of the type; None is NULL.
 
     Raises:
         ValueError: The string is not a valid value of the type.
@@ -63,7 +63,7 @@ def value_of(text: str | None, data_type: DataType) -> pa.Scalar:
 
 
 def _all(texts: pa.Array, data_type: DataType) -> pa.Array:
-    """Return the values; raise if a string is invalid or in an unusual notation."""
+    """Convert all strings with pyarrow; raise an error if a string is invalid or in an unusual notation."""
     name, arrow = data_type.name, data_type.arrow()
     if name in _TEXTS:
         return texts

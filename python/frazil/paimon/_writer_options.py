@@ -28,12 +28,12 @@ def writer_options(rows: _native.PaimonRows | _native.PaimonCompaction) -> Write
         codec=file.codec,
         level=file.level,
         row_group_bytes=file.row_group_bytes,
-        # Java looks up decimals in their shortest byte form, but dictionaries contain 16 bytes, so Java would find no
-        # rows.
+        # Java looks up decimals in a dictionary in their shortest byte form. Dictionaries contain 16 bytes per value,
+        # so Java would not find any rows.
         fixed_dictionaries=False,
         int96_nanoseconds=True,
-        # Parquet bounds exclude NaN, but Java's readers sort it as the largest value and would skip files that contain
-        # it.
+        # Parquet bounds exclude NaN, but Java's readers treat NaN as the largest value. They would skip files that
+        # contain matching NaN values.
         without_statistics=frozenset(leaf.path for leaf in leaves(rows.schema()) if pa.types.is_floating(leaf.type)),
         type_name=type_name,
         parquet_hint=_PARQUET_HINT,
@@ -45,7 +45,7 @@ def writer_options(rows: _native.PaimonRows | _native.PaimonCompaction) -> Write
 
 
 def _orc_attributes(field: pa.Field) -> dict[str, str]:
-    """Return the id of a field in the form that Java stores."""
+    """Return the ORC attribute with the field id, in the form that Java stores."""
     return {"paimon.id": field.metadata[FIELD_ID].decode()}
 
 
@@ -55,5 +55,5 @@ def type_name(data_type: pa.DataType) -> str:
 
 
 def utc_offset_ms() -> int:
-    """Return the UTC offset of this machine in milliseconds, because Java records local times."""
+    """Return the current UTC offset of this machine in milliseconds; Java records local times in metadata."""
     return (time.localtime().tm_gmtoff or 0) * 1_000

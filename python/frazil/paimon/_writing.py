@@ -44,7 +44,7 @@ _USER_PREFIX = "commit.user-prefix"
 class Writing:
     """Methods that add and replace rows, with one commit per call.
 
-    The encoding modules are imported on first use, so that opening a table does not wait for them.
+    The encoding modules are imported on first use, so that opening a table does not load them.
     """
 
     _native: PaimonTable
@@ -65,18 +65,18 @@ class Writing:
     ) -> WriteResult:
         """Append rows; if the table has a primary key, they update rows with the same key.
 
-        Unless the option `write-only` is true, buckets that have many files afterwards are compacted in a separate
-        snapshot.
-        For tables with a primary key, these are buckets with `num-sorted-run.compaction-trigger` sorted runs. For other
-        tables with a fixed number of buckets, these are buckets with `compaction.min.file-num` small files. A failed
-        compaction is logged, and the rows stay written. The handle then has the new state.
+        Unless the option `write-only` is true, buckets that have many files after the append are compacted in a
+        separate snapshot. For tables with a primary key, these are buckets with `num-sorted-run.compaction-trigger`
+        sorted runs. For other tables with a fixed number of buckets, these are buckets with `compaction.min.file-num`
+        small files. If the compaction fails, the error is logged and the appended rows remain. The table handle is
+        updated to the new state.
 
         Args:
             data: Any Arrow-compatible object (pyarrow, Polars, DuckDB, pandas), an iterator of record batches, or a
                 list of dictionaries. Columns are matched by name; types are widened as in the table. The data is read
                 batch by batch. If the table has a primary key, the column `_ROW_KIND` can hold the row kind: `+I`,
                 `-U`, `+U` or `-D`; NULL is `+I`.
-            commit_user: The user of the commit; a new name by default.
+            commit_user: The user of the commit; a newly generated name by default.
             identifier: An increasing number for the commits of `commit_user`. Each number is committed once: a second
                 call with the same number adds nothing.
             watermark: The watermark of the input; the snapshot records the highest one so far.
@@ -215,7 +215,7 @@ class Writing:
         tables, small files are merged into larger ones.
 
         Args:
-            full: Whether every bucket is compacted whose file count decreases. If False, only buckets with
+            full: Whether to compact every bucket whose file count decreases. If False, only buckets with
                 `num-sorted-run.compaction-trigger` sorted runs or `compaction.min.file-num` small files are compacted.
             partitions: The partitions to compact, as in `overwrite`; None for all.
             where: An SQL expression on partition columns, such as `day < '2024-03-01'`; True for all partitions.
@@ -248,7 +248,7 @@ class Writing:
         return self._run(operation, rows)
 
     def _run(self, operation: Operation[TableState], rows: RowInput | None = None) -> WriteResult:
-        """Carry out an operation; the handle then has the latest schema."""
+        """Carry out an operation, and update the handle to the latest schema."""
         if self._view != "rows":
             message = f"the view {self._view!r} of a table is read-only"
             raise UnsupportedError(message, context={"table": self._place()}, hint="write to the table itself")
@@ -303,7 +303,7 @@ class Writing:
         return None
 
     def _user(self, commit_user: str | None, identifier: int | None) -> str:
-        """Return the commit user: as in Java, a new name with the table's user prefix by default."""
+        """Return the commit user; by default, as in Java, a new name with the table's user prefix."""
         if commit_user is not None:
             return text("commit_user", commit_user)
         if identifier is not None:
@@ -350,7 +350,7 @@ def carry_out(table: Writing, operation: Append | Overwrite | OverwritePartition
 
 
 def commit_options(table: Writing, snapshot_properties: Mapping[str, str] | None) -> CommitOptions:
-    """Return the commit options if the user sets only the snapshot properties."""
+    """Return the commit options for a call in which the user sets only snapshot properties."""
     return table._commit_options(None, None, None, snapshot_properties)  # noqa: SLF001 - of this class
 
 

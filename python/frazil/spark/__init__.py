@@ -34,7 +34,7 @@ _LATER = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import write modules on first use, because Spark imports this module to look for data sources."""
+    """Import write modules on first use; Spark imports this module when it looks for data sources."""
     if name not in _LATER:
         message = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(message)

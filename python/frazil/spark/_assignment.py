@@ -50,7 +50,7 @@ def assigned(frame: DataFrame, table: spark.StructType, how: Insertion) -> DataF
 
 
 def constant(text: str | None, target: spark.StructField) -> Column:
-    """Return a column with one value, which is NULL if the string is not valid for the type."""
+    """Return a column with one value, cast from a string; NULL if the string is not valid for the type."""
     from pyspark.sql import functions
 
     return functions.lit(text).try_cast(target.dataType).alias(target.name)
@@ -81,7 +81,7 @@ def _targets(
 
 
 def can_assign(source: spark.DataType, target: spark.DataType) -> bool:
-    """Return whether Spark can assign values of a type to a column.
+    """Return whether Spark's store assignment allows values of a type in a column.
 
     >>> can_assign(spark.LongType(), spark.IntegerType()), can_assign(spark.StringType(), spark.IntegerType())
     (True, False)
@@ -104,7 +104,7 @@ def can_assign(source: spark.DataType, target: spark.DataType) -> bool:
 
 
 def is_widened(source: spark.DataType, target: spark.DataType) -> bool:
-    """Return whether all values of a type fit into another type, so that a cast never changes them."""
+    """Return whether all values of the type `source` fit into `target`, so that a cast never changes them."""
     if isinstance(source, spark.NullType) or source.simpleString() == target.simpleString():
         return True
     if isinstance(source, _INTEGERS):
@@ -129,7 +129,7 @@ def _check(source: spark.DataType, target: spark.StructField, *, checked: bool) 
 
 
 def _check_names(source: spark.DataType, target: spark.StructField) -> None:
-    """Check that struct fields are in the order of the table, because a cast matches them by position."""
+    """Check that struct fields are in the order of the table, because a cast matches fields by position."""
     if _field_names(source) != _field_names(target.dataType):
         message = f"column `{target.name}`: BY NAME does not reorder the fields of a struct"
         hint = f"build it with named_struct and the fields of {target.dataType.simpleString()}"

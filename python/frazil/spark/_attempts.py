@@ -1,7 +1,7 @@
 """The task attempts of a Spark action, including those whose results were discarded.
 
-An action ends when every task has a result, or when one has failed too often. Superfluous attempts are then killed, but
-Spark lets a Python worker run for some seconds, in which it continues to write files: 2 s until it checks, plus
+An action ends when every task has a result, or when one task has failed too often. Other running attempts are then
+killed, but their Python workers continue to write files for some seconds: 2 s until Spark checks for killed tasks, plus
 `spark.python.task.killTimeout`, which defaults to 2 s.
 """
 
@@ -28,9 +28,9 @@ _POLL_SECONDS = 0.05
 
 
 def linger_seconds(kill_timeout: str | None) -> float:
-    """Return the seconds for which the worker of a killed task may live, given the setting `KILL_TIMEOUT`."""
+    """Return the seconds that the worker of a killed task may keep running; `kill_timeout` is the setting."""
     found = re.fullmatch(r"(\d+)([a-z]*)", (kill_timeout or "").strip().lower())
-    # Spark itself rejects an invalid duration.
+    # An invalid duration gets the default, because Spark itself rejects the setting.
     given = int(found[1]) * _UNIT_SECONDS[found[2]] if found and found[2] in _UNIT_SECONDS else _KILL_TIMEOUT_SECONDS
     return _LOOK_SECONDS + given + _SPARE_SECONDS
 
@@ -38,7 +38,7 @@ def linger_seconds(kill_timeout: str | None) -> float:
 class Attempts:
     """The task attempts of the code in the `with` block, as known to the driver.
 
-    They are unknown over Spark Connect, and on platforms that restrict access to the `SparkContext`.
+    The attempts are unknown over Spark Connect, and on platforms that restrict access to the `SparkContext`.
     """
 
     def __init__(self, spark: SparkSession, tag: str) -> None:
@@ -69,11 +69,11 @@ class Attempts:
                 self._context.removeJobTag(self._tag)
 
     def ran_again(self) -> bool:
-        """Return whether a stage was rerun, for example after an executor was lost: attempt numbers then restart."""
+        """Return whether a stage was rerun, for example after an executor was lost; attempt numbers restart then."""
         return any(stage.currentAttemptId > 0 for stage in self._stages() or [])
 
     def wait(self) -> float:
-        """Wait for running attempts with a time limit; return the seconds for which one may still run."""
+        """Wait with a time limit until no attempt runs; return the seconds that attempts may still run."""
         end = time.monotonic() + _PATIENCE * self.linger
         while time.monotonic() < end:
             stages = self._stages()
@@ -86,7 +86,7 @@ class Attempts:
 
     def _stages(self) -> list[Any] | None:
         """Return Spark's information on the latest attempt at each stage; None if it is unavailable."""
-        # The write already has its result or error, and a stopped session cannot be replaced.
+        # Errors are ignored, because the write already has its result or error.
         with contextlib.suppress(Exception):
             tracker = self._context.statusTracker()
             jobs = [tracker.getJobInfo(job) for job in self._tracker.getJobIdsForTag(self._tag)]

@@ -23,7 +23,7 @@ __all__ = ["BranchRead", "snapshot_read_by", "table_id"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BranchRead:
-    """The latest snapshot of a table's branch when it was read."""
+    """A branch of a table, and the snapshot that was the latest one when the branch was read."""
 
     table: str
     """The result of `table_id`."""
@@ -32,7 +32,7 @@ class BranchRead:
     """The snapshot; None if the branch was empty."""
 
     def option(self) -> str:
-        """Return the value of the option that records this in a plan."""
+        """Return this object as the value of the option that records it in a plan."""
         return json.dumps(asdict(self))
 
 
@@ -46,7 +46,8 @@ def table_id(table: IcebergTable | PaimonTable) -> str:
 def snapshot_read_by(frame: DataFrame, table: IcebergTable | PaimonTable, branch: str) -> ReadSnapshot | None:
     """Return the oldest snapshot of a branch that a DataFrame reads; None if it is not known to read the branch.
 
-    The Spark plan contains the snapshot. Over Spark Connect the plan is not available, and a checkpoint has no plan.
+    The snapshot is recorded in the Spark plan. The plan is not available over Spark Connect, and a checkpoint discards
+    it.
     """
     found = (BranchRead(**json.loads(option)) for option in _options(frame))
     wanted = (table_id(table), branch)
@@ -62,7 +63,7 @@ def _age(table: IcebergTable | PaimonTable) -> Any:
 
 
 def _options(frame: DataFrame) -> set[str]:
-    """Return the options of a plan that record what was read."""
+    """Return the values of the option `READ_SNAPSHOT` in the plan of a DataFrame."""
     from pyspark.sql.utils import is_remote
 
     if is_remote():

@@ -1,8 +1,8 @@
 """Read-only tables in Spark's own catalog: `CREATE TABLE … USING frazil`.
 
 Spark passes the table options to a Python data source only when the table is created; a query passes only the schema.
-The columns therefore keep the options in their metadata, which the catalog stores and every read receives. A
-write has the schema of its rows, whose columns may come from another table, so it cannot identify its own table.
+The options are therefore stored in the metadata of the columns, which the catalog stores and every read receives. A
+write receives the schema of its rows, whose columns may come from another table, so it cannot identify its target.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _KEY = "frazil.options"
 _PREFIX = "option."
-# The options that Spark adds about the table itself.
+# Options that Spark adds to describe the table.
 _OF_SPARK = frozenset(
     {"collation", "comment", "external", "is_managed_location", "location", "owner", "provider", "table_type"}
 )

@@ -1,6 +1,6 @@
 """Changes of tables in Spark: `spark.read.format("frazil").load("/path/of/table$changes")`.
 
-A partition is a group of files, or all files of a snapshot if deleted and inserted rows are paired.
+Each Spark partition is a group of files, or all files of a snapshot if deleted and inserted rows are paired.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ class IcebergChanges(_iceberg.OpenedState):
         return self._opened().changes(**self._arguments, **_of_scan(self.asked, columns, row_filter, limit))
 
     def read(self, contents: Sequence[bytes], limit: int | None) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-        """Read stages."""
+        """Read the stages in `contents`, and return their schema and rows; at most `limit` rows are returned."""
         from frazil import _native
         from frazil._read_ahead import limited
         from frazil.iceberg._changes import read_stage
 
         files = self.files()
         stages = [_native.ChangeStage.from_bytes(content, files) for content in contents]
-        # One thread, because Spark assigns one core to a task.
+        # Spark assigns one core to a task, so the stage is read with one thread.
         batches = (batch for stage in stages for batch in read_stage(stage, workers=1))
         return stages[0].schema(), limited(batches, limit)
 
@@ -78,7 +78,7 @@ class PaimonChanges(_paimon.OpenedState):
         return self._opened().changes(**self._arguments, **_of_scan(self.asked, columns, row_filter, limit))
 
     def read(self, contents: Sequence[bytes], limit: int | None) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-        """Read stages."""
+        """Read the stages in `contents`, and return their schema and rows; at most `limit` rows are returned."""
         from frazil import _native
         from frazil._read_ahead import limited
         from frazil.paimon._changes import read_stage
@@ -106,7 +106,7 @@ def _arguments(table: iceberg.Table | paimon.Table, asked: ReadOptions, others: 
     current = table.current_snapshot()
     return {
         "from_snapshot_id_exclusive": start,
-        # All partitions and all later actions read the same snapshots.
+        # The last snapshot is fixed, so that all partitions and all later actions read the same range of snapshots.
         "to_snapshot_id_inclusive": end if end is not None or current is None else current.snapshot_id,
         **{name.replace("-", "_"): flag(given, name, default=False) for name in _FLAGS},
         "compute_updates": flag(given, _UPDATES[0], default=False) if _UPDATES[0] in given else None,

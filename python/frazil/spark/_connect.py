@@ -48,11 +48,12 @@ def connect(
             USE. Catalogs configured as `spark.sql.catalog.<name>.*` with the `SparkCatalog` classes of the Java
             connectors are added. Those given here take precedence.
 
-    A setting of `spark.sql.catalog.spark_catalog` to a class of the Java connectors is removed from the session, with
-    a warning in the log, because without jars every query would fail.
+    If `spark.sql.catalog.spark_catalog` is set to a class of the Java connectors, the setting is removed from the
+    session and a warning is logged. Without the jars of the connectors, every query would fail.
 
     Raises:
-        InvalidArgumentError: `spark` is not a session, its Python lacks frazil, or a catalog is not properties.
+        InvalidArgumentError: `spark` is not a session, the Python of its workers lacks frazil, or a catalog is neither
+            a catalog object nor a mapping of properties.
 
     >>> lake = connect(spark, {"local": {"type": "hadoop", "warehouse": "/lake"}})  # doctest: +SKIP
     >>> lake.sql("SELECT count(*) FROM local.db.events").show()  # doctest: +SKIP

@@ -68,12 +68,12 @@ def _with_keys(frame: DataFrame, keys: list[Column]) -> tuple[list[str], DataFra
 
 
 def _key(frame: DataFrame, table: TableMetadata, source_ids: tuple[int, ...], transform: str) -> Column:
-    """Return an expression that is equal for rows with the same transform value."""
+    """Return a Spark expression with equal values for rows that have the same transform value."""
     from pyspark.sql import functions as sql
 
     names = _names(table, source_ids[0])
     if names[0] not in frame.columns:
-        # The column is NULL, or a default, in all rows.
+        # The rows lack the column, so its value is NULL or a default in all rows.
         return sql.lit(0)
     column = sql.col(".".join(f"`{name.replace('`', '``')}`" for name in names))
     if transform in _TIMES:
@@ -87,7 +87,7 @@ def _key(frame: DataFrame, table: TableMetadata, source_ids: tuple[int, ...], tr
 
 
 def _names(table: TableMetadata, source_id: int) -> list[str]:
-    """Return the names on the path to a field."""
+    """Return the names of a field's enclosing columns, outermost first, followed by its own name."""
 
     def search(fields: tuple, names: list[str]) -> list[str] | None:  # type: ignore[type-arg]
         for part in fields:

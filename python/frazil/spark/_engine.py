@@ -108,7 +108,7 @@ class SparkEngine:
         from pyspark.sql.types import StructType
 
         if not columns:
-            # Most statements return this result.
+            # The empty result is reused, because most statements return it.
             if self._empty is None:
                 self._empty = self._spark.createDataFrame([], StructType([]))
             return self._empty
@@ -145,6 +145,6 @@ class SparkEngine:
         return self._user
 
     def snapshot_properties(self) -> dict[str, str]:
-        """Return the id of the application, which the Java connector records, too."""
+        """Return the application id as a snapshot property, which the Java connector records, too."""
         found = self._spark.conf.get("spark.app.id", None)
         return {} if not found else {"spark.app.id": str(found)}

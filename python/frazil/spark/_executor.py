@@ -22,7 +22,7 @@ __all__ = ["SparkExecutor"]
 
 
 class SparkExecutor:
-    """Workers change the rows of file groups; this process plans the groups and commits the results."""
+    """Executes row changes in Spark workers; the driver plans the file groups and commits the results."""
 
     def __init__(self, spark: SparkSession) -> None:
         """Use the workers of a session."""

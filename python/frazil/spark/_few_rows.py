@@ -28,14 +28,17 @@ _PLAIN = (
 
 
 def few_rows(frame: DataFrame) -> pa.Table:
-    """Return the rows as Arrow. Plain values are collected as Python rows, which starts no job for a few constants."""
+    """Return the rows of a small DataFrame as an Arrow table.
+
+    Plain values are collected as Python rows, because Spark does not start a job for a few constants.
+    """
     if not all(isinstance(field.dataType, _PLAIN) for field in frame.schema):
         return frame.toArrow()
     schema = arrow_schema(frame.schema)
     try:
         rows = frame.collect()
     except (ValueError, OverflowError):
-        # Python dates are limited to the years 1 to 9999.
+        # The conversion to Python fails for dates outside the years 1 to 9999.
         return frame.toArrow()
     columns = zip(*rows, strict=True) if rows else ((),) * len(schema)
     arrays = [pa.array(values, field.type) for values, field in zip(columns, schema, strict=True)]

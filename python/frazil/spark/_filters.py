@@ -1,7 +1,8 @@
 """Conversion of pushed Spark filters to frazil SQL.
 
-Both have the same semantics: NULL is neither true nor false, NaN equals itself and is greater than every number, and
--0.0 equals 0.0. Spark applies all filters again, so a pushed filter must only keep every row that may match.
+Spark and frazil SQL have the same semantics: NULL is neither true nor false, NaN equals itself and is greater than
+every number, and -0.0 equals 0.0. Spark applies all filters again, so a pushed filter must only keep every row that may
+match.
 """
 
 from __future__ import annotations

@@ -74,11 +74,11 @@ class IcebergState(OpenedState):
         return self._opened().scan(row_filter or True, columns, **common, **self._snapshot)
 
     def lasting_options(self) -> dict[str, str | None]:
-        """Return the metadata file."""
+        """Return the option that selects the metadata file."""
         return {"path": self.metadata_file}
 
     def newest_of(self) -> BranchRead | None:
-        """Return the branch that is read, unless a snapshot, tag or time was selected."""
+        """Return the branch that is read; None if a snapshot, tag or time was selected."""
         asked, table = self.asked, self._opened()
         kind, name = asked.snapshot or ("ref", asked.branch or "main")
         ref = table.refs().get(name) if kind in ("ref", "version") else None
@@ -108,13 +108,13 @@ class IcebergState(OpenedState):
         return [[content] for content in plan.groups(*self._sizes(), without=places_of(option, plan))]
 
     def read(self, contents: Sequence[bytes], limit: int | None) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-        """Read tasks."""
+        """Read the tasks in `contents`, and return their schema and rows; at most `limit` rows are returned."""
         from frazil import _native
         from frazil.iceberg._read import read_tasks
 
         files = self.files()
         tasks = [task for content in contents for task in _native.FileScanTask.from_bytes(content, files)]
-        # One thread, because Spark assigns one core to a task.
+        # Spark assigns one core to a task, so the tasks are read with one thread.
         return tasks[0].schema(), read_tasks(tasks, workers=1, limit=limit)
 
 

@@ -66,7 +66,8 @@ def write_iceberg(frame: DataFrame, target: Table | Transaction, asked: WriteReq
     options = snapshot_options(asked.branch, asked.snapshot_properties)
     read = asked.read
     if read is not None and isinstance(target, Transaction) and replaces_definition(target):
-        # A replaced table starts empty, so the read is validated against the whole table here, not per operation.
+        # The replaced table is empty in the transaction. The read is therefore validated for the whole table, not per
+        # operation.
         validate_read(target, read)
         read = None
     operation = write_operation(asked.mode, options, None if given is True else row_filter, read)
@@ -160,11 +161,11 @@ def check_branch(table: Table, branch: str) -> None:
 
 
 def _filter(constants: Mapping[str, Any]) -> str | None:
-    """Return the filter for rows with these values."""
+    """Return the SQL filter for rows in which the columns equal the given values."""
     conditions = []
     for name, value in constants.items():
         quoted = '"' + name.replace('"', '""') + '"'
-        # Filter literals for NaN and infinities are only available as strings.
+        # The filter syntax has literals for NaN and infinities only as strings.
         is_special = isinstance(value, float) and not math.isfinite(value)
         literal = f"'{value}'" if is_special else lit(value)
         conditions.append(f"{quoted} IS NULL" if value is None else f"{quoted} = {literal}")

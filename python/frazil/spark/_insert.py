@@ -39,7 +39,8 @@ def insert(frame: DataFrame, target: Any, how: Insertion, snapshot_properties: M
     schema = spark_schema(table.scan().schema(), "error")
     constants = _values(frame, schema, how.constants)
     rows = assigned(frame, schema, how)
-    # The names in a statement refer only to the table itself; the plan also covers views of it, which may be older.
+    # The statement contains only direct references to the table. The plan also contains reads through views of the
+    # table, whose snapshot may be older.
     read = read_of(frame, target, how.mode, how.branch)
     how = how if read is None else replace(how, read=read)
     WRITERS[table.format].insert(rows, target, how, constants, snapshot_properties)

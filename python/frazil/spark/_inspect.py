@@ -32,7 +32,7 @@ class InspectState(ReadState):
     """A metadata table or system table; other processes reopen the table that it describes."""
 
     def __init__(self, name: str, asked: ReadOptions, snapshot: Mapping[str, Any]) -> None:
-        """Read the table of this name, at the snapshot selected by these arguments of `Inspect.open`."""
+        """Keep the name and the options of a metadata table; `snapshot` holds arguments of `Inspect.open`."""
         super().__init__(asked)
         check_names(asked.others, (), {})
         self._name, self._snapshot = name, snapshot
@@ -52,7 +52,7 @@ class InspectState(ReadState):
         return cast("VirtualScan", scan)
 
     def table_sizes(self) -> tuple[int | None, int | None]:
-        """Return no sizes, because each part is a partition."""
+        """Return None for both sizes, because each part is a partition."""
         return None, None
 
     def groups(self, columns: Sequence[str], row_filter: str, limit: int | None) -> list[list[bytes]]:
@@ -63,7 +63,7 @@ class InspectState(ReadState):
         return [[part] for part in parts] if limit is None else [parts] if parts else []
 
     def read(self, contents: Sequence[bytes], limit: int | None) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-        """Read parts."""
+        """Read the parts in `contents`, and return their schema and rows; at most `limit` rows are returned."""
         wanted = [json.loads(content) for content in contents]
         scan = self.scan(wanted[0]["columns"], wanted[0]["filter"])
         parts = (bytes.fromhex(content["part"]) for content in wanted)
@@ -88,7 +88,7 @@ class IcebergInspect(InspectState):
         self._table = self._open(table)
 
     def lasting_options(self) -> dict[str, str | None] | None:
-        """Return the metadata file."""
+        """Return the option that selects the metadata file."""
         return {"path": self._metadata_file, "inspect": self._name}
 
     def _load(self) -> IcebergTable:
@@ -118,7 +118,10 @@ def _on_branch(table: PaimonTable, asked: ReadOptions) -> PaimonTable:
 
 
 def _current(table: PaimonTable, name: str) -> dict[str, Any]:
-    """Return the argument that selects the current snapshot, if `name` shows one and its id selects the same rows."""
+    """Return the argument that selects the current snapshot, or an empty dict.
+
+    The dict is empty if the system table does not show a single snapshot, or if the id would select other rows.
+    """
     shows_one = {found for found, _, time_travel in _native.paimon_system_tables() if time_travel}
     current = table.current_snapshot() if name in shows_one else None
     if current is None or current.schema_id != table.schema().schema_id:

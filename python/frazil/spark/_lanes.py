@@ -31,13 +31,13 @@ if TYPE_CHECKING:
     from frazil.iceberg._scan import Plan
 
 MOST_FILES = 2048
-"""The number of files above which frazil reads all of them.
+"""The maximum number of files in a plan that Spark reads; if a plan has more files, frazil reads all of them.
 
-Each footer is read here, and Spark lists each file.
+frazil reads the footer of each candidate file on the driver, and Spark lists each file.
 """
 
 _PATH = re.compile(r"(?:/(?![._])[A-Za-z0-9_.=+,@-]+)+")
-"""Paths that Spark neither globs nor decodes nor treats as hidden."""
+"""Paths that Spark reads literally: without glob patterns, encoded characters or hidden names."""
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _CODECS = {"UNCOMPRESSED", "SNAPPY", "GZIP", "ZSTD"}
@@ -96,8 +96,8 @@ class NativeFiles:
 def native_files(scan: iceberg.Scan, *, nullable: bool, is_filtered_later: bool = False) -> NativeFiles | None:
     """Return the files that Spark can read with the same result, or None.
 
-    Spark returns required columns as nullable; without `nullable`, files with required columns are not left to Spark.
-    With `is_filtered_later`, Spark may also read files from which the filter of the scan excludes some rows.
+    Spark returns required columns as nullable. Therefore, without `nullable`, files with required columns are not left
+    to Spark. With `is_filtered_later`, Spark may also read files from which the filter of the scan excludes some rows.
     """
     wanted = scan.schema()
     if not all(_is_plain(field, nullable=nullable) for field in wanted) or not wanted.names:
@@ -139,7 +139,7 @@ def _digest(plan: Plan) -> str:
 
 @contextlib.contextmanager
 def _listed_by_the_driver(spark: SparkSession) -> Iterator[None]:
-    """Make the driver list the files: above a few dozen, Spark would run a job with one task per file."""
+    """Make the driver list the files; for more than a few dozen, Spark would run one task per file."""
     before = spark.conf.get(_LISTING)
     spark.conf.set(_LISTING, str(1 << 30))
     try:
@@ -149,7 +149,7 @@ def _listed_by_the_driver(spark: SparkSession) -> Iterator[None]:
 
 
 def _is_plain(field: pa.Field, *, nullable: bool) -> bool:
-    """Return whether Spark can read a column of the table at all."""
+    """Return whether Spark can return a column of the table unchanged, independent of its files."""
     plain_id = _field_id(field) in range(1, _FIRST_METADATA_ID)
     return plain_id and bool(_NAME.fullmatch(field.name)) and (field.nullable or nullable) and not _extension(field)
 
@@ -159,7 +159,7 @@ def _path(task: _native.FileScanTask, wanted: pa.Schema, is_filtered_later: bool
     has_all_rows = task.residual.lower() == "true" or is_filtered_later
     if task.file_format != "PARQUET" or task.delete_files or not has_all_rows:
         return None
-    # Errors in a file are raised by the reader that reads it.
+    # Errors are ignored here, because frazil raises them when it reads the file.
     with contextlib.suppress(Exception):
         path = task.files.openable(task.file_path)
         if not _PATH.fullmatch(path):

@@ -24,7 +24,7 @@ NS_MODES = ("error", "micros", "long")
 """The handling of nanosecond timestamps, which Spark does not support."""
 
 READ_LANES = ("auto", "arrow", "native")
-"""The readers of data files in `frazil.spark.read`: the faster one; frazil; or Spark, also for required columns."""
+"""The values of `read_lane` in `frazil.spark.read`: the faster reader, frazil, or Spark also for required columns."""
 
 NATIVE_FILES = "native-files"
 """The option by which `frazil.spark.read` passes the data files that Spark reads itself."""
@@ -194,10 +194,10 @@ def snapshot_arguments(asked: ReadOptions) -> dict[str, Any]:
 
 
 def exclude(given: Mapping[str, str], *names: str) -> None:
-    """Check that at most one of these options is set.
+    """Check that at most one of the named options is set.
 
     Raises:
-        InvalidArgumentError: More than one is set.
+        InvalidArgumentError: More than one of the options is set.
     """
     both = [f"`{_shown(name)}`" for name in names if name in given]
     if len(both) > 1:

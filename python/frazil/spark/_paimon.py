@@ -36,7 +36,7 @@ _SNAPSHOT_ARGUMENTS = {"id": "snapshot_id", "as_of": "as_of", "ref": "ref"}
 
 _CHOOSE_CHANGES = ("incremental-between", "incremental-between-timestamp", "incremental-to-auto-tag")
 
-# These names are compared as a whole, because with a misspelt one a read would return other rows than intended.
+# The full names are compared, because a misspelt name would make a read return other rows than intended.
 _OF_READS = (
     *_CHOOSE_SNAPSHOT,
     *_CHOOSE_CHANGES,
@@ -71,7 +71,7 @@ _OF_READS = (
 )
 _FAMILIES_OF_READS = re.compile(r"(incremental|read|scan|source)\b")
 
-# Table options begin with one of these words. A read may override any of the table's own options, so all of them are
+# The first words of table options. A read may override any option of the table, so all options with these words are
 # passed on.
 _FAMILIES_OF_TABLES = re.compile(
     r"(add|aggregation|alter|append|async|auto|blob|bucket|cache|chain|changelog|clustering|commit|compaction|consumer|"
@@ -123,9 +123,10 @@ class OpenedState(ReadState):
 class PaimonState(OpenedState):
     """A Paimon table at one snapshot, or its changes up to one.
 
-    The current snapshot is read by its id, unless this would change the result: because the schema was changed later,
-    or because the rows are changes or include those of a fallback branch. In these cases, and for any other snapshot,
-    the original selection is evaluated again, and a different snapshot than the first one is an error.
+    The current snapshot is read by its id, unless the id would change the result. This is the case if the schema was
+    changed after the snapshot, or if the rows are changes or include rows of a fallback branch. In these cases, and for
+    any other snapshot, the original selection is evaluated again. An error is raised if it then yields a different
+    snapshot.
     """
 
     def __init__(self, table: Table, asked: ReadOptions) -> None:
@@ -142,7 +143,7 @@ class PaimonState(OpenedState):
         """Create a scan of the state.
 
         Raises:
-            NoSuchSnapshotError: The selection now yields a different snapshot.
+            NoSuchSnapshotError: The original selection now yields a different snapshot.
         """
         common: dict[str, Any] = {"case_sensitive": self.asked.case_sensitive, "limit": limit}
         scan = self._opened().scan(row_filter or True, columns, **common, **self._arguments)
@@ -171,7 +172,7 @@ class PaimonState(OpenedState):
         return BranchRead(table=table_id(table), branch=name, snapshot_id=self._snapshot_id)
 
     def groups(self, columns: Sequence[str], row_filter: str, limit: int | None) -> list[list[bytes]]:
-        """Plan the read and return its partitions; a table without a snapshot has none, despite any later commits."""
+        """Plan the read and return its partitions; a table that had no snapshot has none, despite later commits."""
         return [] if self._snapshot_id is None else super().groups(columns, row_filter, limit)
 
     def table_sizes(self) -> tuple[int | None, int | None]:
@@ -179,13 +180,13 @@ class PaimonState(OpenedState):
         return _sizes_of(self._opened().options | self._arguments["options"])
 
     def read(self, contents: Sequence[bytes], limit: int | None) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-        """Read splits."""
+        """Read the splits in `contents`, and return their schema and rows; at most `limit` rows are returned."""
         from frazil import _native
         from frazil.paimon._read import read_splits
 
         files = self.files()
         splits = [split for content in contents for split in _native.PaimonSplit.from_bytes(content, files)]
-        # One thread, because Spark assigns one core to a task.
+        # Spark assigns one core to a task, so the splits are read with one thread.
         return splits[0].schema(), read_splits(splits, workers=1, limit=limit)
 
     def _by_id(self, table: Table) -> dict[str, Any]:

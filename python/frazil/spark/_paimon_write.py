@@ -114,7 +114,7 @@ class _Session:
         rows = (_without_bucket(batch) for batch in batches)
         name = f"{self.ident}-{task}"
         messages: list[bytes] = write_rows(self.state, rows, overwrites=self.overwrites, name=name)
-        # A task without rows also returns a result, which tells how long other attempts may live.
+        # A task without rows also returns a result row, which contains the seconds for which other attempts may run.
         for content in messages or [b""]:
             yield result_row(content, linger)
 

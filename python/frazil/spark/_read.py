@@ -30,7 +30,7 @@ def register(spark: SparkSession) -> None:
     """Register the data source `frazil` in a session.
 
     Spark finds the data source itself if the wheel is installed for the driver's Python. This function is for sessions
-    that searched before the wheel was installed, and for Spark Connect servers with a different Python.
+    that looked for data sources before the wheel was installed, and for Spark Connect servers with a different Python.
     """
     from frazil.spark._source import FrazilDataSource
 
@@ -56,8 +56,8 @@ def read(  # noqa: PLR0913 - the arguments of `Table.scan`
 ) -> DataFrame:
     """Read a table in Spark's executors; only the selected columns and rows are passed to Spark.
 
-    This call pins the table state: an Iceberg `Table` is read at its own state, a Paimon `Table` or a location at the
-    current one. Data excluded by `row_filter` and `selected_fields` is never read; Spark applies a later `where` or
+    This call fixes the table state: an Iceberg `Table` is read at its own state, a Paimon `Table` or a location at its
+    current state. Data excluded by `row_filter` and `selected_fields` is never read; Spark applies a later `where` or
     `select` to the rows that were read.
 
     Args:
@@ -76,9 +76,10 @@ def read(  # noqa: PLR0913 - the arguments of `Table.scan`
         options: Further data source options, such as `split-size`; for a Paimon table also Paimon's own, such as
             `incremental-between`.
         read_lane: The reader of an Iceberg table's data files. `arrow`: frazil. `auto`: Spark's own Parquet reader
-            reads local files for which it returns the same rows, because these then bypass Python; frazil reads all
-            other files, including those with deletes. `native`: as `auto`, but also for tables with required columns,
-            which Spark then reports as nullable. Over Spark Connect frazil reads everything.
+            reads local files for which it returns the same rows, because such rows do not pass through Python. frazil
+            reads all other files, including
+        files with deletes. `native`: as `auto`, but also for tables with required columns, which Spark then reports as
+            nullable. Over Spark Connect frazil reads everything.
 
     Raises:
         InvalidArgumentError: An argument is invalid.
@@ -116,14 +117,16 @@ def relation(
     narrowed: Callable[[pa.Schema], tuple[Sequence[str], Sequence[str]]],
     states: dict[str, dict[str, str | None]],
 ) -> DataFrame:
-    """Read an opened table at the state selected by options, without asking Python for its schema again.
+    """Return a DataFrame of an opened table at the state selected by options.
+
+    The schema is passed to Spark, so that Spark does not start Python to ask for it.
 
     Args:
         spark: The session.
         table: The table.
         options: The state to read, and the metadata table or system table.
         narrowed: A function that selects columns and filters for a schema. The DataFrame may contain excluded rows.
-        states: The states read earlier with the same `states`, which are used again.
+        states: The states of earlier calls by options. A state in this mapping is used again.
 
     Raises:
         FrazilError: An option is invalid, or the table does not have the state.
@@ -137,7 +140,7 @@ def relation(
     key = json.dumps(given, sort_keys=True)
     chosen = _with(given, states.get(key, {}))
     state = open_state(parse(chosen))
-    # Lasting options select a snapshot, as if the user had selected it.
+    # The options select the recorded state, as if the user had selected it.
     given |= _marks(chosen, state)
     if (lasting := state.lasting_options()) is not None:
         states[key] = {**lasting, **_marks(chosen, state)}
@@ -151,7 +154,7 @@ def relation(
 
 
 def _with(given: Mapping[str, str], others: Mapping[str, str | None]) -> dict[str, str]:
-    """Return options with others replaced; None removes an option."""
+    """Return the options updated with `others`; a value of None removes the option."""
     kept = {name: value for name, value in given.items() if name.lower() not in others}
     return kept | {name: value for name, value in others.items() if value is not None}
 
@@ -170,7 +173,7 @@ def _place(
     relocate: Mapping[str, str] | None,
     storage: Mapping[str, str] | None,
 ) -> dict[str, Any]:
-    """Return options with those that the data source needs to find a table."""
+    """Return the options with the path, relocations, locations and storage options of the table added."""
     from frazil.spark._formats import format_of
 
     if not isinstance(table, str | os.PathLike):
@@ -186,7 +189,7 @@ def _place(
 
 
 def _marks(given: Mapping[str, str], state: ReadState) -> dict[str, str]:
-    """Return the option that records the snapshot read, for writes that may replace later commits."""
+    """Return the option that records the snapshot read, so that a later write can detect conflicts."""
     if READ_SNAPSHOT in given:
         return {READ_SNAPSHOT: given[READ_SNAPSHOT]}
     read = state.newest_of()
@@ -194,10 +197,10 @@ def _marks(given: Mapping[str, str], state: ReadState) -> dict[str, str]:
 
 
 def _by_lanes(spark: SparkSession, given: dict[str, str], lane: str) -> DataFrame:
-    """Read with Spark what it reads with the same result, and the rest with frazil, both from one table state."""
+    """Read files with Spark if the result is the same, all other files with frazil, both at one table state."""
     from frazil.spark._open import open_state
 
-    # The data source raises the error, as for every other read.
+    # Errors are ignored here, because the data source raises them again as for every other read.
     with contextlib.suppress(FrazilError):
         asked = parse(given)
         state = open_state(asked)

@@ -1,4 +1,4 @@
-"""DELETE, UPDATE and MERGE: planned here, carried out file by file in the workers, and committed once from here."""
+"""DELETE, UPDATE and MERGE: planned and committed on the driver, carried out file by file in the workers."""
 
 from __future__ import annotations
 
@@ -88,7 +88,8 @@ def merge(  # noqa: PLR0913 - as `Table.merge`
 ) -> MergeBuilder[WriteResult]:
     """Begin a MERGE as `Table.merge` does; `execute` carries it out in Spark's workers.
 
-    At the start of the execution the source is collected once and sent to every worker. This process writes new rows.
+    At the start of the execution, the source is collected once and sent to every worker. New rows are written on the
+    driver.
 
     Raises:
         LimitExceededError: On execution: the source has more than `broadcast_limit_bytes` bytes.

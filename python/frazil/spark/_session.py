@@ -2,8 +2,8 @@
 
 A worker receives the metadata file of the table, and writes data files whose names contain its attempt and the id of
 the write. It returns one small row with the bytes of a commit message. Only files referenced by these rows are
-committed. If other attempts are possible, their files are found by the id of the write, and deleted when no attempt is
-left.
+committed. If a task may have had several attempts, the files of discarded attempts are found by the id of the write.
+They are deleted when no attempt is running.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def write_frame(frame: DataFrame, session: WriteSession) -> _native.CommitMessag
 def change_groups(
     spark: SparkSession, session: WriteSession, operation: Any, ready: Shared, groups: Sequence[bytes]
 ) -> tuple[_native.CommitMessages, list[Any]]:
-    """Change rows in the workers, one Spark task per group; return the messages and each task's other results.
+    """Change rows in the workers, one Spark task per group; return the messages and the other results of each task.
 
     `ready` is a pickle of the operation's prepared input.
     """
@@ -150,11 +150,11 @@ class Session(Protocol[Messages_co]):
 
 
 def run_in_workers(frame: DataFrame, function: Any, session: Session[Messages_co]) -> tuple[Messages_co, list[Any]]:
-    """Write in the workers; return the messages, and the rows that contain them."""
+    """Write in the workers; return the commit messages, and the result rows of the tasks."""
     attempts = Attempts(frame.sparkSession, session.ident)
     others, seconds = False, 0.0
     try:
-        # The action has one stage whose results are returned unchanged, so that Spark does not run it twice.
+        # The action has one stage, and its results are returned unchanged, so that Spark does not run the stage twice.
         with attempts:
             found = list(frame.mapInArrow(function, _ROW).collect())
         others = any(row.linger for row in found) or attempts.ran_again()
@@ -181,7 +181,7 @@ def sweep_until_quiet(sweep: Callable[[], int], linger: float) -> None:
     if not (sweep() and linger):
         return
     time.sleep(linger)
-    # On a busy machine a worker may take longer to exit, so the sweeps continue until no new files are found.
+    # On a busy machine, a worker may run longer than `linger`, so the sweeps continue until no new files are found.
     for _ in range(_MORE_SWEEPS):
         if not sweep():
             return
@@ -196,7 +196,7 @@ def this_task() -> tuple[int, float]:
     context = TaskContext.get()
     if context is None:
         return 0, 0
-    # Tasks have Spark's settings. With speculation, a second attempt may run next to the first one.
+    # Local properties of tasks contain Spark's settings. With speculation, two attempts of a task may run concurrently.
     speculative = str(context.getLocalProperty("spark.speculation")).lower() == "true"
     others = speculative or context.attemptNumber() > 0
     return context.taskAttemptId(), linger_seconds(context.getLocalProperty(KILL_TIMEOUT)) if others else 0

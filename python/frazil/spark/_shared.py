@@ -17,8 +17,8 @@ _SMALL_BYTES = 1024
 class Shared:
     """Bytes that each worker receives once, as a Spark broadcast, or with each task if they are few.
 
-    Spark Connect has no broadcasts, and some platforms restrict access to the `SparkContext`; there, each task gets
-    them.
+    If broadcasts are not available, the bytes are sent with each task: over Spark Connect, and on platforms that
+    restrict access to the `SparkContext`.
     """
 
     def __init__(self, content: bytes, broadcast: Any = None) -> None:

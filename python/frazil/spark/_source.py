@@ -35,7 +35,7 @@ BATCH_BYTES = 16 << 20
 """The batch size above which a batch is passed to Spark in parts, to limit the memory on both sides."""
 
 ONE_PARTITION_ROWS = 1 << 20
-"""The maximum number of rows for which a pushed limit is exact, because they are read in one partition."""
+"""The maximum value of a pushed limit that is applied exactly, by reading all rows in one partition."""
 
 
 class FrazilDataSource(DataSource):
@@ -85,7 +85,8 @@ class FrazilDataSource(DataSource):
         from frazil.spark._writer import FrazilWriter
 
         if not self._given:
-            # The schema is that of the rows, including metadata that other tables keep in their columns.
+            # The schema belongs to the rows and may include metadata from the columns of other tables, so it does not
+            # identify the target.
             message = (
                 "the target table is unknown: Spark does not pass the name of its catalog's table to a Python data "
                 "source"
@@ -140,15 +141,15 @@ class PushingReader(FrazilReader):
 
     Spark 4.1 to 4.3 store pushed filters with the relation, not with the query. If a DataFrame is filtered twice, in
     one query or in two, the second filter may get the files of the first, and rows are lost silently. Use this option
-    only for a DataFrame that serves a single query. The options `row-filter` and `columns`, and `frazil.spark.read`,
-    skip as much data without this risk.
+    only for a DataFrame that is used in a single query. The options `row-filter` and `columns`, and
+    `frazil.spark.read`, skip as much data without this risk.
     """
 
     def pushFilters(self, filters: list[Filter]) -> list[Filter]:  # noqa: N802 - Spark's name
         """Skip files and rows that the filters exclude, and return all filters, because Spark applies them again.
 
-        Values outside Python's range, such as dates after the year 9999, cannot be verified here to compare
-        identically.
+        Filter values outside Python's range, such as dates after the year 9999, are not pushed down: their comparison
+        cannot be verified.
         """
         self._request.push(filters)
         return filters
@@ -204,7 +205,7 @@ class _Request:
         from frazil.spark._filters import column_of, sql
 
         if self.limit is not None:
-            return  # the filter applies to the rows that remain after the limit
+            return  # A filter pushed after a limit applies to the limited rows, so it cannot be used for skipping.
         plain = self._plain_columns()
         for text in (sql(pushed) for pushed in filters if column_of(pushed) in plain):
             if text is not None:

@@ -29,7 +29,7 @@ _EVERYTHING_BYTES = (1 << 63) - 1
 
 
 class ReadState(ABC):
-    """A table at the state that it had on creation. Pickled without the open table, and always reads the same rows."""
+    """A table at the state of its creation. Every read returns the same rows. The open table is not pickled."""
 
     has_native_files: ClassVar[bool] = False
     """Whether Spark can read some of the data files itself."""
@@ -52,10 +52,10 @@ class ReadState(ABC):
 
     @abstractmethod
     def read(self, contents: Sequence[bytes], limit: int | None) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-        """Read the result of `groups`, possibly in another process: the schema, and at most `limit` rows in total."""
+        """Read parts returned by `groups`, possibly in another process: the schema and at most `limit` rows."""
 
     def groups(self, columns: Sequence[str], row_filter: str, limit: int | None) -> list[list[bytes]]:
-        """Plan the read and return its partitions as serialized parts; with a limit there is at most one."""
+        """Plan the read and return its partitions, each as serialized parts; with a limit, at most one partition."""
         split, cost = self._sizes()
         plan = self.scan(columns, row_filter, limit).plan()
         if limit is None:
@@ -64,9 +64,9 @@ class ReadState(ABC):
         return [everything] if everything else []
 
     def lasting_options(self) -> dict[str, str | None] | None:
-        """Return the options with which every later read has this state; None marks an option to remove.
+        """Return the options that select this state in later reads; a value of None removes an option.
 
-        The result itself is None if no options can select the state.
+        The result is None if no options can select the state.
         """
         return None
 

@@ -152,7 +152,7 @@ def _struct(array: pa.StructArray, converts: list[Convert | None]) -> pa.Array:
 
 
 def _list(array: pa.ListArray, convert: Convert) -> pa.Array:
-    # Offsets that start in the middle are kept, because the elements before them are converted too.
+    # The first offset may be greater than 0. It is kept, because all elements in the child array are converted.
     return pa.ListArray.from_arrays(_offsets(array), convert(array.values), mask=_mask(array))
 
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     Convert = Callable[[pa.Array], pa.Array]
 
 _IN_UTC: dict[str, Any] = {"timezone": "UTC"} if "timezone" in inspect.signature(to_arrow_schema).parameters else {}
-"""Spark 4.1 supports no other time zone; later releases require one."""
+"""The keyword argument of `to_arrow_schema` for UTC: Spark 4.1 always uses UTC, later releases require the argument."""
 
 _UUID = "arrow.uuid"
 _VARIANT = "arrow.parquet.variant"
@@ -82,7 +82,7 @@ def check_schema(wanted: spark.StructType, offered: spark.StructType) -> None:
 
 
 def is_plain(field: pa.Field) -> bool:
-    """Return whether values compare the same in Spark and in the table, which requires the same type in both."""
+    """Return whether values of a column compare the same in Spark and in the table, because the type is the same."""
     data_type = storage_of(field.type)
     nanos = pa.types.is_timestamp(data_type) and data_type.unit == "ns"
     other = _extension(field) or is_variant(field)
@@ -208,7 +208,7 @@ def _arrow_type(source: pa.Field, target: spark.DataType) -> pa.DataType:
     have = storage_of(source.type)
     match target:
         case spark.VariantType():
-            # Spark recognizes a variant by this mark on its metadata field.
+            # Spark recognizes a variant by the key `variant` in the metadata of this field.
             metadata = pa.field("metadata", pa.binary(), nullable=False, metadata={"variant": "true"})
             result = pa.struct([pa.field("value", pa.binary(), nullable=False), metadata])
         case spark.StructType():
@@ -354,7 +354,10 @@ def _map(array: pa.MapArray, target: pa.MapType, converts: Sequence[Convert | No
 
 
 def _rebuilt(array: pa.Array, target: pa.DataType, child: pa.Array) -> pa.Array:
-    """Return the array with another child; the offsets are kept, so `child` must be complete."""
+    """Return the array with another child array.
+
+    The offsets are kept, so `child` must contain all elements of the original child.
+    """
     return pa.Array.from_buffers(
         target, len(array), array.buffers()[:2], array.null_count, array.offset, children=[child]
     )

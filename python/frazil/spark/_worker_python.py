@@ -1,7 +1,7 @@
 """The Python that Spark runs: the one in `PYSPARK_PYTHON`, or else the first `python3` on the path.
 
-If the environment is not activated (an IDE, Jupyter, `venv/bin/python script.py`), this is not the Python of the
-current process, and frazil is not installed in it. Spark then only reports that the data source does not exist.
+If the environment is not activated (an IDE, Jupyter, `venv/bin/python script.py`), Spark runs a different Python than
+the current process, in which frazil is not installed. Spark then only reports that the data source does not exist.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ Mode: TypeAlias = Literal["append", "overwrite", "dynamic"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteRequest:
-    """The user's arguments; those that apply to only one format are None by default."""
+    """The arguments of a write. Arguments that apply to only one format are None by default."""
 
     mode: Mode
     branch: str = "main"
@@ -36,10 +36,10 @@ class WriteRequest:
     write_format: str | None = None
     target_file_size_bytes: int | None = None
     read: ReadSnapshot | None = None
-    """The snapshot that the rows were read from, if later changes are conflicts."""
+    """The snapshot that the rows were read from; later row changes are conflicts. None if no conflicts are detected."""
 
     def refuse(self, names: Sequence[str], table_format: str) -> None:
-        """Reject arguments that apply only to tables of another format.
+        """Raise an error if an argument in `names` is set, because it applies only to tables of another format.
 
         Raises:
             InvalidArgumentError: One of these arguments is set.
@@ -56,7 +56,7 @@ def opened_table(
     storage: Mapping[str, str] | None,
     allowed_locations: Sequence[str] = (),
 ) -> IcebergTable | PaimonTable:
-    """Return the table, opened if its location is given.
+    """Return the table as an object, and open the table if it is given as a location.
 
     Raises:
         InvalidArgumentError: `table` is not a table, or `relocate` or `storage` is combined with a loaded table.

@@ -36,7 +36,7 @@ _COMMON = ("path", "format", "branch", "relocate")
 
 
 def of_reads(options: Mapping[str, str]) -> dict[str, str]:
-    """Return the options without those of writes, because a view may serve both reads and writes."""
+    """Return the options that do not apply only to writes, because a view may serve both reads and writes."""
     return {name: value for name, value in options.items() if not _of_writes(name.lower())}
 
 
@@ -90,7 +90,8 @@ class FrazilWriter(DataSourceArrowWriter):
             raise InvalidArgumentError(missing)
         linger = max((message.linger for message in messages), default=0)
         try:
-            # The session's table is bound to its metadata file, and concurrent commits may have been made.
+            # The table is opened again, because the table of the session is fixed at one metadata file, and concurrent
+            # writers may have committed.
             table = open_table(*self._place)
         except BaseException:
             self._session.abort(linger)
@@ -102,7 +103,7 @@ class FrazilWriter(DataSourceArrowWriter):
     def abort(self, messages: list[Any]) -> None:
         """Delete the written files after a task has failed.
 
-        Spark also aborts after a failed commit. That commit has already deleted the files, unless its outcome is
+        Spark also aborts after a failed commit. A failed commit has already deleted its files, unless its outcome is
         unknown: the files may then be part of the table and are kept.
         """
         if any(message is None for message in messages):

@@ -47,7 +47,7 @@ WRITERS = {
 
 
 def read_of(frame: DataFrame, target: Any, mode: str, branch: str) -> ReadSnapshot | None:
-    """Return the snapshot that a DataFrame was read from, if it replaces rows of the same branch."""
+    """Return the snapshot that a DataFrame was read from; None unless it replaces rows of the same branch."""
     if not isinstance(target, Transaction):
         branch = target.branch if target.format == "paimon" and branch == "main" else branch
         return None if mode == "append" else snapshot_read_by(frame, target, branch)
@@ -85,7 +85,7 @@ def write(  # noqa: PLR0913 - keyword-only, what a write is
         branch: The branch to change.
         partitions: Paimon: the partitions that `overwrite` replaces, as in `Table.overwrite`; None for all rows.
         overwrite_filter: The rows that `overwrite` replaces; True for all. Files in which only some rows match are
-            rewritten in this process. This and the arguments below, except `snapshot_properties`, apply only to
+            rewritten on the driver. This argument and the following ones, except `snapshot_properties`, apply only to
             Iceberg.
         snapshot_properties: Entries for the summary of an Iceberg snapshot, or properties of a Paimon snapshot.
         distribution_mode: Overrides `write.distribution-mode`: `none` does not shuffle rows, `hash` groups the rows of

@@ -3,8 +3,7 @@
 >>> from frazil.spark import functions as f
 >>> frame.select(f.bucket(16, "id"), f.days("ts"))  # doctest: +SKIP
 
-A transform operates on Spark's values: a uuid column of a table is a string in Spark, and its bucket is that of the
-string.
+A transform operates on Spark's values. A uuid column is a string in Spark, so its bucket is the bucket of the string.
 """
 
 from __future__ import annotations
@@ -67,7 +66,7 @@ def _apply(name: str, transform: str, column: Column | str, return_type: DataTyp
     def kernel(values: pa.Array) -> pa.Array:
         return transformed(transform, values, result_type)
 
-    # Spark would read argument types from annotations, but here they depend on the caller.
+    # Annotations are removed, because Spark would derive the argument types from them, which depend on the caller.
     kernel.__annotations__ = {}
     kernel.__name__ = name
     result: Column = functions.arrow_udf(kernel, returnType=result_type)(column)  # type: ignore[attr-defined]
@@ -92,7 +91,7 @@ def transformed(transform: str, values: pa.Array, result_type: DataType) -> pa.A
     result = _native.apply_transform(transform, values)
     given = spark_schema(pa.schema([("result", result.type)]), "error")["result"].dataType.simpleString()
     if given != result_type.simpleString():
-        # Spark would cast silently.
+        # A wrong result type is an error, because Spark would cast silently.
         message = f"{transform} of this column returns {given}, not {result_type.simpleString()}"
         raise InvalidArgumentError(message, hint=f"pass return_type={given!r}")
     return result

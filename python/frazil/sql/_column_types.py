@@ -41,10 +41,10 @@ _ICEBERG = {
     "VARCHAR": "string",
     "VARIANT": "variant",
 }
-"""The mapping of Spark's Iceberg connector; TIMESTAMP depends on `spark.sql.timestampType`."""
+"""The types of Spark's Iceberg connector, by Spark name. TIMESTAMP depends on `spark.sql.timestampType`."""
 
 _PAIMON = {"BINARY": "BYTES", "TIMESTAMP_NTZ": "TIMESTAMP(6)", "TIMESTAMP_LTZ": "TIMESTAMP(6) WITH LOCAL TIME ZONE"}
-"""The mapping of Paimon's Spark connector; other types have the same name in both."""
+"""The types of Paimon's Spark connector, by Spark name. Types that are not listed have the same name in Paimon."""
 
 _DEFAULTS = {"DECIMAL": (10, 0)}
 _LENGTHS = ("CHAR", "VARCHAR")

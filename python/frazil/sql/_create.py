@@ -25,7 +25,7 @@ class _Session(Protocol):
 
 
 def is_there(statement: CreateTable, where: Resolved) -> bool:
-    """Return whether the table exists and `IF NOT EXISTS` is given."""
+    """Return whether the table exists and the statement has `IF NOT EXISTS`, so that nothing needs to be done."""
     return statement.if_not_exists and bool(where.catalog.catalog.table_exists(where.levels))
 
 
@@ -63,7 +63,7 @@ def create_table(
     try:
         create(statement, where, text, session, insert)
     except AlreadyExistsError:
-        # A concurrent writer may have been first.
+        # Without `IF NOT EXISTS`, it is an error if a concurrent writer created the table first.
         if not is_there(statement, where):
             raise
 
@@ -136,7 +136,8 @@ def _paimon(
     try:
         insert(table)
     except BaseException:
-        # As in Paimon's Spark connector, the table is created before its rows are written.
+        # The table is dropped after a failure, because it is created before its rows are written, as in Paimon's Spark
+        # connector.
         entry.catalog.drop_table(where.levels, purge=True)
         raise
 
@@ -152,7 +153,7 @@ def _check_names(statement: CreateTable, text: str) -> None:
 
 
 def _term(one: PartitionField, statement: CreateTable, text: str) -> str:
-    """Return a partition field in the notation of the API, such as `bucket(8, "id")`."""
+    """Return a partition field of a statement as a Python API term, such as `bucket(8, "id")`."""
     column = '"' + _column(one, statement, text).replace('"', '""') + '"'
     if one.transform == "identity":
         return column
@@ -160,7 +161,7 @@ def _term(one: PartitionField, statement: CreateTable, text: str) -> str:
 
 
 def _column(one: PartitionField, statement: CreateTable, text: str) -> str:
-    """Return the name of a column as spelled in the column list."""
+    """Return the column of a partition field, in the case used in the column list."""
     if len(one.column.parts) > 1:
         raise unsupported(text, one.column.start, f"partitioning by a struct field is not supported: {one.column}")
     wanted = one.column.parts[0]

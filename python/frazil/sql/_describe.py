@@ -18,7 +18,7 @@ _IN_SPARK = {"year": "years", "month": "months", "day": "days", "hour": "hours"}
 
 
 def partitioning(table: Table, columns: Sequence[tuple[str, ...]]) -> list[Row]:
-    """Return the partitioning rows: columns, or transforms if there are any; empty without partitions."""
+    """Return the DESCRIBE rows for partitioning: columns, or transforms if any; empty if unpartitioned."""
     schema = table.schema()
     fields = [
         (str(field.transform), ", ".join(schema.find_column_name(source) or "" for source in field.source_ids))

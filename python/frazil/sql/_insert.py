@@ -23,10 +23,10 @@ class Insertion:
     """The way in which the rows of a query are written to a table."""
 
     mode: Mode = "append"
-    """`overwrite` or `dynamic` for rows that replace others.
+    """The mode of the write: `append`, or `overwrite` or `dynamic` for rows that replace existing rows.
 
-    `overwrite` replaces the rows that match the constants or the filter, or else all rows; `dynamic` replaces the
-    partitions that have new rows.
+    `overwrite` replaces the rows that match the constants or the filter, or all rows if neither is set; `dynamic`
+    replaces the partitions that have new rows.
     """
     branch: str = "main"
     """The branch to change."""
@@ -39,9 +39,10 @@ class Insertion:
     row_filter: str | None = None
     """The filter for the rows to replace."""
     is_small: bool = False
-    """Whether there are so few rows that a job is not started."""
+    """Whether the query has so few rows that they are written without a Spark job."""
     read: ReadSnapshot | None = None
-    """The snapshot of the branch that the query reads, if its rows replace rows of that branch; None otherwise."""
+    """The snapshot of the branch that the query reads, if the query replaces rows of the same branch; None otherwise.
+    """
 
 
 class _Session(Protocol):
@@ -91,7 +92,7 @@ def _branch(statement: Insert, target: Source, text: str) -> str:
 
 
 def _constants(statement: Insert, keys: list[str], text: str, session: _Session) -> dict[str, str | None]:
-    """Return the PARTITION constants by the table's column names."""
+    """Return the constants of the PARTITION clause by column name, in the table's spelling."""
     known = {key.lower(): key for key in keys}
     found: dict[str, str] = {}
     seen = set()
@@ -109,7 +110,7 @@ def _constants(statement: Insert, keys: list[str], text: str, session: _Session)
 
 
 def _partition_columns(table: Any) -> list[str]:
-    """Return the columns used directly as partition columns, without those of transforms."""
+    """Return the columns that are partitioned by identity, without columns that have a transform."""
     names = {one.field_id: one.name for one in table.schema().fields}
     fields = (one for one in table.spec().fields if one.transform == "identity")
     return [names[one.source_ids[0]] for one in fields if one.source_ids[0] in names]

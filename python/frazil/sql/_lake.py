@@ -143,7 +143,8 @@ class Lake(Generic[Frame]):
         try:
             statement = parse(text)
         except FrazilError:
-            # Spark supports more clauses than this grammar for its own tables.
+            # The error for an unsupported clause is raised only if the statement refers to a catalog of the lake. For
+            # other tables, Spark supports more clauses than this parser.
             if mentions(text, self._names.is_ours):
                 raise
             return self._engine.query(text, (), args)
@@ -278,7 +279,7 @@ class Lake(Generic[Frame]):
     def _state(self, as_of: AsOf, args: Args) -> tuple[str, Any]:
         if as_of.kind == "version":
             return "version", as_of.value
-        # Evaluated by the engine, which knows the session's time zone and functions.
+        # Times are evaluated by the engine, which knows the time zone and the functions of the session.
         named = args if hasattr(args, "items") else None
         moment_ms = self._engine.value(self._query(f"SELECT unix_millis(CAST({as_of.value} AS TIMESTAMP))", named))
         if moment_ms is None:
@@ -292,7 +293,7 @@ class Lake(Generic[Frame]):
         raise unsupported(text, statement.start, f"{statement.what} is not supported", self._instead(statement))
 
     def _instead(self, statement: st.Other) -> str | None:
-        """Return a hint with the alternative to a statement."""
+        """Return a hint that suggests a Python alternative to an unsupported statement; None if there is none."""
         where = None if statement.table is None else self._where(statement.table)
         if statement.table is not None and where is None:
             return _VIEW_FIRST
@@ -386,7 +387,7 @@ class Lake(Generic[Frame]):
             return self._spark(text)
         catalog = where.catalog.catalog
         try:
-            # Java's catalogs of these types also delete the files.
+            # In Java's catalogs of these types, dropping a table also deletes its files.
             catalog.drop_table(where.levels, purge=statement.purge or catalog.type in {"hadoop", "paimon"})
         except NoSuchTableError:
             if not statement.if_exists:
@@ -430,7 +431,7 @@ class Lake(Generic[Frame]):
         query = in_place(text, statement.query.start, statement.query.text)
         found, sources = self._sources(query, args, tables)
         if how.mode != "append" and any(one.reads(target) for one in sources):
-            # Done before the query is created, because it may read later commits.
+            # The snapshot is determined before the query is created, because the query may read later commits.
             how = replace(how, read=target.snapshot())
         rows = self._engine.query(replaced(query, found), sources, args)
         self._engine.insert(rows, target.table, how)
@@ -477,7 +478,9 @@ def _dotted(levels: Sequence[str]) -> str:
 
 
 def _is_like(name: str, pattern: str | None) -> bool:
-    """Return whether a name matches a SHOW pattern: `*` matches any string, `|` separates patterns.
+    """Return whether a name matches a SHOW pattern; True without a pattern.
+
+    In a pattern, `*` matches any string, and `|` separates alternatives.
 
     >>> _is_like("orders", "or*|x"), _is_like("orders", "order")
     (True, False)

@@ -55,7 +55,7 @@ class Token:
 
     @property
     def value(self) -> str:
-        """Return the name without its quotes, or the characters of a string literal."""
+        """Return the name without quotes, or the unescaped characters of a string literal."""
         if self.kind == "quoted":
             return self.text[1:-1].replace("``", "`")
         if self.kind == "string":
@@ -126,7 +126,7 @@ def string_value(literal: str) -> str:
     if literal[0] in "rR":
         return literal[2:-1]
     quote = literal[0]
-    # Doubled quotes are split first: an escaped quote is not half of such a pair.
+    # Escape sequences are split off first, so that an escaped quote is not mistaken for half of a doubled quote.
     pieces = re.split(r"(\\.)", literal[1:-1], flags=re.DOTALL)
     joined = "".join(piece if index % 2 else piece.replace(quote * 2, quote) for index, piece in enumerate(pieces))
     return _ESCAPE.sub(_unescaped, joined)
@@ -175,7 +175,7 @@ def syntax_error(text: str, position: int, problem: str, hint: str | None = None
 
 
 def in_place(text: str, start: int, part: str) -> str:
-    r"""Return a section of a text, padded so that its lines and columns are kept.
+    r"""Return a section of a text, preceded by padding so that line and column numbers are unchanged.
 
     >>> in_place("USE a;\n  USE b", 9, "USE b")
     '\n  USE b'

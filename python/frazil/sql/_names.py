@@ -21,10 +21,10 @@ class LakeCatalog:
     """A catalog with its SQL name, opened on first use."""
 
     def __init__(self, name: str, given: Catalog[Any] | Mapping[str, Any]) -> None:
-        """Keep a catalog, or the properties of one.
+        """Keep an opened catalog, or the properties with which it is opened on first use.
 
         Raises:
-            InvalidArgumentError: The argument is neither.
+            InvalidArgumentError: The argument is neither a catalog nor a mapping of properties.
         """
         self.name = name
         self._catalog: Catalog[Any] | None = None
@@ -46,7 +46,7 @@ class LakeCatalog:
 
     @property
     def catalog(self) -> Catalog[Any]:
-        """The catalog itself.
+        """The catalog object, opened on first access.
 
         Raises:
             InvalidArgumentError: The properties do not describe a catalog.
@@ -79,7 +79,7 @@ class Resolved(NamedTuple):
 class Names:
     """The catalogs of a lake, with the current catalog and namespace.
 
-    The current catalog is None while it is one of Spark's catalogs.
+    The current catalog is None while one of Spark's own catalogs is current.
     """
 
     def __init__(self, catalogs: Mapping[str, Catalog[Any] | Mapping[str, Any]], foreign: Iterable[str] = ()) -> None:
@@ -90,7 +90,7 @@ class Names:
         self.namespace: tuple[str, ...] = ()
 
     def table(self, parts: tuple[str, ...]) -> Resolved | None:
-        """Return the location of a table name; None if it is not in a catalog of the lake."""
+        """Return the catalog and levels of a table name; None if it is not in a catalog of the lake."""
         if len(parts) > 1 and parts[0] in self.catalogs:
             return Resolved(self.catalogs[parts[0]], parts[1:])
         if self.current is None or not self.is_ours(parts):
@@ -98,13 +98,13 @@ class Names:
         return Resolved(self.current, (*self.namespace, *parts) if len(parts) == 1 else parts)
 
     def procedure(self, parts: tuple[str, ...]) -> Resolved | None:
-        """Return the location of a procedure name; None if it is not in a catalog of the lake."""
+        """Return the catalog and levels of a procedure name; None if it is not in a catalog of the lake."""
         if self.current is not None and len(parts) == 2 and parts[0].lower() == "system":  # noqa: PLR2004 - `system.name`
             return Resolved(self.current, parts)
         return self.table(parts)
 
     def in_namespace(self, parts: tuple[str, ...]) -> Resolved | None:
-        """Return the location of a two-part name relative to the current namespace; None if this does not apply."""
+        """Resolve a name of two parts relative to the current namespace; None if this is not possible."""
         if len(parts) != 2 or self.current is None or not self.namespace or parts[0] in self.catalogs:  # noqa: PLR2004 - a table and a selector
             return None
         return Resolved(self.current, (*self.namespace, *parts))
@@ -116,7 +116,7 @@ class Names:
         return self.current is not None and (len(parts) == 1 or parts[0] not in self._foreign)
 
     def new_namespace(self, parts: tuple[str, ...]) -> Resolved | None:
-        """Return the location of a namespace name; None if it is not in a catalog of the lake."""
+        """Return the catalog and levels of a namespace name; None if it is not in a catalog of the lake."""
         if parts[0] in self.catalogs:
             return Resolved(self.catalogs[parts[0]], parts[1:])
         return None if self.current is None or parts[0] in self._foreign else Resolved(self.current, parts)
@@ -154,7 +154,7 @@ class Names:
         return sorted({*self.catalogs, *self._foreign - _OF_SPARK, "spark_catalog"})
 
     def leave(self) -> None:
-        """Record that a Spark catalog is current."""
+        """Record that one of Spark's catalogs is current."""
         self.current, self.namespace = None, ()
 
 

@@ -1,7 +1,8 @@
 """The part of a table that a query needs: the columns that it may use, and simple conditions from its WHERE.
 
-Names are not resolved. A column is kept if its name occurs anywhere in the statement, so that omitting the others does
-not change name resolution. A condition only skips rows that Spark would skip, and Spark applies it again.
+Names are not resolved. A column is kept if its name occurs anywhere in the statement, so that omitting other columns
+does not change name resolution. A condition only skips rows that Spark would skip, and Spark applies the condition
+again.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from frazil.sql._lexer import Token
 
 _ALL_COLUMNS = ("NATURAL", "PIVOT", "UNPIVOT")
-"""The keywords after which a query uses columns that it does not mention."""
+"""The keywords of clauses in which a query may use columns without naming them."""
 
 _PLAIN_QUOTED = re.compile(r"[\w $-]*")
 """Quoted names that are not regular expressions in the sense of `spark.sql.parser.quotedRegexColumnNames`."""
@@ -75,7 +76,7 @@ def named_columns(table: Any, statement: Statement, values: Collection[str]) -> 
     Args:
         table: The table node in the sqlglot tree.
         statement: The tokens of the query.
-        values: The unqualified names that refer to values.
+        values: The unqualified names that the query uses as values, such as column names.
     """
     own = _select_of(table)
     if own is None or table.alias_or_name.lower() in values or table.name.lower() in values:
@@ -120,7 +121,7 @@ def kept(columns: Sequence[str], names: Collection[str] | None) -> tuple[str, ..
     """
     if names is None:
         return tuple(columns)
-    # Spark compares non-ASCII letters by its own rules.
+    # Columns with non-ASCII names are always kept, because Spark compares non-ASCII letters by its own rules.
     return tuple(name for name in columns if not name.isascii() or name.lower() in names) or tuple(columns[:1])
 
 
@@ -202,7 +203,7 @@ def _select_of(table: Any) -> Any:
 
 
 def _from_of(select: Any) -> Any:
-    # `from_` since release 28.
+    # sqlglot renamed this argument to `from_` in release 28.
     return select.args.get("from_") or select.args.get("from")
 
 
@@ -225,7 +226,7 @@ def _relations(select: Any) -> list[Any]:
 
 
 def _is_filtered_by_where(table: Any, own: Any) -> bool:
-    """Return whether rows that the WHERE of a SELECT excludes may be skipped before its joins."""
+    """Return whether WHERE conditions on a table can be applied before the joins of its SELECT."""
     if any(table.args.get(key) for key in ("joins", "pivots", "laterals", "sample")):
         return False
     first, joins = _from_of(own), own.args.get("joins") or []
@@ -256,7 +257,7 @@ def _condition(node: Any) -> tuple[Condition, Any] | None:
         found = _condition(node.this)
         return found and (Condition(found[0].column, "is not null"), found[1])
     operator, parts, allowed = _parts(node)
-    # An argument such as `negate` changes the meaning of the condition.
+    # An unknown argument, such as `negate`, may change the meaning of the condition.
     is_known = all(name in allowed or not value for name, value in node.args.items())
     if not parts or not is_known or type(parts[0]).__name__ != "Column":
         return None
@@ -267,7 +268,7 @@ def _condition(node: Any) -> tuple[Condition, Any] | None:
 
 
 def _parts(node: Any) -> tuple[str, list[Any], tuple[str, ...]]:
-    """Return the operator, its operands and their argument names; no operands for other operators."""
+    """Return the operator, its operands and their argument names; no operands if the operator is unsupported."""
     kind = type(node).__name__
     if kind in _COMPARISONS:
         operator, operands = _COMPARISONS[kind], [node.this, node.expression]

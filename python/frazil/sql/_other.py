@@ -117,7 +117,7 @@ def _table(reader: Reader, before: tuple[str, ...] | None) -> Name | None:
         return None
     for word in before:
         following = reader.peek(1)
-        # The table itself may have such a name.
+        # The word is optional only if a table name follows; otherwise the word itself is the name of the table.
         if following is not None and following.is_name and not following.is_word(*_AFTER_TABLE):
             reader.accept(word)
     token = reader.peek()

@@ -89,7 +89,7 @@ def _is_insert(reader: Reader) -> bool:
 
 
 def _known(reader: Reader) -> Statement | None:
-    """Parse a statement that frazil executes; None for other statements, which are not consumed."""
+    """Parse a statement that frazil executes; return None, without consuming tokens, for any other statement."""
     for words, read in _STATEMENTS:
         if reader.at(*words):
             return read(reader)
@@ -237,7 +237,7 @@ def _partition_field(reader: Reader) -> PartitionField:
 
 
 def _numbered(reader: Reader) -> tuple[Name, int]:
-    """Parse a number and a column, in either order."""
+    """Parse the two arguments of a transform, a number and a column, in either order."""
     token = reader.peek()
     if token is not None and token.kind == "number":
         number = reader.whole_number("a number")

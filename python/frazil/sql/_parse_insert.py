@@ -78,7 +78,7 @@ def _common_tables(reader: Reader) -> Text | None:
 
 
 def _skip_common_tables(reader: Reader) -> bool:
-    """Skip `WITH name (columns) AS (query), …`; return False if the tokens are something else."""
+    """Skip `WITH name (columns) AS (query), …`; return False if the tokens do not have this form."""
     reader.expect("WITH")
     following = reader.peek(1)
     if following is not None and following.is_name and not following.is_word("AS"):

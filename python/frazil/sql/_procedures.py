@@ -219,7 +219,7 @@ _REWRITE_IGNORED = (
     "shuffle-partitions-per-file",
     "use-starting-sequence-number",
 )
-"""The options that tune Java, or request the default behaviour."""
+"""The options that only tune the Java implementation, or that request the default behaviour."""
 
 
 def _rewrite(table: Any, given: Mapping[str, Any]) -> Rows:

@@ -157,7 +157,7 @@ class Reader:
         return Text(self.text[first.start : max(end, first.start)], first.start)
 
     def blank(self, start: int, end: int) -> str:
-        """Return whitespace in place of a part of the statement, so that later lines and columns are kept."""
+        """Return whitespace that replaces a part of the statement, with the same line feeds and width."""
         return "".join("\n" if letter == "\n" else " " for letter in self.text[start:end])
 
     def mark(self) -> int:

@@ -42,7 +42,7 @@ class Reference:
     as_of: AsOf | None = None
     """The snapshot to read."""
     names: frozenset[str] | None = None
-    """The names in the query, in lower case; other columns are not read. None to read all columns."""
+    """The identifiers in the query, in lower case; only columns with these names are read. None to read all columns."""
     conditions: tuple[Condition, ...] = ()
     """The conditions of the WHERE clause; rows that do not meet them do not affect the result."""
     qualifiers: tuple[tuple[int, int], ...] = ()
@@ -59,8 +59,8 @@ def references(text: str, is_ours: Callable[[tuple[str, ...]], bool]) -> list[Re
 
     Raises:
         InvalidArgumentError: The text cannot be split into tokens.
-        UnsupportedError: The query cannot be parsed and may refer to such a table, or a clause on such a table is not
-            supported.
+        UnsupportedError: The query cannot be parsed and may refer to a table for which `is_ours` holds, or a clause on
+            such a table is not supported.
 
     >>> found = references("SELECT * FROM a.b.t x, s WHERE id IN (SELECT id FROM a.b.`u v`)", lambda p: p[0] == "a")
     >>> [(str(one.name), one.name.start, one.has_alias) for one in found]
@@ -139,7 +139,7 @@ def _reference(table: Any, text: str, is_ours: Callable[[tuple[str, ...]], bool]
         if str(last.name).upper() == "IDENTIFIER":
             place = first.meta.get("start", _begin(text))
             raise unsupported(text, place, "IDENTIFIER(…) as a table is not supported", "use its name")
-        return None  # a function
+        return None  # A table function does not have the position of a table name.
     if "start" not in first.meta or "end" not in last.meta:
         if is_ours(tuple(part.name for part in parts)):
             problem = f"sqlglot does not report the position of table {table.name} in the query"
@@ -163,7 +163,7 @@ def _is_common_table(table: Any, name: str) -> bool:
     while parent is not None:
         expressions = _common_tables(parent)
         if type(parent).__name__ == "With":
-            # Within an expression, the preceding ones are visible, and with RECURSIVE the expression itself.
+            # A common table expression can refer to the preceding ones, and with RECURSIVE also to itself.
             own = list(parent.expressions)
             place = next((index for index, one in enumerate(own) if one is node), 0)
             expressions = own[: place + bool(parent.args.get("recursive"))]
@@ -176,7 +176,7 @@ def _is_common_table(table: Any, name: str) -> bool:
 
 
 def _common_tables(query: Any) -> list[Any]:
-    # `with_` since release 28.
+    # sqlglot renamed this argument to `with_` in release 28.
     found = query.args.get("with_") or query.args.get("with")
     return list(found.expressions) if found is not None and type(found).__name__ == "With" else []
 
@@ -208,7 +208,7 @@ def _qualifiers(
 ) -> dict[int, tuple[tuple[int, int], ...]]:
     """Return the positions of `db.t` in columns such as `db.t.id`, keyed by the start of the table's name.
 
-    Spark knows tables of the lake by an alias, which has one part.
+    Spark knows tables of the lake only by an alias with one part, so longer qualifiers must be replaced.
     """
     places: dict[int, tuple[tuple[int, int], ...]] = {}
     tables = {one.name.start for one in found}

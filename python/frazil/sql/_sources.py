@@ -85,7 +85,7 @@ class Source:
 
 
 def _branch_of(state: tuple[str, Any]) -> tuple[str, Any]:
-    """Return a state with its exact type; a version may be the name of a branch."""
+    """Return a state with a specific type: a version that is a branch name becomes a branch."""
     kind, value = state
     return ("branch", value) if kind == "version" else state
 
@@ -99,7 +99,7 @@ class Sources:
         self._loaded: dict[tuple[str, tuple[str, ...]], Any] = {}
 
     def source(self, parts: tuple[str, ...]) -> Source:
-        """Return the source that a name of the lake refers to.
+        """Return the source that a name in a catalog of the lake refers to.
 
         Raises:
             NoSuchTableError: The table does not exist.
@@ -110,7 +110,7 @@ class Sources:
         try:
             return self._found(where.catalog, where.levels)
         except NoSuchTableError:
-            # `t.files` without the namespace of `t`.
+            # The name may be `t.files`, without the namespace of `t`.
             longer = self._names.in_namespace(parts)
             if longer is None or _selector(longer.levels) is None:
                 raise

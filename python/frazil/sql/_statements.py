@@ -185,8 +185,8 @@ class CreateView:
 class Other:
     """A statement that only Spark can run, unless it refers to a table of a frazil catalog.
 
-    `table` is the table that it reads or changes, as far as the first words determine it. A session statement such as
-    SET has no table.
+    `table` is the table that the statement reads or changes, as far as the first words determine it. None for a session
+    statement such as SET.
     """
 
     what: str

@@ -1,7 +1,7 @@
 """`VERSION AS OF` and `TIMESTAMP AS OF` after table names, found by tokens.
 
-sqlglot does not see these clauses: they are replaced with blanks, so that positions are kept, and are assigned to the
-preceding table.
+The clauses are replaced with blanks before sqlglot parses the text, so that positions are kept. Each clause is then
+assigned to the preceding table.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _VERSION = ("VERSION", "SYSTEM_VERSION")
 _TIMESTAMP = ("TIMESTAMP", "SYSTEM_TIME")
 _TYPES = ("DATE", "TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ")
 _WITHOUT_PARENTHESES = ("CURRENT_DATE", "CURRENT_TIMESTAMP", "LOCALTIMESTAMP")
-# `of` may also be a column alias, and these words can follow it.
+# In `VERSION AS of`, `of` may be a column alias; one of these words then follows.
 _AFTER_ALIAS = ("FROM", "WHERE", "HAVING", "UNION", "EXCEPT", "MINUS", "INTERSECT", "LIMIT", "OFFSET", "LATERAL")
 
 
@@ -74,7 +74,7 @@ def _are_words(found: Sequence[Token], *words: str) -> bool:
 
 
 def _end_of_expression(found: Sequence[Token], place: int) -> int | None:
-    """Return the index after terms joined by `+` and `-`; None if another type of expression begins here."""
+    """Return the index after terms joined by `+` and `-`; None if the tokens are another type of expression."""
     end = _end_of_term(found, place)
     while end is not None and end < len(found) and found[end].text in ("+", "-"):
         end = _end_of_term(found, end + 1)

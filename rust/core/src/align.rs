@@ -1,4 +1,4 @@
-//! Converts the rows of users to rows of a table: the parts that the table formats share.
+//! Converts the rows of users to rows of a table. Shared by the table formats.
 //!
 //! | Arrow | accepted as |
 //! |---|---|
@@ -32,8 +32,8 @@ pub use rows::{Aligner, Limit, Rules, Shape, Target, align_column};
 use crate::error::{Error, Result};
 use crate::file_values::lost_row;
 
-/// Returns the position of each column of `found`, all of which must be known; `unknown` returns the error for an
-/// unknown column.
+/// Returns the position of each column of `found` by name. `is_known` must be true for every name; `unknown` returns
+/// the error for a name that is not known.
 ///
 /// # Errors
 /// `InvalidArgument` with a duplicate column, and the errors of `unknown`.
@@ -61,7 +61,8 @@ pub fn places<'a>(
 pub enum RowNumbers<'a> {
     /// The values of consecutive rows, starting at this row.
     From(usize),
-    /// The elements of lists or the entries of maps that begin at these offsets.
+    /// The elements of lists or the entries of maps: the offsets at which each list or map begins, and the row numbers
+    /// of the lists or maps.
     Inside(&'a OffsetBuffer<i32>, &'a RowNumbers<'a>),
 }
 
@@ -99,8 +100,8 @@ pub fn unpacked(values: &ArrayRef) -> Result<ArrayRef> {
     }
 }
 
-/// Returns strings or binary values with offsets that begin at 0: those of a slice of a longer array may exceed 32
-/// bits.
+/// Returns strings or binary values with offsets that begin at 0. In a slice of a longer array, offsets may exceed 32
+/// bits although the slice itself is short.
 fn rebased<T: ByteArrayType<Offset = i64>>(array: &GenericByteArray<T>) -> Result<ArrayRef> {
     let offsets = array.value_offsets();
     let (first, last) = (offsets.first().copied().unwrap_or(0), offsets.last().copied().unwrap_or(0));
@@ -112,8 +113,8 @@ fn rebased<T: ByteArrayType<Offset = i64>>(array: &GenericByteArray<T>) -> Resul
     Ok(Arc::new(GenericByteArray::<T>::try_new(offsets, values, array.nulls().cloned())?))
 }
 
-/// Returns whether one Arrow type can hold every value of another, except for digits of times and of decimals whose
-/// scale is extended, which [`cast_exactly`] checks.
+/// Returns whether one Arrow type can hold every value of another. Fractional digits of times, and decimals whose scale
+/// is extended, may not fit; [`cast_exactly`] checks their values.
 pub fn widens(from: &DataType, to: &DataType) -> bool {
     use DataType as D;
     match to {
@@ -146,11 +147,12 @@ pub fn widens(from: &DataType, to: &DataType) -> bool {
 pub enum Loss {
     /// The type cannot represent the value.
     Value,
-    /// The type has fewer fractional digits of seconds.
+    /// The type has too few fractional digits of seconds.
     Digits,
 }
 
-/// Converts values without changing any; `unfit` returns the error for the position of a value that would change.
+/// Converts values to `to` without changing any. `unfit` returns the error for a value that would change, given its
+/// position and the loss.
 ///
 /// # Errors
 /// The errors of `unfit`, and `InvalidArgument` for types that cannot be converted.
@@ -167,7 +169,8 @@ pub fn cast_exactly(values: &ArrayRef, to: &DataType, unfit: impl Fn(usize, Loss
     lost.map_or(Ok(cast), |row| Err(unfit(row, Loss::Digits)))
 }
 
-/// Returns the number of ticks of the finer unit in the coarser one, for a conversion to a coarser unit.
+/// Returns how many ticks of the unit of `from` are one tick of `to`. None if `to` is not coarser, or if either type
+/// has no unit.
 fn coarser(from: &DataType, to: &DataType) -> Option<i64> {
     let unit = |data_type: &DataType| match data_type {
         DataType::Timestamp(unit, _) | DataType::Time32(unit) | DataType::Time64(unit) => Some(match unit {
@@ -182,7 +185,8 @@ fn coarser(from: &DataType, to: &DataType) -> Option<i64> {
     (from > to).then(|| from / to)
 }
 
-/// Returns the position of the first time that is not a multiple of `ticks` of its unit.
+/// Returns the position of the first time that is not a multiple of `ticks`, in the unit of its type. None if all are
+/// multiples.
 pub fn lost_digits(values: &dyn Array, ticks: i64) -> Option<usize> {
     let integers = match values.data_type() {
         DataType::Time32(_) => arrow_cast::cast(&arrow_cast::cast(values, &DataType::Int32).ok()?, &DataType::Int64),

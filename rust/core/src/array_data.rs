@@ -8,10 +8,10 @@
 //!     int64   offset 0, length 9  rows 3 and 4 of these
 //! ```
 //!
-//! arrow-rs 59 applies such an offset once per level below it: [`ArrayData::slice`] of a struct slices its children and
-//! keeps the offset, by which `StructArray::from` slices them again. The result has wrong rows, or panics if the
-//! children are too short. Offsets are therefore moved down to the leaves here, where they are applied once. Buffers
-//! are shared, never copied.
+//! arrow-rs 59 applies such an offset once per level below it. [`ArrayData::slice`] of a struct slices the children but
+//! keeps the offset, and `StructArray::from` then slices the children again. The result has wrong rows, or panics if
+//! the children are too short. Offsets are therefore moved down to the leaves here, where they are applied once.
+//! Buffers are shared, never copied.
 
 use arrow_array::{ArrayRef, make_array};
 use arrow_buffer::NullBuffer;
@@ -29,7 +29,8 @@ pub fn array_of(data: ArrayData) -> Result<ArrayRef> {
     Ok(make_array(with_leaf_offsets(data, 0, length)?))
 }
 
-/// Returns the rows of `data` from `start` on, with no offset on any struct, fixed-size list or sparse union.
+/// Returns `length` rows of `data` from row `start` on. Structs, fixed-size lists and sparse unions in the result have
+/// offset 0.
 #[expect(unsafe_code, reason = "validating again would read all values; the parts come from data that is trusted")]
 fn with_leaf_offsets(data: ArrayData, start: usize, length: usize) -> Result<ArrayData> {
     if start.checked_add(length).is_none_or(|end| end > data.len()) {
@@ -55,7 +56,7 @@ fn with_leaf_offsets(data: ArrayData, start: usize, length: usize) -> Result<Arr
             }
             (0, below(children, first, length)?)
         }
-        // Lists and maps locate their values by the offsets in a buffer.
+        // Lists and maps have an offsets buffer, so their children are kept whole.
         _ => (first, children.into_iter().map(whole).collect::<Result<_>>()?),
     };
     let builder = ArrayDataBuilder::new(data_type).len(length).offset(offset).buffers(buffers).child_data(children);
@@ -67,8 +68,8 @@ fn with_leaf_offsets(data: ArrayData, start: usize, length: usize) -> Result<Arr
 
 /// Returns `data` with new NULLs and new children of the same types and lengths.
 ///
-/// arrow-rs rejects a separate NULL buffer for booleans that do not begin at the start of their buffer:
-/// `ArrayDataBuilder::build` uses the offset of the values as that of the NULLs. It would also read all values again.
+/// `ArrayDataBuilder::build` of arrow-rs rejects a separate NULL buffer for booleans with an offset, because it applies
+/// the offset of the values to the NULLs. It would also validate all values again.
 ///
 /// # Errors
 /// `Internal` if the NULLs or the children have another length or type.
@@ -143,7 +144,7 @@ mod tests {
         data.into_builder().offset(start).len(length).nulls(nulls).build().unwrap()
     }
 
-    /// Returns the same with an offset at every level of a struct.
+    /// Returns the data like `at_offset`, with an offset at every level of nested structs.
     fn at_offsets(array: &ArrayRef, start: usize, length: usize) -> ArrayData {
         let data = at_offset(array, start, length);
         let Some(columns) = array.as_any().downcast_ref::<StructArray>() else { return data };

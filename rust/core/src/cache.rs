@@ -1,8 +1,9 @@
 //! A cache of decoded data from files that never change, for later reads: one cache per process, limited by bytes.
 //!
-//! An entry can be found only through access to the file. Its key consists of the location after relocation and
-//! confinement, the store, and the properties that distinguish the file from an earlier one at that location (see
-//! [`FileId`]). Threads do not wait for missing entries; they decode the file themselves. The least recently used entries are evicted first.
+//! An entry can be found only by a caller that has access to the file. Its key consists of the location after
+//! relocation and confinement, the store, and the properties that distinguish the file from an earlier one at that
+//! location (see [`FileId`]). If an entry is missing, each thread decodes the file itself instead of waiting for
+//! another one. The least recently used entries are evicted first.
 
 use std::any::Any;
 use std::collections::{BTreeMap, HashMap};
@@ -36,10 +37,11 @@ pub struct Stats {
 pub struct Cache {
     /// The process that owns the cache; 0 before it is first used.
     process: AtomicU32,
-    /// The cache of a process that was forked from this one: a lock that another thread held stays locked there.
+    /// The cache of a process that was forked from this one. The child cannot use the parent's cache, because a lock
+    /// that another thread held during the fork is never released in the child.
     forked: OnceLock<Box<Cache>>,
     limit_bytes: AtomicU64,
-    /// A copy of the size in the state, which can be read without the lock.
+    /// A copy of the size in `state`, which can be read without locking.
     bytes: AtomicU64,
     state: Mutex<Option<State>>,
 }
@@ -228,8 +230,7 @@ impl Cache {
         Stats { hits: *hits, misses: *misses, evictions: *evictions, entries: kept.len() as u64, bytes: kept.bytes() }
     }
 
-    /// Locks the state. A panic in another thread leaves it consistent: each change is complete before the next call
-    /// that may panic.
+    /// Locks the state, even after a panic in another thread: no call that may panic leaves the state inconsistent.
     fn lock(&self) -> MutexGuard<'_, Option<State>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -22,10 +22,10 @@ pub enum ChangeMode {
     Carryovers,
     /// Within each commit, rows that were deleted and inserted again unchanged are omitted.
     Changes,
-    /// Such rows are omitted across all commits.
+    /// As `Changes`, but rows are also omitted if they were deleted and inserted again unchanged in different commits.
     Net,
-    /// Like `Changes`, and a remaining delete and insert of the same row within a commit are an update. Rows are
-    /// identified by these columns or, if there are none, by the format's own row identifiers.
+    /// As `Changes`; in addition, a remaining delete and insert of the same row within a commit become an update. Rows
+    /// are identified by these columns or, if there are none, by the format's own row identifiers.
     Updates(Vec<String>),
 }
 
@@ -51,7 +51,8 @@ pub fn change_schema(columns: &[FieldRef]) -> SchemaRef {
     Arc::new(Schema::new(columns.iter().cloned().chain(own).collect::<Vec<_>>()))
 }
 
-/// Returns rows with the change columns appended; `commit` is the number of the snapshot in the range, and its id.
+/// Returns rows with the change columns appended. `commit` is the ordinal of the snapshot in the range and the snapshot
+/// id.
 ///
 /// # Errors
 /// `Internal` for columns that do not match the schema.
@@ -82,8 +83,8 @@ pub fn check_selected<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<()
     Ok(())
 }
 
-/// Returns the part of a filter that depends only on the given columns. If they identify rows, rows for which it is
-/// false are not in any update that the filter selects.
+/// Returns the part of a filter that depends only on the columns in `ids`. If these columns identify rows, both rows of
+/// an update have the same result: where it is false, the filter selects neither of them.
 #[must_use]
 pub fn filter_of_identifiers(filter: &BoundPredicate, ids: &[i32]) -> BoundPredicate {
     let of_ids = |part: &BoundPredicate| part.columns().iter().all(|column| ids.contains(&column.id));
@@ -94,10 +95,10 @@ pub fn filter_of_identifiers(filter: &BoundPredicate, ids: &[i32]) -> BoundPredi
     }
 }
 
-/// A function that keeps the selected rows and columns; returns None if there are no rows.
+/// A function that selects the rows and columns to return. It returns None if no rows are left.
 pub type Finish = Box<dyn Fn(RecordBatch) -> Result<Option<RecordBatch>> + Send>;
 
-/// A pairing of the rows of one or several commits: it reads all of them, then returns the remaining ones.
+/// A pairing of the rows of one or several commits. All rows are added first; the remaining rows are then returned.
 pub struct ChangePairs {
     state: State,
     finish: Finish,

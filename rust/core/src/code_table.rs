@@ -1,20 +1,20 @@
 //! A hash table of 64-bit codes, with a preceding filter that stays in the cache.
 //!
-//! Most rows of most files are not deleted, and the table is larger than a cache. Each code therefore sets two bits in
-//! one word of a filter, and only rows whose bits are set are looked up: existing codes, and about one in fifty others.
-//! Codes are stored in lines of four with their values, filled from the front; a full line overflows into the next one.
-//! At most half of the table is used, so lines are rarely full.
+//! Most rows of most files are not deleted, and the table is larger than a CPU cache. Each code therefore sets two bits
+//! in one word of a filter, and only rows whose two bits are set are looked up: all codes in the table, and about one
+//! in fifty of the remaining ones. Codes are stored with their values in lines of four, filled from the front; a full
+//! line overflows into the next one. At most half of the table is used, so lines are rarely full.
 
 use std::hash::{BuildHasher, Hasher};
 
 use hashbrown::DefaultHashBuilder;
 
-/// The number of codes in a line: with values of eight bytes it is a cache line.
+/// The number of codes in a line. With values of eight bytes, the codes and values of a line fill a cache line.
 const LINE: usize = 4;
 /// The number of lines that share a word of the filter, which then has two bits set for each of at most four codes.
 const FILTERED_LINES: usize = 2;
-/// The number of words of rows that are prefetched before they are looked up: the prefetched lines fit in the smallest
-/// cache.
+/// The number of words of 64 rows whose lines are prefetched before the rows are looked up. The prefetched lines fit in
+/// the smallest cache.
 const TOUCHED_WORDS: usize = 16;
 /// The minimum number of lines, so that the line number is at least one upper bit of a hash.
 const LINES_MIN: usize = 2;
@@ -112,8 +112,8 @@ impl<T: Clone + Default> CodeTable<T> {
         }
     }
 
-    /// Prefetches the line of a hash into the cache. Independent reads run in parallel, whereas finding one code after
-    /// another waits for each read.
+    /// Prefetches the line of a hash into the CPU cache. Prefetches run in parallel, whereas each lookup would wait for
+    /// its own memory access.
     #[inline]
     pub fn touch(&self, hash: u64) {
         std::hint::black_box(self.lines.get(self.home(hash)).and_then(|line| line.codes.first().copied()));
@@ -136,8 +136,8 @@ impl<T: Clone + Default> CodeTable<T> {
         }
     }
 
-    /// Looks up rows by their hashes and returns those that `keep` keeps, one bit per row, 64 to a word. `keep` is
-    /// called, in order, for rows whose code may exist, when their line is in the cache.
+    /// Looks up rows by their hashes. Returns the rows for which `keep` is true, as one bit per row, 64 to a word.
+    /// `keep` is called in order, only for rows whose code may exist, after their lines were prefetched.
     #[inline]
     pub fn probe(
         &self,
@@ -180,7 +180,8 @@ impl<T: Clone + Default> CodeTable<T> {
         words
     }
 
-    /// Returns the preferred line of a code with this hash, which is given by some upper bits.
+    /// Returns the line in which a code with this hash is stored if the line is not full. Upper bits of the hash select
+    /// the line.
     #[inline]
     fn home(&self, hash: u64) -> usize {
         upper(hash, self.shift())
@@ -205,7 +206,7 @@ fn upper(hash: u64, shift: u32) -> usize {
     (hash >> shift) as usize
 }
 
-/// Returns the two bits of a filter word that are set, based on lower bits of a hash.
+/// Returns the two bits that a hash sets in a word of the filter. They are taken from its lowest twelve bits.
 #[inline]
 fn places(hash: u64) -> (u64, u64) {
     (hash & 63, hash >> 6 & 63)

@@ -33,7 +33,7 @@ impl Budget {
         });
         match taken {
             Ok(used) => {
-                // Cached values are evicted first.
+                // Evicts cached values before the reservation fails.
                 Cache::of_process().shrink(limit - used - bytes);
                 Ok(Lease { budget: self.clone(), bytes })
             }
@@ -82,7 +82,7 @@ impl Lease {
     /// See [`Budget::lease`]; the lease is unchanged then.
     pub fn resize(&mut self, bytes: u64) -> Result<()> {
         if let Some(more) = bytes.checked_sub(self.bytes) {
-            // The additional bytes are released with this lease.
+            // The reservation of the new lease is moved to this lease, which releases it when dropped.
             self.budget.lease(more)?.bytes = 0;
         } else {
             self.budget.0.used_bytes.fetch_sub(self.bytes - bytes, Ordering::Relaxed);

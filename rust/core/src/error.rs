@@ -207,15 +207,15 @@ impl Error {
         self.0.kind
     }
 
-    /// Returns the same error, marked as an error of a write that certainly changed nothing, not even later when a
-    /// request arrives.
+    /// Returns the error of a write, marked as having certainly changed nothing. The mark also excludes a later effect,
+    /// such as that of a delayed request.
     #[must_use]
     pub fn changing_nothing(mut self) -> Self {
         self.0.changed_nothing = true;
         self
     }
 
-    /// Returns whether it is certain that nothing changed; otherwise something may have.
+    /// Returns whether it is certain that the failed write changed nothing. If false, the write may have taken effect.
     pub fn changed_nothing(&self) -> bool {
         self.0.changed_nothing
     }

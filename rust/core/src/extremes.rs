@@ -13,7 +13,7 @@ where
     T::Native: Ord + Copy,
 {
     match array.nulls().filter(|nulls| nulls.null_count() > 0) {
-        // Two passes over plain values can be vectorised; one over options cannot.
+        // Two passes over a slice can be vectorised; one pass over optional values cannot.
         None => array.values().iter().copied().min().zip(array.values().iter().copied().max()),
         Some(nulls) => least_and_greatest(valid(array.values(), nulls)),
     }

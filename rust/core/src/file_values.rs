@@ -19,7 +19,7 @@ pub fn cast(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
     Ok(cast_with_options(array, to, &CastOptions { safe: false, ..CastOptions::default() })?)
 }
 
-/// Returns the first value that a cast changed to NULL, which is how non-strict casts reject a value.
+/// Returns the position of the first value that a cast changed to NULL, which is how a non-strict cast reports failure.
 pub fn lost_row(before: &dyn Array, after: &dyn Array) -> Option<usize> {
     if before.logical_null_count() == after.logical_null_count() {
         return None;
@@ -28,8 +28,8 @@ pub fn lost_row(before: &dyn Array, after: &dyn Array) -> Option<usize> {
     (0..after.len()).find(|row| after.is_null(*row) && before.as_ref().is_none_or(|before| before.is_valid(*row)))
 }
 
-/// Checks strings from the C interface, which are only declared to be UTF-8, because Rust relies on it. `array` is
-/// Utf8.
+/// Validates strings from the C data interface, which declares them to be UTF-8 but does not guarantee it. Invalid
+/// UTF-8 would be undefined behavior in Rust. `array` is Utf8.
 ///
 /// # Errors
 /// `CorruptData` for invalid UTF-8 and for offsets outside the value buffer.

@@ -42,7 +42,7 @@ pub struct JoinTable {
 pub struct Pairs {
     /// The rows that were looked up, in order.
     pub probed: Vec<u32>,
-    /// The matching row of the table for each of them; ascending for the same looked-up row.
+    /// The matching row of the table for each row in `probed`. Ascending among the matches of one probed row.
     pub found: Vec<u32>,
 }
 
@@ -62,7 +62,7 @@ enum Form {
     Rows(RowConverter),
 }
 
-/// The keys of some rows; rows that match nothing are not valid.
+/// The keys of some rows; rows that cannot match, such as those with NULL in a key, are not valid.
 #[derive(Debug)]
 struct Keys {
     values: Values,
@@ -113,7 +113,7 @@ impl JoinTable {
         Ok(Self { coder, keys, table, next })
     }
 
-    /// Returns the pairs of rows of the table and the given rows with equal keys.
+    /// Returns the pairs of a row of `keys` and a row of the table that have equal keys.
     ///
     /// # Errors
     /// See [`JoinTable::build`]; `LimitExceeded` for more than 2^28 pairs.
@@ -159,7 +159,7 @@ impl JoinTable {
         Ok(pairs)
     }
 
-    /// Returns the first few rows whose key also occurs in an earlier row.
+    /// Returns at most `limit` rows of the table whose key also occurs in an earlier row.
     pub fn duplicates(&self, limit: usize) -> Vec<u32> {
         self.next.iter().copied().filter(|row| *row != NONE).take(limit).collect()
     }
@@ -215,7 +215,8 @@ impl Coder {
         Ok(keys)
     }
 
-    /// Returns the hash of a stored code.
+    /// Returns the hash of a stored code, for rehashing: integer codes are hashed, and codes of byte keys are hashes
+    /// already.
     fn rehash(&self, code: u64) -> u64 {
         if matches!(self.form, Form::Integers) { folded(code, self.seed) } else { code }
     }

@@ -1,4 +1,4 @@
-//! Splits structs, lists and maps so that their parts contain only values of rows that are not NULL.
+//! Splits structs, lists and maps into their parts. The parts contain only values of rows that are not NULL.
 
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ impl Repeated {
         Self::masked(array, None)
     }
 
-    /// Returns the same parts, with rows that are NULL in `mask` set to NULL.
+    /// Returns the parts of a list or map array like [`Repeated::of`], with rows that are NULL in `mask` set to NULL.
     ///
     /// # Errors
     /// See [`Repeated::of`].
@@ -85,7 +85,7 @@ impl Repeated {
         }
     }
 
-    /// Drops the values of NULL rows, which a file may contain.
+    /// Drops the values of NULL rows: a file may store values for a row that is NULL.
     fn without_filled_nulls(offsets: &OffsetBuffer<i32>, values: &ArrayRef, nulls: Option<NullBuffer>) -> Result<Self> {
         let mut indices = Vec::with_capacity(values.len());
         let mut lengths = Vec::with_capacity(offsets.len());

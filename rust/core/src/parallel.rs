@@ -46,7 +46,7 @@ pub fn map<T: Sync, R: Send>(items: &[T], workers: usize, f: impl Fn(&T) -> Resu
 }
 
 fn claim<'a, T>(items: &'a [T], next: &AtomicUsize) -> Option<(usize, &'a T)> {
-    // A failure sets the counter to the end; each thread may then increment it once more.
+    // After a failure, the counter is at the end. Each thread may then increment it once more, which cannot overflow.
     let i = next.fetch_add(1, Ordering::Relaxed);
     items.get(i).map(|item| (i, item))
 }

@@ -13,9 +13,9 @@
 //! all match = every class matches wholly or is known not to be there
 //! ```
 //!
-//! NaN is greater than every value, so an upper bound does not exclude `>` if there may be NaN. A bound that is
-//! unknown, inconsistent or NaN excludes nothing. (Iceberg spec, "Scan Planning" and "Manifests": bounds apply to
-//! values that are neither NULL nor NaN.)
+//! NaN is greater than every value, so an upper bound does not exclude `>` if NaN may occur. A bound that is unknown,
+//! inconsistent or NaN excludes nothing. (Iceberg spec, "Scan Planning" and "Manifests": bounds apply to values that
+//! are neither NULL nor NaN.)
 
 mod bits;
 mod range;
@@ -37,8 +37,8 @@ use range::{ValueTest, judge};
 /// means that it is unknown.
 #[derive(Debug, Clone, Default)]
 pub struct Bounds {
-    /// The number of rows, including NULLs and NaNs. Must be omitted for values inside lists, because it does not count
-    /// elements.
+    /// The number of rows, including NULLs and NaNs. Must be omitted for values inside lists, where the number of
+    /// elements is unknown.
     pub row_count: Option<Int64Array>,
     /// The number of NULL rows.
     pub null_count: Option<Int64Array>,
@@ -73,12 +73,13 @@ pub trait ColumnStats {
 pub struct Verdicts {
     /// The items in which some row may match.
     pub may: BooleanBuffer,
-    /// The items in which every row matches, unless they are known to be empty.
+    /// The items in which every row matches. Items that are known to be empty may be missing.
     pub all: BooleanBuffer,
 }
 
 impl Bounds {
-    /// Returns the statistics of items in which a column has a single value, as in partition tuples; NULL means NULL.
+    /// Returns statistics of items in which a column has a single value, as in partition tuples. NULL means that every
+    /// row is NULL.
     pub fn constant(values: &ArrayRef) -> Self {
         let length = values.len();
         let count = |bits: BooleanBuffer| Int64Array::from_iter_values(bits.iter().map(i64::from));
@@ -157,7 +158,7 @@ impl Verdicts {
         Self { may: bits.clone(), all: bits }
     }
 
-    /// Returns the results for the negation, considering only values.
+    /// Returns the verdicts for the negated test, for items in which every row has a value.
     fn negated(self) -> Self {
         Self { may: !&self.all, all: !&self.may }
     }
@@ -217,7 +218,7 @@ fn classes(bounds: &Bounds, float: bool, length: usize) -> Classes {
         if sum.zip(rows).is_some_and(|(sum, rows)| sum > rows) {
             (null_count, nan_count) = (None, if float { None } else { Some(0) });
         }
-        // If one class, or two classes together, contain all rows, the remaining classes are empty.
+        // If one class, or two classes together, contain all rows, the items have no rows of the remaining classes.
         let is_all = |count: Option<i64>| count.is_some() && count == rows;
         let some_rows = rows != Some(0);
         values.append(some_rows && !is_all(null_count) && !is_all(nan_count) && !is_all(sum));

@@ -129,8 +129,8 @@ struct Group {
     identified: bool,
     left: Vec<(Place, ChangeType)>,
     values: Option<Box<[u8]>>,
-    /// The number of last rows of `left` with these values, all of one type: a row of the other type cancels the last
-    /// one.
+    /// The number of rows at the end of `left` with these values. All of them have one change type: a row of the other
+    /// type cancels the last one.
     equal: usize,
 }
 
@@ -204,7 +204,8 @@ impl Paired {
                 group.equal += 1;
             }
         }
-        // Without identifiers, a group contains all rows of a commit: those that no later row can cancel are returned.
+        // Without identifiers, a group contains all rows of a commit. Rows that no later row can cancel are returned
+        // early.
         if self.spec.identifiers.is_empty() {
             let kept = group.left.len() - group.equal;
             self.output.extend(group.left.drain(..kept));
@@ -242,7 +243,7 @@ impl Paired {
             .hint("specify columns that identify a row, or read the changes without updates")
     }
 
-    /// Returns the rows that are ready, and releases batches without further rows.
+    /// Returns the rows that are ready to be returned, and releases the batches that contain no further rows.
     fn gather(&mut self) -> Result<Option<RecordBatch>> {
         if self.output.is_empty() {
             self.forget(self.group.left.first().map(|(place, _)| *place));

@@ -244,8 +244,8 @@ pub(crate) fn unit_nanos(unit: TimeUnit) -> i128 {
     }
 }
 
-/// Compares `unscaled / 10^scale`. The side with the smaller scale is multiplied; if that exceeds 128 bits, its
-/// magnitude is greater than every number of the other side, so its sign decides.
+/// Compares `unscaled / 10^scale`. The number with the smaller scale is multiplied. If the product exceeds 128 bits,
+/// its magnitude is greater than that of the other number, so its sign decides.
 fn compare_decimals((a, a_scale): (i128, i8), (b, b_scale): (i128, i8)) -> Ordering {
     let raised = |unscaled: i128, by: u32| 10_i128.checked_pow(by).and_then(|power| unscaled.checked_mul(power));
     let distance = u32::from(a_scale.abs_diff(b_scale));

@@ -1,8 +1,9 @@
 //! Compiles loops for the vector instructions of the current processor.
 //!
-//! Wheels are built for the oldest x86-64, which has no 32-bit vector multiplication. A [`Kernel`] is plain, safe code
-//! over slices. [`run`] contains a copy of it for each instruction set level for which the compiler vectorises it, and
-//! chooses one at run time. On other processors (AArch64 always has NEON) there is only the portable copy.
+//! Wheels are built for the oldest x86-64, which does not have a 32-bit vector multiplication. A [`Kernel`] is plain,
+//! safe code over slices. [`run`] contains a copy of the kernel for each instruction set level for which the compiler
+//! vectorises it, and selects a copy at run time. On other processors (AArch64 always has NEON) only the portable copy
+//! exists.
 
 /// A loop that is compiled for several instruction set levels. All functions that it calls in the loop must be
 /// `#[inline(always)]`, because only inlined code is compiled for the level.
@@ -34,7 +35,7 @@ impl Level {
         Self::available().last().unwrap_or(Self::Portable)
     }
 
-    /// Returns the levels that this processor supports, the best one last.
+    /// Returns the levels that this processor supports, in ascending order.
     pub fn available() -> impl Iterator<Item = Self> {
         #[cfg(target_arch = "x86_64")]
         let wide = [(Self::Avx2, has_avx2()), (Self::Avx512, has_avx512())];
@@ -50,14 +51,14 @@ pub fn run<K: Kernel>(kernel: K) -> K::Output {
     run_at(Level::best(), kernel)
 }
 
-/// Runs a kernel at `level`, or portably if the processor does not support it.
+/// Runs a kernel at `level`; runs the portable copy if the processor does not support the level.
 #[expect(unsafe_code, reason = "functions with target features are called only if the processor supports them")]
 pub fn run_at<K: Kernel>(level: Level, kernel: K) -> K::Output {
     match level {
-        // SAFETY: the function only needs the instructions, whose presence was just checked.
+        // SAFETY: the function requires only the AVX-512 instructions, whose presence was just checked.
         #[cfg(target_arch = "x86_64")]
         Level::Avx512 if has_avx512() => unsafe { avx512(kernel) },
-        // SAFETY: as above.
+        // SAFETY: the function requires only the AVX2 instructions, whose presence was just checked.
         #[cfg(target_arch = "x86_64")]
         Level::Avx2 if has_avx2() => unsafe { avx2(kernel) },
         _ => kernel.run(),

@@ -32,7 +32,7 @@ pub struct TableInfo {
     pub name: &'static str,
     /// A description of the rows, in one sentence.
     pub doc: &'static str,
-    /// Whether it shows a single snapshot, which can be chosen.
+    /// Whether the table shows a single snapshot, which the user can select.
     pub time_travel: bool,
 }
 
@@ -75,7 +75,7 @@ pub trait VirtualTable: Debug + Send + Sync {
 /// A data file with the rows of a part.
 #[derive(Debug, Clone)]
 pub struct PartFile {
-    /// The files through which it is opened.
+    /// The file access through which the data file is opened.
     pub files: Files,
     /// The path.
     pub path: String,
@@ -115,7 +115,7 @@ pub fn of_rows(rows: RecordBatch) -> Arc<dyn VirtualTable> {
     Arc::new(Held { schema: rows.schema(), rows })
 }
 
-/// A table with rows in memory.
+/// A virtual table whose rows are held in memory.
 #[derive(Debug)]
 struct Held {
     schema: SchemaRef,
@@ -201,7 +201,7 @@ impl VirtualScan {
         Ok(Box::new(batches.filter_map(rows)))
     }
 
-    /// Returns the data file of a part, if the caller opens it.
+    /// Returns the data file of a part; None if the part is read by [`VirtualScan::read`].
     ///
     /// # Errors
     /// See [`VirtualTable::file`].
@@ -245,7 +245,7 @@ pub struct ScanFile {
 }
 
 impl ScanFile {
-    /// Returns the same as [`FileRows::wanted`].
+    /// Returns the columns of the file to read, like [`FileRows::wanted`].
     pub fn wanted(&self) -> (Vec<usize>, Vec<usize>) {
         self.rows.wanted()
     }
@@ -362,7 +362,7 @@ impl Columns for Leaves<'_> {
     }
 }
 
-/// The columns of a batch by leaf id.
+/// The columns of a batch that a filter references, by leaf id.
 struct Read<'a> {
     scan: &'a VirtualScan,
     batch: &'a RecordBatch,

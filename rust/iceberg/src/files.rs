@@ -8,8 +8,7 @@ use arrow_array::StructArray;
 use crate::scan::partition::PartitionTuples;
 use crate::spec::partition::PartitionSpec;
 
-/// The new files of one partition spec: rows of `data_file` in the form of
-/// [`manifest_rows`](crate::spec::manifest_rows).
+/// The new files of one partition spec: `data_file` rows in the form of [`manifest_rows`](crate::spec::manifest_rows).
 #[derive(Debug, Clone)]
 pub struct AddedFiles {
     /// The spec of their partition tuples.
@@ -24,7 +23,7 @@ pub struct Removals {
     /// Whether all files are removed.
     pub all: bool,
     /// The data files to remove, by path, with the manifest in which each was found. A delete file that applies only to
-    /// one of them is removed with it.
+    /// a removed data file is removed too.
     pub data_files: HashMap<String, RemovedFile>,
     /// The delete files to remove, by path and, for deletion vectors, their offset.
     pub delete_files: HashSet<(String, Option<i64>)>,
@@ -60,9 +59,9 @@ impl Removals {
 /// The data files from which rows are deleted.
 #[derive(Debug, Clone, Default)]
 pub struct TouchedFiles {
-    /// The data files that stay and get deletes.
+    /// The paths of the data files that stay in the table and from which rows are deleted.
     pub staying: HashSet<String>,
     /// The specs and partition keys ([`PartitionTuples::keys`](crate::scan::partition::PartitionTuples::keys)) of all
-    /// these files.
+    /// data files from which rows are deleted.
     pub partitions: HashSet<(i32, Vec<u8>)>,
 }

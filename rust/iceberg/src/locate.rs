@@ -48,7 +48,8 @@ pub fn locate(storage: &dyn Storage, location: &str) -> Result<String> {
     }
 }
 
-/// Returns the text of the hint; None if there is no hint or if it cannot be part of a file name.
+/// Returns the content of the hint file. Returns None if the file does not exist, or if its content cannot be part of a
+/// file name.
 fn read_hint(storage: &dyn Storage, metadata: &str) -> Result<Option<String>> {
     let bytes = match storage.read(&format!("{metadata}/{HINT_FILE}"), MAX_HINT_BYTES) {
         Ok(bytes) => bytes,
@@ -76,7 +77,7 @@ fn follow_hint(storage: &dyn Storage, metadata: &str, hint: &str) -> Result<Opti
     Ok(Some(found))
 }
 
-/// Returns the metadata file that consists of `stem` and one of the suffixes.
+/// Returns the first existing, non-empty file whose name is `stem` with one of [`SUFFIXES`]; None if there is none.
 fn existing(storage: &dyn Storage, stem: &str) -> Result<Option<String>> {
     for suffix in SUFFIXES {
         let location = format!("{stem}{suffix}");
@@ -126,7 +127,8 @@ impl Names {
     }
 
     fn newest(&self) -> Option<&str> {
-        // If a version exists under two spellings, the plain one wins, as it does for the hint.
+        // If a version exists under several spellings, the uncompressed file is used, in the same order as for the
+        // hint.
         let version = self.versions.iter().max_by_key(|(version, object)| {
             let rank = SUFFIXES.iter().rposition(|suffix| object.location.ends_with(suffix));
             (*version, std::cmp::Reverse(rank), object.modified_ms)
@@ -150,7 +152,7 @@ fn stem(name: &str) -> Option<&str> {
     Some(stem.strip_suffix(".gz").unwrap_or(stem))
 }
 
-/// Returns the N of a location that ends in `v<N>.metadata.json`, in any spelling.
+/// Returns the N of a location that ends in `v<N>.metadata.json`, with any metadata suffix; None for other names.
 pub(crate) fn version_of(location: &str) -> Option<u64> {
     let name = location.rsplit('/').next().unwrap_or_default();
     stem(name)?.strip_prefix('v').and_then(number)

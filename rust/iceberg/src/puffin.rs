@@ -47,9 +47,9 @@ pub struct BlobMetadata {
     pub blob_type: String,
     /// The field ids from which it was computed.
     pub fields: Vec<i32>,
-    /// The snapshot from which it was computed; -1 when it is inherited.
+    /// The snapshot from which it was computed; -1 if the blob inherits the snapshot of its commit.
     pub snapshot_id: i64,
-    /// The sequence number of that snapshot; -1 when it is inherited.
+    /// The sequence number of that snapshot; -1 if the blob inherits the sequence number of its commit.
     pub sequence_number: i64,
     /// The offset in the file.
     pub offset: u64,
@@ -221,7 +221,7 @@ fn unpack_lz4(stored: &[u8], limit_bytes: usize) -> Result<Vec<u8>> {
     let mut rest = stored;
     let content = read_at_most(lz4_flex::frame::FrameDecoder::new(&mut rest), declared)
         .map_err(|error| Error::corrupt("an LZ4 frame cannot be decompressed").caused_by(error))?;
-    // The decoder treats the end of the bytes as the end of the frame, so check for the end mark and its checksum.
+    // The decoder accepts truncated input as the end of a frame, so the end mark and the checksum are checked here.
     let tail_bytes = if flags & 0b100 == 0 { 4 } else { 8 };
     let tail = stored.len().checked_sub(tail_bytes).and_then(|at| stored.get(at..)).unwrap_or_default();
     if content.len() != declared || !rest.is_empty() || !tail.starts_with(&[0; 4]) {

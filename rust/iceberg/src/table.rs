@@ -24,8 +24,8 @@ pub struct State {
 }
 
 impl State {
-    /// Returns a state with the location that a table in `folder` records for its metadata file, regardless of where
-    /// the file was read.
+    /// Returns a state of a table in `folder`. Its metadata location is the one that the table records, even if the
+    /// file was read from another location.
     pub(crate) fn recorded(metadata: Arc<TableMetadata>, folder: &str, location: &str) -> Self {
         let name = location.rsplit('/').next().unwrap_or_default();
         Self { metadata, metadata_location: format!("{}/metadata/{name}", folder.trim_end_matches('/')) }
@@ -73,7 +73,7 @@ impl Table {
         Ok(Self { metadata: Arc::new(metadata), metadata_location, recorded: None, files })
     }
 
-    /// Returns the table in a committed state; `files` are those with which it was committed.
+    /// Returns the table in a committed state; `files` are the files through which the state was committed.
     ///
     /// # Errors
     /// `PathNotAllowed`.
@@ -137,7 +137,7 @@ impl Table {
         Ok((Some(snapshot), schema.clone()))
     }
 
-    /// Returns the table with its latest metadata.
+    /// Returns the table with its latest metadata, read from `location`, a folder or a metadata file.
     ///
     /// # Errors
     /// `CorruptMetadata` if the location now holds a different table.
@@ -164,8 +164,9 @@ pub(crate) fn read_metadata(files: &Files, location: &str) -> Result<TableMetada
     TableMetadata::parse(&bytes).map_err(|e| e.corrupt_as(ErrorKind::CorruptMetadata).with("file", location))
 }
 
-/// Returns the current location of the table: the folder that was opened, or the parent of the folder `metadata` that
-/// contains its metadata file. The metadata file does not determine it if the table writes its metadata elsewhere.
+/// Returns the current folder of the table: the folder that was opened, or the parent of the folder `metadata` that
+/// contains its metadata file. None if the table writes its metadata elsewhere, so that the file does not determine the
+/// folder.
 fn table_folder<'a>(location: &'a str, metadata_location: &'a str, metadata: &TableMetadata) -> Option<&'a str> {
     if location != metadata_location {
         return Some(location);

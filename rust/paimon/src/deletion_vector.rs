@@ -21,11 +21,11 @@ use crate::spec::data_file_meta::DeletionFile;
 const FILE_VERSION: u8 = 1;
 const MAGIC_32: [u8; 4] = 1_581_511_376_u32.to_be_bytes();
 const MAGIC_64: [u8; 4] = 1_681_511_377_u32.to_le_bytes();
-/// The bytes of the size before the data and of the checksum after it.
+/// The number of bytes of the frame: the size before the data and the checksum after the data.
 const FRAME_BYTES: u64 = 8;
 
-/// Reads the deletion vector of a data file. One request suffices if the length is that of a v1 vector or another
-/// vector follows; otherwise a second one is needed.
+/// Reads the deletion vector of a data file. One request suffices for v1 vectors and for vectors that another vector
+/// follows; otherwise a second request is needed.
 ///
 /// # Errors
 /// `CorruptDeletes` for an invalid vector, or if the number of positions is not the recorded one; `Unsupported` for an
@@ -35,7 +35,8 @@ pub fn read(files: &Files, deletion: &DeletionFile) -> Result<Positions> {
         error.corrupt_as(ErrorKind::CorruptDeletes).with("file", &deletion.path).with("offset", deletion.offset)
     };
     let (start, length) = range(deletion).map_err(place)?;
-    // Only the vector itself records its version, which determines whether the length includes the frame.
+    // Only the vector records its version, and the version determines whether the length includes the frame. The longer
+    // range is tried first.
     let parts = match files.read_ranges(&deletion.path, &[0..1, start..start + length + FRAME_BYTES]) {
         Err(error) if error.kind() == ErrorKind::CorruptData => {
             files.read_ranges(&deletion.path, &[0..1, start..start + length])
@@ -100,7 +101,7 @@ fn decode_frame(bytes: &[u8]) -> Result<Positions> {
 fn range(deletion: &DeletionFile) -> Result<(u64, u64)> {
     let (offset, length) = (u64::try_from(deletion.offset), u64::try_from(deletion.length));
     match (offset, length) {
-        // In files that Java wrote, both fit in an i32.
+        // Java writes offsets and lengths as i32.
         (Ok(offset @ 1..), Ok(length @ 4..)) if u32::try_from(offset.max(length)).is_ok() => Ok((offset, length)),
         _ => Err(Error::corrupt(format!("invalid length of a deletion vector: {} bytes", deletion.length))),
     }

@@ -1,5 +1,5 @@
-//! Reads dictionary-encoded strings and bytes. Parquet encodes most of them so, and of a merge only the surviving
-//! values must be copied out.
+//! Reads dictionary-encoded strings and bytes. Parquet files usually encode strings in dictionaries, and a merge copies
+//! only the values of the surviving rows.
 
 use std::sync::Arc;
 
@@ -74,7 +74,7 @@ pub(crate) fn mean_bytes(array: &ArrayRef) -> usize {
 fn check_keys(keys: &Int32Array, entries: usize) -> Result<()> {
     let entries = i32::try_from(entries).unwrap_or(i32::MAX);
     let unknown = |key: i32| !(0..entries).contains(&key);
-    // This loop has no branch per row. Values under NULL may be arbitrary, and are examined only if a key is bad.
+    // The loop is branchless. Keys under NULL may be arbitrary, so NULLs are considered only if a key is out of range.
     let suspect = keys.values().iter().fold(false, |suspect, key| suspect | unknown(*key));
     if suspect && keys.iter().flatten().any(unknown) {
         return Err(Error::corrupt("a dictionary key is out of range"));

@@ -66,7 +66,7 @@ const REFUSED_WHEN_TRUE: &[(&str, &str)] = &[
     ("sequence.snapshot-ordering", "rows of one key are ordered only by their sequence numbers"),
 ];
 
-/// Options that change the rows of a read when they are set.
+/// Options that change the rows of a read when they are set to any value.
 const REFUSED_WHEN_GIVEN: &[(&str, &str)] = &[
     ("blob-descriptor-field", "blobs that are stored as descriptors cannot be read"),
     ("blob.stored-descriptor-fields", "blobs that are stored as descriptors cannot be read"),
@@ -147,7 +147,7 @@ fn check_formats(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Checks that the options repeat the keys of the schema, since different ones would be ignored.
+/// Checks that keys in the options equal the keys of the schema, because keys in the options are otherwise ignored.
 fn check_keys_in_options(schema: &TableSchema, options: &Options) -> Result<()> {
     for (name, keys) in [("primary-key", &schema.primary_keys), ("partition", &schema.partition_keys)] {
         if let Some(text) = options.text(name).filter(|_| !options.list(name).iter().eq(keys.iter())) {
@@ -190,7 +190,7 @@ fn is_binary(root: &TypeRoot) -> bool {
     matches!(root, TypeRoot::Binary(_) | TypeRoot::VarBinary(_) | TypeRoot::Blob)
 }
 
-/// Returns the value of an option that is one of several words.
+/// Returns the value of an option, trimmed and in lower case, for options with a fixed set of values.
 fn value(options: &Options, name: &str) -> Option<String> {
     options.text(name).map(|text| text.trim().to_ascii_lowercase())
 }

@@ -53,8 +53,8 @@ impl Table {
     /// Opens the table in a folder; `None` is the main branch.
     ///
     /// # Errors
-    /// `NoSuchTable` if there is no schema file; `NoSuchSnapshot` for a branch that the table does not have;
-    /// `CorruptMetadata` or `Unsupported` naming the latest schema file, also if that is empty or truncated.
+    /// `NoSuchTable` if the table has no schema file; `NoSuchSnapshot` for a branch that the table does not have;
+    /// `CorruptMetadata` or `Unsupported` naming the latest schema file, for example if the file is empty or truncated.
     pub fn open(files: &Files, location: &str, branch: Option<&str>) -> Result<Self> {
         let location = match location.trim_end_matches('/') {
             "" => location,
@@ -78,7 +78,7 @@ impl Table {
         }))
     }
 
-    /// Returns the table at its current state.
+    /// Reloads the latest schema, and returns the table with that schema.
     ///
     /// # Errors
     /// As for [`Table::open`].
@@ -121,7 +121,7 @@ impl Table {
     /// `CorruptMetadata` if it does not exist, because ids come from snapshots and manifests; otherwise as for
     /// [`Table::open`].
     pub fn schema_by_id(&self, id: i64) -> Result<Arc<TableSchema>> {
-        // A panic cannot leave the map half-written, so a poisoned lock can be used.
+        // A panic cannot leave the map inconsistent, so the map is used even if the lock is poisoned.
         let known = || self.0.schemas.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(schema) = known().get(&id) {
             return Ok(schema.clone());
@@ -189,8 +189,8 @@ impl Table {
         self.snapshot_files().numbers()
     }
 
-    /// Returns all snapshots from the earliest on, which are read together. A snapshot that disappears in the meantime
-    /// has expired and is left out.
+    /// Returns all existing snapshots, ascending, which are read together. A snapshot that expires between listing and
+    /// reading is omitted.
     ///
     /// # Errors
     /// `CorruptMetadata` or `Unsupported` naming the file.
@@ -295,8 +295,8 @@ impl Table {
         Numbered { files: self.files(), folder: self.folder("changelog"), prefix: "changelog-" }
     }
 
-    /// Returns the files of a folder whose names begin with `prefix`, which are read together. A file that disappears
-    /// in the meantime was deleted and is left out.
+    /// Returns the files of a folder whose names begin with `prefix`, which are read together. A file that is deleted
+    /// between listing and reading is omitted.
     fn named<T>(&self, folder: &str, prefix: &str, parse: fn(&[u8]) -> Result<T>) -> Result<Vec<(String, T)>> {
         let folder = self.folder(folder);
         let names = names(self.files(), &folder, prefix)?;

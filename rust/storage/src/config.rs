@@ -1,7 +1,7 @@
 //! Converts the properties of users and catalogs to the configuration of `object_store`.
 //!
-//! There is one table per store, which maps each property name to its meaning. Values are never shown: an error
-//! contains only the name of the property.
+//! A table for each type of store maps each property name to its meaning. Errors contain only the name of a property,
+//! never its value.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -27,15 +27,15 @@ type Properties = BTreeMap<String, String>;
 enum Meaning {
     /// The `object_store` key with this name.
     Key(&'static str),
-    /// The same key, negated.
+    /// The `object_store` key with this name, with the negated Boolean value.
     NotKey(&'static str),
-    /// The same key, as a number of seconds (PyIceberg's form).
+    /// The `object_store` key with this name, for a value in seconds (PyIceberg's form).
     Seconds(&'static str),
-    /// A known property without effect: frazil already behaves as requested, or it only concerns writes with another
-    /// library.
+    /// A known property without effect: frazil already behaves as requested, or the property only concerns writes with
+    /// another library.
     Ignored,
-    /// A known property that frazil cannot honour: reading with credentials other than the requested ones would be
-    /// wrong.
+    /// A known property that frazil cannot honour. It is rejected, because frazil must not read with other credentials
+    /// than requested.
     Refused,
     /// Rejected like [`Meaning::Refused`] if the value is `true`.
     RefusedIfTrue,
@@ -109,7 +109,7 @@ const ADLS: &[(&str, Meaning)] = &[
     ("adls.credential", Ignored),
 ];
 
-/// Creates the store of `location`. Its credentials are those of `source`, if it has any for this type of store.
+/// Creates the store of `location`, with the credentials of `source` if it provides any for this type of store.
 ///
 /// # Errors
 /// See [`crate::open`].
@@ -126,7 +126,7 @@ pub(crate) fn build(
             for (key, value) in translate(S3, &["s3.", "client."], "aws_", properties)? {
                 builder = builder.with_config(parse_key::<S3Key>(&key)?, value);
             }
-            // An endpoint from the environment also requests plain HTTP by its scheme.
+            // The scheme of an endpoint from the environment can also request plain HTTP.
             let endpoint = builder.get_config_value(&S3Key::Endpoint);
             if endpoint.is_some_and(|url| url.to_ascii_lowercase().starts_with("http://")) {
                 builder = builder.with_allow_http(true);
@@ -219,7 +219,7 @@ fn no_storage(location: &Location) -> Error {
 /// Returns the error for inconsistent store properties: a key without its secret, or an invalid endpoint URL.
 fn incomplete(error: &object_store::Error, location: &Location) -> Error {
     let text = error.to_string();
-    // Only names that `object_store` prints are repeated, never values.
+    // The error contains only names that `object_store` prints, never values.
     let missing = ["AccessKeyId", "SecretAccessKey"];
     let message = match missing.iter().find(|name| text.ends_with(&format!("Missing {name}"))) {
         Some(name) => format!("the store properties do not contain {name}"),
@@ -288,8 +288,8 @@ fn truth(name: &str, value: &str) -> Result<bool> {
     }
 }
 
-/// Rejects an unknown property that is similar to a known one, which is probably a typo. Other unknown properties are
-/// ignored, because catalogs send many.
+/// Rejects an unknown property that is similar to a known one and is therefore probably a typo. Other unknown
+/// properties are ignored, because catalogs send many of them.
 fn refuse_typo(table: &[(&str, Meaning)], name: &str) -> Result<()> {
     match table.iter().map(|(known, _)| *known).find(|known| one_or_two_edits(known, name)) {
         Some(near) => Err(Error::invalid(format!("unknown property '{name}'")).hint(format!("did you mean '{near}'?"))),

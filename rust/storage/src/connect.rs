@@ -1,7 +1,7 @@
 //! Connects to stores, and gives up on failing connections after a few seconds rather than minutes.
 //!
-//! `object_store` retries a request up to ten times within three minutes, which is suitable for a busy store. If no
-//! connection is possible at all, the endpoint is usually wrong.
+//! `object_store` retries a request up to ten times within three minutes, which is suitable for a busy store. If a
+//! connection cannot be established at all, the endpoint is usually wrong.
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -28,7 +28,8 @@ impl<C: HttpConnector> HttpConnector for EarlyFailure<C> {
     }
 }
 
-/// A failed connection to an endpoint, so that no request was sent. Contains neither credentials nor a path.
+/// The error that a connection to an endpoint failed, so that no request was sent. Contains neither credentials nor a
+/// path.
 #[derive(Debug)]
 pub(crate) struct NoConnection(String);
 
@@ -52,7 +53,8 @@ impl std::error::Error for NoConnection {}
 struct Service(HttpClient);
 
 impl Service {
-    /// Tries to connect for twice as long as the first attempt took, but for at least three seconds.
+    /// Sends a request. A failed connection is retried for twice the time of the first attempt, but for at least three
+    /// seconds.
     async fn send(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
         let began = Instant::now();
         let (mut limit, mut wait) = (None, WAIT);
@@ -63,7 +65,7 @@ impl Service {
             }
             let elapsed = began.elapsed();
             if elapsed >= *limit.get_or_insert_with(|| LEAST.max(elapsed.saturating_mul(2))) {
-                // An error of this kind is not retried.
+                // `object_store` does not retry errors of this kind.
                 return Err(HttpError::new(HttpErrorKind::Unknown, NoConnection::of(&request)));
             }
             tokio::time::sleep(wait).await;
@@ -82,7 +84,8 @@ impl HttpService for Service {
     }
 }
 
-/// Returns whether no connection could be made. `object_store` reports a slow connection attempt as a timeout.
+/// Returns whether the connection could not be established. `object_store` reports a slow connection attempt as a
+/// timeout.
 fn is_connect(error: &HttpError) -> bool {
     let source = std::error::Error::source(error).and_then(|source| source.downcast_ref::<reqwest::Error>());
     error.kind() == HttpErrorKind::Connect || source.is_some_and(reqwest::Error::is_connect)

@@ -15,7 +15,7 @@ use object_store::CredentialProvider;
 pub struct Vended {
     /// The properties.
     pub properties: BTreeMap<String, String>,
-    /// The time at which they are renewed, in milliseconds since the epoch; None for never.
+    /// The time at which the credentials are renewed, in milliseconds since the epoch; None if they do not expire.
     pub renew_at_ms: Option<i64>,
 }
 
@@ -28,7 +28,7 @@ impl fmt::Debug for Vended {
 
 /// A source of currently valid credentials.
 pub trait CredentialSource: fmt::Debug + Send + Sync {
-    /// Returns the properties of the stores, with credentials. May block.
+    /// Returns the properties of the stores, with currently valid credentials. May block.
     ///
     /// # Errors
     /// Errors of the catalog.

@@ -62,7 +62,7 @@ fn from_transport(error: &StoreError) -> (ErrorKind, String) {
                 _ => (ErrorKind::Storage, "cannot read the response of the store".to_string()),
             };
         }
-        // The error of a request to the catalog for credentials.
+        // The cause is an error of the request to the catalog for credentials.
         if let Some(own) = this.downcast_ref::<Error>() {
             return (own.kind(), format!("the catalog did not provide credentials: {}", own.message()));
         }

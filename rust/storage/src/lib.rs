@@ -28,8 +28,8 @@ pub use router::Router;
 /// `properties` configure. Connections are created on first use.
 ///
 /// Properties are those of PyIceberg, of the Java catalogs and of `object_store`: `s3.endpoint`, `s3.access-key-id`,
-/// `client.region`, `gcs.oauth2.token`, `adls.account-key`, `AWS_REGION` … Missing properties are read from the
-/// environment, as by each cloud's command line tools. Properties of `credentials` take precedence, and are renewed
+/// `client.region`, `gcs.oauth2.token`, `adls.account-key`, `AWS_REGION` and so on. Missing properties are read from
+/// the environment, as by each cloud's command line tools. Properties of `credentials` take precedence, and are renewed
 /// before they expire.
 ///
 /// # Errors

@@ -19,8 +19,8 @@ use crate::runtime::block_on;
 /// The maximum number of files that are fetched concurrently.
 const CONCURRENT_READS: usize = 32;
 
-/// The size up to which a file is fetched completely if several ranges of it are requested: one request costs as much
-/// as several megabytes.
+/// The maximum length of a file that is fetched completely if several of its ranges are requested. One request costs as
+/// much as several megabytes.
 const WHOLE_FILE_BYTES: u64 = 1 << 20;
 
 /// A storage over one store of the `object_store` crate. Its debug form omits properties and credentials.
@@ -93,7 +93,8 @@ impl Storage for ObjectStorage {
         block_on(fetch(self.store.clone(), path, location.to_string(), limit_bytes))?
     }
 
-    /// Reads ranges. A single range needs one request; only incomplete results are checked further.
+    /// Reads ranges. A single range needs one request; the length of the file is requested only if a result is
+    /// incomplete.
     fn read_ranges(&self, location: &str, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
         if let [only] = ranges
             && only.start < only.end
@@ -103,7 +104,7 @@ impl Storage for ObjectStorage {
             match fetched {
                 Ok(buffer) if buffer.len() as u64 == only.end - only.start => return Ok(vec![buffer]),
                 Err(e) if !matches!(e.kind(), ErrorKind::Storage | ErrorKind::Unsupported) => return Err(e),
-                // A range that exceeds the end of the file: the error includes the length of the file.
+                // A range exceeds the end of the file. The length of the file is needed for the error.
                 _ => {}
             }
         }
@@ -146,7 +147,7 @@ impl Storage for ObjectStorage {
             modified_ms: object.last_modified.timestamp_millis(),
         };
         let objects = listing.map_or_else(Vec::new, |listing| listing.objects);
-        // Some writers mark a folder with an empty object whose key ends with a slash.
+        // Empty objects whose keys end with a slash are skipped, because some writers create them to mark folders.
         let is_wanted = |object: &object_store::ObjectMeta| {
             object.location != own && wanted(object.location.filename().unwrap_or_default())
         };
@@ -163,8 +164,8 @@ impl Storage for ObjectStorage {
         self.put_with(location, content, PutMode::Overwrite)
     }
 
-    /// Writes a file if it does not exist. A request whose response is lost is sent again, and then finds the file
-    /// that the first attempt wrote.
+    /// Writes a file if it does not exist. If the response is lost, the request is sent again, and finds the file that
+    /// the first attempt wrote.
     fn put_if_absent(&self, location: &str, content: Bytes) -> Result<()> {
         let refused = match self.put_with(location, content.clone(), PutMode::Create) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => error,

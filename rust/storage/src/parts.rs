@@ -11,7 +11,7 @@ use object_store::{MultipartUpload, WriteMultipart};
 use crate::failure;
 use crate::runtime::block_on;
 
-/// The maximum number of concurrent uploads of parts of a file: many files may be open.
+/// The maximum number of parts of one file that are uploaded concurrently. It is small because many files may be open.
 const CONCURRENT_PARTS: usize = 2;
 
 /// A file whose parts are being uploaded.
@@ -32,7 +32,7 @@ impl Parts {
         Self { location: location.to_string(), sent: Some(WriteMultipart::new_with_chunk_size(upload, PART_BYTES)) }
     }
 
-    /// Waits until at most `most` parts are being uploaded, and sends another one.
+    /// Waits until at most `most` parts are being uploaded, and then sends `next` if it is given.
     fn send(&mut self, most: usize, next: Option<Bytes>) -> Result<()> {
         let mut sent = self.take()?;
         let (sent, ready) = block_on(async move {
@@ -58,7 +58,7 @@ impl Upload for Parts {
     }
 
     fn finish(&mut self) -> Result<()> {
-        // If this fails, the parts can still be discarded.
+        // If sending fails, the parts can still be discarded.
         self.send(0, None)?;
         let sent = self.take()?;
         block_on(sent.finish())?.map(drop).map_err(|e| failure::map(&e, &self.location))

@@ -15,7 +15,7 @@ use crate::config;
 use crate::credentials::CredentialSource;
 use crate::object::ObjectStorage;
 
-/// A store and the process that created it: connections do not survive a fork.
+/// A store, and the process that created it; connections cannot be used after a fork.
 type StoreKey = (u32, String);
 
 /// The locations in one store, with their positions among all requested ones.
@@ -23,8 +23,8 @@ type Batch<'a> = (ObjectStorage, Vec<(usize, &'a str)>);
 
 /// A router to local files and object stores, each created on first use. Its debug form omits the properties.
 pub struct Router {
-    /// The number in this process, greater than 0. Routers are never considered equal: another one may have other
-    /// permissions, and permissions from the environment can change.
+    /// The number of the router in this process, greater than 0. Two routers are never considered equal, because their
+    /// permissions may differ, and permissions from the environment can change.
     number: u64,
     properties: BTreeMap<String, String>,
     credentials: Option<Arc<dyn CredentialSource>>,
@@ -92,7 +92,8 @@ impl Storage for Router {
         Some(Version { store: self.number, ..Version::default() })
     }
 
-    /// Reads one batch per store; locations outside stores, or in a store that cannot be used, are read separately.
+    /// Reads one batch per store. Locations that are not in a store, or whose store cannot be used, are read
+    /// separately.
     fn read_all(&self, locations: &[&str], limit_bytes: u64) -> Vec<Result<Bytes>> {
         let mut results: Vec<Option<Result<Bytes>>> = locations.iter().map(|_| None).collect();
         let mut batches: BTreeMap<String, Batch<'_>> = BTreeMap::new();

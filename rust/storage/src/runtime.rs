@@ -1,4 +1,4 @@
-//! The runtime shared by all stores, created on first use and again after a fork.
+//! The Tokio runtime shared by all stores, created on first use and again after a fork.
 
 use std::future::Future;
 use std::sync::mpsc::sync_channel;
@@ -18,7 +18,7 @@ static RUNTIME: Mutex<Option<(u32, Arc<Runtime>)>> = Mutex::new(None);
 pub(crate) fn block_on<T: Send + 'static>(future: impl Future<Output = T> + Send + 'static) -> Result<T> {
     let (sender, receiver) = sync_channel(1);
     runtime()?.spawn(async move {
-        // The receiver is missing only if its thread died.
+        // Sending fails only if the receiving thread died.
         let _ = sender.send(future.await);
     });
     receiver.recv().map_err(|_| Error::internal("a storage operation panicked"))
@@ -35,7 +35,8 @@ fn runtime() -> Result<Arc<Runtime>> {
     let made = Builder::new_multi_thread().worker_threads(WORKER_THREADS).thread_name("frazil-io").enable_all().build();
     let made = Arc::new(made.map_err(|e| Error::new(ErrorKind::Storage, "cannot start an I/O thread").caused_by(e))?);
     if let Some(inherited) = slot.replace((pid, made.clone())) {
-        // Its threads exist only in the parent process: dropping it here would wait for them.
+        // The threads of the inherited runtime exist only in the parent process. Dropping the runtime would wait for
+        // them forever.
         std::mem::forget(inherited);
     }
     Ok(made)

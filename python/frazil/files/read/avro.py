@@ -19,7 +19,7 @@ __all__ = ["AvroFile"]
 
 
 class AvroFile:
-    """An Avro file."""
+    """An Avro data file."""
 
     row_groups = False
 
@@ -35,5 +35,5 @@ class AvroFile:
         return native_batches(self._reader, wanted, batch_rows)
 
     def statistics(self, leaves: list[int]) -> list[Statistics]:
-        """Raise an error: statistics are not read from this format."""
+        """Raise an error: statistics are not read from Avro files."""
         raise NotImplementedError

@@ -21,7 +21,7 @@ Wanted = tuple[list[int], list[int]]
 """The leaf columns in depth-first order, and the top-level columns that contain them."""
 
 Statistics = tuple[int, int, list[tuple[int, str, bytes | None, bytes | None, int | None]]]
-"""A row group: the number of rows, the offset of its first page, and the statistics of leaves."""
+"""A row group: the number of rows, the offset of its first page, and the statistics of its leaf columns."""
 
 
 class DataFile(Protocol):

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 __all__ = ["with_far_times"]
 
 INT96_NANOSECONDS_US = range(-(2**63) // 1000, 2**64 // 1000 + 1)
-"""The range of microsecond values, as read by pyarrow, whose INT96 timestamps it reads correctly as nanoseconds.
+"""The range of INT96 timestamps that pyarrow reads correctly as nanoseconds, given as the microseconds that it reads.
 
 Paimon's Java writer stores a time before 1970 as a day and a negative time of day, which pyarrow reads as
-unsigned: as microseconds the result is 2^64 nanoseconds late, as nanoseconds it overflows to the intended value.
+unsigned. As microseconds, the result is 2^64 nanoseconds late; as nanoseconds, it overflows to the intended value.
 """
 
 
@@ -28,12 +28,12 @@ def with_far_times(
     read_exactly: Callable[[str, int], pa.Array],
     path: str,
 ) -> Iterator[pa.RecordBatch]:
-    """Read columns exactly if their microseconds exceed the range of nanoseconds.
+    """Replace INT96 columns by exact values if their timestamps exceed the range of nanoseconds.
 
     Args:
         batches: Batches with timestamps in nanoseconds.
         wide: Only the INT96 columns, in microseconds.
-        places: The positions of these columns in `batches`, with their leaf columns in the file.
+        places: The positions of the INT96 columns in `batches`, with their leaf columns in the file.
         read_exactly: A function that reads all values of a column, given its name and its leaf column.
         path: The path of the file, for errors.
 
@@ -82,7 +82,7 @@ def _timestamps(array: pa.Array) -> Iterator[pa.Array]:
         for part in array.flatten():
             yield from _timestamps(part)
     elif isinstance(array, pa.MapArray):
-        # Also a ListArray, which cannot be flattened.
+        # A MapArray is also a ListArray, but a map cannot be flattened.
         yield from _timestamps(array.keys)
         yield from _timestamps(array.items)
     elif isinstance(array, pa.ListArray):
@@ -92,7 +92,7 @@ def _timestamps(array: pa.Array) -> Iterator[pa.Array]:
 def _aligned(
     lefts: Iterator[pa.RecordBatch], rights: Iterator[pa.RecordBatch]
 ) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
-    """Yield the same rows from both inputs, whose batches may be cut differently."""
+    """Yield pairs of batches with the same rows from two inputs that are split differently."""
     left = right = None
     while True:
         left = left or next(lefts, None)

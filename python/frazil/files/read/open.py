@@ -36,11 +36,10 @@ def open_data_file(
 
     The top-level Parquet columns in `dictionaries` are returned as dictionaries, which suits repeated strings.
 
-    Parquet INT96 timestamps are read in `int96_unit`: microseconds cover distant years, nanoseconds keep every digit
-    and raise an error on overflow. In nested columns pyarrow's values for 2262 to 2554 cannot be distinguished from the
-    times
-    before 1970 that Java writes; they are read as the latter. With `dictionaries`, strings and bytes that are
-    dictionary-encoded in a Parquet file may be returned as dictionaries.
+    Parquet INT96 timestamps are read in `int96_unit`: microseconds cover distant years; nanoseconds are exact and raise
+    an error on overflow. In nested columns, pyarrow returns the same values for the years 2262 to 2554 as for the times
+    before 1970 that Java writes. Such values are read as times before 1970. With `dictionaries`, strings and bytes that
+    are dictionary-encoded in a Parquet file may be returned as dictionaries.
     """
     with _named(path), contextlib.ExitStack() as stack:
         if file_format == "PARQUET":

@@ -79,7 +79,7 @@ class OrcFile:
                 yield position + skipped, batch.slice(skipped), rows - skipped
 
     def statistics(self, leaves: list[int]) -> list[Statistics]:
-        """Raise an error: statistics are not read from this format."""
+        """Raise an error: statistics are not read from ORC files."""
         raise NotImplementedError
 
 
@@ -93,8 +93,8 @@ def _has_timestamps(data_type: pa.DataType) -> bool:
 def zone_may_matter(column: pa.Array) -> bool:
     """Return whether pyarrow may have read a timestamp off by a second because of the writer's time zone.
 
-    Java writes seconds rounded towards zero in UTC, and readers correct values before the epoch that have milliseconds.
-    pyarrow uses the wall clock to decide which values to correct.
+    Java rounds seconds towards zero in UTC, so readers correct values before the epoch that have milliseconds. pyarrow
+    decides by the local time of the writer which values to correct.
     """
     import pyarrow.compute as pc
 

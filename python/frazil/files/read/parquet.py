@@ -27,14 +27,14 @@ _FEW_ROWS = 4_096
 BUFFER_BYTES = 131_072
 """The number of bytes read in one call from a column of a local Parquet file.
 
-Without it a whole column of a row group is held, and memory costs more than system calls. Whole columns of remote files
-are requested, because each request adds latency.
+Without this buffer, a whole column of a row group is held, and its memory costs more than the additional system calls.
+For remote files, whole columns are requested, because each request adds latency.
 """
 
 AHEAD_BYTES = 64 << 20
 """The maximum stored bytes of a remote Parquet file requested in one call: columns of as many row groups as fit.
 
-All of them are held until the last one has been read.
+All requested columns are held until the last row group has been read.
 """
 
 
@@ -152,8 +152,9 @@ def _is_text(column: pq.ColumnSchema) -> bool:
 def _has_dictionary(chunk: pq.ColumnChunkMetaData, batch_rows: int) -> bool:
     """Return whether all or nearly all values of a column chunk are dictionary indices.
 
-    A plain value needs four bytes for its length alone. Each batch includes the whole dictionary, which should be small
-    in comparison. Below some thousand rows, opening the file again costs more than it saves.
+    Without a dictionary, each value needs at least four bytes, for its length. Each batch includes the whole
+    dictionary, which must be small in comparison. For fewer than some thousand rows, opening the file again costs more
+    than it saves.
     """
     plain_bytes = 4 * chunk.num_values
     if not chunk.has_dictionary_page or chunk.num_values < _FEW_ROWS or chunk.total_uncompressed_size > plain_bytes:

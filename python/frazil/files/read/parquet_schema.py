@@ -1,7 +1,8 @@
-"""Parquet files whose groups have logical types that only primitive fields can have.
+"""Parquet files whose group nodes have a logical type that is valid only for primitive fields.
 
-pyarrow rejects such a file ("Logical type Null cannot be applied to group node"); other readers ignore the annotation,
-which does not affect how values are stored. This module removes it from the footer that is passed to pyarrow:
+pyarrow rejects such a file ("Logical type Null cannot be applied to group node"). Other readers ignore the annotation,
+which does not affect how values are stored. This module removes the annotation from the footer that is passed to
+pyarrow:
 
     FileMetaData  = 1: version | 2: list<SchemaElement> | ...
     SchemaElement = ... | 5: num_children | 6: converted_type | ... | 10: logicalType
@@ -24,17 +25,16 @@ _MAGIC = b"PAR1"
 _TAIL_BYTES = 8
 _SCHEMA, _CHILDREN, _CONVERTED, _LOGICAL = 2, 5, 6, 10
 _GROUP_CONVERTED = (1, 2, 3)
-"""MAP, MAP_KEY_VALUE and LIST."""
+"""The converted types that groups can have: MAP, MAP_KEY_VALUE and LIST."""
 
 _GROUP_LOGICAL = (1, 2, 16)
-"""MAP, LIST and VARIANT, as field ids of the union."""
+"""The logical types that groups can have, as field ids of the union: MAP, LIST and VARIANT."""
 
 
 def metadata_without_group_types(source: pa.NativeFile) -> pq.FileMetaData | None:
     """Read the footer of a file without the logical types that groups cannot have.
 
-    Returns:
-        None if the footer does not contain such types, or is damaged.
+    Returns: None if the footer does not contain such types or is malformed.
     """
     import pyarrow.parquet as pq
 
@@ -91,7 +91,7 @@ def _element(cursor: CompactCursor, footer: bytes) -> bytes:
     out, last = bytearray(), 0
     for kind, field, value in fields:
         if field not in unfit:
-            # The ids of these fields are below 16, so the difference always fits into the byte.
+            # The ids of the fields are below 16, so their difference always fits into four bits.
             out.append((field - last) << 4 | kind)
             out += value
             last = field

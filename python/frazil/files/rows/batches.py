@@ -65,7 +65,7 @@ def _batches(
 
 
 def _not_rows(data: Any, first_row: int) -> InvalidArgumentError:
-    """Return the error for data of an unsupported type."""
+    """Return the error for data of an unsupported type, or for the first row in it that is not a dictionary."""
     if isinstance(data, list):
         position, row = next((i, row) for i, row in enumerate(data) if not isinstance(row, dict))
         message = f"row {first_row + position} is a {type(row).__name__}, expected a dictionary"
@@ -81,7 +81,7 @@ def _not_rows(data: Any, first_row: int) -> InvalidArgumentError:
 
 
 def _without_pandas_index(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """Drop unnamed index levels, which pandas exports as columns after a filter or a concatenation."""
+    """Drop unnamed index levels, which pandas exports as columns after filtering or concatenating."""
     levels = [name for name in unnamed_levels(batch.schema) if name in batch.schema.names and name not in schema.names]
     return batch.drop_columns(levels) if levels else batch
 
@@ -111,7 +111,7 @@ def _stream(data: Any) -> Iterator[pa.RecordBatch]:
         count += 1
         yield batch
     if not count:
-        # The columns of an empty input are checked, too.
+        # The schema is also checked if the input has no rows.
         yield no_rows(reader.schema if isinstance(reader, pa.RecordBatchReader) else data.schema)
 
 
@@ -130,12 +130,12 @@ def size_bytes(rows: pa.RecordBatch | pa.Table) -> int:
     try:
         return int(rows.nbytes)
     except pa.ArrowTypeError:
-        # pyarrow before 24 does not count the bytes of views.
+        # In pyarrow before 24, `nbytes` raises this error for view types.
         return int(rows.get_total_buffer_size())
 
 
 def no_rows(schema: pa.Schema) -> pa.RecordBatch:
-    """Return a batch without rows, for any types."""
+    """Return a batch without rows for a schema of any types."""
     return pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in schema], schema=schema)
 
 

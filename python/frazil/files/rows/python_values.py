@@ -42,7 +42,7 @@ from frazil.errors import InvalidArgumentError
 __all__ = ["TypeName", "TypeNames", "batch_of"]
 
 TypeName = Callable[[pa.DataType], str]
-"""A function that returns the name of a column type in messages, which depends on the table format."""
+"""A function that returns a column type's name for error messages, which depends on the table format."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ _LONG_LIMIT = 1 << 63
 
 
 class _UnfitError(Exception):
-    """A value does not fit its column; carries the reason if the value alone does not show it."""
+    """A value does not fit its column. The exception contains the reason if the value alone does not explain it."""
 
 
 class _Place:
@@ -78,15 +78,15 @@ class _Place:
         self.path, self.row_of, self._names = path, row_of, names
 
     def type_text(self, data_type: pa.DataType) -> str:
-        """Return the name of the values' type in messages."""
+        """Return the name of a type at this place for messages."""
         return self._names.by_path.get(self.path) or self._names.of_arrow(data_type)
 
     def at(self, name: str) -> _Place:
-        """Return the place of a field in the same rows."""
+        """Return the place of a field of the same rows' structs."""
         return _Place(f"{self.path}.{name}", self.row_of, self._names)
 
     def inside(self, name: str, parents: list[int]) -> _Place:
-        """Return the place of nested values, each of which belongs to one of the values here."""
+        """Return the place of nested values; `parents` holds the position of each value's parent here."""
         return _Place(f"{self.path}.{name}", lambda position: self.row_of(parents[position]), self._names)
 
     def reject(self, position: int, value: Any, type_text: str, reason: str = "") -> NoReturn:
@@ -114,8 +114,8 @@ def batch_of(
         schema: The columns of the table.
         first_row: The number of the first row, for messages.
         type_names: The names of types in messages.
-        infer: Whether columns that the table lacks get an inferred type. Otherwise they have no values, and the
-            consumer of the batch rejects them.
+        infer: Whether to infer the types of columns that the table lacks. Otherwise such columns have no values, and
+            the consumer of the batch rejects them.
 
     Raises:
         InvalidArgumentError: A value does not fit its column; the message contains the path and the row.
@@ -129,7 +129,7 @@ def batch_of(
         return pa.RecordBatch.from_struct_array(pa.array([{}] * len(rows), pa.struct([])))
     unknown = [name for name in names if name not in schema.names]
     if unknown and not infer:
-        # Columns that the table lacks are rejected first, as for an Arrow table.
+        # Columns that the table lacks are rejected before any value is converted, as for an Arrow table.
         return pa.RecordBatch.from_arrays([pa.nulls(0)] * len(unknown), names=unknown)
     columns = []
     for name in names:
@@ -140,7 +140,7 @@ def batch_of(
 
 
 def _inferred(values: list[Any], place: _Place) -> pa.Array:
-    """Return the values of a column that the table lacks, which expressions may still use."""
+    """Return a column that the table lacks, with an inferred type; expressions may refer to such a column."""
     values = [_plain(value) for value in values]
     try:
         return pa.array(values)
@@ -162,7 +162,7 @@ def _column(values: list[Any], data_type: pa.DataType, place: _Place) -> pa.Arra
         try:
             return pa.array(values, data_type)
         except (pa.ArrowException, TypeError, ValueError, OverflowError):
-            # Converting the values one by one below finds the invalid one.
+            # The loop below converts the values one by one to find the invalid one.
             pass
     convert, converted = _converter(data_type), []
     for position, value in enumerate(values):
@@ -243,7 +243,7 @@ def _maps(values: list[Any], data_type: pa.MapType, place: _Place) -> pa.Array:
 
 
 def _flat(parts: list[Any]) -> tuple[list[int], pa.Array]:
-    """Return the part number of each element, and the offsets of the parts."""
+    """Return the index of the enclosing part for each element, and the offsets of the parts."""
     lengths = [0 if part is None else len(part) for part in parts]
     parents = [number for number, length in enumerate(lengths) for _ in range(length)]
     return parents, pa.array([0, *accumulate(lengths)], pa.int32())
@@ -258,7 +258,7 @@ def _plain(value: Any) -> Any:
     """Return the value of a pyarrow or NumPy scalar; None for every form of NULL."""
     if isinstance(value, pa.Scalar):
         with contextlib.suppress(ValueError, OverflowError):
-            # A value that Python cannot represent stays a scalar, which every column rejects.
+            # A scalar whose value Python cannot represent is kept, so that every column rejects it.
             value = value.as_py()
     kind = type(value)
     if value is None or (kind.__name__ in _PANDAS_NULLS and kind.__module__.startswith("pandas.")):
@@ -272,7 +272,7 @@ def _plain(value: Any) -> Any:
 
 
 def _numpy() -> Any:
-    """Return NumPy if it has been imported: otherwise no NumPy values can occur."""
+    """Return the NumPy module if it has been imported; otherwise None, because no value can be a NumPy value."""
     return sys.modules.get("numpy")
 
 
@@ -430,7 +430,7 @@ def _nanos(value: dt.datetime, *, with_zone: bool) -> int:
         raise _UnfitError("which has a time zone" if has_zone else "which has no time zone")
     extra = getattr(value, "nanosecond", 0)
     if hasattr(value, "to_pydatetime"):
-        # pandas arithmetic overflows where Python's does not.
+        # Arithmetic with pandas timestamps overflows for values that Python's datetime supports.
         value = value.to_pydatetime(warn=False)
     since = value - _UTC if has_zone else value.replace(tzinfo=None) - _NO_ZONE
     return since // _MICROSECOND * 1_000 + int(extra)

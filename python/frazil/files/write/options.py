@@ -51,7 +51,7 @@ class Splitter(Protocol):
         column_sizes: dict[int, int],
         split_offsets: Sequence[int] | None,
     ) -> None:
-        """Accept the statistics of a complete file."""
+        """Receive the statistics of a complete file."""
 
     def written(self) -> tuple[int, int, int]:
         """Return the number of files, rows and bytes written so far."""
@@ -61,10 +61,10 @@ class AvroEncoder(Protocol):
     """An encoder for one Avro file."""
 
     def write(self, batch: pa.RecordBatch) -> bytes:
-        """Encode rows and return the completed bytes."""
+        """Encode rows and return the bytes that are ready to be written."""
 
     def finish(self) -> bytes:
-        """Return the remaining bytes."""
+        """Return the remaining bytes of the file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,8 @@ class WriterOptions:
     fixed_dictionaries: bool = True
     """Parquet: whether columns of fixed-length byte arrays, such as long decimals, may have dictionaries."""
     int96_nanoseconds: bool = False
-    """Parquet: whether nanosecond timestamps are stored as INT96; other timestamps never are."""
+    """Parquet: whether nanosecond timestamps are stored as INT96. Timestamps of other units are never stored as INT96.
+    """
     without_statistics: frozenset[str] = frozenset()
     """Parquet: the paths of leaf columns without statistics."""
     sorted_by: tuple[SortedColumn, ...] = ()

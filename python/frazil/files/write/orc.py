@@ -36,7 +36,7 @@ class OrcFormat:
         """Check that ORC supports the types of the columns."""
         fields = [_orc_field(field, options) for field in schema if not pa.types.is_null(field.type)]
         self._schema, self._hint = pa.schema(fields), options.parquet_hint
-        # The length of the file is only known at the end of a stripe.
+        # A small group size is needed because the length of an ORC file is known only at the end of a stripe.
         self.group_bytes = min(options.row_group_bytes, max(options.target_file_bytes // 16, 1 << 16))
         self._options: dict[str, Any] = {
             "compression": options.codec,
@@ -75,7 +75,7 @@ class _OrcWriter:
 
 
 def _positions(schema: pa.Schema, names: Collection[str]) -> list[int]:
-    """Return the numbers of columns among the types of a file; the root is 0."""
+    """Return the type ids of columns in an ORC file, in which the root has id 0."""
     positions, position = [], 1
     for field in schema:
         if field.name in names:
@@ -85,7 +85,7 @@ def _positions(schema: pa.Schema, names: Collection[str]) -> list[int]:
 
 
 def _count(data_type: pa.DataType) -> int:
-    """Return the number of file types that a type occupies."""
+    """Return the number of ORC type ids that a column of an Arrow type occupies."""
     if pa.types.is_null(data_type):
         return 0
     if pa.types.is_map(data_type):
@@ -121,7 +121,7 @@ def _orc_field(field: pa.Field, options: WriterOptions) -> pa.Field:
 
 
 def _check_timestamps(values: Any, name: str, hint: str) -> None:
-    """Reject timestamps that other readers would misread.
+    """Reject timestamps that pyarrow or Java readers would read incorrectly from an ORC file.
 
     pyarrow stores fractions of a second before 1970 as negative numbers, which Java's reader turns into another second.
     pyarrow cannot read years outside the range of nanoseconds from its own files.
@@ -164,8 +164,9 @@ def _fractions(ticks: Any, second: int) -> Any:
 def _without_hidden(values: Any) -> Any:
     """Return the values with all fields of NULL structs set to NULL.
 
-    pyarrow's ORC writer considers the NULLs around a value only down to the first struct that is never NULL. Below it,
-    values hidden by a NULL struct are written, and the values after them are shifted to other rows.
+    pyarrow's ORC writer applies the NULLs of enclosing structs from the outside in, and stops at the first struct
+    without NULLs. Values in a NULL struct further inside are therefore written, and the values after them are shifted
+    to other rows.
     """
     if isinstance(values, pa.ChunkedArray):
         return pa.chunked_array([_without_hidden(chunk) for chunk in values.chunks], values.type)

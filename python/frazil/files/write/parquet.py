@@ -28,7 +28,8 @@ _FEW_VALUES = 1_024
 _DISTINCT_SHARE = 0.95
 """The share of distinct values in a sample above which no dictionary is built.
 
-It would be abandoned halfway or be as long as the column, and building it would take a third of the encoding time.
+A dictionary for such values is abandoned halfway or as long as the column, and building it takes a third of the
+encoding time.
 """
 
 
@@ -94,8 +95,8 @@ class ParquetFormat:
         return _ParquetWriter(writer, self._schema, self._leaves, metadata, end)
 
     def _bloom_size(self, rows: int, bloom: BloomFilter) -> dict[str, float]:
-        """Return the size of a filter for one value per row, within the maximum that the table allows."""
-        # The size in bytes is a power of two, and a value sets eight bits in its block.
+        """Return the size of a Bloom filter for `rows` values, limited to the maximum that the table allows."""
+        # A Bloom filter's size in bytes is a power of two, and each value sets eight bits in a block.
         most_bits = 8 << (self._bloom_bytes.bit_length() - 1)
         most_values = int(-most_bits * math.log(1 - bloom.fpp ** (1 / 8)) / 8)
         return {"ndv": max(1, min(bloom.ndv or rows, most_values)), "fpp": bloom.fpp}
@@ -115,7 +116,7 @@ class ParquetFormat:
         return columns or None
 
     def _with_dictionary(self, first: pa.Table) -> list[str]:
-        """Return the columns for which a dictionary saves time."""
+        """Return the leaf columns to encode with a dictionary: those without almost only distinct values."""
         columns = {name: first.column(name) for name in self._schema.names}
         fixed = self._fixed_dictionaries
         leaves = [leaf for leaf in self._leaves if fixed or not _is_fixed(leaf.type)]

@@ -29,13 +29,13 @@ __all__ = ["AnnotatingSink", "schema_annotations"]
 _TAIL_BYTES = 8
 
 _VARIANT = bytes([0x1C, 0x0C, 0x20, 0x13, 0x01, 0x00, 0x00])
-"""The field 10 after a field 9: a union whose field 16 is a struct with the version 1."""
+"""The encoded field 10 when it follows field 9: a union whose field 16 is a struct with version 1."""
 
 _FIELD_ID, _SCHEMA = 9, 2
 
 
 def schema_annotations(schema: pa.Schema, stored: pa.Schema) -> dict[int, bytes]:
-    """Return the annotations by schema element; the root is element 0.
+    """Return the encoded annotations by index of the schema element; the root has index 0.
 
     Args:
         schema: The columns.
@@ -46,7 +46,7 @@ def schema_annotations(schema: pa.Schema, stored: pa.Schema) -> dict[int, bytes]
 
 
 class AnnotatingSink:
-    """A sink for pyarrow that passes bytes on, except the end of the file, which it holds back to modify it."""
+    """A sink for pyarrow that forwards bytes but holds back the end of the file, so that the footer can be changed."""
 
     def __init__(self, sink: Any, found: dict[int, bytes]) -> None:
         """Create a sink for the annotations that `schema_annotations` returns."""
@@ -55,7 +55,7 @@ class AnnotatingSink:
         self.closed = False
 
     def hold(self) -> None:
-        """Hold back all bytes from now on: the end of the file, including the footer."""
+        """Hold back all further bytes, which are the end of the file including the footer."""
         self._held = bytearray()
 
     def finish(self) -> None:
@@ -70,7 +70,7 @@ class AnnotatingSink:
         self._sink.write(_annotated(held[start:], self._annotations))
 
     def write(self, data: Any) -> int:
-        """Accept bytes."""
+        """Forward or hold back bytes, and return their number."""
         if self._held is None:
             return int(self._sink.write(data))
         self._held += data
@@ -93,10 +93,10 @@ class AnnotatingSink:
         return False
 
     def flush(self) -> None:
-        """Do nothing: the owner manages the sink."""
+        """Do nothing, because the owner flushes the underlying sink."""
 
     def close(self) -> None:
-        """Do nothing: the owner manages the sink."""
+        """Do nothing, because the owner closes the underlying sink."""
 
 
 def _annotated(footer: bytes, found: dict[int, bytes]) -> bytes:

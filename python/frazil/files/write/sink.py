@@ -93,7 +93,7 @@ class _Parts:
         self._waiting = []
 
     def discard(self) -> None:
-        """Abort the upload; parts that cannot be removed are not visible to readers."""
+        """Abort the upload; parts that cannot be removed remain invisible to readers."""
         if self._upload is not None:
             with contextlib.suppress(FrazilError):
                 self._upload.abort()

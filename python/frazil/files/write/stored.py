@@ -26,7 +26,10 @@ def with_types(field: pa.Field, change: Callable[[pa.DataType], pa.DataType]) ->
 
 
 def as_stored(values: Any, data_type: pa.DataType) -> Any:
-    """Return values converted to another type of the same shape; if the type differs, arrays have no offsets."""
+    """Return values converted to a type of the same shape.
+
+    If the type differs, the returned arrays have no offsets.
+    """
     if isinstance(values, pa.ChunkedArray):
         return pa.chunked_array([as_stored(chunk, data_type) for chunk in values.chunks], data_type)
     if isinstance(values, pa.ExtensionArray):
@@ -46,7 +49,7 @@ def as_stored(values: Any, data_type: pa.DataType) -> Any:
 
 
 def _fields(values: pa.StructArray) -> list[pa.Array]:
-    """Return the fields, including values under a NULL struct, because the values themselves may not be NULL."""
+    """Return the child arrays unmasked: values in a NULL struct must stay, as fields may not be nullable."""
     return [values.field(index) for index in range(values.type.num_fields)]
 
 

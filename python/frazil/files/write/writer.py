@@ -1,4 +1,4 @@
-"""Writes data files: rows go to the files of their partitions, and a new file begins when one is long enough."""
+"""Writes data files: each row is written to a file of its partition, and a new file begins at the target length."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["DataFileWriter", "write_memory"]
 _Rows = TypeVar("_Rows", bound="Splitter")
 
 GROUP_ROWS = 1 << 20
-"""The maximum number of rows in a row group, however short they are."""
+"""The maximum number of rows in a row group, even if the rows are short."""
 
 BATCH_ROWS = 131_072
 """The number of rows that are partitioned in one call."""
@@ -37,7 +37,7 @@ _STEPS = 32
 
 
 def write_memory() -> int:
-    """Return the bytes of rows that a write holds before sorting, and again before encoding."""
+    """Return the maximum bytes of rows that a write buffers for sorting, and separately for encoding."""
     return min(_MOST_BUFFERED_BYTES, max(1, config.memory_limit // _SHARE_OF_MEMORY))
 
 
@@ -48,7 +48,7 @@ class DataFileWriter(Generic[_Rows]):
     table with a sort order, are collected first, spilling to temporary files if needed. They are then written one
     partition at a time. In both cases memory is bounded, regardless of the number of partitions.
 
-    `beside` writes other files whose rows are known only while the sorted rows are written, such as a changelog.
+    `beside` writes additional files, such as a changelog, whose rows are known only while the sorted rows are written.
     `progress` is called after every row group and file with the rows, bytes and files written so far. `stop` is checked
     before each step.
     """
@@ -117,7 +117,7 @@ class DataFileWriter(Generic[_Rows]):
 
     def _step_rows(self, files: int = 1) -> int:
         """Return the number of rows per step while the given number of files are open."""
-        # All rows may go to one file, which then is at most half too long.
+        # In the worst case all rows belong to one file, which then exceeds its target by at most half.
         target_bytes = (self._ratio.plain(self._target_bytes) or self._target_bytes) * min(files, _STEPS // 2)
         step_bytes = min(target_bytes / _STEPS, self._memory_bytes / _STEPS, self._format.group_bytes / 8)
         return max(1, min(BATCH_ROWS, int(step_bytes / self._bytes_per_row)))
@@ -201,7 +201,7 @@ class _Ratio:
         self._encoded, self._plain = self._encoded + encoded, self._plain + plain
 
     def of(self, plain: int) -> float | None:
-        """Return the estimated encoded size of plain rows; None without measurements."""
+        """Return the estimated encoded size of `plain` bytes of rows; None before any rows are encoded."""
         return plain * self._encoded / self._plain if self._encoded and self._plain else None
 
     def plain(self, encoded: int) -> float | None:
@@ -276,7 +276,7 @@ class _File:
             self._sink.discard()
 
     def _opened(self, first: pa.Table) -> FormatWriter:
-        """Return the writer, which is created for the first rows."""
+        """Return the format's writer, and create it if these are the first rows."""
         if self._writer is None:
             self._sink = Sink(self._files, self.path)
             self._writer = self._format.open(self._sink.stream, first)

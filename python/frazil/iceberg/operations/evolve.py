@@ -26,7 +26,7 @@ class _Known:
         return self
 
     def abort(self) -> None:
-        """Delete nothing."""
+        """Do nothing, because no files were written."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +34,7 @@ class Evolve:
     """A change to the schema, the partition spec, the sort order, properties or references."""
 
     replans: ClassVar[bool] = False
-    """A conflict with the state that the user knows occurs in every attempt."""
+    """Replanning would not resolve a conflict, because the change is based on the state that the user knows."""
     change: str
     """The change as JSON."""
 
@@ -45,5 +45,5 @@ class Evolve:
         return _Known(None if known.is_staged else known.native)
 
     def plan(self, state: TableState, ready: _Known, tasks: bytes | None = None) -> Done[Evolution]:  # noqa: ARG002
-        """Return the change."""
+        """Return the change as work without execution."""
         return Done(Evolution(json=self.change, known=ready.native))

@@ -36,13 +36,13 @@ class FilePlan:
         self.state = state
         self._filter = row_filter
         head = state.metadata.refs.get(branch)
-        # A scan of a branch that does not exist raises an error that lists the branches.
+        # For a missing branch other than main, the scan raises an error that lists the branches.
         self._branch = None if head is None and branch == "main" else branch
         self.snapshot_id = None if head is None else head.snapshot_id
         """The snapshot of the branch that is read; None if the branch is empty."""
         self.lineage = state.lineage()
         self.found = self.scan(row_filter.text, [])
-        # A worker process that gets a group of tasks has one core.
+        # A worker process that receives a group of tasks uses one core.
         self.workers = config.max_workers if tasks is None else 1
         self.tasks: _native.Plan | _native.Tasks = (
             self.found.plan(self.workers) if tasks is None else _native.Tasks(tasks, state.files)
@@ -72,7 +72,7 @@ class FilePlan:
         )
 
     def moving(self, row_filter: str = "") -> _native.Scan:
-        """Scan everything that rows keep when they are moved to another file: all columns, and in v3 their ids."""
+        """Return a scan of everything that moved rows keep: all columns, and in v3 the row lineage columns."""
         return self.scan(row_filter, ["*"], with_lineage=True)
 
     def moved(self, places: Sequence[int], workers: int) -> Iterator[pa.RecordBatch]:
@@ -89,9 +89,9 @@ class FilePlan:
         return self.with_lineage(self.columns(batch), batch.columns[-1 - len(self.lineage) : -1])
 
     def changed(self, batch: pa.RecordBatch, touched: pa.Array, changed: pa.RecordBatch) -> pa.RecordBatch:
-        """Return changed rows with their ids; `changed` corresponds to the last row numbers in `touched`.
+        """Return changed rows with their row ids; `changed` corresponds to the last row numbers in `touched`.
 
-        The sequence number of the commit is not yet known.
+        The sequence number column is NULL, because the sequence number of the commit is not yet known.
         """
         if not self.lineage:
             return changed
@@ -104,7 +104,7 @@ class FilePlan:
         return batch.select(range(batch.num_columns - 1 - len(self.lineage)))
 
     def with_lineage(self, rows: pa.RecordBatch, kept: list[pa.Array]) -> pa.RecordBatch:
-        """Append the columns that rows keep when they are moved to another file."""
+        """Append the row lineage columns in `kept` to rows that are moved to another file."""
         if not self.lineage:
             return rows
         schema = rows.schema
@@ -114,5 +114,5 @@ class FilePlan:
 
 
 def positions(batch: pa.RecordBatch) -> pa.Array:
-    """Return the positions of rows in their file, which are the last column of every scan here."""
+    """Return the positions of rows in their file, which are the last column of each scan of a `FilePlan`."""
     return batch.columns[-1]

@@ -43,7 +43,7 @@ class Merging(RowChange):
         for batch in source.batches:
             merger.source(batch)
         merger.seal()
-        # If unmatched rows change, all rows must be read.
+        # If unmatched rows change, the filter cannot exclude any rows.
         row_filter = None if merger.changes_unmatched() else merger.filter()
         plan = RowChangePlan(state, "merge", options.branch, Filter(text=row_filter or ""), tasks)
         return cls(plan, options, merger)
@@ -72,11 +72,11 @@ class Merging(RowChange):
         return self._inserted
 
     def matched(self) -> bytes:
-        """Return the source rows matched so far, one bit per row."""
+        """Return which source rows were matched so far, as one bit per row."""
         return bytes(self._merger.matched())
 
     def take_matched(self, bits: bytes) -> None:
-        """Add the `matched` bits of a worker."""
+        """Add the matched source rows of a worker, as returned by its `matched`."""
         self._merger.merge_matched(bits)
 
     def _probe(self, rows: pa.RecordBatch) -> Choice:

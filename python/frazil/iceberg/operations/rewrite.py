@@ -71,7 +71,7 @@ class GroupPlan(FilePlan):
         return not self._filter.text
 
     def at(self, state: TableState) -> FilePlan:
-        """Plan the same files for another state."""
+        """Return a plan of the same files for another state."""
         return FilePlan(state, self.branch, self._filter)
 
     @property
@@ -85,9 +85,9 @@ class GroupPlan(FilePlan):
 class Rewriting:
     """The file groups of a plan, each of which is written once.
 
-    New files get the sequence number of the snapshot that was read, so that concurrent equality deletes also apply to
-    them. Equality deletes are scoped to a partition of their own spec. If files move to another spec, new files get the
-    sequence number of the commit instead, and a concurrent equality delete is a conflict.
+    New files get the data sequence number of the snapshot that was read, so that concurrent equality deletes also apply
+    to new files. Equality deletes are scoped to a partition of their own spec. If files move to another spec, new files
+    get the sequence number of the commit instead, and a concurrent equality delete is a conflict.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class Rewriting:
 
         A group with missing files is skipped if concurrent commits removed these files from the latest state.
         """
-        # A write buffers rows before sorting, and again before encoding.
+        # Each concurrent write buffers rows twice: before sorting and before encoding.
         fitting = config.memory_limit // (2 * write_memory())
         at_once = max(1, min(config.max_workers, fitting, len(self.groups)))
         readers = max(1, config.max_workers // at_once)

@@ -51,7 +51,7 @@ class RowChange(ABC):
     """A row change for a plan: for all its files, or for those assigned to a worker."""
 
     def __init__(self, plan: RowChangePlan, options: SnapshotOptions, added: WrittenRows | None = None) -> None:
-        """Keep the plan; `added` holds additional new rows."""
+        """Keep the plan; `added` holds additional files with new rows."""
         self.plan = plan
         self._options = options
         self._added = added
@@ -66,7 +66,7 @@ class RowChange(ABC):
         """Return the number of rows that `rows` deleted and updated."""
 
     def inserts(self) -> Iterator[pa.RecordBatch]:
-        """Stream the inserted rows; to be called after all other rows have been read."""
+        """Stream the inserted rows; call this after all rows of `rows` have been read."""
         return iter(())
 
     def inserted(self) -> int:
@@ -74,19 +74,19 @@ class RowChange(ABC):
         return 0 if self._added is None else self._added.count
 
     def matched(self) -> bytes:
-        """Return the matched source rows, one bit per row."""
+        """Return which source rows were matched, as one bit per row."""
         return b""
 
     def take_matched(self, bits: bytes) -> None:  # noqa: B027 - only a merge has a source
-        """Add the `matched` bits of a worker."""
+        """Add the matched source rows of a worker, as returned by its `matched`."""
 
     def execute(self, writer: Writer) -> SnapshotRequest:
-        """Change the rows in this process."""
+        """Carry out the change in this process and return the snapshot request."""
         files = writer.write(self.plan.state, itertools.chain(self.rows(), self.inserts()))
         return self._request(writer, [files], *self.counts())
 
     def groups(self, target_bytes: int, open_cost_bytes: int) -> list[TaskGroup]:
-        """Return the tasks for workers."""
+        """Return the tasks for workers, in groups of about `target_bytes`."""
         return self.plan.groups(range(len(self.plan.tasks)), target_bytes, open_cost_bytes)
 
     def take(
@@ -108,7 +108,7 @@ class RowChange(ABC):
         if plan.merge_on_read:
             plan.delta.remove_emptied()
             paths: list[str] = []
-            # Owned before it is written, because a failed write may leave a partial file.
+            # The path is owned before the file is written, because a failed write may leave a partial file.
             writer.own(Paths(plan.state.files, paths))
             plan.write_deletes(paths)
         return SnapshotRequest(
@@ -148,7 +148,7 @@ class Updating(RowChange):
         self._updater = updater
 
     def rows(self) -> Iterator[pa.RecordBatch]:
-        """Stream the updated rows; if files are rewritten, together with their other rows."""
+        """Stream the updated rows; if files are rewritten, also stream the files' unchanged rows."""
         if self.plan.merge_on_read:
             return self._rewriter.changed(self._update, matching=True)
         self.plan.find(whole=False)

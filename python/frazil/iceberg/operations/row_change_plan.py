@@ -39,7 +39,7 @@ class Choice(NamedTuple):
     changed: pa.RecordBatch
     """The new values of the updated rows."""
     is_read: bool = False
-    """Whether the result depends on unchanged rows, so that a concurrent delete of them conflicts."""
+    """Whether the result depends on unchanged rows; if so, a concurrent delete of such rows is a conflict."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ class RowChangePlan(FilePlan):
         yield from ()
 
     def is_long(self, place: int) -> bool:
-        """Return whether reading the filter columns first may avoid reading parts of a data file."""
+        """Return whether a data file is long enough that reading its filter columns first may save reads."""
         task = self.tasks.task(place)
         is_long = task.file_format == "PARQUET" and task.record_count > BATCH_ROWS
         return is_long and bool(self._filter.text) and not self.tasks.is_whole(place)
@@ -115,7 +115,7 @@ class RowChangePlan(FilePlan):
             self.matched_rows += len(deleted)
 
     def apply(self, place: int, choice: Choice, batch: pa.RecordBatch, reader: _native.TaskReader) -> None:
-        """Delete the changed rows of a batch, and record whether other rows were read."""
+        """Delete the changed rows of a batch, and record whether the change depends on unchanged rows."""
         self.delete(place, positions(batch).take(choice.touched), reader)
         if choice.is_read:
             self.delta.read_file(place)
@@ -153,8 +153,8 @@ class RowRewriter:
     ) -> Iterator[pa.RecordBatch]:
         """Delete the rows that `choose` selects, and stream their new values (merge-on-read).
 
-        `choose` receives `columns`, or all columns. If all `matching` rows change, row groups of long files are read
-        only if their filter columns contain matches.
+        `choose` receives the columns `columns`, or all columns if None. If `matching` is set, all matching rows change,
+        and row groups of long files are read only if their filter columns contain matches.
         """
         plan = self._plan
         scan = plan.matching(columns)
@@ -170,7 +170,10 @@ class RowRewriter:
         return read_parts(range(len(plan.tasks)), change, workers=plan.workers)
 
     def choose(self, choose: Choose, columns: list[str] | None = None) -> None:
-        """Delete the rows that `choose` selects based on `columns`, or all; `rewritten` streams the new values."""
+        """Delete the rows that `choose` selects based on `columns` (None: all columns).
+
+        The new values are streamed by `rewritten`.
+        """
         plan = self._plan
         scan = plan.matching(columns)
 
@@ -184,7 +187,7 @@ class RowRewriter:
             pass
 
     def rewritten(self, choose: Choose | None = None) -> Iterator[pa.RecordBatch]:
-        """Remove the files that lost rows; stream their remaining rows, and the new values of the others."""
+        """Remove the files that lost rows; stream their remaining rows, and the new values of the changed rows."""
         plan = self._plan
         rewritten = plan.delta.staying()
         for place in rewritten:

@@ -29,14 +29,14 @@ class Written(Protocol):
 
 
 class RowInput(Protocol):
-    """Rows to be written into data files."""
+    """Rows that an operation writes into data files."""
 
     def write(self, state: TableState) -> WrittenRows:
         """Write the rows into new data files."""
 
 
 class SourceInput(Protocol):
-    """Rows to be compared with those of a table."""
+    """Rows that an operation compares with the rows of a table."""
 
     def hold(self, state: TableState, *, exact: bool) -> Source:
         """Read all rows into memory; see `Source`."""
@@ -50,7 +50,7 @@ class Nothing:
         return self
 
     def abort(self) -> None:
-        """Delete nothing."""
+        """Do nothing, because no files were written."""
 
 
 NOTHING = Nothing()
@@ -60,7 +60,7 @@ class WrittenRows:
     """Rows in new data files of one partition spec, which no snapshot references yet."""
 
     def __init__(self, files: NewFiles, written: Written, state: TableState, source: ArrowInput | None = None) -> None:
-        """Keep files that were written for `state`; if `source` is given, they can be written again."""
+        """Keep files that were written for `state`; `source` allows writing the rows again, None does not."""
         self.files = files
         self.spec_id = state.metadata.default_spec_id
         self.scan = source.scan if source is not None else None
@@ -116,12 +116,13 @@ class ArrowInput:
         return WrittenRows(written.rows, written, state, self)
 
     def read(self, state: TableState) -> list[pa.RecordBatch]:
-        """Read all rows into memory once; values without an Arrow type get the column types of `state`."""
+        """Read all rows into memory once; values without an Arrow type get the types of the columns in `state`."""
         if self._held is None:
             schema = state.arrow_schema()
             parts = list(batches(self._data, schema, TypeNames(type_name), source=True))
             filled = [part for part in parts if part.num_rows]
-            # Parts without rows may lack columns that other parts have: an empty list has no columns.
+            # Parts without rows are omitted, because they may lack columns that other parts have: an empty list has no
+            # columns.
             self._held = filled or [part for part in parts if part.num_columns][:1] or [no_rows(schema)]
         return self._held
 
@@ -133,8 +134,8 @@ class ArrowInput:
 class Source(Nothing):
     """The source rows of a merge in memory, with the names and types of the table's columns, as `append` converts them.
 
-    A column that `append` would reject keeps its type, because expressions may use it. If `exact` is set, it is an
-    error.
+    A column that `append` would reject keeps its own type, because expressions may use the column. If `exact` is set,
+    such a column is an error.
     """
 
     def __init__(self, state: TableState, rows: list[pa.RecordBatch], *, exact: bool = False) -> None:
@@ -147,7 +148,7 @@ class Source(Nothing):
         return self.batches[0].schema
 
     def __getstate__(self) -> bytes:
-        """Return the rows as an Arrow stream, for workers."""
+        """Return the rows as a serialized Arrow stream, for sending them to workers."""
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, self.schema) as stream:
             for batch in self.batches:
@@ -155,5 +156,5 @@ class Source(Nothing):
         return bytes(sink.getvalue())
 
     def __setstate__(self, content: bytes) -> None:
-        """Read the rows."""
+        """Restore the rows from a serialized Arrow stream."""
         self.batches = list(pa.ipc.open_stream(content))

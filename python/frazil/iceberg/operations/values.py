@@ -1,4 +1,4 @@
-"""The values that make up operations and the input of commits. The native module reads their fields."""
+"""The values that define operations and form the input of commits. The native module reads their fields."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ class SnapshotOptions:
 
 
 class Replace(StrEnum):
-    """The data files that a snapshot removes in addition to those that lose rows."""
+    """The data files that a snapshot removes in addition to the files in which rows are deleted."""
 
     NONE = "none"
     ALL = "all"
     PARTITIONS = "partitions"
-    """The files in the partitions of the added files."""
+    """All existing files in the partitions of the added files."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,11 +53,11 @@ class Validation:
     isolation: str
     """`serializable` or `snapshot`, from `write.*.isolation-level`."""
     filter: Filter
-    """The filter for the rows that were read."""
+    """The filter that selected the rows that were read."""
     refuses_new_deletes: bool
-    """Whether deletes added since then conflict, even for retained data files."""
+    """Whether deletes added after `planned_on` conflict, even if they apply to data files that are retained."""
     passes_over_equality_deletes: bool = False
-    """Whether equality deletes added since then do not conflict, because they also apply to the new files."""
+    """Whether equality deletes added after `planned_on` are accepted, because they also apply to the new files."""
     refuses_removals: bool = False
     """Whether every concurrent removal of rows conflicts, because the rows that were read are rewritten."""
 
@@ -87,12 +87,12 @@ class Evolution:
 
     json: str
     known: _native.Table | None
-    """The state on which the user based the change, if it is not the one that is changed."""
+    """The state on which the user based the change; None if this is the state to be changed."""
 
 
 def statement_time_us() -> int:
     """Return the time of a statement that starts now, in microseconds since the epoch.
 
-    `current_timestamp` has this value in all rows, whichever process computes them.
+    `current_timestamp` has this value in all rows, independent of the process that computes them.
     """
     return time.time_ns() // 1000

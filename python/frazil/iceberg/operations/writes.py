@@ -28,8 +28,8 @@ class Append:
 
     def prepare(self, table: States[TableState], rows: RowInput) -> WrittenRows:
         """Write the rows into new files."""
-        # An append to `main` does not need the latest state, because its commit detects changes. Another branch may be
-        # newer.
+        # An append to `main` does not need the latest state, because its commit detects concurrent changes. For another
+        # branch, the latest state is loaded, because the branch may be missing from the current state.
         return rows.write(table.state() if self.options.branch == "main" else table.newest())
 
     def plan(self, state: TableState, ready: WrittenRows, tasks: bytes | None = None) -> Work[Any, SnapshotRequest]:  # noqa: ARG002
@@ -88,7 +88,7 @@ class OverwritePartitions:
         return rows.write(table.newest())
 
     def plan(self, state: TableState, ready: WrittenRows, tasks: bytes | None = None) -> Work[Any, SnapshotRequest]:  # noqa: ARG002
-        """Plan a snapshot with the new files and without the other files in their partitions."""
+        """Plan a snapshot with the new files and without the existing files in their partitions."""
         if ready.spec_id != state.metadata.default_spec_id:
             message = "the partition spec changed after the rows were written"
             raise CommitConflictError(message, hint="reload the table and repeat the overwrite")
@@ -104,9 +104,9 @@ class OverwritePartitions:
 
 
 def _validation(state: TableState, rows: WrittenRows, operation: Overwrite | OverwritePartitions) -> Validation | None:
-    """Return the validation of a commit whose rows were read from the same branch; None for other rows.
+    """Return the validation for rows that were read from the same branch; None for rows from elsewhere.
 
-    If the user selected an earlier snapshot, the newer rows are replaced intentionally, and nothing is validated.
+    If the user selected an earlier snapshot, replacing newer rows is intended, and None is returned.
     """
     if operation.read is not None:
         planned_on = operation.read.snapshot_id

@@ -1,5 +1,5 @@
-//! Fills values inside a NULL: a required field of a NULL struct has no value, which Parquet's writer rejects as
-//! missing.
+//! Fills required fields of NULL structs. Such a field has no value, which Parquet writers reject as a missing required
+//! value.
 
 use crate::array_data::with_parts;
 use crate::error::Result;
@@ -20,7 +20,7 @@ pub fn filled(rows: RecordBatch) -> Result<RecordBatch> {
     Ok(RecordBatch::try_new(rows.schema(), columns)?)
 }
 
-/// Returns which parts of a value are required.
+/// Returns, for each child of an array of this type, whether it is required: a field of a struct that is not nullable.
 fn required(data_type: &DataType) -> Vec<bool> {
     match data_type {
         DataType::Struct(fields) => fields.iter().map(|field| !field.is_nullable()).collect(),
@@ -29,7 +29,7 @@ fn required(data_type: &DataType) -> Vec<bool> {
     }
 }
 
-/// Returns whether a required part is NULL anywhere; its parent was checked to be NULL there as well.
+/// Returns whether a required part is NULL anywhere. Callers have checked that its parent is NULL in the same rows.
 fn is_open(data: &ArrayData, is_required: bool) -> bool {
     let parts = data.child_data().iter().zip(required(data.data_type()));
     (is_required && data.null_count() > 0) || parts.into_iter().any(|(part, is_required)| is_open(part, is_required))

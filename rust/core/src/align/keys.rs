@@ -22,7 +22,7 @@ pub(super) fn first_repeated(keys: &ArrayRef, offsets: &OffsetBuffer<i32>) -> Re
     let mut seen = HashSet::new();
     for (map, length) in offsets.lengths().enumerate() {
         seen.clear();
-        // All keys of the map are consumed, so that the next map begins at the right position.
+        // All keys of the map are read even after a duplicate, so that the next map begins at the right position.
         let repeated = rows.by_ref().take(length).filter(|key| !seen.insert(*key)).count();
         if repeated > 0 {
             return Ok(Some(map));

@@ -18,7 +18,7 @@ use super::{Loss, RowNumbers, cast_exactly, is_list, lost_digits, places, unpack
 use crate::error::{Error, Result};
 use crate::nested::{Repeated, child};
 
-/// A limit on the values of a column, in addition to that of their Arrow type.
+/// A limit on the values of a column that is stricter than its Arrow type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limit {
     /// No limit.
@@ -27,7 +27,7 @@ pub enum Limit {
     Characters(u32),
     /// The maximum number of bytes.
     Bytes(u32),
-    /// The number of units of the Arrow type of which times must be a multiple.
+    /// Times must be a multiple of this number of units of their Arrow type.
     Ticks(i64),
 }
 
@@ -118,8 +118,8 @@ impl Aligner {
     }
 }
 
-/// Returns the values of one column in the type of a target; `first_row` is the number of the first row. They may be
-/// NULL.
+/// Converts the values of one column to the type of `target`. The result may contain NULL even if the column cannot be
+/// NULL. `first_row` is the number of the first row, for errors.
 ///
 /// # Errors
 /// See [`Aligner::align`].
@@ -127,7 +127,7 @@ pub fn align_column(target: &Target, rules: &Rules, values: &ArrayRef, first_row
     Place { rules, name: target.field.name(), rows: &RowNumbers::From(first_row) }.converted(target, values)
 }
 
-/// Returns the position of each column of `names`, all of which must be in `targets`.
+/// Returns the position of each column of `names` by name, all of which must be in `targets`.
 fn found<'a>(
     names: &'a Fields,
     targets: &[Target],
@@ -143,7 +143,8 @@ impl Place<'_> {
         Place { rules: self.rules, name, rows }
     }
 
-    /// Returns the columns of `targets`; `parents` marks the rows in which a parent is NULL.
+    /// Returns the columns of `targets`, converted from the input columns; `parents` marks the rows in which a parent
+    /// is NULL.
     fn columns(
         &self,
         targets: &[Target],
@@ -231,7 +232,7 @@ impl Place<'_> {
         })
     }
 
-    /// Returns the elements of lists, or the keys or values of maps.
+    /// Converts the elements of lists, or the keys or values of maps, to the type of `target`.
     fn part(&self, target: &Target, values: &ArrayRef, rows: &RowNumbers<'_>) -> Result<ArrayRef> {
         let name = format!("{}.{}", self.name, target.field.name());
         let place = self.at(&name, rows);
@@ -255,7 +256,7 @@ impl Place<'_> {
         Ok(Arc::new(StructArray::try_new_with_length(fields.clone(), columns, nulls.cloned(), parent.len())?))
     }
 
-    /// Returns the converted values, if no value changes.
+    /// Converts values to the type of `target`; an error if a value would change or exceeds `limit`.
     fn cast(&self, target: &Target, limit: Limit, values: &ArrayRef) -> Result<ArrayRef> {
         let unfit = |row: usize, loss: Loss| {
             let (name, to) = (self.name, &target.type_name);
@@ -282,7 +283,8 @@ impl Place<'_> {
     }
 }
 
-/// Returns the first value that exceeds a limit.
+/// Returns the position of the first value that exceeds a limit, and the reason; None if all values are within the
+/// limit.
 fn first_beyond(values: &ArrayRef, limit: Limit) -> Option<(usize, Loss)> {
     let is_longer = |length: usize, limit: u32| u32::try_from(length).map_or(true, |length| length > limit);
     match limit {

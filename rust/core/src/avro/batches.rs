@@ -143,7 +143,7 @@ impl Batches {
         Ok(true)
     }
 
-    /// Checks the declared number of rows against the number of bytes.
+    /// Starts a block of `count` rows, after checking that its bytes suffice for as many rows.
     fn start_block(&mut self, count: u64) -> Result<()> {
         let mut wire = Wire::new(self.inflater.block(), self.zero_width_left);
         if count.checked_mul(self.row_width_bytes as u64).is_none_or(|least| least > wire.remaining() as u64) {
@@ -156,7 +156,8 @@ impl Batches {
             self.zero_width_left = wire.zero_width_left();
         }
         if self.rows.len() == 0 && self.limits.rows == usize::MAX {
-            // Without a row limit, the batch holds the rest of the file. Its row count is extrapolated from this block.
+            // Without a row limit, the batch holds the rest of the file. The number of rows to reserve is extrapolated
+            // from this block.
             let bytes = (self.next_block - self.block).max(1);
             let blocks = (self.file.bytes.len() - self.block).div_ceil(bytes);
             let rows = usize::try_from(count).unwrap_or(usize::MAX).saturating_mul(blocks);
@@ -213,7 +214,7 @@ impl Iterator for Batches {
     }
 }
 
-/// Checks that the end of a block is reached.
+/// Checks that no bytes are left after the last row of a block.
 fn ended(wire: &Wire<'_>) -> Result<()> {
     if wire.is_empty() {
         Ok(())

@@ -142,8 +142,8 @@ impl Inflater {
         }
     }
 
-    /// Decompresses raw DEFLATE, which does not record its decompressed size: the size is guessed, and the buffer grows
-    /// on failure.
+    /// Decompresses raw DEFLATE. The format does not record the decompressed size, so the size is estimated, and the
+    /// buffer grows if it is too small.
     fn deflate(&mut self, compressed: &[u8]) -> Result<usize> {
         let guess = compressed.len().saturating_mul(8).clamp(1 << 16, self.limit_bytes.max(1 << 16));
         self.room(guess.min(self.limit_bytes))?;
@@ -196,8 +196,8 @@ impl Inflater {
         let mut context =
             made.ok_or_else(|| Error::new(ErrorKind::LimitExceeded, "not enough memory for a Zstandard context"))?;
         let length = self.stream(zstd::Decoder::with_context(compressed, &mut context));
-        // A context that stopped inside a frame would continue there; one that has grown to the window of a large file
-        // is too big to keep.
+        // A context that stopped inside a frame cannot be reused for another frame. A context that has grown to the
+        // window of a large file needs too much memory to be kept.
         if length.is_ok() && context.sizeof() <= MAX_KEPT_CONTEXT_BYTES {
             ZSTD.set(Some(context));
         }
@@ -228,7 +228,7 @@ impl Inflater {
         if let Some(more) = bytes.checked_sub(self.buffer.len()).filter(|&more| more > 0) {
             self.leases.push(self.budget.lease(more as u64)?);
             if self.buffer.is_empty() {
-                // Newly allocated zeroed memory costs nothing until it is written.
+                // Newly allocated zeroed memory uses no physical memory until it is written.
                 self.buffer = vec![0; bytes];
             } else {
                 self.buffer.resize(bytes, 0);

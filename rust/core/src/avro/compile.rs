@@ -106,7 +106,7 @@ fn field(column: &Column, written: Option<&super::schema::Field>, data_type: Dat
     }
 }
 
-/// Returns the type of a column that the writer does not have.
+/// Returns the Arrow type of a column that the writer does not have, whose values are all NULL.
 fn missing_type(kind: &Kind) -> DataType {
     match kind {
         Kind::Leaf(data_type) => data_type.clone(),

@@ -51,7 +51,8 @@ enum Node {
     Enum(StringArray, std::sync::Arc<[String]>),
     Record(Vec<Node>),
     List(OffsetBuffer<i32>, Box<Node>),
-    /// A column that contains NULL, but must not be NULL in a row that is written.
+    /// A column that contains NULL in some row, although its schema does not allow null. Writing such a row is an
+    /// error.
     Required(NullBuffer, Box<Node>),
     /// The only branch of a union.
     Branch(i64, Box<Node>),

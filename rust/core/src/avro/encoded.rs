@@ -1,4 +1,4 @@
-//! Copies encoded values from one file to another that has exactly the same type for them.
+//! Copies encoded values between files whose schemas have exactly the same type for the values.
 
 use std::sync::Arc;
 

@@ -312,7 +312,7 @@ fn scaled(schema: &Schema, from: TimeUnit, to: TimeUnit) -> Option<Values> {
     }
 }
 
-/// Reads an integer that fits `T`.
+/// Reads an integer; an error if it does not fit `T`.
 fn narrowed<T: TryFrom<i64>>(wire: &mut Wire<'_>) -> Result<T> {
     let value = wire.long()?;
     T::try_from(value).map_err(|_| wire.error(format_args!("{value} does not fit {}", std::any::type_name::<T>())))
@@ -368,7 +368,7 @@ fn unscaled(bytes: &[u8]) -> Option<i128> {
     fits.then_some(value)
 }
 
-/// Returns the values of a column, without most of its spare capacity.
+/// Takes the values of a column, and frees the spare capacity if it exceeds a sixteenth of the values.
 fn grown<T>(values: &mut Vec<T>) -> Vec<T> {
     let mut values = std::mem::take(values);
     if values.capacity() - values.len() > values.len() / 16 {
@@ -446,7 +446,7 @@ impl Strings {
     }
 }
 
-/// Returns the end of a value of `width` bytes after `len`.
+/// Returns the end offset of a value of `width` bytes that starts at `len`; an error if it exceeds 32 bits.
 fn checked_end(len: usize, width: usize) -> Result<usize> {
     len.checked_add(width).filter(|&end| i32::try_from(end).is_ok()).ok_or_else(too_long)
 }

@@ -25,7 +25,7 @@ pub(super) struct Lookup {
     wanted: Wanted,
     /// One column per requested key.
     values: Vec<Node>,
-    /// The row that last filled each of these columns, counted from 1.
+    /// The row in which each of `values` was last filled, counted from 1.
     filled: Vec<u64>,
     row: u64,
     unwanted: Skip,
@@ -158,8 +158,8 @@ impl Lookup {
         Ok(true)
     }
 
-    /// Reads the first block of a map by the route; returns `false`, at the start of the block, if the keys differ.
-    /// Values that were read before belong to the right keys and are kept.
+    /// Reads the first block of a map by the route. Returns `false`, with `wire` at the start of the block, if the keys
+    /// differ. The values that were already read belong to the right keys and are kept.
     #[inline]
     fn follow(&mut self, entries: u64, wire: &mut Wire<'_>) -> Result<bool> {
         let Some(pair) = self.pair.as_ref().filter(|_| self.route.entries == entries) else { return Ok(false) };
@@ -183,7 +183,8 @@ impl Lookup {
         Ok(true)
     }
 
-    /// Checks every key of a block. Values may already exist if the route failed in the first block.
+    /// Compares every key of a block with the requested keys. In the first block, some values may already have been
+    /// read by a route that failed.
     fn search(&mut self, entries: u64, first: bool, wire: &mut Wire<'_>) -> Result<()> {
         let strayed = first && self.filled.contains(&self.row);
         self.route.entries = 0;

@@ -98,7 +98,7 @@ fn map(parts: &Fields) -> Result<DataType> {
     Ok(DataType::Map(Arc::new(entries), false))
 }
 
-/// Returns the same type with decimals of 38 digits and strings as binary.
+/// Returns the type with all decimals widened to 38 digits and all strings replaced by binary.
 pub(super) fn wide(data_type: DataType) -> DataType {
     let field = |field: &FieldRef| {
         let data_type = wide(field.data_type().clone());
@@ -124,8 +124,8 @@ fn fixed(size: usize) -> Result<DataType> {
     }
 }
 
-/// Returns the type of a logical type that is a single value; `None` for maps and variants, whose types follow from
-/// their shapes.
+/// Returns the Arrow type of a logical type with single values. `None` for maps and variants, whose Arrow type is
+/// derived from the shape.
 fn scalar(logical: Logical) -> Result<Option<DataType>> {
     Ok(Some(match logical {
         Logical::Date => DataType::Date32,

@@ -132,7 +132,7 @@ pub(super) struct Struct {
 pub(super) enum Step {
     Skip(Skip),
     Read(Node),
-    /// Reads a field that the next step reads again.
+    /// Reads a field without consuming its bytes, because the next step reads the field again.
     Peek(Node),
 }
 

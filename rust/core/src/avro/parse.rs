@@ -1,8 +1,8 @@
 //! Parses the JSON of a schema (Avro specification, "Schema Declaration" and "Names").
 //!
-//! The parser is lenient where necessary: a type may be defined twice under one name (the later definition applies from
-//! there on), and attributes that are unknown or have the wrong JSON type are ignored. It is strict where meaning would
-//! be lost: unknown types, cycles, two fields with the same name, and negative sizes are errors.
+//! The parser accepts what other writers produce: a name may be defined twice (the later definition applies from there
+//! on), and attributes that are unknown or have the wrong JSON type are ignored. It rejects schemas whose meaning is
+//! unclear: unknown types, cycles, two fields with the same name, and negative sizes are errors.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -104,7 +104,8 @@ impl Names {
         }
         let mut schema = Schema::plain(Shape::Record(Arc::new(Record::new(name.clone(), fields))));
         annotate(&mut schema, object);
-        // Checked before the name can be referenced, so that a type that many fields reference is small.
+        // The limits are checked before the type can be referenced by name, so that each reference to a type adds a
+        // limited size.
         let schema = limited(schema)?;
         self.0.insert(name, Some(schema.clone()));
         Ok(schema)

@@ -119,14 +119,14 @@ impl Column {
         self
     }
 
-    /// Makes the column required: it is an error if it is missing.
+    /// Makes the column required: a missing field or a null is an error.
     #[must_use]
     pub fn required(mut self) -> Self {
         self.required = true;
         self
     }
 
-    /// Returns the index of the field that the first matching key finds.
+    /// Returns the index of the writer's field for the first key that finds one; `None` if no key does.
     pub(super) fn find(&self, record: &Record) -> Result<Option<usize>> {
         for key in &self.keys {
             let found = match key {

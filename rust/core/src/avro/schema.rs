@@ -135,8 +135,8 @@ impl Schema {
         Self { shape, logical: None, ids: PartIds::default() }
     }
 
-    /// Returns the other type of a union of null and one type, or the type itself if it is not a union. `None` for
-    /// unions of several types; a union of only null returns that null.
+    /// Returns the type of non-null values: for a union of null and one type, that type; for a type that is not a
+    /// union, the type itself. `None` for unions of several types. A union of only null returns null.
     pub fn non_null(&self) -> Option<&Self> {
         let Shape::Union(branches) = &self.shape else { return Some(self) };
         let mut others = branches.iter().filter(|branch| branch.shape != Shape::Null);
@@ -167,7 +167,8 @@ impl Schema {
         })
     }
 
-    /// Returns the schema with other types for fields of its record; None if `change` changes none.
+    /// Returns the schema with the types of its record's fields replaced by the results of `change`. None if `change`
+    /// returns None for every field.
     fn map_record(&self, change: &dyn Fn(&Field) -> Option<Self>) -> Option<Self> {
         let changed = match &self.shape {
             Shape::Record(record) => {
@@ -243,7 +244,7 @@ impl Schema {
     }
 }
 
-/// Returns a union with some branches changed; None if none is.
+/// Returns a union in which `change` replaces some branches; None if it replaces none.
 fn union_of(branches: &[Schema], change: impl Fn(&Schema) -> Option<Schema>) -> Option<Shape> {
     let changed: Vec<Option<Schema>> = branches.iter().map(change).collect();
     if changed.iter().all(Option::is_none) {

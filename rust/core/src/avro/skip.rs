@@ -105,11 +105,11 @@ impl Skip {
             }
             Self::Varints(n) => wire.skip_varints(count.saturating_mul(*n)),
             Self::Sized(n) => wire.skip_sized(count.saturating_mul(*n)),
-            // Maps from ids to bytes, which hold statistics.
+            // Maps from ids to bytes, such as column statistics, have a faster path.
             Self::All(parts) if matches!(parts.as_slice(), [Self::Varints(1), Self::Sized(1)]) => {
                 wire.skip_keyed(count)
             }
-            // Every other value has at least one byte, so a false count reaches the end of the block.
+            // All other values have at least one byte, so a wrong count fails at the end of the block.
             _ => (0..count).try_for_each(|_| self.run(wire)),
         }
     }

@@ -1,11 +1,11 @@
-//! Decodes maps from ids to bytes that have the same layout as the previous one: the same keys in the same order, with
-//! values of the same lengths, as is common for column bounds. The layout is checked by one independent comparison per
-//! entry, whereas walking the entries has to wait for each length.
+//! Decodes maps from ids to bytes that repeat the layout of the previous map: the same keys in the same order, with
+//! values of the same lengths. Column bounds often do. The layout is checked by one independent comparison per entry,
+//! whereas a sequential decoder must read each length before it can find the next entry.
 
 use super::wire::Wire;
 use crate::error::Result;
 
-/// The number of failed attempts after which a writer's maps are no longer expected to match a template.
+/// The number of successive templates without a match after which no more templates are learned.
 const MAX_LEARNED_IN_VAIN: u32 = 16;
 
 /// The entry offsets of one block, with their keys and lengths.
@@ -30,7 +30,8 @@ impl Template {
             return None;
         }
         let bytes = wire.ahead(self.len)?;
-        // By induction: an entry with the same offset and length as in the template also ends at the same offset.
+        // By induction, all offsets are correct: an entry with the offset and length of the template ends where the
+        // next one begins.
         let mut fits = true;
         for (offset, head) in &self.heads {
             fits &= bytes.get(*offset..).and_then(|rest| rest.first_chunk()) == Some(head);
@@ -43,7 +44,7 @@ impl Template {
         self.len
     }
 
-    /// Records that the next block matches.
+    /// Records that a block matched the template, which resets the count of failed attempts.
     #[inline]
     pub(super) fn fitted(&mut self) {
         self.learned_in_vain = 0;

@@ -181,7 +181,7 @@ impl<'a> Wire<'a> {
         let mut rest = self.rest;
         while n > 32 {
             let Some((bytes, after)) = rest.split_first_chunk::<32>() else { break };
-            // Each byte of the sum is at most four, and their total is at most 32.
+            // Each byte of the sum of the words is at most four, and the total of its eight bytes is at most 32.
             n -= sum_of_bytes(bytes.as_chunks().0.iter().map(|word| ends(*word)).sum());
             rest = after;
         }
@@ -286,7 +286,7 @@ impl<'a> Wire<'a> {
     }
 }
 
-/// Splits off a varint. Most are one byte: counts, branches, small numbers.
+/// Splits off a varint. The fast path is for varints of one byte, which are the most frequent.
 #[inline]
 fn split_long(bytes: &[u8]) -> Option<(i64, &[u8])> {
     match bytes.split_first() {
@@ -298,7 +298,7 @@ fn split_long(bytes: &[u8]) -> Option<(i64, &[u8])> {
     }
 }
 
-/// Returns the ends of varints in a word, as ones in their bytes.
+/// Returns a word in which each byte is 1 if a varint ends in that byte of `word`, and 0 otherwise.
 #[inline]
 fn ends(word: [u8; 8]) -> u64 {
     (!u64::from_le_bytes(word) >> 7) & 0x0101_0101_0101_0101

@@ -4,7 +4,8 @@
 //! * bits: 1,024 words of 64 bits, with more than 4,096 values;
 //! * runs: inclusive ranges in ascending order, at least one value apart.
 //!
-//! A container that was read keeps its form until values are added, because Java's output depends on the form.
+//! A container that was read keeps its form until values are added, so that it is written back byte for byte like Java
+//! does.
 
 use std::borrow::Cow;
 
@@ -172,8 +173,9 @@ impl Container {
         }
     }
 
-    /// Returns these values as Java writes them after `runOptimize`. Its rule depends on the form: an array becomes
-    /// runs only if that is strictly shorter, and runs stay runs if they are not longer.
+    /// Returns these values in the form that Java chooses in `runOptimize`. The rule depends on the current form: an
+    /// array becomes runs only if runs are strictly shorter, and runs stay runs if they are not longer than the
+    /// alternative.
     pub(super) fn run_optimised(&self) -> Cow<'_, Self> {
         let runs_bytes = |count: usize| 2 + 4 * count;
         let becomes_runs = match self {

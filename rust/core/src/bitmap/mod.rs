@@ -1,8 +1,8 @@
 //! A set of row positions, and the mask of the rows that are not in it.
 //!
-//! The set consists of Roaring containers in an ordered map. The `roaring` crate does not expose the words of its
-//! containers. Iterating over values takes 2.5 ms where words take 0.05 ms (10 million rows, a tenth of them deleted).
-//! The containers are therefore implemented here, and the crate is the oracle of the tests.
+//! The set consists of Roaring containers in an ordered map. They are implemented here because the `roaring` crate does
+//! not expose the words of its containers. Building a mask from words takes 0.05 ms, and 2.5 ms by iterating over
+//! values (10 million rows, a tenth of them deleted). The tests compare the results with those of the crate.
 
 mod container;
 mod mask;
@@ -94,7 +94,7 @@ impl Positions {
         self.chunks.get(&(position >> 16)).is_some_and(|container| container.contains(low16(position)))
     }
 
-    /// Returns the highest position.
+    /// Returns the highest position; None if the set is empty.
     pub fn max(&self) -> Option<u64> {
         let (prefix, container) = self.chunks.last_key_value()?;
         Some(prefix << 16 | u64::from(container.max()?))
@@ -114,7 +114,7 @@ impl Positions {
         }
         let (first, last) = (range.start >> 16, (range.end - 1) >> 16);
         let clip = |prefix: u64, bound: u64| {
-            // In the range 0..=65536 after clamping.
+            // The value is clamped to 0..=65536, so the conversion cannot fail.
             u32::try_from(bound.saturating_sub(prefix << 16).min(SPAN)).unwrap_or(0)
         };
         let counts = self.chunks.range(first..=last).map(|(&prefix, container)| {

@@ -25,7 +25,7 @@ const COOKIE_NO_RUNS: u32 = 12_346;
 const COOKIE_RUNS: u32 = 12_347;
 const NO_OFFSET_THRESHOLD: usize = 4;
 const CONTAINERS_MAX: usize = 1 << 16;
-/// The upper limit of keys: Java stores bitmaps in an array indexed by key, and positions are non-negative.
+/// The upper limit of the keys of 64-bit bitmaps, exclusive: Java stores bitmaps in an array that is indexed by key.
 const KEY_LIMIT: u32 = i32::MAX.cast_unsigned();
 /// The maximum encoded size, which is that of a byte array in Java.
 const ENCODED_MAX_BYTES: u64 = i32::MAX.cast_unsigned() as u64;
@@ -34,7 +34,8 @@ const EMPTY_BITMAP: [u8; 8] = [0x3a, 0x30, 0, 0, 0, 0, 0, 0];
 impl Positions {
     /// Decodes positions from the 64-bit portable serialisation, which must be all of `bytes`.
     ///
-    /// Memory is bounded by a small multiple of `bytes`, whatever counts are declared (runs stay runs).
+    /// Memory is bounded by a small multiple of the length of `bytes`, even if the declared counts are wrong, because
+    /// runs are not expanded.
     ///
     /// # Errors
     /// `CorruptData` for any violation of the format: a wrong cookie, count, order, cardinality or offset, a key of
@@ -48,8 +49,8 @@ impl Positions {
         Ok(Self { chunks })
     }
 
-    /// Decodes positions from the 32-bit portable serialisation, which must be all of `bytes`. Memory is bounded in the
-    /// same way.
+    /// Decodes positions from the 32-bit portable serialisation, which must be all of `bytes`. Memory is bounded as in
+    /// [`Positions::decode_portable64`].
     ///
     /// # Errors
     /// `CorruptData` for any violation of the format, and for missing or trailing bytes.
@@ -62,7 +63,8 @@ impl Positions {
         Ok(positions)
     }
 
-    /// Decodes positions like [`Positions::decode_portable32`] but allows trailing bytes; the cursor is left at them.
+    /// Decodes positions like [`Positions::decode_portable32`], but allows trailing bytes: the cursor is left after the
+    /// bitmap.
     ///
     /// # Errors
     /// `CorruptData` for any violation of the format.
@@ -116,8 +118,8 @@ impl Positions {
     }
 }
 
-/// Returns the bytes of a 32-bit bitmap that starts at the cursor, located by its header only: its containers are not
-/// decoded. The cursor is left after them.
+/// Returns the bytes of a 32-bit bitmap that starts at the cursor, and moves the cursor after them. The length is
+/// computed from the header; the containers are not decoded.
 ///
 /// # Errors
 /// `CorruptData` if the bitmap exceeds the available bytes or its header is invalid.
@@ -179,9 +181,9 @@ impl<'a> Header32<'a> {
 
 /// A container in its stored form.
 pub(super) enum Stored<'a> {
-    /// Words, whose number of set bits has not yet been compared with the declared one.
+    /// The words of a bitmap container. The number of set bits has not yet been compared with the declared cardinality.
     Bits(&'a [[u8; 8]; WORDS]),
-    /// A container with the declared number of values.
+    /// A container whose number of values equals the declared cardinality.
     Other(Container),
 }
 
@@ -292,7 +294,7 @@ fn decode_runs(cursor: &mut Cursor<'_>) -> Result<Container> {
             Some(before) if before.last >= first => {
                 return Err(cursor.error(format_args!("a run from {first} overlaps the previous one")));
             }
-            // Touching runs are unusual but unambiguous.
+            // Java does not write adjacent runs, but they are valid and are merged.
             Some(before) if before.last + 1 == first => before.last = last,
             _ => runs.push(Run { first, last }),
         }

@@ -49,8 +49,8 @@ pub(super) fn types(op: Op, left: (&DataType, bool), right: (&DataType, bool)) -
     }
 }
 
-/// Returns the digits of a result as in Spark, with the fractional digits cut to at least six if 38 digits do not
-/// suffice. None for negative scales that are too far apart for any type.
+/// Returns the decimal type of a result by Spark's rules. If 38 digits do not suffice, fractional digits are dropped,
+/// down to at least six. None if negative scales are too far apart for any type.
 fn decimal(op: Op, (p1, s1): (u8, i8), (p2, s2): (u8, i8)) -> Option<DataType> {
     let (whole1, whole2) = (whole_digits(p1, s1), whole_digits(p2, s2));
     let (p1, s1, p2, s2) = (i16::from(p1), i16::from(s1), i16::from(p2), i16::from(s2));
@@ -192,7 +192,7 @@ fn exact(op: Op, (a, a_scale): (i256, i16), (b, b_scale): (i256, i16), scale: i1
     }
 }
 
-/// Returns a number with `from` fractional digits as one with `to` digits.
+/// Converts a number with `from` fractional digits to `to` fractional digits; None if the result overflows.
 pub(super) fn rescaled(value: i256, from: i16, to: i16) -> Option<i256> {
     if to >= from { value.checked_mul(power(to - from)?) } else { rounded(value, power(from - to)?) }
 }

@@ -41,7 +41,8 @@ impl Scope<'_> {
         target.fields().iter().zip(assigned).map(column).collect()
     }
 
-    /// Returns the value of a field that expressions reference as `name`.
+    /// Returns the new value of a field, given the assignments to the field and to its nested fields. `name` is the
+    /// name by which expressions reference the field.
     fn assign_field(&self, field: &Field, name: &ColumnName, set: &[Assignment<'_>]) -> Result<Bound> {
         let own = field.name();
         if set.len() > 1 && set.iter().any(|(path, _)| path.is_empty()) {

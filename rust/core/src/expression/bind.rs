@@ -31,8 +31,8 @@ pub fn now_micros() -> i64 {
 }
 
 impl<'a> Scope<'a> {
-    /// Creates a scope of relations by alias, in the order of [`Rows`](super::rows::Rows); None for a relation that has
-    /// no row at this point.
+    /// Creates a scope of relations by alias, in the order of [`Rows`](super::rows::Rows). The schema is None for a
+    /// relation that has no row at this point, such as the target of an INSERT.
     pub fn new(relations: Vec<(&'a str, Option<&'a Schema>)>, now_micros: i64) -> Self {
         Self { relations, now_micros }
     }
@@ -117,7 +117,7 @@ impl<'a> Scope<'a> {
         {
             return Ok(found);
         }
-        // A column may have the same name as a relation; the name then refers to a field of the column.
+        // A column may have the same name as a relation. `name.x` then also refers to the field `x` of the column.
         let mut found = Vec::new();
         for (index, (alias, schema)) in self.relations.iter().enumerate() {
             if schema.is_some()
@@ -217,8 +217,8 @@ impl<'a> Scope<'a> {
     }
 }
 
-/// Returns the parts of an IN, given the value and each member in a common type. Literals of one type are looked up
-/// together.
+/// Returns the conditions of an IN, given pairs of the value and a member in a common type. Literal members of the same
+/// type are combined into one set.
 fn any_of(pairs: Vec<[Bound; 2]>) -> Vec<Bound> {
     let mut sets: Vec<(Bound, Vec<Scalar>)> = Vec::new();
     let mut parts = Vec::new();

@@ -25,7 +25,7 @@ pub struct Bound {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Node {
     Literal(Option<Scalar>),
-    /// A column of a relation, followed by the positions of nested fields.
+    /// A column: the position of its relation, its position in the relation, and the positions of nested fields.
     Column(usize, usize, Vec<usize>),
     Arithmetic(ArithmeticOp, Box<Bound>, Box<Bound>),
     Compare(CompareOp, Box<Bound>, Box<Bound>),
@@ -41,7 +41,7 @@ pub(super) enum Node {
     Case(Vec<(Bound, Bound)>, Option<Box<Bound>>),
     /// A cast to the type of the expression; `true` returns NULL if it fails.
     Cast(Box<Bound>, bool),
-    /// A conversion to a type that can hold all values.
+    /// A conversion to a type that can hold all values of the operand.
     Widen(Box<Bound>),
     Call(Function, Vec<Bound>),
     /// A struct of these fields, in the order of the type; never NULL.
@@ -71,7 +71,7 @@ impl Bound {
         Self { node, data_type, text, fallible }
     }
 
-    /// Returns the type of its values, a [`normal_type`].
+    /// Returns the type of the values, which is the [`normal_type`] of an Arrow type.
     pub fn data_type(&self) -> &DataType {
         &self.data_type
     }
@@ -85,7 +85,7 @@ impl Bound {
         }
     }
 
-    /// Returns the relations whose rows it needs, in order and without duplicates.
+    /// Returns the positions of the relations that the expression references, in order and without duplicates.
     pub fn relations(&self) -> Vec<usize> {
         let mut found: Vec<usize> = self.leaves().into_iter().map(|(relation, _)| relation).collect();
         found.sort_unstable();
@@ -93,12 +93,12 @@ impl Bound {
         found
     }
 
-    /// Returns the positions of the columns that it needs of a relation, possibly with duplicates.
+    /// Returns the positions of the columns of `relation` that the expression references, possibly with duplicates.
     pub fn columns(&self, relation: usize) -> Vec<usize> {
         self.leaves().into_iter().filter(|(own, _)| *own == relation).map(|(_, column)| column).collect()
     }
 
-    /// Returns the columns that it references, as relations and positions.
+    /// Returns the columns that the expression references, each as the positions of its relation and column.
     fn leaves(&self) -> Vec<(usize, usize)> {
         let mut found = Vec::new();
         let mut rest = vec![self];
@@ -124,7 +124,7 @@ impl Bound {
         found
     }
 
-    /// Returns the sides of a comparison that is an equality, and whether NULL equals NULL in it.
+    /// Returns the two sides of an equality, and whether NULL equals NULL in it. None for any other expression.
     pub fn as_equality(&self) -> Option<(&Self, &Self, bool)> {
         match &self.node {
             Node::Compare(CompareOp::Eq, left, right) => Some((left, right, false)),
@@ -183,8 +183,8 @@ impl Bound {
 
 /// Returns two values in a common type for comparison.
 pub(super) fn together([left, right]: [Bound; 2]) -> Result<[Bound; 2]> {
-    // A literal that is valid for the other side's type is converted to it: DATE '…' next to a timestamp, 1 next to a
-    // double.
+    // A literal is converted to the type of the other side if it is exactly representable there: DATE '…' compared with
+    // a timestamp, or 1 compared with a decimal.
     let taken = [(&left, &right), (&right, &left)].into_iter().find_map(|(literal, other)| match &literal.node {
         Node::Literal(Some(scalar)) if !other.is_literal() && !other.data_type.is_floating() => {
             converted(scalar, &other.data_type).map(|_| other.data_type.clone())

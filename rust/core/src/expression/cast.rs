@@ -106,7 +106,8 @@ pub(super) fn castable(from: &DataType, to: &DataType) -> bool {
     }
 }
 
-/// Returns whether values of a type are converted to and from strings in the form of literals.
+/// Returns whether CAST converts values of this type to and from strings by the syntax of literals: dates, times,
+/// timestamps and UUIDs.
 fn is_read(data_type: &DataType) -> bool {
     use DataType as D;
     matches!(data_type, D::Date32 | D::Time64(_) | D::Timestamp(..) | D::FixedSizeBinary(16))

@@ -55,7 +55,7 @@ impl Bound {
         }
     }
 
-    /// Returns the rows for which it is TRUE, not FALSE or NULL. Errors are those of [`Bound::evaluate`].
+    /// Returns the rows for which the expression is TRUE, not FALSE or NULL. Errors are those of [`Bound::evaluate`].
     pub fn holds(&self, rows: &Rows<'_>) -> Result<BooleanBuffer> {
         let truth = self.truth(rows)?;
         Ok(truth.nulls().map_or_else(|| truth.values().clone(), |nulls| truth.values() & nulls.inner()))
@@ -137,7 +137,8 @@ impl Bound {
     }
 }
 
-/// The array that has the value of each row, out of several arrays; the first is a single NULL.
+/// The values of rows that are chosen from several arrays, as for CASE. The first array is a single NULL, which rows
+/// without a value get.
 struct Chosen {
     arrays: Vec<ArrayRef>,
     from: Vec<(usize, usize)>,
@@ -149,7 +150,8 @@ impl Chosen {
         Self { arrays: vec![new_null_array(data_type, 1)], from: vec![(0, 0); len], rest: (0..len).collect() }
     }
 
-    /// Assigns values to rows without one: `values` returns a mask of these rows, and one value for each.
+    /// Assigns values to the rows that have none yet. `values` receives these rows and returns one value for each, and
+    /// a mask of the rows that take their value.
     fn next(
         &mut self,
         rows: &Rows<'_>,
@@ -228,8 +230,7 @@ fn sides(left: &Bound, right: &Bound, rows: &Rows<'_>) -> Result<(Side, Side)> {
     Ok((side(left)?, side(right)?))
 }
 
-/// Returns the result of a comparison with the length of the rows. A comparison of two literals already has that
-/// length; for the type Null it is NULL.
+/// Returns the result of a comparison after checking that it has one value per row.
 fn spread(truth: BooleanArray, len: usize) -> Result<BooleanArray> {
     if truth.len() == len {
         Ok(truth)

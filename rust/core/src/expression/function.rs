@@ -51,7 +51,7 @@ fn extreme(arguments: &[ArrayRef], op: CompareOp) -> Result<ArrayRef> {
             return Ok(best);
         }
         let beats = compare(op, &canonical(argument)?, &canonical(&best)?)?;
-        // Take the new value if it is better or if there is no value yet.
+        // Take the new value if it is better, or if no earlier argument has a value in this row.
         let better = beats.iter().enumerate().map(|(row, beats)| Some(beats.unwrap_or_else(|| best.is_null(row))));
         found = Some(zip(&better.collect(), argument, &best)?);
     }

@@ -37,7 +37,7 @@ pub(super) fn converted(scalar: &Scalar, to: &DataType) -> Option<Scalar> {
     }
 }
 
-/// Returns an integer as a decimal; a literal has exactly the digits that were written.
+/// Converts an integer to a decimal. The precision of a literal is its number of digits.
 pub(super) fn as_decimal(bound: Bound) -> Bound {
     let precision = match &bound.node {
         Node::Literal(Some(scalar)) if is_integer(&bound.data_type) => {

@@ -70,8 +70,8 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Returns the text read since a byte offset, for messages: each part of a chain of operators includes the
-    /// preceding ones.
+    /// Returns the source text from a byte offset to the current position, for messages. In a chain of operators, the
+    /// text of each part includes the preceding parts.
     fn since(&self, start: usize) -> Arc<str> {
         excerpt(self.text.get(start..self.parser.at).unwrap_or_default().trim_end(), 0).into()
     }

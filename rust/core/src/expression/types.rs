@@ -10,8 +10,8 @@ pub(super) const MAX_PRECISION: u8 = 38;
 const MAX_WIDE_PRECISION: u8 = 76;
 const MICROS: TimeUnit = TimeUnit::Microsecond;
 
-/// Returns the type in which values of an Arrow type are processed. Nested types and types without operators are
-/// unchanged.
+/// Returns the Arrow type in which expressions process values of an Arrow type: narrow integers, dictionaries and large
+/// strings are widened. Nested types, and types that no operator supports, are unchanged.
 pub fn normal_type(data_type: &DataType) -> DataType {
     use DataType as D;
     match data_type {
@@ -97,8 +97,8 @@ pub(super) fn whole_digits(precision: u8, scale: i8) -> i16 {
     i16::from(precision) - i16::from(scale)
 }
 
-/// Returns the common type of two types, for comparisons, CASE and keys; None if there is none. Conversion to it is
-/// exact, except for numbers combined with a float, which become doubles.
+/// Returns the common type of two types, for comparisons, CASE and keys; None if there is none. Values are converted
+/// exactly, except that numbers combined with a float become doubles.
 pub(super) fn common(a: &DataType, b: &DataType) -> Option<DataType> {
     use DataType as D;
     Some(match (a, b) {
@@ -134,7 +134,8 @@ pub fn takes(from: &DataType, to: &DataType) -> bool {
     widens(&normal_type(from), &normal_type(to))
 }
 
-/// Returns whether `to` can hold every value of `from`, except for digits that are checked by the cast.
+/// Returns whether `to` can hold every value of `from`. Digits that may not fit are not considered, because the cast
+/// checks them.
 pub(super) fn widens(from: &DataType, to: &DataType) -> bool {
     use DataType as D;
     match (from, to) {

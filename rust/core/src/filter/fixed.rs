@@ -4,10 +4,10 @@
 
 use super::{Mask, WORD};
 
-/// The number of kept rows in a word below which copying them one by one is cheaper.
+/// The number of kept rows per word up to which copying them one by one is cheaper than compressing the word.
 const FEW: u32 = 8;
 
-/// The spare capacity in values that the output needs, because vectors are stored past the last kept value.
+/// The spare capacity that the output needs, in values, because a whole vector is stored even if fewer values are kept.
 pub(super) const ROOM: usize = 16;
 
 /// Appends the kept values of `values`, which must have as many values as the mask has rows.

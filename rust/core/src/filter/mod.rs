@@ -1,9 +1,9 @@
 //! Filters the rows of a batch by a mask.
 //!
-//! Masks of deletes drop single rows here and there, which is the worst case for copying runs of rows: there is a run
-//! for nearly every dropped row. Numbers are therefore processed 64 at a time without a branch for each row, and
-//! strings by runs with their offsets. Types without a kernel here use arrow-select, which is also the oracle of the
-//! tests.
+//! A mask of deletes drops single rows at random positions, which is the worst case for copying runs of kept rows:
+//! there is nearly one run per dropped row. Numbers are therefore processed 64 at a time without a branch per row, and
+//! strings by runs of their offsets. Types without a kernel here use arrow-select, with which the tests compare the
+//! results.
 
 mod fixed;
 mod spare;
@@ -77,7 +77,7 @@ impl Filter {
             DataType::LargeUtf8 => text::bytes(array.as_string::<i64>(), &self.mask, spare),
             DataType::Binary => text::bytes(array.as_binary::<i32>(), &self.mask, spare),
             DataType::LargeBinary => text::bytes(array.as_binary::<i64>(), &self.mask, spare),
-            // The parts of an interval are narrower than the interval, and so is their alignment.
+            // The fields of an interval are narrower than the interval, so its alignment is smaller than its width.
             DataType::Interval(_) => self.general(array),
             other => match other.primitive_width() {
                 Some(4) => self.numbers(array, spare, fixed::u32s),

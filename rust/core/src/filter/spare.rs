@@ -1,8 +1,8 @@
 //! A pool of released column memory for reuse by later columns.
 //!
-//! Batches have similar sizes. If each is freed before the next one is allocated, an allocator returns their pages to
-//! the system and requests new ones, which the system clears: that costs as much as filling them. system and asks for
-//! new ones, which the system clears: that costs as much as filling them.
+//! Batches have similar sizes. If each batch is freed before the next one is allocated, the allocator returns its pages
+//! to the operating system and then requests new ones. The system has to clear them, which costs as much as filling
+//! them.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -15,7 +15,8 @@ const LIMIT_BYTES: usize = 64 << 20;
 /// The minimum size of a pooled buffer; smaller ones are left to the allocator.
 const LEAST_BYTES: usize = 64 << 10;
 
-/// A pool of lent buffers; those that nobody else references can be reused. Shared by the tasks of a scan.
+/// A pool of lent buffers. A buffer can be reused when the pool holds the only reference to it. Shared by the tasks of
+/// a scan.
 #[derive(Debug, Default)]
 pub struct Spare(Mutex<VecDeque<Lent>>);
 
@@ -30,7 +31,7 @@ impl Spare {
     pub(super) fn vec<T: ArrowNativeType>(&self, capacity: usize) -> Vec<T> {
         let mut capacity = capacity;
         if capacity >= LEAST_BYTES / size_of::<T>() {
-            // The next batch may keep a few more rows.
+            // Rounded up, so that the memory can be reused for a batch that keeps a few more rows.
             capacity = capacity.next_multiple_of(LEAST_BYTES / size_of::<T>());
         }
         let found = self.take(capacity.saturating_mul(size_of::<T>()), align_of::<T>());

@@ -23,7 +23,8 @@ where
         let length = run(offsets, start, end).map(|run| run.len());
         size = size.zip(length).and_then(|(size, length)| size.checked_add(length));
     });
-    // Each run is inside the value buffer, and runs do not overlap unless offsets decrease.
+    // Each run is inside the value buffer, and runs can overlap only if the offsets decrease. A greater total is
+    // therefore corrupt.
     let size = size.filter(|size| *size <= data.len()).ok_or_else(broken)?;
     let mut kept = spare.vec::<u8>(size);
     let mut ends = spare.vec::<T::Offset>(mask.kept + 1);

@@ -1,7 +1,7 @@
 //! Computes Murmur3 of many values in parallel, with one value in each lane of a vector.
 //!
-//! Loops use lane indexes, because functions called by iterator adapters may be compiled separately from the kernel,
-//! without vector instructions.
+//! Loops use lane indexes instead of iterator adapters. The closures of adapters may be compiled separately from the
+//! kernel, without its vector instructions.
 
 #![expect(clippy::inline_always, reason = "the loops over columns are vectorised only if it is inlined")]
 #![expect(
@@ -15,8 +15,8 @@ use arrow_array::ArrowNativeTypeOp;
 use super::murmur3::{advance, finish, hash_bytes, mix, mix_bytes, mix_i64, scramble};
 use crate::simd::Kernel;
 
-/// The number of values that are hashed together: several vectors, so that the processor has other work while one of
-/// them waits.
+/// The number of values that are hashed together. They fill several vectors, so that the processor can work on one
+/// vector while another waits.
 const LANES: usize = 64;
 /// The number of words of a value that are hashed in its lane; longer values are completed separately.
 const WORDS: usize = 8;
@@ -186,7 +186,7 @@ impl<B: Bytes, F: Fn(i32) -> i32> Kernel for Strings<'_, B, F> {
         let mut block = Block { words: [[0; LANES]; WORDS], lengths: [0; LANES] };
         for at in (0..len).step_by(LANES) {
             let data = values.data();
-            // Typical keys: digests and UUIDs, both binary and as strings.
+            // Values of equal length are typical keys, such as digests and UUIDs, both binary and as strings.
             let hashed = match values.even(at) {
                 Some((start, 16)) => side_by_side::<16>(data, start, seed),
                 Some((start, 32)) => side_by_side::<32>(data, start, seed),
@@ -316,7 +316,8 @@ fn side_by_side<const BYTES: usize>(data: &[u8], start: usize, seed: u32) -> Opt
     Some(lanes)
 }
 
-/// Returns the first bytes of a value, and of those after it.
+/// Returns `BYTES` bytes from the start of a value, which may extend into the following values; None if there are fewer
+/// bytes.
 #[inline(always)]
 fn window<const BYTES: usize>(data: &[u8], start: usize) -> Option<&[u8; BYTES]> {
     data.get(start..)?.first_chunk()

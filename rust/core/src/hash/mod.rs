@@ -4,13 +4,13 @@ mod lanes;
 pub mod modulo;
 pub mod murmur3;
 
-/// Returns the length of the shortest two's complement form of `value`, from 1 to 16: that many trailing bytes of its
-/// big-endian form.
+/// Returns the length in bytes of the shortest big-endian two's complement form of `value`, from 1 to 16. The form
+/// consists of the last bytes of the 16-byte form.
 ///
 /// Iceberg hashes and stores unscaled decimals in this form (Iceberg spec, appendices B and D).
 #[inline]
 pub fn twos_complement_len(value: i128) -> usize {
-    // After mapping to non-negative numbers, the bits after the leading zeros need one more bit for the sign.
+    // The mapped value is not negative. Its significant bits and a sign bit must fit in the result.
     let leading = (value ^ (value >> 127)).leading_zeros() as usize;
     (128 - leading) / 8 + 1
 }

@@ -1,11 +1,11 @@
 //! Remainders by a fixed divisor, as used by bucket functions on hashes.
 
-/// Computes the remainder of numbers up to `2^31` by one divisor, with instructions that can be vectorised.
+/// Computes the remainder of numbers up to `2^31` by one divisor. Uses only instructions that can be vectorised.
 ///
 /// With `2^(l-1) < divisor <= 2^l` and `reciprocal = ceil(2^(31+l) / divisor)`, the quotient of every `number <= 2^31`
-/// is exactly `number * reciprocal >> (31 + l)`. The reciprocal is too large by less than one; multiplied by the
-/// divisor, by less than `2^l`; multiplied by the number, by less than `2^(31+l)`. It is below `2^32`, because the
-/// divisor is above `2^(l-1)`.
+/// is exactly `number * reciprocal >> (31 + l)`. Rounding up makes the reciprocal too large by less than one. The error
+/// is below `2^l` after multiplication by the divisor, and below `2^(31+l)` after multiplication by the number. The
+/// reciprocal is below `2^32`, because the divisor is above `2^(l-1)`.
 #[derive(Debug, Clone, Copy)]
 pub struct Modulo {
     divisor: u32,
@@ -26,7 +26,7 @@ impl Modulo {
     #[expect(clippy::inline_always, reason = "the loops over columns are vectorised only if it is inlined")]
     #[inline(always)]
     pub fn remainder(self, number: u32) -> u32 {
-        // The same for all numbers, so the compiler moves the condition out of the loop.
+        // The condition is the same for all numbers, so the compiler can move it out of the loop.
         if self.divisor.is_power_of_two() {
             return number & (self.divisor - 1);
         }
@@ -50,7 +50,7 @@ mod tests {
         #[test]
         fn remainders_are_exact(divisor in prop_oneof![1_u32..=u32::MAX, 1_u32..100, (0_u32..32).prop_map(|l| 1 << l)], number in 0..=1_u32 << 31, near in 0_u32..3) {
             let modulo = Modulo::by(divisor).unwrap();
-            // A wrong reciprocal shows up just below and at multiples of the divisor.
+            // A wrong reciprocal gives wrong remainders at multiples of the divisor and just below them.
             let edge = (number / divisor * divisor).saturating_sub(near);
             for number in [number, edge, 1 << 31, (1 << 31) - 1, 0] {
                 prop_assert_eq!(modulo.remainder(number), number % divisor);

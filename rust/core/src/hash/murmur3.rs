@@ -45,7 +45,7 @@ pub fn hash_decimal(unscaled: i128, seed: u32) -> i32 {
     hash_bytes(bytes.get(16 - twos_complement_len(unscaled)..).unwrap_or_default(), seed)
 }
 
-/// Hashes integers of at most 64 bits as eight bytes each: integers, dates, times, timestamps.
+/// Hashes integers, dates, times and timestamps of at most 64 bits, each as eight bytes.
 pub fn hash_longs<T>(array: &PrimitiveArray<T>, seed: u32, then: impl Fn(i32) -> i32) -> Int32Array
 where
     T: ArrowPrimitiveType,
@@ -54,7 +54,7 @@ where
     hash_numbers(array, Into::into, seed, then)
 }
 
-/// Hashes values of at most 64 bits as the eight bytes of the result of `number`.
+/// Hashes values of at most 64 bits. `number` converts each value to the integer whose eight bytes are hashed.
 pub fn hash_numbers<T: ArrowPrimitiveType>(
     array: &PrimitiveArray<T>,
     number: impl Fn(T::Native) -> i64,
@@ -65,7 +65,7 @@ pub fn hash_numbers<T: ArrowPrimitiveType>(
     Int32Array::new(hashes.into(), array.nulls().cloned())
 }
 
-/// Hashes the eight bytes of each `number` after those of `head`, including NULL values.
+/// Hashes `head` followed by the eight bytes of each `number`. The values of NULL slots are hashed too.
 pub fn hash_behind<T: Copy>(
     head: [u8; 8],
     values: &[T],
@@ -103,7 +103,8 @@ pub fn hash_fixed(array: &FixedSizeBinaryArray, seed: u32, then: impl Fn(i32) ->
 
 fn hash_strings<B: Bytes>(values: &B, seed: u32, then: impl Fn(i32) -> i32) -> Vec<i32> {
     let level = Level::best();
-    // Without vector multiplication, lanes of different lengths are slower than hashing one value after another.
+    // Without vector multiplication, hashing values of different lengths in lanes is slower than hashing one value
+    // after another.
     if level == Level::Portable && cfg!(target_arch = "x86_64") {
         let hashes = (0..values.len()).map(|at| then(hash_bytes(values.value(at), seed)));
         return hashes.collect();

@@ -1,20 +1,20 @@
 //! Reads ORC files with timestamps that exceed 64-bit nanoseconds.
 //!
 //! pyarrow reads ORC faster but rejects timestamps outside 1677-2262, which occur in real tables. Here the orc-rust
-//! crate decodes the columns, with timestamps as exact decimal seconds. They are then converted to microseconds, or to
-//! nanoseconds in a batch whose values need and allow them. The schema has pyarrow's names and attributes: `item`,
-//! `key`, `value`, and the attributes of each ORC type in the metadata of its field.
+//! crate decodes the columns, with timestamps as exact decimal seconds. The timestamps are then converted to
+//! microseconds, or to nanoseconds if the values of a batch need and fit them. The schema has pyarrow's names and
+//! attributes: `item`, `key`, `value`, and the attributes of each ORC type in the metadata of its field.
 //!
 //! Timestamps without a zone are stored relative to the zone of their writer. As in pyarrow, they are read as the
 //! writer's wall-clock time.
 //!
 //! Files of the ORC C++ library (which pyarrow uses for writing) are rejected if timestamps are selected. The library
-//! stores fractions of seconds before 1970 as negative numbers, which orc-rust misreads without any sign that they are
-//! negative.
+//! stores fractions of seconds before 1970 as negative numbers. orc-rust misreads them, and its output does not show
+//! the error.
 //!
 //! orc-rust panics on some corrupt files and trusts lengths that a file declares. The footer is therefore decoded and
-//! checked here first, ranges are served without allocating, and panics are converted to errors. The remaining risk
-//! is the lengths of lists and maps: a malicious file can make it allocate a lot of memory.
+//! checked here first, ranges are served without allocating, and panics are converted to errors. The lengths of lists
+//! and maps are not checked: a malicious file can still cause a large allocation.
 
 mod tail;
 
@@ -152,7 +152,8 @@ fn fitted_all(fields: &Fields, columns: &[ArrayRef]) -> Fields {
     fields.iter().zip(columns).map(|(field, column)| fitted(field, column)).collect()
 }
 
-/// Returns the field with timestamps in nanoseconds if the decoded array has digits that microseconds would lose.
+/// Returns the field with timestamps in nanoseconds if the decoded array has digits that microseconds would lose and
+/// nanoseconds can represent all of its values.
 fn fitted(field: &FieldRef, array: &ArrayRef) -> FieldRef {
     let data_type = match (field.data_type(), array.data_type()) {
         (DataType::Timestamp(_, zone), from) if *from == SECONDS && needs_nanos(array.as_primitive()) => {
@@ -178,7 +179,7 @@ fn needs_nanos(nanos: &PrimitiveArray<Decimal128Type>) -> bool {
     values().any(|value| value % 1000 != 0) && values().all(|value| i64::try_from(value).is_ok())
 }
 
-/// Converts the timestamps of a decoded array.
+/// Converts the timestamps of a decoded array from decimal seconds to the type in `to`.
 fn finish(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
     if array.data_type() == to {
         return Ok(Arc::clone(array));

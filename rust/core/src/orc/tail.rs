@@ -5,8 +5,8 @@
 //! chunk: header, three bytes little-endian = length << 1 | (1 if stored as it is); then the bytes
 //! ```
 //!
-//! Types form a tree that is numbered in pre-order. A tree with other numbers could be infinite, or grow exponentially
-//! from a few bytes.
+//! Types form a tree that is numbered in pre-order. This numbering is checked, because a tree with other numbers could
+//! be cyclic, or could grow exponentially from a few bytes.
 
 use std::collections::HashMap;
 use std::io::Read;

@@ -1,9 +1,9 @@
 //! Binds a predicate to a schema: names become ids, literals become values of the column's type, and NOT is pushed down
 //! to the leaves.
 //!
-//! A row is kept only if the predicate is TRUE, so NULL and FALSE need not be distinguished once no NOT is left. The
-//! negation of a comparison is the opposite comparison (the order is total, including NaN), which is not TRUE for NULL
-//! either.
+//! A row is kept only if the predicate is TRUE, so NULL and FALSE need not be distinguished once NOT is pushed down.
+//! The negation of a comparison is the opposite comparison, because the order is total (including NaN). For NULL, the
+//! opposite comparison is not TRUE either.
 
 use std::sync::Arc;
 
@@ -114,8 +114,8 @@ impl Binder<'_> {
         })
     }
 
-    /// Binds IS NULL. A column that may not be NULL never is: a NULL in it is an error when it is read. A column
-    /// without values always is.
+    /// Binds IS NULL. It is FALSE for a column that is not nullable, because a NULL in such a column is an error when
+    /// it is read. It is TRUE for a column of type Null.
     fn is_null(&self, column: BoundColumn, negated: bool) -> BoundPredicate {
         let always = column.data_type == ScalarType::Null && self.columns.comparable(&column);
         match (always, column.nullable) {
@@ -137,7 +137,8 @@ impl Binder<'_> {
     }
 }
 
-/// Returns a comparison with a position in the order of the column's type.
+/// Returns the comparison of a column with a literal, given the position of the literal in the order of the column's
+/// type.
 fn compare(column: BoundColumn, op: CompareOp, place: Place) -> BoundPredicate {
     use CompareOp::{Gt, GtEq, Lt, LtEq, NotEq};
 
@@ -153,12 +154,13 @@ fn compare(column: BoundColumn, op: CompareOp, place: Place) -> BoundPredicate {
     }
 }
 
-/// Returns the predicate for every value, which is every row of a column that may not be NULL.
+/// Returns `IS NOT NULL`, which is TRUE for a column that is not nullable.
 fn not_null(column: BoundColumn) -> BoundPredicate {
     if column.nullable { BoundPredicate::Leaf(column, Test::NotNull) } else { BoundPredicate::True }
 }
 
-/// Binds `IN` and `NOT IN`: positions between values match nothing; NULL makes `NOT IN` never true.
+/// Binds `IN` and `NOT IN`. Literals that are not values of the column's type match nothing. If a literal is NULL,
+/// `NOT IN` is never TRUE.
 fn members(column: BoundColumn, literals: &[Literal], negated: bool) -> Result<BoundPredicate> {
     let mut values = Vec::with_capacity(literals.len());
     let mut any_null = false;
@@ -196,7 +198,7 @@ pub(crate) fn distinct(mut values: Vec<Scalar>) -> Vec<Scalar> {
     values
 }
 
-/// Binds IS NAN: numbers that cannot be NaN never are, including NULL; other types are not supported.
+/// Binds IS NAN. It is FALSE for NULL, and for number types without NaN; other types are not supported.
 fn is_nan(column: BoundColumn, negated: bool) -> Result<BoundPredicate> {
     match column.data_type {
         ScalarType::Float32 | ScalarType::Float64 => {

@@ -174,7 +174,7 @@ fn test_boolean(array: &dyn Array, test: &Test, column: &BoundColumn) -> Result<
 }
 
 fn test_bytes(array: &dyn Array, test: &Test, column: &BoundColumn) -> Result<BooleanBuffer> {
-    // The caller removes NULL rows.
+    // NULL rows have an empty value here; the caller removes them from the result.
     with_bytes!(array, column, values => test_slices(values.map(Option::unwrap_or_default), test, column))
 }
 
@@ -239,7 +239,7 @@ impl<K: Ord + Hash> Members<K> {
     fn of(members: Vec<K>, values: usize) -> Self {
         match members.len() {
             ..=FEW_MEMBERS => Self::Few(members),
-            // A hash table is faster if there are more look-ups than insertions.
+            // A hash table is worth building if there are clearly more look-ups than members to insert.
             count if count < values / 4 => Self::Hashed(members.into_iter().collect()),
             _ => Self::Sorted(members),
         }

@@ -1,7 +1,7 @@
-//! Converts the values of Arrow arrays to keys whose natural order is that of predicate comparisons.
+//! Converts the values of Arrow arrays to keys that sort in the order of predicate comparisons.
 //!
-//! Numbers become integers (floats so that NaN is the greatest and -0.0 equals 0.0); strings and binary values stay
-//! slices. Rows and bounds are compared by the same keys, so the results cannot differ.
+//! Numbers become integers (for floats, NaN is the greatest key and -0.0 equals 0.0); strings and binary values stay
+//! slices. Rows and bounds are converted to the same keys, so evaluation and pruning agree.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -32,7 +32,8 @@ pub(crate) trait Keyed: ArrowPrimitiveType {
         false
     }
 
-    /// Returns the least and the greatest key of values other than NaN, if the type alone determines them.
+    /// Returns the keys of the least and the greatest value other than NaN: the infinities of floats. None for all
+    /// other types.
     fn extent() -> Option<(Self::Key, Self::Key)> {
         None
     }

@@ -44,8 +44,8 @@ impl LikePattern {
 
     /// Returns whether all of `text` matches.
     ///
-    /// Backtracking only ever retries the last `%`, because it can match everything that an earlier one could. The time
-    /// is therefore at most the product of the lengths, without recursion.
+    /// Backtracking only retries the last `%`, because it can match everything that an earlier `%` could. The time is
+    /// therefore at most proportional to the product of the lengths, without recursion.
     pub fn matches(&self, text: &str) -> bool {
         let mut rest = text;
         let mut parts = self.parts.as_slice();

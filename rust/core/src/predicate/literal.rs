@@ -1,9 +1,9 @@
 //! Finds the position of a literal among the values of a column's type.
 //!
 //! A literal need not be a value of the type: 1.5 is not an int, 3e9 exceeds int, 0.1 is not exactly representable as a
-//! float, and a timestamp with nanoseconds is not representable in microseconds. All of them still have an exact
-//! position in the order, which reduces each comparison to one with a value of the type, or to a constant. Nothing is
-//! rounded.
+//! float, and a timestamp with nanoseconds is not representable in microseconds. Such a literal still has an exact
+//! position in the order of the values. Each comparison is reduced to a comparison with a value of the type, or to a
+//! constant, without rounding.
 
 use std::cmp::Ordering;
 
@@ -121,8 +121,8 @@ fn untyped(scalar: &Scalar) -> Literal {
     }
 }
 
-/// Returns the position of a value. None is a value that the type cannot hold, which is then beyond the range on the
-/// side of its sign.
+/// Returns the position at `value`, or after it if the literal is not `exact`. None is a value beyond the range of the
+/// type: below all values if it is negative, otherwise above all values.
 fn at_or_after(value: Option<Scalar>, exact: bool, negative: bool) -> Place {
     match value {
         Some(value) if exact => Place::At(value),
@@ -249,14 +249,15 @@ fn uuid(literal: &Literal) -> Option<Place> {
     }
 }
 
-/// Returns the position of bytes of any length among values of a fixed length. Longer ones come directly after their
-/// prefix; shorter ones directly before themselves padded with zeros.
+/// Returns the position of bytes of any length among values of a fixed length. Longer bytes come directly after their
+/// first `length` bytes. Shorter bytes come directly before the value that is padded with zeros.
 fn fixed(bytes: &[u8], length: usize, scalar: impl Fn(Vec<u8>) -> Option<Scalar>) -> Place {
     if let Some(head) = bytes.get(..length) {
         return at_or_after(scalar(head.to_vec()), bytes.len() == length, false);
     }
     let mut before = bytes.to_vec();
-    // One less in big-endian, with 0xff in place of the padding zeros.
+    // The previous value in big-endian order: the last non-zero byte is decremented, and all following bytes become
+    // 0xff.
     while before.pop_if(|byte| *byte == 0).is_some() {}
     match before.last_mut() {
         None => Place::BelowAll,

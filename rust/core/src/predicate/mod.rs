@@ -101,7 +101,8 @@ pub enum Predicate {
 pub struct BoundColumn {
     /// The id of the column in statistics and rows (a field id).
     pub id: i32,
-    /// The full name, for messages and printing. If it is SQL, the printed predicate can be parsed and bound again.
+    /// The full name, for messages and for printing. If it is a valid SQL name, the printed predicate can be parsed and
+    /// bound again.
     pub name: Arc<str>,
     /// The type of its values.
     pub data_type: ScalarType,
@@ -211,7 +212,8 @@ impl ColumnName {
     }
 }
 
-/// Returns the columns of a schema that texts reference, as in [`ColumnName::unquoted`]; other texts are unchanged.
+/// Returns the column names that texts from a user reference. A quoted text is unquoted, as in
+/// [`ColumnName::unquoted`], if only the unquoted name is a column of `schema`; other texts are unchanged.
 pub fn column_names(texts: &[String], schema: &Schema) -> Vec<String> {
     let has = |name: &String| schema.field_with_name(name).is_ok();
     let named = |text: &String| match ColumnName::unquoted(text).filter(has) {
@@ -259,7 +261,7 @@ impl CompareOp {
         }
     }
 
-    /// Returns whether it holds for this ordering of the left side relative to the right side.
+    /// Returns whether the comparison is true if the left side has this ordering relative to the right side.
     pub fn accepts(self, ordering: Ordering) -> bool {
         match self {
             Self::Lt => ordering.is_lt(),

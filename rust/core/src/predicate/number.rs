@@ -31,7 +31,8 @@ pub(super) enum Floor {
     Above,
 }
 
-/// The maximum exponent: far beyond every relevant exponent, so that sums of exponents cannot overflow.
+/// The maximum absolute value of a parsed exponent. It exceeds every relevant exponent, but sums of such exponents
+/// cannot overflow.
 const MAX_EXPONENT: i64 = 1 << 40;
 
 impl Number {

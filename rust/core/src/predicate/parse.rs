@@ -13,8 +13,8 @@
 //!           | DATE 'text' | TIME 'text' | TIMESTAMP 'text'
 //! ```
 //!
-//! Keywords are case-insensitive. A word is a literal only where a literal is allowed, so columns named `date` or `inf`
-//! need no quotes in a test.
+//! Keywords are case-insensitive. A word such as `date` or `inf` is a literal only where a literal is allowed, so
+//! columns with such names need no quotes in a test.
 
 use super::lex::{Language, Lexer, Token};
 use super::{ColumnName, CompareOp, Literal, Predicate};
@@ -315,7 +315,7 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// Parses a number after its sign. A plus is dropped, as is the sign of NaN.
+    /// Parses a number after its sign. A plus sign is dropped, as is any sign of NaN.
     fn signed(&mut self) -> Result<Operand> {
         let sign = if self.token == Token::Minus { "-" } else { "" };
         self.advance()?;

@@ -22,7 +22,7 @@ pub(super) enum ValueTest<'a> {
 }
 
 impl<'a> ValueTest<'a> {
-    /// Returns the test and whether its negation is meant; None for tests that do not depend on values.
+    /// Returns the test of values, and whether `test` is its negation. None for tests that do not depend on values.
     pub(super) fn new(test: &'a Test) -> Option<(Self, bool)> {
         Some(match test {
             Test::IsNull | Test::NotNull | Test::IsNan | Test::NotNan => return None,
@@ -122,7 +122,7 @@ fn judge_bytes<'a>(
             (starts_with(pattern.prefix().as_bytes(), lower, upper).0, false)
         })),
         test => {
-            // The literals live as long as the test, which is shorter than the bounds.
+            // The keys borrow from the test, whose lifetime is shorter than that of the bounds.
             let test = KeyTest::new(test, column, keys::scalar_bytes)?;
             Ok(collect(pairs, length, |lower, upper| test.judge(lower, upper, exact)))
         }
@@ -180,8 +180,8 @@ impl<K: Ord + Copy> KeyTest<K> {
     }
 }
 
-/// Evaluates a prefix test: strings with the prefix are at least the prefix, and less than everything greater than all
-/// of them.
+/// Evaluates a prefix test. Strings with the prefix form a range, which begins at the prefix and ends before the first
+/// greater string without the prefix.
 fn starts_with(prefix: &[u8], lower: Option<&[u8]>, upper: Option<&[u8]>) -> Verdict {
     let above = |bound: &[u8]| bound.get(..prefix.len()).unwrap_or(bound) > prefix;
     let excluded = lower.is_some_and(above) || upper.is_some_and(|bound| bound < prefix);
@@ -189,10 +189,10 @@ fn starts_with(prefix: &[u8], lower: Option<&[u8]>, upper: Option<&[u8]>) -> Ver
     (!excluded, has(lower) && has(upper))
 }
 
-/// Returns UUID bounds that hold whether their writer compared unsigned bytes, as the specification requires, or two
-/// signed halves, as older writers did. A lower bound without the first bit and an upper bound with it are valid only
-/// in the former order. If the first bits agree, both orders agree on the first half, and the second half is ignored. A
-/// single value is its own bound in any order.
+/// Returns UUID bounds that are valid in both orders of writers: unsigned bytes, as the specification requires, or two
+/// signed halves, as in older writers. A lower bound without the first bit and an upper bound with it are possible only
+/// in the specified order. If the first bits agree, both orders agree on the first half, and the second half is
+/// ignored. Equal bounds are valid in either order.
 fn in_either_order(lower: Option<u128>, upper: Option<u128>) -> Option<(u128, u128)> {
     let (lower, upper) = lower.zip(upper)?;
     let second_half = u128::from(u64::MAX);
@@ -214,7 +214,7 @@ fn collect<K: Ord + Copy>(
     Verdicts { may, all }
 }
 
-/// Evaluates the test on one pair. Bounds in the wrong order are ignored.
+/// Evaluates the test on one pair of bounds. Bounds in the wrong order are treated as unknown.
 #[inline]
 fn between<K: Ord + Copy>(
     lower: Option<K>,
@@ -225,7 +225,7 @@ fn between<K: Ord + Copy>(
     if inverted { judge(None, None) } else { judge(lower, upper) }
 }
 
-/// Returns the bounds if none is missing.
+/// Returns the values of an array of bounds; None if the array or any bound is missing.
 fn complete<'a, T: Keyed>(array: Option<&'a dyn Array>, column: &BoundColumn) -> Result<Option<&'a [T::Native]>> {
     let array = array.map(|array| keys::primitive::<T>(array, column)).transpose()?;
     Ok(array.filter(|array| array.null_count() == 0).map(|array| &**array.values()))

@@ -34,7 +34,7 @@ pub(super) struct Keys {
 pub(super) struct RowKeys {
     groups: Option<Rows>,
     rows: Option<Rows>,
-    /// The known identifiers; None if all are known.
+    /// The rows whose identifier is known. None if all rows have a known identifier, or if NULL counts as known.
     identified: Option<NullBuffer>,
 }
 

@@ -60,8 +60,8 @@ pub(crate) fn write_date(out: &mut impl Write, days: i64) -> fmt::Result {
     write!(out, "-{month:02}-{day:02}")
 }
 
-/// Writes a time of day with as many fractional digits as needed. Values outside a day, which a file may contain, keep
-/// their number of hours.
+/// Writes a time of day with as many fractional digits as needed. For values outside a day, which a file may contain,
+/// the hours may exceed 23.
 pub(crate) fn write_time(out: &mut impl Write, nanos: i128) -> fmt::Result {
     let (seconds, fraction) = (nanos.div_euclid(1_000_000_000), nanos.rem_euclid(1_000_000_000));
     let (hours, minutes) = (seconds.div_euclid(3600), seconds.rem_euclid(3600) / 60);
@@ -94,7 +94,8 @@ pub fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
 
 /// Returns the year, month and day of any number of days since 1970-01-01.
 pub fn civil_from_days(days: i64) -> (i64, i64, i64) {
-    // The epoch is day 135080 of the fifth era after the year 0. Adding this to the remainder cannot overflow.
+    // The epoch is day 135080 of the fifth era after the year 0. The offset is added to the remainder, so that the sum
+    // cannot overflow.
     let shifted = days.rem_euclid(146_097) + 135_080;
     let era = days.div_euclid(146_097) + 4 + shifted / 146_097;
     let day_of_era = shifted % 146_097;

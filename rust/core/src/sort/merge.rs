@@ -15,7 +15,7 @@ use crate::error::Result;
 pub struct Sorted(Source);
 
 enum Source {
-    /// All rows are in memory; the positions are those of the remaining rows.
+    /// All rows are in memory; `positions` refers to the rows that have not been returned yet.
     Memory {
         batches: Vec<RecordBatch>,
         order: Vec<(usize, usize)>,
@@ -92,14 +92,14 @@ struct Cursor {
     reader: Reader,
     keys: BinaryArray,
     row: usize,
-    /// The position of its rows in [`Merge::batches`].
+    /// The position of the run's current batch in [`Merge::batches`].
     slot: usize,
-    /// The number of the run; rows with equal keys are in the order of their runs.
+    /// The number of the run, in the order in which runs were written; it orders rows with equal keys.
     run: usize,
 }
 
 impl Merge {
-    /// Puts a run back into the heap with its next batch, if there is one.
+    /// Reads the next batch of a run and puts the run back into the heap; does nothing at the end of the run.
     fn refill(&mut self, mut reader: Reader, run: usize) -> Result<()> {
         if let Some((rows, keys)) = reader.next()? {
             let slot = self.batches.len();
@@ -119,7 +119,8 @@ impl Merge {
             if first.row == first.keys.len() {
                 let cursor = PeekMut::pop(first);
                 self.refill(cursor.reader, cursor.run)?;
-                // The number of batches must not grow while long runs are consumed batch by batch.
+                // Consumed batches are dropped regularly, so that the number of batches does not grow with the length
+                // of the runs.
                 if self.batches.len() > 2 * super::MAX_RUNS + self.heap.len() {
                     break;
                 }
@@ -156,7 +157,7 @@ impl Cursor {
 }
 
 impl Ord for Cursor {
-    /// Orders cursors so that the greatest is the one with the first row.
+    /// Compares in reverse order: the greatest cursor, which the heap returns first, has the first row.
     fn cmp(&self, other: &Self) -> Ordering {
         other.key().cmp(self.key()).then_with(|| other.run.cmp(&self.run))
     }

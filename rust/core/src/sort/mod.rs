@@ -29,7 +29,7 @@ const BATCH_ROWS: usize = 65_536;
 const BATCH_BYTES: usize = 1 << 20;
 /// The number of bytes of a key that are compared as an integer.
 const PREFIX_BYTES: usize = 8;
-/// The number of runs of the same size that are merged into one.
+/// The number of runs with the same number of merges that are merged into one run.
 const MAX_RUNS: usize = 64;
 
 /// A sorter of rows.
@@ -39,7 +39,7 @@ pub struct Sorter {
     held_bytes: usize,
     batches: Vec<RecordBatch>,
     keys: Vec<BinaryArray>,
-    /// The runs, each with the number of merges that produced it, which never exceeds that of the previous run.
+    /// The runs, each with the number of merges that produced it. This number never increases from one run to the next.
     runs: Vec<(Run, u32)>,
 }
 
@@ -86,7 +86,8 @@ impl Sorter {
 
     /// Returns the rows in memory, as (batch, row) in the order of their keys.
     fn order(&self) -> Vec<(usize, usize)> {
-        // After the common prefix, eight bytes distinguish nearly all keys, and all of them if no key is longer.
+        // After the common prefix, eight bytes distinguish nearly all keys. They distinguish all keys if no key is
+        // longer.
         let common = self.common_bytes();
         let mut order: Vec<(u64, u32, u32)> = Vec::with_capacity(self.keys.iter().map(BinaryArray::len).sum());
         let (mut shortest, mut longest) = (usize::MAX, 0);
@@ -133,7 +134,7 @@ impl Sorter {
         self.merge_runs(rows_each)
     }
 
-    /// Merges runs of the same size, so that a row is rewritten once for each power of [`MAX_RUNS`], not with every
+    /// Merges runs of the same size. A row is therefore rewritten once for each power of [`MAX_RUNS`], not in every
     /// merge.
     fn merge_runs(&mut self, rows_each: usize) -> Result<()> {
         while let Some((_, merges)) = self.runs.last() {
@@ -162,7 +163,7 @@ fn gathered_keys(keys: &[BinaryArray], order: &[(usize, usize)]) -> Result<Arc<d
     Ok(arrow_select::interleave::interleave(&keys, order)?)
 }
 
-/// Returns the first bytes as an integer with the same order.
+/// Returns the first [`PREFIX_BYTES`] of a key as an integer that sorts like the bytes.
 fn prefix(key: &[u8]) -> u64 {
     let mut bytes = [0; PREFIX_BYTES];
     bytes.iter_mut().zip(key).for_each(|(byte, of_key)| *byte = *of_key);
@@ -183,6 +184,6 @@ fn size_bytes(rows: &RecordBatch) -> Result<usize> {
 fn key_bytes(keys: &BinaryArray) -> usize {
     let offsets = keys.value_offsets();
     let bytes = offsets.last().zip(offsets.first()).map_or(0, |(last, first)| last - first);
-    // Sorting needs sixteen bytes per row in addition to its key.
+    // In addition to the key, sorting needs sixteen bytes per row, and the key's offset needs four.
     usize::try_from(bytes).unwrap_or(0) + keys.len() * 20
 }

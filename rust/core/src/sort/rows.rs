@@ -40,7 +40,8 @@ impl RowSorter {
         }
     }
 
-    /// Returns the next rows in order, at most `most_rows`, after all rows were added; None after the last row.
+    /// Returns the next rows in order, at most `most_rows`; None after the last row. Call this after all rows were
+    /// added.
     ///
     /// # Errors
     /// `Storage` if spilled rows cannot be read.

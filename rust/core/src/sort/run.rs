@@ -1,4 +1,5 @@
-//! Stores sorted rows in an unnamed temporary file, which disappears when this process ends for any reason.
+//! Stores sorted rows in an unnamed temporary file, which the operating system frees when the process ends for any
+//! reason.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufReader, BufWriter, Seek, SeekFrom};
@@ -96,7 +97,7 @@ fn temporary() -> io::Result<File> {
                 std::fs::remove_file(&path)?;
                 return Ok(file);
             }
-            // Left by an earlier process with the same process id.
+            // The file was left by an earlier process with the same process id, so another name is tried.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),
         }

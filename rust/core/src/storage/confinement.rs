@@ -1,8 +1,8 @@
 //! Restricts the locations that a table may read.
 //!
-//! Metadata is written by other parties. A path in it is followed only below a root that the user specified (the table,
-//! its warehouse, a mapping, `frazil.config.allowed_locations`) or, in an object store, in the same bucket. Roots never
-//! come from metadata.
+//! Metadata is written by other parties. A path in metadata is followed only below a root that the user specified: the
+//! table, its warehouse, a mapping, or `frazil.config.allowed_locations`. In an object store, it is also followed in
+//! the same bucket as a root. Roots never come from metadata.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
@@ -73,8 +73,8 @@ impl Confinement {
         }
     }
 
-    /// Checks that the file to which a local location leads, through all symbolic links, is below a root. Must be
-    /// called directly before opening. Does nothing for other stores.
+    /// Checks that the target of a local location, with all symbolic links resolved, is below a root. Must be called
+    /// directly before opening the file. Does nothing for other stores.
     ///
     /// # Errors
     /// `PathNotAllowed`; `MissingFile` if the file does not exist.
@@ -101,7 +101,7 @@ impl Confinement {
         self.check_real(&real_path(folder), actual, "write")
     }
 
-    /// Rejects a path that is not below a root after links are resolved.
+    /// Rejects the path `real`, in which links are resolved, if it is not below a root.
     fn check_real(&self, real: &Path, actual: &Location, what: &str) -> Result<()> {
         let roots = self.real_roots.get_or_init(|| self.resolve_roots());
         if roots.iter().any(|root| real.starts_with(root)) {
@@ -117,7 +117,7 @@ impl Confinement {
     }
 }
 
-/// Returns a path with its symbolic links resolved as far as it exists.
+/// Resolves the symbolic links of a path; the part of the path that does not exist is kept.
 fn real_path(path: &Path) -> PathBuf {
     let existing = path.ancestors().find_map(|ancestor| Some((ancestor, std::fs::canonicalize(ancestor).ok()?)));
     match existing {
@@ -155,7 +155,7 @@ fn is_metadata_host(authority: &str) -> bool {
                 || v6.is_unicast_link_local()
                 || v6 == Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254)
         }
-        // `2852039166`, `0xa9fea9fe` and `169.254.43518` are addresses too.
+        // Hosts such as `2852039166`, `0xa9fea9fe` and `169.254.43518` are also notations of IP addresses.
         Err(_) => host.rsplit('.').next().is_some_and(is_number) || host.contains('%'),
     }
 }

@@ -13,9 +13,9 @@ use super::{ObjectMeta, Storage};
 /// The fault at the selected call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// The call fails with this kind and has no effect.
+    /// The call fails with an error of this kind and has no effect.
     Fail(ErrorKind),
-    /// The call takes effect and fails with this kind, as when a response is lost.
+    /// The call takes effect but returns an error of this kind, as when a response is lost.
     FailAfterwards(ErrorKind),
     /// A read returns all but the last byte; other calls succeed.
     Truncate,

@@ -13,7 +13,7 @@ use super::location::{Location, Scheme, redacted};
 use super::relocation::Relocation;
 use super::{ObjectMeta, Storage, Turn, Upload, Version};
 
-/// The files of a table, with their locations and the rules for which may be read. Cheap to clone.
+/// The files of a table, with the mapping of their locations and the locations that may be read. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Files(Arc<Parts>);
 
@@ -53,7 +53,7 @@ impl Files {
     }
 
     /// Creates files from plain lists, as sent to other processes: recorded prefixes with their actual locations, and
-    /// the locations that may be read.
+    /// the locations that may be read in addition.
     ///
     /// # Errors
     /// See [`Relocation::add`] and [`Confinement::allow`].
@@ -69,7 +69,8 @@ impl Files {
         Ok(Self::new(storage, relocation, confinement))
     }
 
-    /// Returns the same files with one more mapping, for a table whose actual location differs from the recorded one.
+    /// Returns the same files with an additional mapping, for a table whose actual location differs from the recorded
+    /// one.
     ///
     /// # Errors
     /// See [`Relocation::add`].
@@ -94,8 +95,8 @@ impl Files {
         &self.0.confinement
     }
 
-    /// Returns the actual location of a recorded one: relocated, and inside the locations that the table may read. Does
-    /// not access the disk; call [`Files::openable`] before opening the file by other means than this type.
+    /// Returns the actual location for a recorded one, after checking that the table may read it. Does not access the
+    /// disk; call [`Files::openable`] before opening the file by other means than this type.
     ///
     /// # Errors
     /// `PathNotAllowed`.
@@ -103,7 +104,8 @@ impl Files {
         self.locate(recorded).map(|location| location.canonical())
     }
 
-    /// Returns the same as [`Files::resolve`], after checking that no symbolic link leads outside the roots.
+    /// Returns the actual location like [`Files::resolve`], after checking that no symbolic link leads outside the
+    /// roots.
     ///
     /// # Errors
     /// `PathNotAllowed`; `MissingFile` for a local file that does not exist.
@@ -113,7 +115,8 @@ impl Files {
         Ok(location.canonical())
     }
 
-    /// Returns the id of the file at a recorded location, for caching its contents; None if they must not be cached.
+    /// Returns the id of the file at a recorded location, for caching its contents; None if the contents must not be
+    /// cached.
     ///
     /// # Errors
     /// See [`Files::openable`]: without permission to read a file, its cached contents cannot be obtained.
@@ -128,7 +131,8 @@ impl Files {
         let Ok(location) = Location::parse(recorded) else { return recorded.to_string() };
         let Ok(actual) = self.0.relocation.locate(&location) else { return location.canonical() };
         match actual.scheme() {
-            // Writers of the same table record its HDFS files with and without a name node.
+            // The authority is omitted, because writers of one table record HDFS files both with and without a name
+            // node.
             Scheme::Hdfs => actual.path_text(),
             _ => actual.canonical(),
         }
@@ -200,8 +204,8 @@ impl Files {
         self.0.storage.real_folder(&self.resolve(recorded).ok()?)
     }
 
-    /// Returns the actual location of a file that is to be created: below the locations that the table may read, and
-    /// through no link that leads outside them.
+    /// Returns the actual location of a file to be created. The location must be below the locations that the table may
+    /// read, and no link on its path may lead outside them.
     ///
     /// # Errors
     /// `PathNotAllowed`.

@@ -18,7 +18,7 @@ use super::{ObjectMeta, Storage, Turn, Version, too_long};
 /// The age from which a file's modification time is reliable: file systems have a resolution of up to two seconds.
 const SETTLED_AFTER: Duration = Duration::from_secs(2);
 
-/// The maximum time to wait for another writer's turn to end.
+/// The maximum time to wait for the turn of another writer to end.
 const LONGEST_TURN: Duration = Duration::from_secs(10);
 const TURN_STEP: Duration = Duration::from_millis(5);
 
@@ -56,7 +56,8 @@ impl Storage for LocalStorage {
     fn version(&self, location: &str) -> Option<Version> {
         let meta = fs::metadata(path_of(location).ok()?).ok().filter(fs::Metadata::is_file)?;
         let modified = meta.modified().ok()?;
-        // Times have a limited resolution: a file that was just written may be written again within the same step.
+        // Modification times have a limited resolution: a recently written file may be rewritten without a change of
+        // its time.
         modified.elapsed().ok().filter(|age| *age > SETTLED_AFTER)?;
         let modified_ns = modified.duration_since(UNIX_EPOCH).ok()?.as_nanos();
         Some(Version { store: 0, size_bytes: meta.len(), number: number(&meta), modified_ns })
@@ -69,7 +70,8 @@ impl Storage for LocalStorage {
         for (name, entry) in entries(folder)?.into_iter().filter(|(name, _)| wanted(name)) {
             let Ok(mut meta) = entry.metadata() else { continue };
             if meta.is_symlink() {
-                // A dangling link keeps its own length, so that it is listed, and opening it reports that it dangles.
+                // A dangling link is listed with the length of the link itself, so that opening the file reports the
+                // dangling link.
                 meta = fs::metadata(entry.path()).unwrap_or(meta);
             }
             if meta.is_file() || meta.is_symlink() {
@@ -99,9 +101,9 @@ impl Storage for LocalStorage {
         fs::rename(&temporary.path, &path).and_then(|()| sync_folder(&path)).map_err(|e| map_error(&e, location))
     }
 
-    /// Links a synced temporary file to its name: `link(2)` fails if the name exists, and a reader never sees a partial
-    /// file. If links are not supported, the file is created with `O_EXCL`, which is equally exclusive but makes the
-    /// file visible while it is written.
+    /// Writes and syncs a temporary file, then links it to its final name. `link(2)` fails if the name exists, and a
+    /// reader never sees a partial file. If links are not supported, the file is created with `O_EXCL`. This is equally
+    /// exclusive, but the file is visible while it is written.
     fn put_if_absent(&self, location: &str, content: Bytes) -> Result<()> {
         let path = path_of(location)?;
         let nothing = |e: io::Error| map_error(&e, location).changing_nothing();
@@ -129,12 +131,12 @@ impl Storage for LocalStorage {
 }
 
 /// Waits for a turn, like [`Storage::turn`], among the writers of this machine that use the same folder of a remote
-/// store. They lock an empty file in the temporary folder.
+/// store. The writers lock an empty file in the temporary folder.
 pub fn turn_of_remote(folder: &str) -> Option<Turn> {
     let mut hasher = DefaultHasher::new();
     folder.hash(&mut hasher);
     let path = std::env::temp_dir().join(format!("frazil-{:016x}.lock", hasher.finish()));
-    // Another user may have created the file, and another writer may be creating it at the same time.
+    // The file may belong to another user, or a concurrent writer may be creating it.
     let made = || OpenOptions::new().write(true).create_new(true).open(&path);
     locked(File::open(&path).or_else(|_| made()).or_else(|_| File::open(&path)).ok()?)
 }
@@ -246,8 +248,8 @@ impl Temporary {
         static COUNTER: AtomicU64 = AtomicU64::new(0);
         let folder = target.parent().ok_or(io::ErrorKind::InvalidFilename)?;
         fs::create_dir_all(folder)?;
-        // The process id and the counter differ between writers of one machine; the time makes collisions between
-        // machines unlikely, and `create_new` rejects the remaining ones.
+        // The process id and the counter differ between writers of one machine. The time makes collisions between
+        // machines unlikely, and `create_new` fails for any remaining collision.
         let nanos = std::time::SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.subsec_nanos());
         let number = COUNTER.fetch_add(1, Ordering::Relaxed);
         let path = folder.join(format!(".frazil-{}-{number}-{nanos}.tmp", std::process::id()));
@@ -261,7 +263,7 @@ impl Temporary {
 
 impl Drop for Temporary {
     fn drop(&mut self) {
-        // After a rename there is no file left to remove.
+        // After a rename, the temporary file no longer exists.
         let _ = fs::remove_file(&self.path);
     }
 }
@@ -275,7 +277,7 @@ fn create_exclusively(path: &Path, content: &[u8]) -> io::Result<()> {
     written
 }
 
-/// Makes a new name durable. Windows cannot open folders and does not need this.
+/// Makes a new file name durable by syncing its folder. Windows cannot open folders and does not need the sync.
 fn sync_folder(path: &Path) -> io::Result<()> {
     match path.parent() {
         Some(folder) if cfg!(unix) => File::open(folder)?.sync_all(),

@@ -16,10 +16,11 @@ use std::fmt;
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// The maximum length of a location; the limits are 4096 bytes on Linux and 1024 for S3 keys.
+/// The maximum length of a location. For comparison, Linux allows paths of 4096 bytes, and S3 allows keys of 1024
+/// bytes.
 const MAX_LOCATION_BYTES: usize = 32 * 1024;
 
-/// The number of characters of a location in an error.
+/// The maximum number of characters of a location that an error contains.
 const SHOWN_CHARS: usize = 400;
 
 /// A family of schemes that are aliases of each other.
@@ -60,7 +61,8 @@ impl Scheme {
         }
     }
 
-    /// Returns the name in [`Location::canonical`]; for [`Scheme::Local`] it is `file`, which is never written.
+    /// Returns the name of the scheme in [`Location::canonical`]; for [`Scheme::Local`], `file`, which canonical texts
+    /// omit.
     pub fn name(&self) -> &str {
         match self {
             Self::Local => "file",
@@ -75,7 +77,7 @@ impl Scheme {
         }
     }
 
-    /// Returns whether `a//b` and `a/b` are the same location. In object stores they are two keys.
+    /// Returns whether `a//b` and `a/b` are the same location. In object stores, they are different keys.
     fn collapses_slashes(&self) -> bool {
         matches!(self, Self::Local | Self::Hdfs)
     }
@@ -124,7 +126,8 @@ impl Location {
 
     fn parse_local(text: &str, rest: &str) -> Result<Self> {
         let climbs = || not_allowed("the path goes above its root", text);
-        // `file://data/t` is written by writers that prepend `file://` to a relative path.
+        // Some writers prepend `file://` to a relative path, as in `file://data/t`, so the authority is part of the
+        // path.
         let (rooted, path) = match rest.strip_prefix("//") {
             Some(after) if split_scheme(text).0.is_some() => match after.strip_prefix("localhost/") {
                 Some(path) => (true, path),
@@ -174,18 +177,18 @@ impl Location {
         &self.path
     }
 
-    /// Returns whether it is a local file.
+    /// Returns whether the location is a local file.
     pub fn is_local(&self) -> bool {
         self.scheme == Scheme::Local
     }
 
-    /// Returns whether it is a local path that does not start at a root.
+    /// Returns whether the location is a local path that does not start at a root.
     pub fn is_relative(&self) -> bool {
         !self.rooted
     }
 
-    /// Returns only the path, as used for comparing HDFS and local forms. A relative path that would be parsed as
-    /// another scheme or as a drive starts with `./`.
+    /// Returns only the path, for comparing HDFS and local locations. A relative path that would be parsed as another
+    /// scheme or as a drive starts with `./`.
     pub(crate) fn path_text(&self) -> String {
         if self.rooted {
             format!("/{}", self.path)
@@ -205,12 +208,13 @@ impl Location {
         }
     }
 
-    /// Returns whether both are in the same store: scheme and authority.
+    /// Returns whether both locations are in the same store, that is, have the same scheme and authority.
     pub fn same_store(&self, other: &Self) -> bool {
         self.scheme == other.scheme && self.authority == other.authority && self.rooted == other.rooted
     }
 
-    /// Returns the part of this location after `prefix`, compared by whole segments; `None` if it is not below it.
+    /// Returns the part of this location after `prefix`, compared by whole segments; `None` if it is not at or below
+    /// `prefix`.
     pub fn strip_prefix(&self, prefix: &Self) -> Option<&str> {
         self.same_store(prefix).then(|| strip_segments(&self.path, &prefix.path)).flatten()
     }
@@ -289,8 +293,8 @@ fn check_characters(text: &str) -> Result<()> {
     Ok(())
 }
 
-/// Splits off the scheme without its colon; the rest follows the colon. A colon without a slash after it is part of a
-/// name, and one letter before `:/` or `:\` is a Windows drive.
+/// Splits a location into the scheme without its colon, and the rest after the colon. A colon that is not followed by a
+/// slash is part of a name, and one letter before `:/` or `:\` is a Windows drive.
 fn split_scheme(text: &str) -> (Option<&str>, &str) {
     let Some((scheme, rest)) = text.split_once(':') else { return (None, text) };
     let mut letters = scheme.bytes();
@@ -311,7 +315,7 @@ fn is_drive(path: &str) -> bool {
         && matches!(bytes.next(), Some(b'/' | b'\\'))
 }
 
-/// Resolves `.` and `..`; `None` if the path goes above its start.
+/// Resolves `.` and `..` in a path; `None` if the path goes above its start.
 fn canonical_path(path: &str, collapse_slashes: bool) -> Option<String> {
     let mut canonical = String::with_capacity(path.len());
     let mut depth = 0_usize;

@@ -30,7 +30,7 @@ impl MemoryStorage {
         self.files().keys().cloned().collect()
     }
 
-    /// Locks the map. A panic never leaves it half written, so a poisoned lock can be used.
+    /// Locks the map. Poisoning is ignored, because a panic never leaves the map partially changed.
     fn files(&self) -> MutexGuard<'_, BTreeMap<String, Stored>> {
         self.files.lock().unwrap_or_else(PoisonError::into_inner)
     }

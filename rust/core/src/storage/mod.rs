@@ -1,8 +1,8 @@
-//! The storage interface. Synchronous and batch-oriented: many ranges in, many buffers out; concurrency is internal to
-//! the implementation.
+//! The storage interface. It is synchronous and batch-oriented: a call accepts many ranges and returns many buffers.
+//! Concurrency is internal to the implementation.
 //!
-//! Locations are the text in metadata, after [`location`] has resolved them (relocation, aliases, confinement). A
-//! `Storage` never interprets metadata and never accesses a path that was not passed to it.
+//! Locations are strings from metadata that [`files`] has relocated and checked. A `Storage` never interprets metadata
+//! and never accesses a path that was not passed to it.
 
 pub mod confinement;
 pub mod faulty;
@@ -47,11 +47,11 @@ pub struct ObjectMeta {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Version {
     /// The storage through which the file is accessed: 0 for local files, otherwise a number that is unique to the
-    /// storage, because other storages may access other or fewer files.
+    /// storage. Other storages may have access to other files.
     pub store: u64,
     /// The length, if it is known without a request.
     pub size_bytes: u64,
-    /// The number of the file in its file system.
+    /// The number of the file in its file system (inode); 0 if unknown.
     pub number: u64,
     /// The last modification time: nanoseconds since the epoch, by the store's clock.
     pub modified_ns: u128,
@@ -62,7 +62,7 @@ pub trait Storage: fmt::Debug + Send + Sync {
     /// Returns the length of a file.
     ///
     /// # Errors
-    /// `MissingFile` if it does not exist or is a directory.
+    /// `MissingFile` if the file does not exist or is a directory.
     fn size(&self, location: &str) -> Result<u64>;
 
     /// Reads a whole file, if it is not longer than `limit_bytes`.
@@ -84,7 +84,7 @@ pub trait Storage: fmt::Debug + Send + Sync {
     }
 
     /// Returns the version of a file that tables write once and never change; None if its contents must not be cached.
-    /// Object stores are not queried: the paths of such files are never reused.
+    /// Object stores are not queried, because the paths of such files are never reused.
     fn version(&self, location: &str) -> Option<Version> {
         let _ = location;
         None
@@ -96,12 +96,12 @@ pub trait Storage: fmt::Debug + Send + Sync {
         self.list_named(folder, &|_| true)
     }
 
-    /// Returns the files of [`Storage::list`] whose names satisfy `wanted`. A store that needs a request per file makes
-    /// requests only for these.
+    /// Returns the files of [`Storage::list`] whose names satisfy `wanted`. A store that needs one request per file
+    /// sends requests only for the wanted files.
     fn list_named(&self, folder: &str, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<ObjectMeta>>;
 
     /// Returns the names of the folders directly in a folder, in no particular order; empty if the folder does not
-    /// exist. In a store without folders, these are the parts of file names before a further `/`.
+    /// exist. In a store without folders, the names are the parts of the keys up to the next `/`.
     fn folders(&self, folder: &str) -> Result<Vec<String>>;
 
     /// Returns a folder with its links resolved; None if there are no links, or if the folder does not exist.
@@ -116,7 +116,7 @@ pub trait Storage: fmt::Debug + Send + Sync {
     /// Writes a file if it does not exist, atomically: of two concurrent callers, exactly one succeeds.
     ///
     /// # Errors
-    /// `AlreadyExists`; `Unsupported` if the store cannot guarantee this.
+    /// `AlreadyExists`; `Unsupported` if the store cannot guarantee that the write is atomic.
     fn put_if_absent(&self, location: &str, content: Bytes) -> Result<()>;
 
     /// Begins a file that is written in parts; None if files can only be written as a whole.
@@ -128,17 +128,17 @@ pub trait Storage: fmt::Debug + Send + Sync {
     /// Deletes a file; a missing file is not an error.
     fn delete(&self, location: &str) -> Result<()>;
 
-    /// Waits for a limited time until it is the caller's turn among the writers of this machine that use the same
-    /// folder. Correctness does not depend on it: it only avoids work that all but one of the writers would do in vain.
-    /// None if a store does not support it.
+    /// Waits for a limited time for the caller's turn among the writers of this machine that use the same folder. None
+    /// if the store does not support turns. Correctness does not depend on turns: they only avoid work that is
+    /// discarded when another writer commits first.
     fn turn(&self, folder: &str) -> Option<Turn> {
         let _ = folder;
         None
     }
 }
 
-/// An upload of a file. The file is not visible before it is finished, and an existing file with its name stays until
-/// then.
+/// An upload of a file. Until the upload is finished, the file is not visible, and an existing file of the same name is
+/// kept.
 pub trait Upload: fmt::Debug + Send {
     /// Sends the next part, which has [`PART_BYTES`] except for the last one. Returns before the store has received it.
     ///
@@ -146,10 +146,10 @@ pub trait Upload: fmt::Debug + Send {
     /// Errors of this part or of an earlier one.
     fn part(&mut self, content: Bytes) -> Result<()>;
 
-    /// Completes the file from its parts, once the store has received all of them.
+    /// Completes the file after the store has received all parts.
     fn finish(&mut self) -> Result<()>;
 
-    /// Discards the parts. An upload that is only dropped may leave invisible parts in the store.
+    /// Discards the parts. If an upload is dropped without this call, invisible parts may remain in the store.
     fn abort(&mut self) -> Result<()>;
 }
 

@@ -16,13 +16,13 @@ use super::Files;
 /// The outcome of publishing a new state.
 #[derive(Debug)]
 pub enum Swap<T = String> {
-    /// The state was published: by default, with the location of its file.
+    /// The state was published. By default, the value is the location of its file.
     Done(T),
     /// Another writer was first; nothing changed.
     Lost,
-    /// The store refused it, and nothing changed.
+    /// The store rejected the write, and nothing changed.
     Refused(Error),
-    /// The outcome is unknown.
+    /// It is unknown whether the state was published.
     Unknown(Error),
 }
 
@@ -38,8 +38,8 @@ impl<T> Swap<T> {
     }
 }
 
-/// Creates the file `location` with `content`, unless it exists. `content` must differ from what any other writer
-/// would write there: a file with the same bytes is attributed to this writer.
+/// Creates the file `location` with `content`, unless it exists. `content` must differ from the content of any other
+/// writer, because an existing file with the same bytes is attributed to this writer.
 pub fn publish(files: &Files, location: &str, content: &Bytes) -> Swap {
     match files.put_if_absent(location, content.clone()) {
         Ok(()) => Swap::Done(location.to_string()),
@@ -47,17 +47,17 @@ pub fn publish(files: &Files, location: &str, content: &Bytes) -> Swap {
     }
 }
 
-/// Determines the outcome for a file whose write failed with `error`.
+/// Determines the outcome of a write that failed with `error`, by reading the file.
 pub fn settle(files: &Files, location: &str, content: &Bytes, error: Error) -> Swap {
     match read(files, location, content.len() as u64) {
         Ok(Some(found)) if found == *content => Swap::Done(location.to_string()),
-        // Readers treat it as absent, but the name exists, so no writer could ever commit.
+        // Readers treat an empty file as absent, but its name is taken, so no writer could ever commit.
         Ok(Some(found)) if found.is_empty() => Swap::Refused(
             Error::new(ErrorKind::CommitConflict, "an empty file is in the place of the next state")
                 .with("file", location)
                 .hint("delete it, unless the table is being deleted or another writer is active"),
         ),
-        // The name is permanently taken, so our file can no longer be created.
+        // Another writer's file has the name, so this writer's file can no longer be created.
         Ok(_) => Swap::Lost,
         Err(missing) if missing.kind() == ErrorKind::MissingFile && is_definite(&error) => Swap::Refused(error),
         Err(_) => Swap::Unknown(error),
@@ -97,7 +97,7 @@ mod tests {
     const ROOT: &str = "memory://t";
     const FILE: &str = "memory://t/state-1";
 
-    /// Returns the outcome for `mine` if `there` is already stored, with a fault in the write.
+    /// Returns the outcome of publishing `mine` if the file already has the content `there`, with a fault in the write.
     fn outcome(there: Option<&str>, fault: Option<Fault>) -> Swap {
         let memory = Arc::new(MemoryStorage::default());
         if let Some(there) = there {

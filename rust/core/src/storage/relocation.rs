@@ -10,7 +10,8 @@ use super::location::{Location, Scheme, strip_segments};
 /// Recorded prefixes and their actual locations.
 #[derive(Debug, Clone, Default)]
 pub struct Relocation {
-    /// The entries, longest recorded path first; of two equal ones the first added takes precedence.
+    /// The entries, sorted by descending length of the recorded path. Of two equal entries, the first one added takes
+    /// precedence.
     entries: Vec<Entry>,
 }
 
@@ -23,7 +24,8 @@ struct Entry {
 /// The quality of a match between a recorded prefix and a location.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Fit {
-    /// The same path, in HDFS and without a scheme, or in HDFS with and without an authority.
+    /// The same path, but one location is in HDFS and the other has no scheme, or only one of two HDFS locations has an
+    /// authority.
     HdfsAlias,
     /// Equal scheme and authority.
     Exact,
@@ -52,12 +54,13 @@ impl Relocation {
         self.entries.is_empty()
     }
 
-    /// Returns the actual locations, which a table may therefore read.
+    /// Returns the actual locations of all mappings, which a table may therefore read.
     pub fn targets(&self) -> impl Iterator<Item = &Location> {
         self.entries.iter().map(|entry| &entry.actual)
     }
 
-    /// Returns the actual location of a recorded one as canonical text, relocated if a prefix matches.
+    /// Returns the actual location for a recorded one, as canonical text; the location is unchanged if no prefix
+    /// matches.
     ///
     /// # Errors
     /// See [`Location::parse`].
@@ -78,8 +81,8 @@ impl Relocation {
         }
     }
 
-    /// Returns the actual location if a prefix covers `recorded`. An exact prefix takes precedence over one that
-    /// differs in its HDFS form.
+    /// Returns the actual location if a prefix covers `recorded`, or None. An exact prefix takes precedence over a
+    /// prefix in another HDFS form.
     pub fn relocated(&self, recorded: &Location) -> Option<Location> {
         let best = |wanted: Fit| {
             self.entries.iter().find_map(|entry| {

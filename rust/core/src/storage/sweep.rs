@@ -2,7 +2,7 @@
 
 use super::files::Files;
 
-/// The maximum depth of folders below the data folder: a hash of four levels, and one level for each partition field.
+/// The maximum depth of folders below the data folder: four levels of hashes, and one level for each partition field.
 const DEPTH_LIMIT: usize = 64;
 
 /// Deletes the files below `folder` whose names contain `operation`, except kept ones, and returns their number. Files
@@ -13,7 +13,7 @@ pub fn sweep(files: &Files, folder: &str, operation: &str, is_kept: impl Fn(&str
     while let Some((folder, depth)) = pending.pop() {
         for object in files.list_named(&folder, &|name| name.contains(operation)).unwrap_or_default() {
             let name = object.location.rsplit('/').next().unwrap_or_default();
-            // The recorded location, which may differ from the actual one.
+            // This is the recorded location, which may differ from the actual one.
             let path = format!("{folder}/{name}");
             if !is_kept(&path) && files.delete(&path).is_ok() {
                 deleted += 1;

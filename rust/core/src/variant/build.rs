@@ -1,4 +1,4 @@
-//! Builds variant values. Fields and elements are appended first; the header with their offsets is then inserted before
+//! Builds variant values. Fields and elements are appended first; then a header with their offsets is inserted before
 //! them.
 
 use crate::error::{Error, ErrorKind, Result};
@@ -48,7 +48,7 @@ pub(super) fn long_bytes(out: &mut Vec<u8>, type_id: u8, bytes: &[u8]) -> Result
     Ok(())
 }
 
-/// Converts the bytes appended from `start` on to an array of the elements that begin at `starts`.
+/// Converts the bytes from `start` to the end of `out` to an array, whose elements begin at `starts`.
 pub(super) fn array(out: &mut Vec<u8>, start: usize, starts: &[usize]) -> Result<()> {
     let data_len = out.len() - start;
     let offset_width = width(data_len)?;
@@ -62,7 +62,7 @@ pub(super) fn array(out: &mut Vec<u8>, start: usize, starts: &[usize]) -> Result
     Ok(())
 }
 
-/// Converts the bytes appended from `start` on to an object of `fields`, which are sorted by name.
+/// Converts the bytes from `start` to the end of `out` to an object of `fields`, and sorts the fields by name.
 pub(super) fn object(out: &mut Vec<u8>, start: usize, fields: &mut [FieldEntry]) -> Result<()> {
     fields.sort_unstable_by_key(|field| field.name);
     let data_len = out.len() - start;
@@ -90,7 +90,7 @@ fn insert(out: &mut Vec<u8>, at: usize, bytes: &[u8]) {
     }
 }
 
-/// Returns the number of bytes that a number needs, from one to four.
+/// Returns the number of bytes that are needed to store a number: one to four.
 fn width(number: usize) -> Result<u8> {
     match number {
         0..=0xff => Ok(1),

@@ -1,5 +1,4 @@
-//! Reads variant bytes with checks. Nothing is copied, and no count or offset is trusted before the bytes are
-//! available.
+//! Decodes variant bytes without copying them. Counts and offsets are checked against the available bytes before use.
 
 use crate::bytes::Cursor;
 use crate::error::{Error, Result};
@@ -45,7 +44,7 @@ impl<'a> Metadata<'a> {
     /// Returns the name with this id.
     ///
     /// # Errors
-    /// `CorruptData` if it does not exist or is not valid UTF-8.
+    /// `CorruptData` if the id does not exist or the name is not valid UTF-8.
     pub fn name(&self, id: usize) -> Result<&'a str> {
         if id >= self.count {
             return Err(Error::corrupt(format!(
@@ -115,7 +114,7 @@ pub enum Value<'a> {
         value: i64,
         /// Whether the unit is nanoseconds rather than microseconds.
         nanos: bool,
-        /// Whether it is an instant rather than a local time.
+        /// Whether the timestamp is an instant rather than a local time.
         utc: bool,
     },
     /// Bytes.
@@ -217,7 +216,7 @@ impl<'a> Object<'a> {
         self.values.is_empty()
     }
 
-    /// Returns the name id of a field, and its value followed by other bytes.
+    /// Returns the name id of a field, and a slice that starts with its value and may contain further bytes.
     ///
     /// # Errors
     /// `CorruptData` if the field does not exist or its offset is outside the object.
@@ -260,7 +259,7 @@ impl<'a> Array<'a> {
         self.count == 0
     }
 
-    /// Returns an element followed by other bytes.
+    /// Returns a slice that starts with an element and may contain further bytes.
     ///
     /// # Errors
     /// `CorruptData` if the element does not exist or its offset is outside the array.

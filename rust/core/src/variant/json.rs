@@ -13,7 +13,8 @@ use super::decode::{Metadata, Value};
 use crate::error::{Error, ErrorKind, Result};
 use crate::scalar::civil::civil_from_days;
 
-/// The maximum length of the JSON text: a few bytes can reference a long field name many times.
+/// The maximum length of the JSON text. The limit is needed because a few bytes can reference a long field name many
+/// times.
 const MAX_JSON_BYTES: usize = i32::MAX as usize;
 
 /// Returns one variant as JSON text.
@@ -61,7 +62,7 @@ pub fn to_json_array(variants: &StructArray) -> Result<StringArray> {
 
 struct Writer<'a, 'o> {
     metadata: Metadata<'a>,
-    /// The number of bytes of the value that may still be read. Without it, values that share bytes could expand
+    /// The remaining number of value bytes that may be read. Without this limit, values that share bytes could expand
     /// exponentially.
     budget: usize,
     out: &'o mut String,
@@ -182,7 +183,7 @@ impl<'a> Writer<'a, '_> {
         }
     }
 
-    /// Writes the seconds of a day and a fraction with this many digits, without trailing zeros.
+    /// Writes a number of seconds in a day, and a fraction of `digits` digits without trailing zeros.
     fn time(&mut self, second: i64, fraction: i64, digits: usize) {
         self.put(format_args!("{:02}:{:02}:{:02}", second / 3600, second / 60 % 60, second % 60));
         if fraction > 0 {

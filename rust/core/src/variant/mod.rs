@@ -1,6 +1,7 @@
 //! Variants: JSON-like values in the Parquet binary encoding (Parquet: `VariantEncoding.md`, `VariantShredding.md`).
 //!
-//! A variant consists of two byte strings. `metadata` is a dictionary of field names, and `value` references it:
+//! A variant consists of two byte strings: `metadata` is a dictionary of field names, and `value` refers to names by
+//! their ids.
 //!
 //! ```text
 //! metadata:  header u8 = version (4 bits, 1) | sorted (1) | unused (1) | offset width - 1 (2)
@@ -28,5 +29,5 @@ pub use decode::{Array, Metadata, Object, Value};
 pub use json::{to_json, to_json_array};
 pub use unshred::{is_shredded, unshred};
 
-/// The maximum nesting depth of values. Deeper ones are rejected before they can exhaust the stack.
+/// The maximum nesting depth of values. Values with deeper nesting are rejected, because they could overflow the stack.
 const MAX_DEPTH: usize = 128;

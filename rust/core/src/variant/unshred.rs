@@ -6,10 +6,10 @@
 //! group    := { value?: binary, typed_value?: typed }
 //! ```
 //!
-//! In a group, a `typed_value` that is not NULL is the value; next to a struct, `value` may hold an object of the
-//! fields that the struct lacks. Otherwise `value` is the value. If both are NULL, the field is missing, or null if a
-//! value is required. The struct's own fields take precedence over fields of the same name in `value`, which should not
-//! exist.
+//! If `typed_value` of a group is not NULL, it is the value. If it is a struct, `value` may also contain an object with
+//! the fields that the struct lacks. If `typed_value` is NULL, `value` is the value. If both are NULL, the field is
+//! missing; if a value is required, it is null. The struct's fields take precedence over fields of the same name in
+//! `value`, which the specification does not allow.
 
 use std::sync::Arc;
 
@@ -47,7 +47,7 @@ pub fn is_shredded(fields: &Fields) -> bool {
 pub fn unshred(array: &StructArray) -> Result<StructArray> {
     let metadata = binary(array, METADATA)?.ok_or_else(|| Error::corrupt("a variant has no metadata"))?;
     let group = Group::of(array, 0)?;
-    // NULL rows need no value, so the data of a file without typed columns can be returned unchanged.
+    // NULL rows do not need a value. The arrays of a file without typed columns can therefore be returned unchanged.
     let covered = |nulls| array.nulls().is_some_and(|outer| outer.contains(nulls));
     let plain = matches!(&group, Group { value: Some(value), typed: None, .. } if value.nulls().is_none_or(covered));
     let values = match group.value {
@@ -98,7 +98,7 @@ enum Typed {
         element: Box<Group>,
     },
     Primitive(ArrayRef),
-    /// A string column as bytes, which are only declared to be UTF-8.
+    /// A string column as bytes; the bytes are declared to be UTF-8 but not validated.
     String(BinaryArray),
 }
 
@@ -187,7 +187,7 @@ struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    /// Appends the value of one row of a group; returns false if there is none.
+    /// Appends the value of one row of a group; returns false if the value is missing.
     fn append(&mut self, group: &'a Group, row: usize) -> Result<bool> {
         if group.nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
             return Ok(false);
@@ -245,7 +245,7 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Appends the fields of an object for which `shape` has no columns.
+    /// Appends the fields of the encoded `object` for which `shape` has no columns.
     fn rest(&mut self, shape: &[(String, Group)], object: &'a [u8]) -> Result<()> {
         let (Value::Object(fields), size) = Value::parse(object)? else {
             return Err(Error::corrupt("a variant with shredded fields has a value that is not an object"));

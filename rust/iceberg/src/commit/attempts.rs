@@ -46,8 +46,9 @@ pub trait Change: fmt::Debug + Send {
     /// retried.
     fn revise(&mut self, base: Option<&TableMetadata>, attempt: u32, context: &Context) -> Result<Revision>;
 
-    /// Deletes the files that this change wrote and `committed` does not use: those of failed attempts, or all of them
-    /// if `committed` is None. Not called when the outcome is unknown.
+    /// Deletes the files that this change wrote and that `committed`, the new state, does not reference: those of
+    /// failed attempts, or all of them if `committed` is None because the commit failed. Not called when the outcome is
+    /// unknown.
     fn clean(&mut self, committed: Option<&TableMetadata>);
 
     /// Returns whether the change commits files, which were written with the schema and the partition spec of the base
@@ -64,7 +65,7 @@ pub struct Committed {
     pub state: State,
     /// The state that the commit replaced. None if nothing was committed or the table was created.
     pub replaced: Option<State>,
-    /// The number of attempts, over all commits that were tried.
+    /// The number of commit attempts, including those of earlier plans of the change.
     pub attempts: u32,
 }
 
@@ -84,15 +85,15 @@ fn retry_of(metadata: Option<&TableMetadata>) -> Result<Retry> {
     })
 }
 
-/// The attempts to make a change, over all commits that are tried for it. A change that was planned on a state that
-/// another writer replaced is planned and committed again. `commit.retry.*` counts both kinds of retry.
+/// The commit attempts of a change. If another writer replaces the state that a change was planned on, the change is
+/// planned again. `commit.retry.*` limits the attempts over all plans.
 #[derive(Debug)]
 pub struct Attempts {
     /// The number of the current attempt, from 1.
     number: u32,
     /// The time of the first commit attempt.
     since: Option<Instant>,
-    /// The turn among the writers of this machine, held from planning to commit when an attempt is planned again.
+    /// The turn among the writers of this machine. Held from planning to commit when a change is planned again.
     turn: Option<Turn>,
 }
 
@@ -121,9 +122,9 @@ impl Attempts {
         pause(retry.wait(self.before())?, context)
     }
 
-    /// Moves on to the next attempt, which is planned again, after a commit met a conflict. Waits for the table's
-    /// backoff time and then for a turn, which is held until the commit ends, so that writers of this machine cannot
-    /// overtake it again. Returns false if the table allows no further attempt.
+    /// Moves on to the next attempt after a commit conflict, for which the caller plans the change again. Waits for the
+    /// table's backoff time and then for a turn. The turn is held until the commit ends, so that other writers of this
+    /// machine cannot commit first again. Returns false if the table allows no further attempt.
     ///
     /// # Errors
     /// `InvalidArgument` for a property that is not a number; `Cancelled`.
@@ -157,7 +158,8 @@ pub fn newest(pointer: &dyn Pointer, known: &State) -> Result<State> {
     found.map_err(|error| error.with("file", &known.metadata_location))
 }
 
-/// Returns the loaded state if it belongs to the same table as the known one.
+/// Returns the loaded state (None if the table does not exist) after checking that its table UUID is that of the known
+/// state.
 fn same_table(known: Option<&State>, loaded: Option<State>) -> Result<Option<State>> {
     if let Some(uuid) = known.and_then(|known| known.metadata.table_uuid.clone()) {
         Requirement::AssertTableUuid { uuid }.check(loaded.as_ref().map(|state| state.metadata.as_ref()))?;
@@ -165,7 +167,8 @@ fn same_table(known: Option<&State>, loaded: Option<State>) -> Result<Option<Sta
     Ok(loaded)
 }
 
-/// Commits a change. `base` is the state that the caller knows; it saves a look-up if it is still the latest.
+/// Commits a change. `base` is the state that the caller knows, or None; if it is still the latest state, loading the
+/// table is avoided.
 ///
 /// # Errors
 /// See [`commit_after`].
@@ -222,7 +225,8 @@ fn attempted(
         }
         let metadata = base.as_ref().map(|state| state.metadata.as_ref());
         let revision = change.revise(metadata, attempt, context).inspect_err(|error| {
-            // The attempt that lost must be planned again; this one swapped nothing.
+            // The conflict belongs to the previous attempt, so the change must be planned again. The current attempt
+            // has not swapped anything and is not counted.
             if attempt > 1 && error.kind() == ErrorKind::CommitConflict {
                 attempts.number = attempts.before();
             }
@@ -259,7 +263,7 @@ fn attempted(
 
 /// Deletes metadata files that were dropped from the metadata log, if the table's properties request it.
 fn delete_dropped(pointer: &dyn Pointer, committed: &TableMetadata, dropped: &[MetadataLogEntry]) {
-    // With garbage collection disabled, other tables may use the files of this one.
+    // With `gc.enabled=false`, other tables may share the metadata files of this table.
     if !committed.flag(&properties::METADATA_DELETE_AFTER_COMMIT) || !committed.flag(&properties::GC_ENABLED) {
         return;
     }

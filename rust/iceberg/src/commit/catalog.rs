@@ -4,9 +4,9 @@
 //! metadata/<NNNNN>-<uuid>[.gz].metadata.json     the states; N counts from 0
 //! ```
 //!
-//! The metadata file is written first, under a unique name; then the row is swapped. After a failed swap the row is
-//! read again. If another writer has already committed on top, the metadata log of that commit is read too. A file of
-//! this writer is deleted only when it is certain that no row will ever reference it.
+//! The metadata file is written first, under a unique name; then the row is swapped. After a failed swap, the row is
+//! read again. If another writer has already committed on top of the new state, the metadata log of the other writer's
+//! commit is read too. A metadata file is deleted only when it is certain that no row will ever reference it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::spec::metadata_write::MetadataCodec;
 use crate::spec::table_metadata::TableMetadata;
 use crate::table::{State, read_metadata};
 
-/// The number of times a row is read again after a failed swap, and the wait between two reads.
+/// The number of times that a row is read after a failed swap; [`STATUS_WAIT`] is the wait between two reads.
 const STATUS_CHECKS: u32 = 3;
 const STATUS_WAIT: Duration = Duration::from_millis(20);
 
@@ -34,8 +34,8 @@ pub trait CatalogRow: fmt::Debug + Send + Sync {
     /// The catalog's error if it cannot answer.
     fn location(&self) -> Result<Option<String>>;
 
-    /// Sets the row to `new` if it references `expected` (None: there is no such table), in one atomic step of the
-    /// catalog. Returns false if it does not; nothing changed then.
+    /// Sets the row to `new` in one atomic step if it references `expected` (None: the table does not exist). Otherwise
+    /// changes nothing and returns false.
     ///
     /// # Errors
     /// `Catalog` and the other kinds for which [`is_definite`] is true mean that nothing changed; after any other error
@@ -50,7 +50,7 @@ pub struct CatalogPointer {
     row: Box<dyn CatalogRow>,
 }
 
-/// A written metadata file, and the state that it follows.
+/// A written metadata file, and the metadata file that it replaces.
 struct Written<'a> {
     /// The metadata file that the row referenced.
     expected: Option<String>,
@@ -95,13 +95,14 @@ impl CatalogPointer {
         Ok(Some(Written { expected, location, proposal }))
     }
 
-    /// Returns the outcome after another writer changed the row. A request that was sent twice finds its own first
-    /// effect.
+    /// Returns the outcome after the row was found changed. The change may be this writer's own, because a request can
+    /// be sent twice.
     fn lost(&self, written: &Written<'_>) -> Swap<State> {
         match self.named().and_then(|named| named.map_or(Ok(Some(false)), |newer| self.follows(&newer, written))) {
             Ok(Some(true)) => return written.published(),
             Ok(Some(false)) => self.delete(&written.location),
-            // An orphan file is better than a table without its latest state.
+            // The outcome is uncertain, so the metadata file is kept: an orphan file is better than a table without its
+            // latest state.
             Ok(None) => {}
             // Our snapshot may have been committed, so its files must not be deleted.
             Err(error) => return Swap::Unknown(error),
@@ -129,7 +130,8 @@ impl CatalogPointer {
         }
     }
 
-    /// Returns the metadata file that the row references, with as many retries as is reasonable.
+    /// Returns the metadata file that the row references. Failed reads are repeated, up to [`STATUS_CHECKS`] reads in
+    /// total.
     fn named(&self) -> Result<Option<String>> {
         for _ in 1..STATUS_CHECKS {
             if let Ok(named) = self.row.location() {
@@ -151,7 +153,7 @@ impl CatalogPointer {
             return Ok(Some(true));
         }
         if written.proposal.base.is_none() {
-            // The id was assigned by this very attempt.
+            // This attempt generated the UUID, so no other writer can have used it.
             return Ok(Some(newer.table_uuid.is_some() && newer.table_uuid == written.proposal.next.table_uuid));
         }
         if written.expected.as_deref().is_some_and(logged) {

@@ -39,8 +39,8 @@ impl HadoopPointer {
         format!("{}/metadata/v{version}{}", self.folder, codec.suffix())
     }
 
-    /// Returns the version after that of `base`. Fails if a state exists after a missing one, because the latest is
-    /// then unknown.
+    /// Returns the version after that of `base`. Fails if a version is missing but a later one exists, because the
+    /// latest version is then unknown.
     fn next_version(&self, base: Option<&State>) -> Result<u64> {
         let Some(base) = base else { return Ok(1) };
         let version = own_version(base)?;
@@ -123,7 +123,8 @@ impl Pointer for HadoopPointer {
             {
                 return Err(Error::new(ErrorKind::AlreadyExists, "the table was replaced"));
             }
-            // The codec of the base state, which all writers of this version share: two spellings would be two files.
+            // All writers use the codec of the base state for this version: with different codecs, two files with
+            // different names could be created for one version.
             let codec = base.map_or(Ok(MetadataCodec::None), |base| MetadataCodec::of(&base.metadata))?;
             let version = self.next_version(base)?;
             // Other libraries may spell the file name differently.

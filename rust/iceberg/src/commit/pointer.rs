@@ -52,7 +52,8 @@ pub trait Pointer: fmt::Debug + Send + Sync {
     /// Returns the latest state; None if the table does not exist.
     fn load(&self) -> Result<Option<State>>;
 
-    /// Returns the table that exists where a new one is created; None if there is none, or if the swap checks it.
+    /// Returns the existing table at the location where a new one is to be created. Returns None if the table does not
+    /// exist, or if the swap itself checks that.
     ///
     /// # Errors
     /// See [`Pointer::load`].
@@ -60,13 +61,15 @@ pub trait Pointer: fmt::Debug + Send + Sync {
         self.load()
     }
 
-    /// Makes `proposal.next` the latest state if `proposal.base` still is. Of several writers with the same base,
-    /// exactly one gets [`Swap::Done`], with the published state. A server may have completed the state, or applied the
-    /// updates to a newer one. An error before anything can have happened is [`Swap::Refused`]. Otherwise the outcome
-    /// is looked up, and is [`Swap::Unknown`] if the look-up does not settle it.
+    /// Makes `proposal.next` the latest state if `proposal.base` is still the latest. Of several writers with the same
+    /// base, exactly one gets [`Swap::Done`], with the published state. A server may have completed the state, or
+    /// applied the updates to a newer one. Returns [`Swap::Refused`] for an error before anything can have changed.
+    /// After a later error the outcome is looked up; [`Swap::Unknown`] means that the look-up did not settle the
+    /// outcome.
     fn swap(&self, proposal: &Proposal<'_>) -> Swap<State>;
 
-    /// Waits for a turn among the writers of this machine, if that can avoid attempts that would lose.
+    /// Waits for a turn among the writers of this machine, which avoids attempts that would lose. Returns None if this
+    /// pointer does not use turns.
     fn turn(&self, base: Option<&State>) -> Option<Turn> {
         let _ = base;
         None

@@ -45,8 +45,9 @@ impl RestPointer {
         Self { table }
     }
 
-    /// Returns the outcome of a commit that was refused or whose response was lost. A request that was sent twice finds
-    /// its own first effect. Updates that were refused because the table has changed are retried on its latest state.
+    /// Returns the outcome of a commit that was refused or whose response was lost: a request may be sent twice, so the
+    /// first one may have taken effect. Updates that were refused because the table has changed are retried on its
+    /// latest state.
     fn settle(&self, proposal: &Proposal<'_>, otherwise: Swap<State>) -> Swap<State> {
         let newest = match self.table.load() {
             Ok(newest) => newest,
@@ -89,7 +90,8 @@ impl Pointer for RestPointer {
             Err(error) => return Swap::Refused(error),
         };
         match self.table.commit(&request) {
-            // The commit took effect even if the response cannot be read, so its files must stay.
+            // The commit took effect even if the response cannot be read, so the files of the change must not be
+            // deleted.
             Ok(Some(answer)) => state(answer).map_or_else(Swap::Unknown, Swap::Done),
             Ok(None) => self.settle(proposal, Swap::Lost),
             Err(error) if matches!(error.kind(), ErrorKind::CommitStateUnknown | ErrorKind::Internal) => {

@@ -28,7 +28,7 @@ pub struct Transaction {
     changes: Vec<Box<dyn Change>>,
     /// The staged state that each change was first applied to.
     made_on: Vec<Arc<TableMetadata>>,
-    /// The current snapshots from which rows of the transaction were read; row changes after them conflict.
+    /// The current snapshots from which rows of the transaction were read. Later row changes by other writers conflict.
     reads: Vec<Option<i64>>,
 }
 
@@ -72,8 +72,7 @@ impl Transaction {
         }
     }
 
-    /// Begins a transaction with the initial state of a table that its commit creates, if the table does not exist by
-    /// then.
+    /// Begins a transaction that creates a table with this initial state. The commit fails if the table exists by then.
     ///
     /// # Errors
     /// The errors of the random number generator.
@@ -116,8 +115,7 @@ impl Transaction {
     /// Makes the commit fail with a conflict if another writer adds or deletes rows on the main branch after the given
     /// snapshot, from which rows of the transaction were read. None if the branch had no snapshot.
     ///
-    /// # Errors
-    /// `CommitConflict` if a writer did so before the transaction began.
+    /// `CommitConflict` if another writer added or deleted rows before the transaction began.
     pub fn validate_read(&mut self, snapshot_id: Option<i64>) -> Result<()> {
         check_read(&self.base.metadata, snapshot_id)?;
         self.reads.push(snapshot_id);
@@ -164,8 +162,9 @@ impl Transaction {
         commit_after(pointer, Some(base), &mut self, attempts, context)
     }
 
-    /// Returns the latest state if metadata changes that had nothing to do may have something to do on it. Rows that
-    /// were not found are not searched for again: they did not exist at the time of the search.
+    /// Returns the latest state if it is newer than the base and at least one change is metadata-only: such a change
+    /// may have an effect on the newer state. Returns None otherwise: a change that matched no rows is not repeated,
+    /// because newer rows did not exist when the change searched for them.
     fn newer(&self, pointer: &dyn Pointer) -> Result<Option<State>> {
         if self.changes.iter().all(|change| change.writes_files()) {
             return Ok(None);
@@ -211,7 +210,7 @@ impl Change for Transaction {
     }
 }
 
-/// Fails unless the main branch has the same rows as at a snapshot: only compactions may follow it.
+/// Fails if rows of the main branch changed after the snapshot `read`: only compactions may follow it.
 fn check_read(base: &TableMetadata, read: Option<i64>) -> Result<()> {
     let mut id = base.current_snapshot_id;
     while id != read {
@@ -226,9 +225,9 @@ fn check_read(base: &TableMetadata, read: Option<i64>) -> Result<()> {
     Ok(())
 }
 
-/// Checks that schemas and specs have the same ids after a retry. Files were written with the schemas and specs that
-/// the transaction had created by `then`. Created again after another writer's, they may have different ids, which
-/// would assign the values of one column to another. Partition values also depend on the types of their source columns.
+/// Checks that a retry assigns the schemas and specs of the transaction the same ids as before. The transaction's files
+/// were written with the ids of `then`. After another writer's commit, a retry may assign different ids, which would
+/// mix up the values of columns. Partition values also depend on the types of their source columns.
 fn check_ids(base: &TableMetadata, then: &TableMetadata, now: &TableMetadata) -> Result<()> {
     let schemas = then.schemas.iter().filter(|schema| !base.schemas.contains(schema));
     let specs = then.partition_specs.iter().filter(|spec| !base.partition_specs.contains(spec));

@@ -224,7 +224,7 @@ impl MetadataBuilder {
         check::spec(metadata.default_spec()?, metadata.current_schema()?, &metadata.partition_specs)
     }
 
-    /// Returns the id of the last added item of one type.
+    /// Returns the id in the last effective update for which `id` returns one; None if no update does.
     fn last_added(&self, id: impl Fn(&TableUpdate) -> Option<i32>) -> Option<i32> {
         self.effective.iter().rev().find_map(id)
     }
@@ -261,7 +261,7 @@ impl MetadataBuilder {
     fn add_schema(&mut self, mut schema: Schema) -> Result<Option<TableUpdate>> {
         check::schema(&schema, self.metadata.format_version)?;
         let properties = &self.metadata.properties;
-        // A table that another writer nested too deeply may still change its other columns.
+        // If another writer has already nested columns beyond the limit, changes of other columns are still allowed.
         if self.metadata.current_schema().is_ok_and(|current| check::depth(current, properties).is_ok()) {
             check::depth(&schema, properties)?;
         }
@@ -479,7 +479,8 @@ pub(crate) fn unsupported_version(version: u8) -> Error {
     Error::unsupported(format!("format version {version} is not supported, expected 1, 2 or 3"))
 }
 
-/// Returns the error for an id that came from the caller, not from the metadata.
+/// Converts the error for a missing id to `InvalidArgument`, because the id is from the caller and not from the
+/// metadata.
 fn no_longer_there(error: &Error) -> Error {
     Error::invalid(error.message())
 }

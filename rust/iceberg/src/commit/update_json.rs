@@ -66,7 +66,7 @@ impl TableUpdate {
         }
     }
 
-    /// Returns the updates that create a table with this metadata.
+    /// Returns the updates that create a table with the metadata `table`, in the order in which a server applies them.
     pub fn creating(table: &TableMetadata) -> Vec<Self> {
         let mut updates: Vec<Self> = table.table_uuid.iter().cloned().map(Self::AssignUuid).collect();
         updates.push(Self::UpgradeFormatVersion(table.format_version));
@@ -91,7 +91,8 @@ impl TableUpdate {
     }
 }
 
-/// Returns the id for the JSON form. A server assigns ids itself, so the last added item is not referenced by its id.
+/// Returns the id to send: [`LAST_ADDED`] for the last added item, whose id the server assigns, and `id` for any other
+/// item.
 fn chosen(id: i32, last: Option<i32>) -> i32 {
     if last == Some(id) { LAST_ADDED } else { id }
 }

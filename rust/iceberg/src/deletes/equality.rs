@@ -1,9 +1,9 @@
 //! Applies equality deletes (table spec, "Equality Delete Files"). Each row of a delete file deletes all rows that have
 //! the same values in the `equality_ids` columns and a lower data sequence number.
 //!
-//! Two values are equal when the bytes of their type are: NULL equals NULL, -0.0 does not equal 0.0, and all NaN values
-//! are equal. Decimals have one scale, that of the table. A key set holds, for each key, the highest sequence number at
-//! which it was deleted, so one set serves data files of any age.
+//! Values are compared by their encoded bytes: NULL equals NULL, -0.0 does not equal 0.0, and all NaN values are equal.
+//! Decimals are compared in the table's scale. For each key, a key set stores the highest sequence number at which it
+//! was deleted, so one set serves data files of any age.
 
 use std::sync::Arc;
 
@@ -187,7 +187,7 @@ fn is_integer(data_type: &DataType) -> bool {
     matches!(data_type, Int32 | Int64 | Float32 | Float64 | Date32 | Time64(_) | Timestamp(..))
 }
 
-/// Returns an integer for each value of a column that identifies it; arbitrary where the column is NULL.
+/// Converts each value of a column to an integer that identifies it. The integers of NULLs are arbitrary.
 fn integers(column: &ArrayRef) -> Result<ScalarBuffer<i64>> {
     let data = column.to_data();
     let values = data.buffers().first().ok_or_else(|| Error::internal("a column has no value buffer"))?;

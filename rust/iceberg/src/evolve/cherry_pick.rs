@@ -57,8 +57,8 @@ impl CherryPick {
         }
     }
 
-    /// Returns the changes of a snapshot as a new change, which adds the same files and, if the snapshot replaced
-    /// partitions, removes the files of the same partitions.
+    /// Returns a change that adds the files of a snapshot again. If the snapshot replaced partitions, the change also
+    /// removes the existing files of these partitions.
     fn again(
         &self,
         picked: &Snapshot,

@@ -1,4 +1,5 @@
-//! Checks that the columns a change references are those that its user knows, not later columns with the same names.
+//! Checks that the columns that a change references are the columns that the user saw, and not later columns with the
+//! same names.
 
 use frazil_core::error::{Error, ErrorKind, Result};
 

@@ -26,7 +26,7 @@ pub struct ExpireSnapshots {
     /// The snapshots that expire regardless of age.
     #[serde(default)]
     pub snapshot_ids: Vec<i64>,
-    /// The expiry that was planned on an earlier state: nothing else expires.
+    /// The expiry that was planned on an earlier state. If set, only the snapshots, branches and tags in it can expire.
     pub planned: Option<Expired>,
 }
 

@@ -38,8 +38,9 @@ pub(super) fn renamed_properties(
     Ok((set, removed))
 }
 
-/// Returns one level of a name mapping for the fields of the new schema. A name keeps its meaning in existing files: a
-/// name that belonged to another column stays with that column, even if the new column then has no name.
+/// Returns the entries of a name mapping, at one nesting level, for the fields of the new schema. Names must keep their
+/// meaning in existing files: a name that belonged to another column stays with that column, even if the new column is
+/// then left without a name.
 fn mapped(mapping: &NameMapping, fields: &[&NestedField], old: &Schema) -> NameMapping {
     let mut updated = mapping.clone();
     for field in fields {
@@ -50,7 +51,7 @@ fn mapped(mapping: &NameMapping, fields: &[&NestedField], old: &Schema) -> NameM
                 known.names.extend(free.then(|| field.name.clone()));
                 known.fields = mapped(&known.fields, &children, old);
             }
-            // An existing field without a name was left out on purpose.
+            // A mapping that omits an existing field does so on purpose.
             None if old.field(field.id).is_some() => {}
             None => updated.fields.push(MappedField {
                 field_id: Some(field.id),

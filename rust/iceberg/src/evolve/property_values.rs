@@ -7,7 +7,7 @@ use crate::properties;
 use crate::spec::name_mapping::NameMapping;
 use crate::spec::schema::Schema;
 
-/// The prefixes of storage options of other libraries, which may also hold credentials.
+/// The prefixes of storage options of other libraries. Their values may be credentials.
 const STORAGE_OF_OTHERS: [&str; 5] = ["fs.", "hadoop.", "spark.hadoop.", "oss.", "hdfs."];
 
 /// Rejects storage options: anyone who can read the table could read its credentials.

@@ -12,9 +12,9 @@ use crate::spec::table_metadata::TableMetadata;
 
 /// A list of operations on branches and tags, applied in order.
 ///
-/// An operation that moves a reference off its snapshot (replace, remove, rename, roll back, set) fails with
-/// `CommitConflict` if another writer moved the reference in the meantime. It would undo a commit that the user has not
-/// seen.
+/// Some operations move a reference away from its snapshot: replace, remove, rename, roll back and set. Such an
+/// operation fails with `CommitConflict` if another writer moved the reference in the meantime, because it would undo a
+/// commit that the user has not seen.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ManageSnapshots {
@@ -299,14 +299,14 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Rejects moving off a snapshot that did not exist when the user decided. The latest one may belong to the same
-    /// transaction; on a retry, snapshots of other writers come before it.
+    /// Rejects the operation if another writer moved the reference after the user decided on it. The latest snapshot
+    /// may belong to the same transaction; on a retry, snapshots of other writers come before it.
     fn check_unmoved(&mut self, name: &str) -> Result<()> {
         let head = self.base.refs.get(name).map(|reference| reference.snapshot_id);
         let history = head.into_iter().flat_map(|head| self.base.ancestors(head));
         let now: Vec<i64> = history.map(|snapshot| snapshot.snapshot_id).collect();
         let seen = self.seen.entry(name.to_string()).or_insert_with(|| now.clone());
-        // The oldest snapshot may expire in the meantime.
+        // A snapshot at the end of the history may have expired in the meantime.
         if now.first() == seen.first() && seen.starts_with(&now) {
             return Ok(());
         }
@@ -376,7 +376,7 @@ pub(super) fn staged_as<'a>(base: &'a TableMetadata, wap_id: &str) -> Result<&'a
     })
 }
 
-/// Returns a reference with the given retention settings replaced.
+/// Returns a copy of `reference` with the retention settings that `retention` specifies; other settings are kept.
 fn kept(reference: &SnapshotRef, retention: Retention) -> Result<SnapshotRef> {
     let Retention { max_ref_age_ms, max_snapshot_age_ms, min_snapshots_to_keep } = retention;
     let numbers = [max_ref_age_ms, max_snapshot_age_ms, min_snapshots_to_keep.map(i64::from)];

@@ -91,7 +91,7 @@ fn column_ids(schema: &Schema, base: &TableMetadata) -> Result<HashMap<i32, i32>
         in_order(&current.fields).into_iter().filter_map(|id| current.full_name(id).map(|name| (name, id))).collect();
     let mut new = Ids::after(base.last_column_id);
     let given = in_order(&schema.fields).into_iter().map(|id| {
-        // Two columns may have the same full name if names contain dots.
+        // Column names that contain dots can give two columns the same full name. Only the first one reuses the id.
         let same = schema.full_name(id).and_then(|name| known.remove(&name));
         let same = same.filter(|same| schema.field(id).is_some_and(|field| fits_specs(field, *same, base)));
         Ok((id, same.map_or_else(|| new.next(), Ok)?))
@@ -99,8 +99,8 @@ fn column_ids(schema: &Schema, base: &TableMetadata) -> Result<HashMap<i32, i32>
     given.collect()
 }
 
-/// Returns whether each transform of a column in the table's specs applies to its new type. Java reuses the id in any
-/// case, and then cannot read the table any more.
+/// Returns whether the transforms that the table's specs apply to column `id` accept the new type of the column. Java
+/// reuses the id without this check and then cannot read the table any more.
 fn fits_specs(field: &NestedField, id: i32, base: &TableMetadata) -> bool {
     let fields = base.partition_specs.iter().flat_map(|spec| &spec.fields);
     let mut of_column = fields.filter(|part| part.source_ids.contains(&id) && part.transform != Transform::Void);

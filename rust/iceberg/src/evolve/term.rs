@@ -30,6 +30,8 @@ pub(super) struct Resolved {
 }
 
 impl Term {
+    /// Resolves this term against `schema`.
+    ///
     /// # Errors
     /// `InvalidArgument` for an invalid transform, and for a missing column.
     pub(super) fn resolve(&self, schema: &Schema, case_sensitive: bool) -> Result<Resolved> {
@@ -52,7 +54,7 @@ impl Term {
 }
 
 impl Resolved {
-    /// Returns the name that Java assigns to a partition field that is added without one.
+    /// Returns the name that Java assigns to a partition field for which the user gives no name.
     pub(super) fn default_name(&self) -> String {
         let column = &self.column;
         match &self.transform {

@@ -10,7 +10,7 @@ use crate::spec::types::{NestedField, PrimitiveType, Type};
 pub(super) fn by_name(draft: &mut Draft<'_>, parent: Option<i32>, fields: &[NestedField]) -> Result<()> {
     for field in fields {
         let merged = match draft.sibling(parent, &field.name).map(|there| there.id) {
-            // Existing rows have no value.
+            // Existing rows have no value for the new column, so it is optional.
             None => draft.insert(parent, &NestedField { required: false, ..field.clone() }),
             Some(id) => merge(draft, id, field),
         };

@@ -14,16 +14,16 @@ use crate::spec::table_metadata::TableMetadata;
 use crate::spec::transform::Transform;
 use crate::spec::types::{NestedField, PrimitiveType, Type, Value};
 
-/// A list of operations on a schema, applied in order: each sees the names that the previous ones left. After a rename,
-/// the old name still refers to its column as long as no other column has it.
+/// A list of operations on a schema, applied in order: each operation sees the column names as changed by the previous
+/// ones. After a rename, the old name still refers to the renamed column as long as no other column has that name.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UpdateSchema {
     /// Whether column names are case-sensitive.
     #[serde(default = "yes")]
     pub case_sensitive: bool,
-    /// Whether columns may become required, and required columns be added without a default. Existing rows may violate
-    /// this.
+    /// Whether a column may be made required, and a required column be added without a default. Existing rows may then
+    /// hold NULL in a required column.
     #[serde(default)]
     pub allow_incompatible: bool,
     /// The operations.
@@ -72,8 +72,8 @@ pub enum SchemaOperation {
     MoveAfter { path: ColumnPath, other: ColumnPath },
     /// Sets the columns that identify a row; empty to clear them.
     SetIdentifierFields { paths: Vec<ColumnPath> },
-    /// Adds the columns of another schema (JSON) that are missing, and widens types and makes columns optional as
-    /// needed. Columns that the other schema lacks stay, and no type becomes narrower.
+    /// Adds the columns of another schema (JSON) that are missing. Widens types and makes columns optional where the
+    /// other schema requires it. Columns that the other schema lacks stay, and types never become narrower.
     UnionByName { schema: String },
 }
 
@@ -108,7 +108,7 @@ pub(super) struct Draft<'a> {
     original: &'a Schema,
     schema: Schema,
     ids: Ids,
-    /// The columns that this update added: no existing row has them.
+    /// The ids of the columns that this update added. Existing rows have no values for them.
     added: HashSet<i32>,
     pub(super) case_sensitive: bool,
     allow_incompatible: bool,
@@ -400,7 +400,7 @@ impl Draft<'_> {
                 return refuse(*id, "the sort order");
             }
         }
-        // Duplicates that existed before are not for this update to fix.
+        // Duplicate names that the original schema already had are not rejected.
         if check_names(self.original, self.case_sensitive).is_ok() {
             check_names(&schema, self.case_sensitive)?;
         }

@@ -27,7 +27,8 @@ pub struct UpdateSpec {
 #[serde(tag = "operation", rename_all = "snake_case", deny_unknown_fields)]
 #[expect(missing_docs, reason = "fields are named like the attributes of a partition field")]
 pub enum SpecOperation {
-    /// Adds a field; the default name is Java's. A field that the table had before gets its earlier id.
+    /// Adds a field. Without a name, the field gets the name that Java would assign. A field that an earlier spec had
+    /// gets its earlier id again.
     AddField {
         term: Term,
         #[serde(default)]
@@ -115,8 +116,8 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Returns the same field of an earlier spec, so that its values keep one id. In v1, fields are identified by
-    /// position.
+    /// Returns the field of an earlier spec with this term (and name, if given), so that its values keep one id. Always
+    /// None in v1, where readers identify fields by position.
     fn recycled(&self, term: &Resolved, name: Option<&str>) -> Option<PartitionField> {
         let fields = self.base.partition_specs.iter().flat_map(|spec| &spec.fields);
         let taken = |id: i32| self.slots.iter().any(|slot| slot.field.field_id == id && !slot.is_removed);
@@ -135,7 +136,8 @@ impl Draft<'_> {
         Ok(PartitionField { source_ids: vec![term.source_id], field_id: self.last_id, name, transform })
     }
 
-    /// Frees a name for another field: a field that is void, or becomes void, gives up its name.
+    /// Frees `name` for another field: a removed or void field that has the name is renamed. Any other field with the
+    /// name is an error.
     fn free(&mut self, name: &str) -> Result<()> {
         if self.added.iter().any(|field| field.name == name) {
             return Err(there_is(name));

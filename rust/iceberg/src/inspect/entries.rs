@@ -38,7 +38,7 @@ pub(super) struct FilesTable {
     snapshots: Vec<Arc<Snapshot>>,
     /// The type of manifests to read; None for all.
     content: Option<ManifestContent>,
-    /// Whether each row is an entry, including those of deleted files.
+    /// Whether each row is a manifest entry, in which case entries of deleted files are included.
     entries: bool,
     partition: StructType,
     metrics: Arc<ReadableMetrics>,
@@ -224,7 +224,7 @@ pub(super) struct Manifest<I> {
 }
 
 impl Manifest<()> {
-    /// Opens a manifest. Only the file fields in `wanted` are read, and those that inheritance needs.
+    /// Opens a manifest. Only the file fields in `wanted`, and the fields that inheritance needs, are read.
     pub(super) fn open(
         table: &Table,
         part: ManifestPart,

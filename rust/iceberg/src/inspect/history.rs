@@ -64,7 +64,7 @@ pub(super) fn metadata_log_entries(table: &Table) -> Result<RecordBatch> {
     let own = table.state().metadata_location;
     let earlier = metadata.metadata_log.iter().map(|entry| (entry.timestamp_ms, entry.metadata_file.as_str()));
     let entries: Vec<(i64, &str)> = earlier.chain([(metadata.last_updated_ms, own.as_str())]).collect();
-    // The snapshot that was current at that time, even if it has expired.
+    // The latest snapshot at that time is shown even if it has expired since.
     let latest: Vec<Option<i64>> = entries
         .iter()
         .map(|(time, _)| metadata.snapshot_log.iter().rev().find(|entry| entry.timestamp_ms <= *time))

@@ -39,7 +39,7 @@ pub(super) struct ManifestsTable {
 }
 
 impl ManifestsTable {
-    /// Creates the table; `all` adds the snapshot of each row and the key metadata.
+    /// Creates the table. With `all`, the rows also have the id of their snapshot and the key metadata.
     pub(super) fn new(table: &Table, snapshots: Vec<Arc<Snapshot>>, all: bool) -> Self {
         let mut fields = vec![
             Field::new("content", DataType::Int32, false),
@@ -149,7 +149,7 @@ impl ManifestsTable {
     }
 }
 
-/// Decodes a bound; None if it is missing or cannot be decoded.
+/// Decodes the bound at `place`; None if it is missing or cannot be decoded.
 fn bound(
     bounds: &arrow_array::BinaryArray,
     place: usize,

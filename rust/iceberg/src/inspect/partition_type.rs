@@ -8,7 +8,8 @@ use crate::spec::types::{NestedField, StructType};
 
 /// Returns the fields of all specs by id, with the latest name of each.
 ///
-/// Fields whose column was dropped are omitted. A `void` field has the type that another spec gives it.
+/// Fields whose source column was dropped are omitted. A `void` field has the type that another spec gives to the
+/// field.
 pub(super) fn partition_type(metadata: &TableMetadata) -> StructType {
     let mut specs: Vec<_> = metadata.partition_specs.iter().collect();
     specs.sort_by_key(|spec| std::cmp::Reverse(spec.spec_id));

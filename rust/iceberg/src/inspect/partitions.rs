@@ -133,7 +133,7 @@ impl VirtualTable for PartitionsTable {
 /// Sums by partition tuple across specs, in order of first occurrence. Unpartitioned specs are kept separate, as in
 /// Java.
 struct Partitions {
-    /// The row converter; None for tuples without fields, which have no rows.
+    /// The row converter; None for an unpartitioned tuple, which has no fields to convert.
     converter: Option<RowConverter>,
     places: HashMap<(bool, Option<OwnedRow>), usize>,
     tuples: Vec<OwnedRow>,

@@ -99,8 +99,8 @@ impl ReadableMetrics {
         let keys =
             pairs.columns().first().and_then(|keys| keys.as_primitive_opt::<Int32Type>()).ok_or_else(mistyped)?;
         let mut found = vec![vec![NOT_FOUND; maps.len()]; self.columns.len()];
-        // The maps of most files have the same keys in the same order, so the column of each key in the previous map is
-        // kept.
+        // The maps of most files have the same keys in the same order, so the column found for each key is remembered
+        // for the next map.
         let mut before: Vec<(i32, Option<usize>)> = Vec::new();
         for (file, ends) in maps.value_offsets().windows(2).enumerate().filter(|(file, _)| maps.is_valid(*file)) {
             let &[start, end] = ends else { continue };

@@ -14,9 +14,9 @@ use crate::spec::snapshot::Snapshot;
 use crate::spec::table_metadata::TableMetadata;
 use crate::table::Table;
 
-/// Returns the files that are referenced by snapshots of `before` but not in `after`, without duplicates, in an order
-/// in which they can be deleted: a file comes after the files that it references. `after` is a later state of the same
-/// table.
+/// Returns the files that are referenced by snapshots of `before` but not by `after`, a later state of the same table.
+/// Each file is listed once. Files can be deleted in the returned order: a file comes after the files that it
+/// references.
 ///
 /// A missing file of an expired snapshot is skipped, along with the files that it references: an earlier run may have
 /// deleted it.
@@ -101,7 +101,7 @@ fn listed(
     Ok(found)
 }
 
-/// Returns the default for a missing file, and any other error.
+/// Replaces the error for a missing file with the default value, and returns any other error.
 fn pass_missing<T: Default>(error: Error) -> Result<T> {
     if error.kind() == ErrorKind::MissingFile { Ok(T::default()) } else { Err(error) }
 }

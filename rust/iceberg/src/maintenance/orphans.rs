@@ -1,7 +1,7 @@
 //! Finds orphan files: files in the folder of a table that its metadata does not reference.
 //!
-//! The folder is listed before the metadata is loaded, so that a file of a concurrent commit is either not listed or
-//! referenced.
+//! The folder must be listed before the metadata is loaded. A file of a concurrent commit is then either not listed or
+//! already referenced.
 
 use std::collections::{HashMap, HashSet};
 
@@ -33,7 +33,7 @@ pub struct ListedFile {
 pub struct Listing {
     /// The files that are old enough to be deleted.
     pub old: Vec<ListedFile>,
-    /// The number of all files.
+    /// The number of all files, including recent ones.
     pub files: usize,
     /// The total size of all files in bytes.
     pub bytes: u64,
@@ -98,7 +98,8 @@ impl Listing {
         if left.is_empty() {
             return Ok(left);
         }
-        // Folders of the table may be reached through links, under names other than those in the listing.
+        // Folders of the table may be reached through symbolic links, so that the listing has other paths than the
+        // metadata.
         let mut links = Links { files, folders: HashMap::new() };
         let real: HashSet<String> = named.iter().filter_map(|location| links.real_path(location)).collect();
         left.retain(|file| links.real_path(&file.location).is_none_or(|path| !real.contains(&path)));
@@ -138,8 +139,8 @@ fn check_not_in_another_table(table: &Table, folder: &str) -> Result<()> {
                     .with("folder", ancestor)
                     .hint("remove its orphan files through that table"));
             }
-            // This ancestor cannot be listed, so nothing more can be found. The folder itself is listed next, which
-            // fails.
+            // The ancestors cannot be listed, so a table there cannot be detected. Listing `folder` itself reports the
+            // error.
             Err(_) => return Ok(()),
         }
         match ancestor.rsplit_once('/') {
@@ -149,7 +150,7 @@ fn check_not_in_another_table(table: &Table, folder: &str) -> Result<()> {
     }
 }
 
-/// The actual locations of files in folders that are reached through links.
+/// Resolves the actual locations of files in folders that are reached through symbolic links.
 struct Links<'a> {
     files: &'a Files,
     folders: HashMap<String, Option<String>>,
@@ -168,7 +169,7 @@ impl Links<'_> {
 
 /// The rules for skipped names.
 struct HiddenNames {
-    /// The names of partition fields that look like hidden names.
+    /// The prefixes of partition folders, such as `_day=`, that look like hidden names but are listed.
     fields: Vec<String>,
 }
 
@@ -188,7 +189,7 @@ fn looks_hidden(name: &str) -> bool {
     name.starts_with(['.', '_'])
 }
 
-/// Returns whether a name is that of a temporary file, which is renamed when it is complete.
+/// Returns whether a name is that of a temporary file, which its writer renames when the file is complete.
 fn is_temporary(name: &str) -> bool {
     name.strip_suffix(".tmp").is_some_and(|name| name.starts_with(".frazil-"))
 }
@@ -272,7 +273,7 @@ fn earlier_metadata(files: &Files, metadata: &TableMetadata) -> Result<Vec<Strin
     }
 }
 
-/// Returns the oldest of these metadata files that exists.
+/// Returns the first metadata file of `log` that exists; None if none of them exists.
 fn oldest_of(files: &Files, log: &[String]) -> Result<Option<TableMetadata>> {
     for location in log {
         match files.openable(location).and_then(|location| read_metadata(files, &location)) {

@@ -1,8 +1,8 @@
 //! Lists all files of a table that is to be deleted completely.
 //!
-//! The list covers all snapshots, not only those that a branch references: their manifest lists, manifests, data files
-//! and delete files. It also includes the metadata files in the log and the statistics files. An unreadable file is an
-//! error, because the files it references would be left or, worse, be attributed to another table.
+//! The list covers all snapshots, including those that no branch references: their manifest lists, manifests, data
+//! files and delete files. It also includes the metadata files in the log and the statistics files. An unreadable file
+//! is an error, because the files that it references would otherwise not be deleted.
 
 use frazil_core::context::Context;
 use frazil_core::error::Result;

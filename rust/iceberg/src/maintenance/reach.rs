@@ -77,7 +77,7 @@ impl<'a> Owned<'a> {
         Ok(())
     }
 
-    /// Adds a file whose length is not recorded. A missing file is not an error if it `may_be_gone`.
+    /// Adds a file whose length is not recorded. With `may_be_gone`, a missing file is skipped.
     pub(super) fn add_sized(&mut self, kind: FileKind, location: &str, may_be_gone: bool) -> Result<()> {
         match self.files.size(location) {
             Ok(size_bytes) => self.add(owned_file(kind, location, size_bytes)),
@@ -86,7 +86,8 @@ impl<'a> Owned<'a> {
         }
     }
 
-    /// Returns the manifests of snapshots, without duplicates, and adds them and their manifest lists.
+    /// Adds the manifest lists and manifests of snapshots to the files found, and returns the manifests without
+    /// duplicates.
     pub(super) fn manifests(
         &mut self,
         snapshots: &[Arc<Snapshot>],

@@ -37,8 +37,8 @@ pub struct RewriteRules {
 pub struct FileGroup {
     /// The positions of the files in the plan.
     pub places: Vec<usize>,
-    /// Whether the files have a different spec than the new files and may be in any of its partitions. Otherwise all
-    /// files are in one partition.
+    /// Whether the files have a different spec than the new files, and may belong to any partition of the new spec. If
+    /// false, all files are in one partition.
     pub changes_spec: bool,
     /// The total size of the files in bytes.
     pub input_bytes: i64,
@@ -56,7 +56,7 @@ struct Candidate {
     place: usize,
     bytes: i64,
     delete_files: usize,
-    /// Whether its deletes alone are a reason to rewrite it.
+    /// Whether the number of delete files or the share of deleted rows is reason enough to rewrite the file.
     has_many_deletes: bool,
 }
 
@@ -189,8 +189,8 @@ impl RewriteRules {
         if has_own_file { full + 1 } else { full }
     }
 
-    /// Returns the length at which an output file is closed. Rows may become longer than before, so it is better to
-    /// close a file late than to leave a short one at the end.
+    /// Returns the length at which an output file is closed. Rewritten rows may need more bytes than before, so the
+    /// length has a margin: otherwise a short file would be left at the end.
     fn output_file_bytes(&self, bytes: i64, files: i64) -> i64 {
         if files == 1 {
             return self.most_file_bytes();
@@ -209,9 +209,9 @@ fn input_bytes(files: &[Candidate]) -> i64 {
     files.iter().fold(0, |sum: i64, file| sum.saturating_add(file.bytes))
 }
 
-/// Returns, for each group of data files of `planned`, whether `newer`, a later plan with the same filter, still has
-/// all of them with the same deletes and row ids. If `passed_over` is true, equality deletes that were added since are
-/// ignored: they also apply to new files with the sequence number of `planned`.
+/// Returns, for each group of data files of `planned`, whether `newer` still has all files of the group with the same
+/// deletes and row ids. `newer` is a later plan with the same filter. If `passed_over` is true, equality deletes that
+/// were added since are ignored: they also apply to new files with the sequence number of `planned`.
 ///
 /// # Errors
 /// `InvalidArgument` for positions that `planned` does not have.

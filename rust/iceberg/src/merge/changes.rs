@@ -24,7 +24,7 @@ pub struct Probe {
     pub updated: Vec<u32>,
     /// The updated rows, in the same order, in the target's schema.
     pub rows: RecordBatch,
-    /// Whether any row matches a source row, changed or not.
+    /// Whether any target row matches a source row, whether or not the row is changed.
     pub has_matches: bool,
 }
 
@@ -42,8 +42,8 @@ impl Changes {
         Self { claimed: vec![false; rows], claimed_twice: Vec::new(), deleted: Vec::new(), updated: Vec::new() }
     }
 
-    /// Returns the pairs whose target row is not in an earlier pair. The other pairs are recorded, unless duplicates
-    /// are allowed.
+    /// Returns the pairs whose target row is not in an earlier pair. The target rows of the other pairs are recorded as
+    /// [`Changes::claimed_twice`], unless `twice_allowed` is true.
     pub(super) fn claim(&mut self, pairs: Pairs, twice_allowed: bool) -> Pairs {
         let mut kept = Pairs::default();
         for (row, source) in pairs.probed.into_iter().zip(pairs.found) {
@@ -58,7 +58,8 @@ impl Changes {
         kept
     }
 
-    /// Applies the action of a clause to the rows at these positions; `rows` are the same rows.
+    /// Applies the action of a clause to the batch rows at positions `places`; `rows` are these rows paired with their
+    /// source rows.
     pub(super) fn apply(
         &mut self,
         action: &BoundAction,

@@ -40,7 +40,7 @@ pub struct Merger {
     not_matched: Vec<BoundClause>,
     not_matched_by_source: Vec<BoundClause>,
     unique_source: bool,
-    /// Whether each target column is needed to decide the changes to target rows.
+    /// Whether each target column is needed to decide which target rows change and how.
     needed: Vec<bool>,
     /// The target schema, in which the columns that are not needed may be NULL.
     completed: SchemaRef,
@@ -130,7 +130,7 @@ impl Merger {
         Ok(())
     }
 
-    /// Completes the source.
+    /// Ends the input of source rows and prepares the merger for target rows.
     ///
     /// # Errors
     /// `InvalidArgument` with five of the duplicate keys if keys must be unique and are not.
@@ -181,7 +181,7 @@ impl Merger {
             let Some((TARGET, index)) = key.target.as_column() else { continue };
             let field = self.target.field(index);
             if values.data_type().is_floating() && !normal_type(field.data_type()).is_floating() {
-                continue; // such a number matches the nearest double: it is not a bound
+                continue; // the float matches every integer that rounds to it, so it is not an exact bound
             }
             if matches!(values.data_type(), DataType::Timestamp(_, Some(_))) && *field.data_type() == DataType::Date32 {
                 continue; // filters do not compare timestamps with dates
@@ -304,7 +304,8 @@ impl Merger {
         Ok(batches)
     }
 
-    /// Returns which source rows have matched so far: one bit per row, starting at the lowest bit.
+    /// Returns which source rows have matched a target row so far, as a bitmap: one bit per row, least significant bit
+    /// first.
     ///
     /// # Errors
     /// `Internal` before [`Merger::seal`].
@@ -336,7 +337,8 @@ impl Merger {
         self.sealed.as_ref().ok_or_else(|| Error::internal("the source is not yet complete"))
     }
 
-    /// Returns whether matched rows are only ever deleted, an action that can be repeated.
+    /// Returns whether the only clause for matched rows is an unconditional DELETE. Several source rows may then match
+    /// one target row, because deleting the row twice has the same effect.
     fn deletes_only(&self) -> bool {
         matches!(self.matched.as_slice(), [BoundClause { condition: None, action: BoundAction::Delete }])
     }
@@ -384,7 +386,7 @@ impl Sealed {
     }
 }
 
-/// Removes and returns the remaining rows to which a clause applies.
+/// Removes from `rest` the rows for which the condition of `clause` is TRUE, and returns them.
 fn first_of<'a>(rest: &mut Vec<u32>, clause: &BoundClause, rows: &impl Fn(Vec<u32>) -> Rows<'a>) -> Result<Vec<u32>> {
     let Some(condition) = &clause.condition else { return Ok(std::mem::take(rest)) };
     let holds = condition.holds(&rows(rest.clone()))?;
@@ -396,7 +398,7 @@ fn first_of<'a>(rest: &mut Vec<u32>, clause: &BoundClause, rows: &impl Fn(Vec<u3
     Ok(taken)
 }
 
-/// Returns which target columns decide the changes to target rows: those in keys, conditions and new values.
+/// Returns which target columns are needed to decide the changes: those that keys, conditions and new values read.
 fn needed<'a>(
     target: &Schema,
     keys: &[Key],

@@ -127,7 +127,7 @@ impl MergePlan {
             clauses.push(Clause { when: When::NotMatched, condition: None, action: Action::InsertAll(Vec::new()) });
         }
         let (target_alias, source_alias) = (TARGET.to_string(), SOURCE.to_string());
-        // No expression of an upsert reads the current time.
+        // The expressions of an upsert do not read the current time.
         Ok(Self { target_alias, source_alias, on, clauses, unique_source: true, now_micros: 0 })
     }
 }

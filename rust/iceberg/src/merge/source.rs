@@ -102,7 +102,7 @@ fn column(known: Option<&NestedField>, name: &str, parts: Vec<ArrayRef>, exact: 
     parts.iter().map(plain).collect()
 }
 
-/// Returns the values in the form that expressions accept: lists of one type, decimals of 128 bits, times in
+/// Returns the values in a form that expressions accept: lists of one type, decimals of 128 bits, times in
 /// microseconds.
 fn plain(values: &ArrayRef) -> Result<ArrayRef> {
     use DataType as D;
@@ -145,7 +145,7 @@ fn retyped(field: &FieldRef, values: &ArrayRef) -> FieldRef {
     Arc::new(field.as_ref().clone().with_data_type(values.data_type().clone()))
 }
 
-/// Returns times in microseconds if no digit is lost.
+/// Converts times to microseconds if every value can be represented exactly.
 fn micros(values: &ArrayRef) -> Result<ArrayRef> {
     let options = CastOptions { safe: true, ..CastOptions::default() };
     let cast = cast_with_options(values, &DataType::Time64(TimeUnit::Microsecond), &options)?;

@@ -139,7 +139,7 @@ fn times(value: i64, factor: i64) -> Result<i64> {
         .ok_or_else(|| Error::corrupt(format!("{value} x {factor} does not fit a 64-bit timestamp")))
 }
 
-/// Returns byte strings after checking that all have the same length.
+/// Returns byte strings after checking that each has `length` bytes.
 fn fixed(array: &BinaryArray, length: u32) -> Result<ArrayRef> {
     let (Ok(length), Ok(size)) = (usize::try_from(length), i32::try_from(length)) else {
         return Err(Error::unsupported(format!("fixed({length})")));

@@ -109,7 +109,8 @@ fn by_name(fields: &mut [FileField], mapping: &NameMapping) {
 fn assign(field: &mut FileField, mapped: Option<&MappedField>) {
     let Some(mapped) = mapped else { return };
     field.id = mapped.field_id;
-    // Writers name the parts of lists and maps in files differently; mappings always use these names.
+    // Name mappings always use these names for the parts of lists and maps, whereas the names in files differ between
+    // writers.
     let parts: &[&str] = match field.field.data_type() {
         DataType::Struct(_) => return by_name(&mut field.children, &mapped.fields),
         DataType::Map(..) => &["key", "value"],

@@ -39,7 +39,7 @@ impl FileFormat {
         found.ok_or_else(|| Error::corrupt(format!("unknown file format {name:?}")))
     }
 
-    /// Returns the name in manifests, in upper case.
+    /// Returns the name of the format in manifests, in upper case.
     pub fn name(self) -> &'static str {
         match self {
             Self::Parquet => "PARQUET",

@@ -96,7 +96,8 @@ impl Projector {
         self.leaf_by_id.get(&field_id).map(|(leaf, _)| *leaf)
     }
 
-    /// Returns the type in the file of a field of [`Projector::file_leaf_of`].
+    /// Returns the file's Arrow type of the column that [`Projector::file_leaf_of`] returns for a field; None if the
+    /// file lacks it.
     pub fn file_type_of(&self, field_id: i32) -> Option<&DataType> {
         self.leaf_by_id.get(&field_id).map(|(_, data_type)| data_type)
     }
@@ -331,7 +332,7 @@ fn is_list(data_type: &DataType) -> bool {
     matches!(data_type, D::List(_) | D::LargeList(_) | D::ListView(_) | D::LargeListView(_) | D::FixedSizeList(..))
 }
 
-/// Returns whether a struct of the file has a wanted field that holds values.
+/// Returns whether a file struct with these `children` has a wanted field that stores values, so that it is read.
 fn reads_any(wanted: &StructType, children: &[FileField]) -> bool {
     wanted.fields.iter().any(|field| children.iter().any(|child| child.id == Some(field.id) && is_read(field, child)))
 }

@@ -1,5 +1,5 @@
-//! Computes the rows of changes: the rows of a file that remain under the deletes before and after a snapshot, and
-//! pairs of rows.
+//! Computes changed rows: compares the rows of a file that remain with the deletes before and after a snapshot, and
+//! prepares rows for pairing.
 
 use std::sync::Arc;
 
@@ -38,8 +38,8 @@ fn own_columns(read: &ReadContext) -> StructType {
 }
 
 impl ChangeTask {
-    /// Returns the changes among rows of the file that were read with the previous deletes and with the new ones; None
-    /// if there are no changes. Both batches have the same rows, and their last column is whether each row is deleted.
+    /// Returns the changes in a batch of file rows that was read twice, with the deletes before and after the snapshot.
+    /// None if nothing changed. Both batches have the same rows; the last column marks the deleted rows.
     ///
     /// # Errors
     /// `Internal` for batches that do not match the task.
@@ -86,7 +86,8 @@ fn deleted(rows: &RecordBatch) -> Result<BooleanBuffer> {
 }
 
 impl ChangeStage {
-    /// Begins to pair the rows of the stage, with about `limit_bytes` of them in memory; None if they are not paired.
+    /// Returns a pairing of the rows of this stage that holds about `limit_bytes` in memory. None if the rows of the
+    /// stage are not paired.
     ///
     /// # Errors
     /// `Unsupported` for columns that cannot be compared.
@@ -101,7 +102,7 @@ impl ChangeStage {
     }
 }
 
-/// The paired rows that are returned, and their columns.
+/// The output of pairing: the filter and the columns of the returned rows.
 struct Wanted {
     read: Arc<ReadContext>,
     result: Arc<ReadContext>,
@@ -127,7 +128,7 @@ impl Wanted {
     }
 }
 
-/// Returns a column, with only the selected nested fields.
+/// Returns the field `wanted` of a struct, or of the top-level columns, pruned to its selected nested fields.
 fn chosen(fields: &StructType, columns: &[ArrayRef], wanted: &NestedField) -> Result<ArrayRef> {
     let found = fields.fields.iter().zip(columns).find(|(field, _)| field.id == wanted.id);
     let (field, column) = found.ok_or_else(|| Error::internal("a selected column was not read"))?;

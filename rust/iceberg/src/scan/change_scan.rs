@@ -94,7 +94,8 @@ impl ChangeScan {
         if pairing.by_row_id() {
             whole = whole.with_metadata(&[MetadataColumn::RowId]);
         }
-        // An update needs both of its rows, whichever of them matches the filter.
+        // Both rows of an update are needed, even if only one of them matches the filter. The rows are therefore read
+        // with a filter on the identifier columns only.
         let both = match options.mode {
             ChangeMode::Updates(_) => filter_of_identifiers(&filter, &pairing.identifier_ids(&schema)),
             _ => filter.clone(),
@@ -113,7 +114,7 @@ impl ChangeScan {
         })
     }
 
-    /// Returns the scan with a memory budget for decoded deletes.
+    /// Returns the scan with `budget` as the memory budget for decoded deletes.
     #[must_use]
     pub fn within(self, budget: &Budget) -> Self {
         let within =
@@ -142,7 +143,7 @@ impl ChangeScan {
 }
 
 fn commits(metadata: &TableMetadata, newest_first: Vec<Arc<Snapshot>>) -> Vec<Commit> {
-    // The first snapshot of a table adds rows, whatever its operation is called.
+    // The first snapshot of a table is read as added rows even if its operation is `replace`.
     let changes =
         |snapshot: &Arc<Snapshot>| snapshot.operation() != Some(REPLACE) || snapshot.parent_snapshot_id.is_none();
     newest_first

@@ -1,8 +1,8 @@
 //! Plans changes: the files that each snapshot added and removed, and the files in which it deleted rows.
 //!
-//! Each snapshot is compared with its parent. A data file that only the parent has is read with its deletes in the
-//! parent (its rows are DELETE). A file that only the snapshot has is read with its current deletes (INSERT). A file
-//! that both have is read with both, if its deletes differ.
+//! Each snapshot is compared with its parent. A data file that only the parent has is read with the deletes of the
+//! parent; its rows are DELETE. A file that only the snapshot has is read with the deletes of the snapshot; its rows
+//! are INSERT. A file that both have is read with both sets of deletes if they differ.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ pub struct Pairing {
     pub columns: usize,
     /// The positions of the columns that identify rows; empty if no updates are computed.
     pub identifiers: Vec<usize>,
-    /// Whether rows of different commits cancel each other.
+    /// Whether a delete and an insert of the same row in different commits cancel each other.
     pub across_commits: bool,
 }
 
@@ -61,7 +61,7 @@ pub struct ChangeTask {
     pub after: Option<FileScanTask>,
 }
 
-/// A set of files that are read together because their rows are paired, or that can each be read separately.
+/// A set of data files. If their rows are paired, the files are read together; otherwise each can be read separately.
 #[derive(Debug, Clone)]
 pub struct ChangeStage {
     /// The context with which the files are read.
@@ -131,7 +131,8 @@ impl ChangePlan {
     }
 }
 
-/// Appends the changes of a snapshot to the last stage, or begins another one.
+/// Appends the changes of a snapshot to the last stage if its rows are paired in the same way. Otherwise begins a new
+/// stage.
 fn stage(scan: &ChangeScan, stages: &mut Vec<ChangeStage>, changed: Changed, commit: (i32, i64)) {
     let (ordinal, snapshot_id) = commit;
     let both = changed.inserts && changed.deletes;
@@ -154,7 +155,7 @@ fn stage(scan: &ChangeScan, stages: &mut Vec<ChangeStage>, changed: Changed, com
     }
 }
 
-/// Reads files whose rows are not paired with only the returned columns.
+/// Turns off pairing for a stage that has only added or only removed files, so that only the returned columns are read.
 fn alone_if_possible(scan: &ChangeScan, stage: &mut ChangeStage) {
     let may = |side: fn(&ChangeTask) -> bool| stage.tasks.iter().any(side);
     if stage.pairing.is_some() && may(|task| task.before.is_some()) && may(|task| task.after.is_some()) {
@@ -302,7 +303,7 @@ impl Files {
     }
 }
 
-/// Returns whether all of `some` delete files are among the `others`.
+/// Returns whether `others` contains every delete file of `some`.
 fn within(some: &[DeleteFile], others: &[DeleteFile]) -> bool {
     some.iter()
         .all(|file| others.iter().any(|other| other.path == file.path && other.content_range == file.content_range))
@@ -322,7 +323,7 @@ fn listed_twice(path: &str) -> Error {
     Error::new(ErrorKind::CorruptManifest, "a data file is listed twice").with("file", path)
 }
 
-/// Returns whether a scan column is one that tasks compute themselves.
+/// Returns whether a scan column is computed by the tasks instead of being a column of the table.
 pub(super) fn is_own(field_id: i32) -> bool {
     [MetadataColumn::Deleted, MetadataColumn::RowId].iter().any(|column| column.field_id() == field_id)
 }

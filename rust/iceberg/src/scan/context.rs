@@ -27,7 +27,7 @@ pub struct ReadContext {
     pub output: Output,
     /// The schema that defines names and types.
     pub schema: Arc<Schema>,
-    /// The fields that deletes, filters or specs reference and `schema` no longer has, each pruned to one leaf.
+    /// Fields that deletes, filters or specs reference but that `schema` no longer has, each pruned to one leaf.
     pub retired: Vec<NestedField>,
     /// The filter of the returned rows.
     pub filter: BoundPredicate,
@@ -65,10 +65,11 @@ impl PartitionContext {
         self.promoted(&project::strict(filter, &self.spec, types), &BoundPredicate::False)
     }
 
-    /// Promotes literals to the types of the tuples; `unknown` replaces the tests that have no such form.
+    /// Promotes the literals of a predicate to the types of the partition tuples. A test whose literal cannot be
+    /// promoted is replaced by `unknown`.
     ///
-    /// The tuples have types of the current schema. A filter on an older snapshot has the types of that snapshot, which
-    /// are narrower for columns that were promoted later.
+    /// Partition tuples have the types of the current schema. A filter on an older snapshot has the types of that
+    /// snapshot, which are narrower for columns that were promoted later.
     fn promoted(&self, predicate: &BoundPredicate, unknown: &BoundPredicate) -> BoundPredicate {
         project::map_leaves(predicate, &|column, test| {
             let field = self.fields.fields.iter().find(|field| field.id == column.id);

@@ -1,7 +1,7 @@
-//! A byte-limited cache of decoded deletes for the next data file that needs them.
+//! A byte-limited cache of decoded deletes, shared by the data files to which the same deletes apply.
 //!
-//! Delete files never change under their path, so decoded deletes stay valid. The cache lives as long as the table
-//! handle or the group of tasks that it belongs to.
+//! A delete file is never overwritten, so decoded deletes stay valid. The cache lives as long as the table handle or
+//! the group of tasks that it belongs to.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -58,8 +58,7 @@ impl DeleteCache {
         *self.lock() = Lru::default();
     }
 
-    /// Locks the cache. A panic in another thread leaves the map consistent: each change is complete before the next
-    /// call that may panic.
+    /// Locks the cache, even after a panic in another thread: no call that may panic leaves the map inconsistent.
     fn lock(&self) -> MutexGuard<'_, Lru<str, Loaded>> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -48,7 +48,7 @@ pub struct DeleteFile {
 }
 
 impl DeleteFile {
-    /// Returns whether it is a deletion vector.
+    /// Returns whether this is a deletion vector in a Puffin file.
     pub fn is_vector(&self) -> bool {
         self.format == FileFormat::Puffin
     }
@@ -87,7 +87,7 @@ impl Sequence {
         self.numbers.push(number);
     }
 
-    /// Sorts by sequence numbers; equal ones stay in the order of their manifests.
+    /// Sorts the delete files by sequence number. Files with equal sequence numbers keep the order of their manifests.
     fn finish(&mut self) {
         if self.sequence_numbers.is_sorted() {
             return;
@@ -99,7 +99,7 @@ impl Sequence {
         }
     }
 
-    /// Returns the delete files that are not older than `sequence_number`.
+    /// Returns the delete files whose sequence number is at least `sequence_number`.
     fn from(&self, sequence_number: i64) -> &[i32] {
         let start = self.sequence_numbers.partition_point(|own| *own < sequence_number);
         self.numbers.get(start..).unwrap_or_default()
@@ -180,7 +180,8 @@ impl DeleteIndex {
         self.equality_everywhere.finish();
     }
 
-    /// Returns the delete files that apply to each data file, as offsets into a list of numbers, like an Arrow list.
+    /// Returns, for each data file, the numbers of the delete files that apply to it, as offsets and values like an
+    /// Arrow list.
     pub fn assign(
         &self,
         entries: &ManifestEntries,
@@ -238,7 +239,7 @@ impl Assignments {
         }
     }
 
-    /// Returns the offsets of the lists of this many data files, and the numbers.
+    /// Returns the lists of the first `rows` data files as the offsets and values of an Arrow list.
     pub fn lists(&self, rows: usize) -> (OffsetBuffer<i32>, ScalarBuffer<i32>) {
         if self.numbers.is_empty() {
             return (OffsetBuffer::new_zeroed(rows), self.numbers.clone());
@@ -364,7 +365,8 @@ impl<'a> DeleteColumns<'a> {
         Ok(file)
     }
 
-    /// Returns the data file that is referenced, or the only possible one according to the bounds of the path column.
+    /// Returns the data file that a delete file references. If none is recorded, equal bounds of the path column
+    /// identify it.
     fn referenced_data_file(&self, row: usize) -> Option<Arc<str>> {
         if let Some(named) = self.referenced.filter(|named| named.is_valid(row)) {
             return Some(named.value(row).into());

@@ -34,7 +34,7 @@ pub(crate) const DELETE_FILE_POS_ID: i32 = 2_147_483_545;
 pub struct TaskDeletes {
     loaded: RowDeletes,
     pending: Vec<DeleteFile>,
-    /// The cache keys of deleted keys, by their columns.
+    /// The keys under which equality deletes are cached, by equality ids.
     cache_keys: BTreeMap<Vec<i32>, String>,
     /// The memory leases of the loaded deletes.
     leases: Vec<Arc<Lease>>,
@@ -72,7 +72,7 @@ impl TaskDeletes {
         Ok(deletes)
     }
 
-    /// Returns the delete files that are still to be read, in an order in which they may be pushed.
+    /// Returns the delete files that are still to be read, in a valid order for pushing them.
     pub fn pending(&self) -> &[DeleteFile] {
         &self.pending
     }
@@ -202,9 +202,8 @@ impl DeleteLoader {
 
     /// Completes a delete file.
     ///
-    /// # Errors
-    /// `CorruptDeletes` if it has fewer rows than its manifest records. Some writers record fewer rows than they wrote;
-    /// all of those rows delete, because engines read such a file completely.
+    /// `CorruptDeletes` if the file has fewer rows than its manifest records. More rows are accepted and applied, as in
+    /// other engines, because some writers record too few.
     pub fn finish(&mut self, reader: DeleteFileReader, task: &FileScanTask, deletes: &mut TaskDeletes) -> Result<()> {
         let DeleteFileReader { file, positions, mut lease, rows, .. } = reader;
         if u64::try_from(file.record_count).is_ok_and(|expected| expected > rows) {
@@ -295,8 +294,8 @@ pub(crate) fn read_vector(files: &Files, file: &DeleteFile) -> Result<Positions>
     read_blob().map_err(|e| corrupt_deletes(e, file))
 }
 
-/// Rejects positions beyond the end of the data file. A deletion vector applies to one file, so a position that the
-/// file does not have means that one of the two is wrong.
+/// Rejects positions beyond the end of the data file. A deletion vector applies to exactly one file, so a position
+/// beyond the end means that the vector or the recorded row count is wrong.
 fn refuse_beyond(positions: &Positions, task: &FileScanTask, file: &DeleteFile) -> Result<()> {
     match task.file.beyond(positions) {
         Some(last) => {

@@ -9,7 +9,7 @@ use frazil_core::parallel;
 
 use super::plan::PlannedFiles;
 
-/// The number of bits per path: with this many, one in 32 paths shares its bit with another by chance.
+/// The number of bits per path. With 16 bits, about one path in 32 shares a bit with another path by chance.
 const BITS_PER_PATH: usize = 16;
 
 /// Rejects paths that are planned twice.

@@ -17,7 +17,8 @@ impl Plan {
         self.groups_without(&HashSet::new(), target_bytes, open_cost_bytes, context)
     }
 
-    /// Returns the same as [`Plan::groups`], without the tasks at these positions, which are read in another way.
+    /// Returns the groups of [`Plan::groups`] without the tasks at these positions, which the caller reads in another
+    /// way.
     pub fn groups_without(
         &self,
         without: &HashSet<usize>,

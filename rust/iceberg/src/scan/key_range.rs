@@ -37,7 +37,7 @@ impl KeyStatistics {
     ) -> Result<Self> {
         let mut columns = Vec::with_capacity(ids.len());
         for &id in ids {
-            // Writers disagree on the order of UUIDs.
+            // Writers compare UUIDs in different orders, so UUID bounds are ignored.
             let Some(data_type) = types(id).filter(|data_type| *data_type != ScalarType::Uuid) else { continue };
             let column = BoundColumn { id, name: "".into(), data_type, nullable: true };
             if let Some(bounds) = statistics.bounds(&column)? {
@@ -73,7 +73,7 @@ impl KeyRange {
         })
     }
 
-    /// Returns whether both may have a value in common. An unknown range excludes nothing.
+    /// Returns whether the two ranges may have a value in common; true if either is unknown.
     fn may_meet(&self, other: &Self) -> bool {
         if self.nulls != Some(0) && other.nulls != Some(0) {
             return true;

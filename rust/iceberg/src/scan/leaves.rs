@@ -44,8 +44,8 @@ pub(crate) fn holds(field: &NestedField, id: i32) -> bool {
         }
 }
 
-/// Returns the same field, optional at every level. Columns that are not returned need not satisfy the schema's
-/// constraints.
+/// Returns a copy of the field that is optional at every level: columns that are read but not returned may violate the
+/// NOT NULL constraints of the schema.
 pub(crate) fn optional(field: NestedField) -> NestedField {
     let field_type = match field.field_type {
         Type::Struct(inner) => Type::Struct(StructType { fields: inner.fields.into_iter().map(optional).collect() }),

@@ -171,8 +171,8 @@ impl Plan {
         files.task(row, &self.read, &self.deletes)
     }
 
-    /// Returns the manifest that lists the data file at `index`, and whether every row of the file matches by its
-    /// partition.
+    /// Returns the manifest that lists the data file at `index`, and whether its partition tuple proves that every row
+    /// of the file matches the filter.
     pub fn origin(&self, index: usize) -> Result<(&Arc<str>, bool)> {
         let (files, row) = self.place(index)?;
         Ok((&files.manifest, files.whole.value(row)))
@@ -235,8 +235,8 @@ impl PlannedFiles {
         FileScanTask::from_entry(read.clone(), &self.entries, &self.tuples, self.partition.spec.spec_id, row, deletes)
     }
 
-    /// Returns the first files that are certain to have `remaining` rows, and subtracts those rows; returns all files
-    /// if they do not suffice.
+    /// Returns the first entries that certainly contain `remaining` matching rows, and subtracts the rows that they
+    /// contain. Returns all entries if they contain fewer.
     pub(super) fn limited(self, remaining: &mut u64) -> Result<Self> {
         let counts = self.entries.record_counts()?;
         let mut needed = 0;

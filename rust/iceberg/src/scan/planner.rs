@@ -1,5 +1,5 @@
-//! Reads the manifests of snapshots and keeps the entries that may match. Manifests are independent of each other. Each
-//! thread holds one at a time, and keeps only the matching entries before it reads the next.
+//! Reads the manifests of snapshots and keeps the entries that may match. Manifests are read independently, one at a
+//! time per thread. A thread keeps only the matching entries of a manifest before it reads the next one.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -25,7 +25,7 @@ use super::statistics::ManifestStatistics;
 use crate::spec::manifest::{self, DELETE_FILE_PATH_ID, ManifestEntries};
 use crate::spec::manifest_list::{MANIFEST_LIMIT_BYTES, ManifestContent, ManifestFile};
 
-/// The cached value of a manifest: [`ManifestStatistics`].
+/// The label of cached values of type [`ManifestStatistics`].
 const KEPT: &str = "statistics of an Iceberg manifest";
 
 /// A planner of one scan.
@@ -76,7 +76,7 @@ impl<'a> Planner<'a> {
         manifests.into_iter().partition(|manifest| manifest.content == ManifestContent::Data)
     }
 
-    /// Returns the manifests that their partition summaries do not rule out, in order.
+    /// Returns the manifests that may match according to their partition summaries, in order.
     pub(super) fn matching<'m>(&self, manifests: &'m [ManifestFile]) -> Result<Vec<&'m ManifestFile>> {
         let mut by_spec: BTreeMap<i32, Vec<usize>> = BTreeMap::new();
         for (i, manifest) in manifests.iter().enumerate() {
@@ -125,8 +125,9 @@ impl<'a> Planner<'a> {
         entries.map_err(|e| e.with("file", &manifest.manifest_path))
     }
 
-    /// Returns the entries of a delete manifest with statistics of their key columns, and the ids of these columns.
-    /// Only the entries record the key columns; usually they are among `seen`, the key columns of other manifests.
+    /// Returns the entries of a delete manifest with statistics of their key columns, and the ids of these columns. The
+    /// key columns are recorded only in the entries: the entries are read with the columns in `seen`, the key columns
+    /// of other manifests, and read again if these do not suffice.
     fn delete_entries(
         &self,
         manifest: &ManifestFile,
@@ -156,7 +157,8 @@ impl<'a> Planner<'a> {
             let (entries, key_ids) = self.delete_entries(manifest, &seen)?;
             let spec = self.spec(manifest.partition_spec_id)?;
             let tuples = PartitionTuples::try_new(entries.partitions()?, &spec.partition.fields, entries.len())?;
-            // Equality deletes whose keys cannot match the filter only delete rows that are not selected.
+            // Equality deletes whose keys cannot match the filter are omitted, because they only delete rows that do
+            // not match it.
             let types = self.read.types();
             let keys = prune(&self.read.filter, &KeyColumns::new(&entries, &types))?.may;
             let may = BooleanArray::from(&prune(&spec.inclusive, &tuples)?.may & &keys);

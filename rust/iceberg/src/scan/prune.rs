@@ -46,7 +46,7 @@ impl ColumnStats for ManifestSummaries<'_> {
         let Some(Type::Primitive(data_type)) = self.fields.fields.get(position).map(|field| &field.field_type) else {
             return Ok(None);
         };
-        // For NULL and NaN, the summary only records whether there are any, not how many.
+        // The summary only records whether any values are NULL or NaN, not how many.
         let none = |some: Option<bool>| (some == Some(false)).then_some(0_i64);
         let lower = self.summaries(position).map(|s| s.and_then(|s| s.lower_bound.as_deref()));
         let upper = self.summaries(position).map(|s| s.and_then(|s| s.upper_bound.as_deref()));
@@ -103,7 +103,7 @@ impl ColumnStats for EntryStats<'_> {
             nan_count: statistics.nan_counts,
             lower,
             upper,
-            // Truncated bounds never equal each other: the upper one is incremented.
+            // A truncated upper bound is incremented, so equal bounds are never truncated.
             exact: true,
         }))
     }
@@ -121,7 +121,7 @@ impl<'a> KeyColumns<'a> {
         Self { statistics: EntryStats::new(entries, types) }
     }
 
-    /// Returns the entries that do not have the column `id` in their keys.
+    /// Returns the entries whose equality ids do not include the column `id`.
     fn strangers(&self, id: i32) -> Result<BooleanArray> {
         let holds = |list: ArrayRef| list.as_primitive_opt::<Int32Type>().is_some_and(|ids| ids.values().contains(&id));
         match self.statistics.entries.equality_ids()? {
@@ -171,8 +171,9 @@ fn null_counts(rows: &Int64Array, statistics: &EntryStatistics) -> Option<Int64A
     Some(counts.map(|((rows, values), nulls)| count(rows?, values.or(rows)?, nulls?)).collect())
 }
 
-/// Returns bounds that hold whether those of ORC files are in nanoseconds, as the spec requires, or in microseconds, as
-/// Java writes them; the writer is not recorded. A microsecond bound too large for nanoseconds cannot be one.
+/// Widens bounds of ORC files so that they hold in nanoseconds, which the spec requires, and in microseconds, which
+/// Java writes. The unit is not recorded. A bound that would overflow when scaled to nanoseconds is in nanoseconds
+/// already.
 fn orc_nanoseconds(bounds: Option<ArrayRef>, orc: &BooleanArray, upper: bool) -> Option<ArrayRef> {
     let bounds = bounds?;
     let values = bounds.as_primitive_opt::<TimestampNanosecondType>()?;

@@ -60,8 +60,8 @@ impl TaskReader {
         Self::beside(task, &[])
     }
 
-    /// Starts a task for a file that is also read with other deletes. The columns that those deletes need are read as
-    /// well, so that both readers accept the same batches.
+    /// Starts a task for a file that another reader reads with the deletes `others`. The columns that those deletes
+    /// need are read as well, so that both readers accept the same batches.
     pub fn beside(task: FileScanTask, others: &[DeleteFile]) -> Result<Self> {
         let deletes = TaskDeletes::try_new(&task)?;
         let residual = task.residual()?;
@@ -194,7 +194,7 @@ impl TaskReader {
         }
     }
 
-    /// Returns the rows that no delete removes; None if all rows are kept.
+    /// Returns a mask of the rows that are not deleted; None if no row is deleted.
     fn alive(&self, leaves: &LeafColumns<'_>, first: u64, rows: usize) -> Result<Option<BooleanBuffer>> {
         let columns = |ids: &[i32]| ids.iter().map(|&id| leaves.leaf(id)).collect();
         self.deletes.rows()?.kept(first, rows, self.task.file.sequence_number, columns)
@@ -251,8 +251,8 @@ impl TaskReader {
         })
     }
 
-    /// Returns the values stored in the file. Rows without a stored value get the id by position, or the sequence
-    /// number of the file.
+    /// Returns a row lineage column: the stored values, and for rows without one, the row id derived from the position
+    /// or the sequence number of the file.
     fn lineage(&self, column: MetadataColumn, stored: &ArrayRef, first: u64) -> Result<ArrayRef> {
         let rows = stored.len();
         let Some(first_row_id) = self.task.file.first_row_id else { return Ok(Arc::new(Int64Array::new_null(rows))) };

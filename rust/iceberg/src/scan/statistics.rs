@@ -1,5 +1,5 @@
-//! The contents of manifest entries in typed columns: everything that is needed to decide that none of them matches.
-//! The columns outlive the plan that decoded them (see [`frazil_core::cache`]).
+//! The contents of manifest entries in typed columns: enough to decide that no entry matches a filter. The columns
+//! outlive the plan that decoded them (see [`frazil_core::cache`]).
 
 use std::sync::Arc;
 

@@ -81,8 +81,8 @@ impl TableScan {
         Ok(Self { snapshots, selection: Selection::AddedBy(added_by), ..scan })
     }
 
-    /// Returns the scan with a memory budget for decoded deletes. Without a budget, only the size of their cache limits
-    /// them.
+    /// Returns the scan with `budget` as the memory budget for decoded deletes. Without a budget, only the cache size
+    /// limits their memory.
     #[must_use]
     pub fn within(self, budget: Budget) -> Self {
         let read = ReadContext { budget, ..Arc::unwrap_or_clone(self.read) };

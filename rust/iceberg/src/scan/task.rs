@@ -44,7 +44,7 @@ pub struct DataFile {
 }
 
 impl DataFile {
-    /// Returns the highest of the positions if the file has no row there.
+    /// Returns the highest of the positions if it is beyond the end of the file; None otherwise.
     pub(crate) fn beyond(&self, positions: &Positions) -> Option<u64> {
         positions.max().filter(|highest| *highest >= u64::try_from(self.record_count).unwrap_or(0))
     }

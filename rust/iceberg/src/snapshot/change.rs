@@ -1,8 +1,8 @@
 //! Creates a snapshot of a branch with added and removed files (spec: "Snapshots", "Sequence Numbers", "Commit Conflict
 //! Resolution and Retry").
 //!
-//! Manifests of new files are written only once, as are manifests that lose files or are merged. Each attempt writes a
-//! manifest list of these and of the manifests of the latest snapshot.
+//! Manifests of added files, filtered manifests and merged manifests are written only once. Each attempt writes a
+//! manifest list of them and of the unchanged manifests of the latest snapshot.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex};
@@ -62,8 +62,8 @@ pub struct FileChanges {
 impl FileChanges {
     /// Returns the partitions of the added data files, which are of the default spec of `table`.
     ///
-    /// # Errors
-    /// `CommitConflict` if they have a different spec, because the partitions that they replace are then unknown.
+    /// `CommitConflict` if the added files have another spec, because the partitions that they replace are then
+    /// unknown.
     pub fn partitions_of(&self, table: &TableMetadata) -> Result<ReplacedPartitions> {
         let spec = table.spec(table.default_spec_id)?.clone();
         let partition = Arc::new(table.partition_type(&spec));
@@ -123,7 +123,7 @@ struct Kept {
 }
 
 impl SnapshotChange {
-    /// Creates the change that applies `changes` to `branch`.
+    /// Creates the change that applies `changes` to `branch`. Its files are read and written through `files`.
     pub fn new(files: Files, branch: &str, changes: FileChanges) -> Result<Self> {
         let (snapshot_id, commit_uuid) = (snapshot_id()?, ids::uuid()?);
         Ok(Self {
@@ -156,7 +156,7 @@ impl SnapshotChange {
     fn added(&mut self, base: &TableMetadata) -> Result<Vec<NewManifest>> {
         let all = || [(ManifestContent::Data, &self.changes.data), (ManifestContent::Deletes, &self.changes.deletes)];
         if let Some((_, known)) = self.added.as_ref().filter(|(version, _)| *version == base.format_version) {
-            // The written manifests stay valid if the specs of their files still exist.
+            // The manifests can be reused if the table still has the specs of the added files.
             let specs = all().into_iter().flat_map(|(_, files)| files).map(|files| files.spec_id);
             specs.into_iter().try_for_each(|id| base.spec(id).map(drop)).map_err(conflicting)?;
             return Ok(known.clone());
@@ -210,7 +210,7 @@ impl SnapshotChange {
             kept.rows = Some(rows);
             return Ok(kept);
         }
-        // Manifests without live files only record what the previous snapshot removed.
+        // Manifests without live files are not kept: they only record what the previous snapshot removed.
         let mut stays: Vec<bool> = kept.manifests.iter().map(|manifest| manifest.live_files_count != Some(0)).collect();
         let mut sought = Sought::new(&self.changes.removals);
         for place in self.order(&kept.manifests) {
@@ -236,7 +236,7 @@ impl SnapshotChange {
         Ok(kept)
     }
 
-    /// Returns the order of manifests in which those where removed files were found come first.
+    /// Returns the positions of `manifests`, reordered so that manifests known to list removed files are read first.
     fn order(&self, manifests: &[ManifestFile]) -> Vec<usize> {
         let removed = self.changes.removals.data_files.values();
         let known: HashSet<&str> = removed.filter_map(|file| file.manifest.as_deref()).collect();

@@ -60,7 +60,7 @@ fn new_rows(new: &[NewManifest], sequence_number: i64, schema: &Arc<Schema>) -> 
     let longs = |of: &dyn Fn(&NewManifest) -> i64| -> ArrayRef { Arc::new(new.iter().map(of).collect::<Int64Array>()) };
     let ints = |of: &dyn Fn(&NewManifest) -> i32| -> ArrayRef { Arc::new(new.iter().map(of).collect::<Int32Array>()) };
     let least = |manifest: &NewManifest| {
-        // Entries that inherit have the number of this snapshot, which is greater than all others.
+        // Entries without a sequence number inherit that of this snapshot, which is the highest.
         manifest.counts.min_sequence_number.unwrap_or(sequence_number)
     };
     let column = |field: &Arc<Field>| -> Result<ArrayRef> {

@@ -17,7 +17,8 @@ use crate::spec::manifest_list::{MANIFEST_LIMIT_BYTES, ManifestContent, Manifest
 use crate::spec::manifest_write::{ManifestHeader, ManifestWriter};
 use crate::spec::table_metadata::TableMetadata;
 
-/// The target for a rewrite of one manifest, which stays one manifest: other writers may have compressed it better.
+/// The target length for a rewrite that must produce exactly one manifest, even if the result is longer than the
+/// original.
 const ONE_MANIFEST: usize = usize::MAX;
 
 /// The number of entries that are written between checks of the length.
@@ -111,7 +112,7 @@ impl Manifests {
     ) -> Result<NewManifest> {
         let (bytes, counts) = writer.finish()?;
         let path = format!("{}/{}-m{}.avro", base.metadata_folder(), self.commit_uuid, self.written.len());
-        // Recorded first, because a failed write may leave a file.
+        // The path is recorded before writing, because a failed write may leave a file.
         self.written.push(path.clone());
         let length = bytes.len();
         self.files.put_if_absent(&path, bytes)?;
@@ -183,8 +184,8 @@ impl Manifests {
         let entries = parts.iter().zip(found).map(|(part, bytes)| {
             context.check()?;
             let entries = match part {
-                // The entries that this snapshot wrote are kept as they are: added files inherit, removed ones are
-                // recorded.
+                // Entries that this snapshot wrote are copied unchanged, because they already have their final status
+                // and inherit the sequence number.
                 MergePart::New(_) => Entries::read_to_copy(bytes?, &partition, context),
                 MergePart::Kept(manifest) => Entries::read_live(bytes?, manifest, &partition, context)
                     .and_then(|entries| entries.moved(None, snapshot_id)),
@@ -237,8 +238,9 @@ impl MergePart {
 }
 
 /// Returns the positions of the manifests to merge (`commit.manifest-merge.enabled`,
-/// `commit.manifest.min-count-to-merge`, `commit.manifest.target-size-bytes`): runs of one spec and content that fill a
-/// manifest together. The run with the latest manifest waits until it has at least `min-count-to-merge` manifests.
+/// `commit.manifest.min-count-to-merge`, `commit.manifest.target-size-bytes`). Each run has manifests of one spec and
+/// content that fit the target size together. The run with the latest manifest is merged only if it has at least
+/// `min-count-to-merge` manifests.
 pub(super) fn runs_to_merge(parts: &[MergePart], base: &TableMetadata) -> Result<Vec<Vec<usize>>> {
     if !base.flag(&properties::MANIFEST_MERGE_ENABLED) {
         return Ok(Vec::new());
@@ -256,7 +258,7 @@ pub(super) fn runs_to_merge(parts: &[MergePart], base: &TableMetadata) -> Result
         let places: Vec<usize> =
             parts.iter().enumerate().filter(|(_, part)| part.kind() == kind).map(|(place, _)| place).collect();
         let newest = parts.iter().position(|part| part.kind().1 == kind.1);
-        // Starts with the oldest, so that the manifests left over are the latest ones.
+        // Starts with the oldest manifests, so that only the run with the latest ones is not full.
         let mut bin: Vec<usize> = Vec::new();
         let mut bytes = 0_usize;
         let mut bins = Vec::new();

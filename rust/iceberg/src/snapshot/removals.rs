@@ -16,7 +16,7 @@ use crate::spec::transform::Transform;
 use crate::spec::types::StructType;
 
 impl Removals {
-    /// Returns a mask of the live entries of a manifest that are removed.
+    /// Returns a mask of the live entries of a manifest: true for the entries that the snapshot removes.
     ///
     /// # Errors
     /// `CommitValidation` for a data file of another spec that may have both rows of replaced partitions and other
@@ -53,7 +53,7 @@ impl Removals {
 }
 
 impl ReplacedPartitions {
-    /// Returns a mask of the files of a manifest that have only rows of these partitions.
+    /// Returns a mask of the files of a manifest whose rows are all in the replaced partitions.
     ///
     /// Tuples of another spec are compared by the fields that both specs have.
     fn in_files(&self, live: &Entries, spec: &PartitionSpec, partition: &Arc<StructType>) -> Result<BooleanArray> {
@@ -89,11 +89,12 @@ impl ReplacedPartitions {
 
 /// The partition fields that two specs share: those with the same source columns and transform.
 struct SharedFields {
-    /// Their positions in the new spec.
+    /// The positions of the shared fields in the new spec.
     new: Vec<usize>,
-    /// Their positions in the old spec.
+    /// The positions of the shared fields in the old spec.
     old: Vec<usize>,
-    /// Whether the old spec has all fields of the new one, so that each file is in one partition of the new spec.
+    /// Whether the old spec has all fields of the new spec, so that all rows of a file are in one partition of the new
+    /// spec.
     is_whole: bool,
 }
 
@@ -131,7 +132,7 @@ impl<'a> Sought<'a> {
         Self { removals, found: HashSet::new(), left }
     }
 
-    /// Returns whether a manifest may contain one of them.
+    /// Returns whether a manifest may contain a removed file that has not been found yet.
     pub(super) fn may_be_in(&self, manifest: &ManifestFile) -> bool {
         let removals = self.removals;
         if removals.all || (manifest.content == ManifestContent::Deletes && !removals.is_empty()) {
@@ -151,7 +152,7 @@ impl<'a> Sought<'a> {
         }
     }
 
-    /// Returns a data file that was not found.
+    /// Returns a removed data file that was not found; None if all of them were found.
     pub(super) fn missing(&self) -> Option<&'a str> {
         if self.left.values().all(|&left| left == 0) {
             return None;

@@ -1,5 +1,5 @@
-//! Builds snapshot summaries (spec: "Snapshots", appendix F "Optional Snapshot Summary Fields"), with Java's way of
-//! counting.
+//! Builds snapshot summaries (spec: "Snapshots", appendix F "Optional Snapshot Summary Fields"), with counts computed
+//! as in Java.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -123,7 +123,8 @@ impl Counts {
         self.partitions.extend(other.partitions.iter().cloned());
     }
 
-    /// Returns the operation of the snapshot.
+    /// Returns the operation of the snapshot: `append` if files are only added, `overwrite` if data files are added and
+    /// rows or files are removed, otherwise `delete`.
     pub(super) fn operation(&self) -> &'static str {
         let removes = self.removed != Side::default() || self.added.delete_files > 0;
         match (self.added.data_files > 0, removes) {
@@ -133,8 +134,8 @@ impl Counts {
         }
     }
 
-    /// Returns the summary of a snapshot with this operation after `previous`. Entries of `properties` are added last
-    /// and never replace computed entries. None if the summary would be too long.
+    /// Returns the summary of a snapshot with this operation, whose totals continue those of `previous`. Entries of
+    /// `properties` never replace computed entries. None if the summary would be too long.
     pub(super) fn summary(
         &self,
         operation: &str,
@@ -174,7 +175,7 @@ impl Counts {
             ("total-equality-deletes", added.equality_deletes, removed.equality_deletes),
         ];
         for (key, added, removed) in totals {
-            // A total that the previous snapshot did not record is unknown.
+            // If the previous snapshot did not record a total, the new total is unknown.
             let before = previous.map_or(Some(0), |previous| previous.count(key));
             let after = before.and_then(|before| before.checked_add(added)?.checked_sub(removed));
             if let Some(after) = after.filter(|&after| after >= 0) {

@@ -72,14 +72,14 @@ pub(crate) fn variant_fields() -> Fields {
     Fields::from(vec![Field::new("metadata", DataType::Binary, false), Field::new("value", DataType::Binary, false)])
 }
 
-/// Returns the entries field of a map; its key is never NULL, whatever the schema declares.
+/// Returns the entries field of a map. Its key is always non-nullable, even if the schema declares the key optional.
 fn map_entries(key: &NestedField, value: &NestedField) -> Field {
     let entries = Fields::from(vec![arrow_field(key).with_nullable(false), arrow_field(value)]);
     Field::new("entries", DataType::Struct(entries), false)
 }
 
-/// Returns the Iceberg type for the values of an Arrow column. The large and view forms of strings and binary values,
-/// dictionaries and small integers are widened.
+/// Returns the Iceberg type for the values of an Arrow column. Large and view types, dictionaries and small integers
+/// map to the type that holds their values.
 ///
 /// # Errors
 /// `InvalidArgument` for types without an Iceberg equivalent.

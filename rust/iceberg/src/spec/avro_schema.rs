@@ -43,7 +43,7 @@ impl Names {
         Ok(schema)
     }
 
-    /// Returns the type of a field, as a union with null unless the field is required.
+    /// Returns the Avro type of a field: a union with null if the field is optional.
     fn optional(&mut self, field: &NestedField) -> Result<Value> {
         let value = self.value(&field.field_type, field.id)?;
         Ok(if field.required || value == json!("null") { value } else { json!(["null", value]) })
@@ -60,7 +60,7 @@ impl Names {
             Type::Map(map) if map.key.field_type == Type::Primitive(PrimitiveType::String) => Ok(json!({
                 "type": "map", "values": self.optional(&map.value)?, "key-id": map.key.id, "value-id": map.value.id,
             })),
-            // Avro's own maps have string keys.
+            // Avro maps support only string keys.
             Type::Map(map) => {
                 let entry = StructType { fields: vec![map.key.clone(), map.value.clone()] };
                 let items = self.record(&format!("k{}_v{}", map.key.id, map.value.id), &entry)?;

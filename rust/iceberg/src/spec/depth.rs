@@ -1,15 +1,15 @@
 //! Checks that types are not nested too deeply for data files to be read again.
 //!
-//! The readers count levels differently. pyarrow accepts 64 levels of Arrow types through the C data interface, in
-//! which a map is a list of structs. Its Parquet reader accepts 100 groups, of which lists and maps are two each. Our
-//! Avro reader accepts 64 levels, where a nullable type is a union and a map whose keys are not strings is an array of
-//! records.
+//! Readers count levels in different ways. pyarrow accepts 64 levels of Arrow types through the C data interface, in
+//! which a map is a list of structs. Its Parquet reader accepts 100 groups, where a list or a map counts as two. The
+//! Avro reader of frazil accepts 64 levels, where a nullable type is a union and a map whose keys are not strings is an
+//! array of records.
 
 use frazil_core::error::{Error, Result};
 
 use super::types::{StructType, Type};
 
-/// The number of levels per type, and the maximum number of levels between a column and its innermost value.
+/// The number of levels that each type adds, and the maximum number of levels from a column to its innermost value.
 struct Limit {
     of_struct: usize,
     of_list: usize,

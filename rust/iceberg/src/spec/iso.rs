@@ -22,7 +22,7 @@ pub(crate) fn parse_date(text: &str) -> Option<i32> {
     };
     let mut parts = digits.split('-');
     let year_text = parts.next()?;
-    // Four digits, or more after a sign.
+    // The year has four digits; more are allowed only after a sign.
     if year_text.len() < 4 || (year_text.len() > 4 && digits.len() == text.len()) || year_text.len() > 9 {
         return None;
     }
@@ -96,7 +96,8 @@ pub(crate) fn time_text(nanos: i64) -> String {
     text
 }
 
-/// Returns the text of a timestamp in nanoseconds, for any unit; None if it exceeds the range of 32-bit days.
+/// Returns the text of a timestamp in nanoseconds since the epoch, which may exceed 64 bits; None if its date exceeds
+/// 32-bit days.
 pub(crate) fn timestamp_text(nanos: i128) -> Option<String> {
     let per_day = i128::from(SECONDS_PER_DAY) * NANOS_PER_SECOND;
     let days = i32::try_from(nanos.div_euclid(per_day)).ok()?;

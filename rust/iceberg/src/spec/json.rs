@@ -1,8 +1,8 @@
 //! Reads JSON objects member by member; every error includes the path of the invalid value.
 //!
-//! Members stay text ([`RawValue`]) until they are read. Nesting therefore uses no stack (the parser skips without
-//! recursion). A large file is never held as a tree, and types can be nested more deeply than the parser's own limit.
-//! Errors contain the path (`schemas[0].fields[3].type`) and never the value found there, which may be a secret.
+//! Members stay text ([`RawValue`]) until they are read, and the parser skips them without recursion. Nesting therefore
+//! uses no stack, a large file is never held as a tree, and types can be nested more deeply than the parser's own
+//! limit. Errors contain the path (`schemas[0].fields[3].type`) and never the value at the path, which may be a secret.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -55,7 +55,7 @@ impl<'p> At<'p> {
 
 impl fmt::Display for At<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The type parser limits nesting, so an iterative version would not justify its allocation.
+        // Recursion is safe, because the type parser limits the nesting depth.
         if let Some(parent) = self.parent {
             parent.fmt(f)?;
         }
@@ -92,7 +92,7 @@ pub(crate) fn to_text(value: &impl Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
 
-/// Returns a description of a JSON error: the parser's message without the value that it met.
+/// Describes a JSON error: the parser's message without the invalid value, which may be a secret.
 fn describe(error: &serde_json::Error) -> String {
     let text = error.to_string();
     if error.classify() != serde_json::error::Category::Data {
@@ -137,8 +137,8 @@ impl<'a> Object<'a> {
         self.members.iter().map(|(key, raw)| (key.as_ref(), *raw))
     }
 
-    /// Returns a member; None if it is missing or null. A duplicate key is an error, because readers differ in which
-    /// one they use.
+    /// Returns a member; None if it is missing or null. A duplicate key is an error, because JSON readers disagree on
+    /// which value applies.
     pub(crate) fn raw(&self, key: &str, at: &At<'_>) -> Result<Option<&'a RawValue>> {
         let mut found = self.members().filter(|(name, _)| *name == key).map(|(_, raw)| raw);
         let first = found.next();

@@ -96,7 +96,8 @@ pub struct ManifestEntries {
     columns: [Option<ArrayRef>; column::COUNT],
 }
 
-/// The counts and bounds of one column, one row per entry; NULL if an entry has no value, None if no entry has.
+/// The counts and bounds of one column, with one row per entry. A value is NULL if its entry does not record it; an
+/// array is None if no entry records it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct EntryStatistics {
     /// 109: the number of values, including NULL and NaN, but excluding rows in which a parent struct is NULL.
@@ -139,7 +140,8 @@ impl ManifestEntries {
         Self { len: range.len(), columns: self.columns.each_ref().map(slice) }
     }
 
-    /// Returns the same entries without the fields that only planning needs: statistics, and the origins of entries.
+    /// Returns the same entries without the columns that only planning needs: statistics, and the snapshots that added
+    /// the entries.
     #[must_use]
     pub fn planned(&self) -> Self {
         let mut planned = self.clone();
@@ -221,7 +223,7 @@ impl ManifestEntries {
         self.known(column::EQUALITY_IDS).map(|lists| list(lists, "equality_ids")).transpose()
     }
 
-    /// Returns the columns of [`ManifestEntries::equality_ids`] of all entries.
+    /// Returns the distinct field ids in the [`ManifestEntries::equality_ids`] of all entries.
     pub fn distinct_equality_ids(&self) -> Result<BTreeSet<i32>> {
         let Some(lists) = self.equality_ids()? else { return Ok(BTreeSet::new()) };
         let values = lists.values().as_primitive_opt::<Int32Type>().ok_or_else(|| mistyped("equality_ids"))?;

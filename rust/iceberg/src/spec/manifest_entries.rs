@@ -74,7 +74,7 @@ impl Entries {
         Self(read_entries_to_copy(manifest, partition, context)?).known()
     }
 
-    /// Returns the entries after checking that all statuses are valid.
+    /// Returns the entries unchanged after checking that all statuses are valid.
     fn known(self) -> Result<Self> {
         let unknown = self.status()?.iter().find(|status| !matches!(status, Some(EXISTING..=DELETED)));
         match unknown {
@@ -134,8 +134,8 @@ impl Entries {
         Ok(entries)
     }
 
-    /// Returns live entries as entries of a later snapshot: those in `removed` are deleted by it, and the remaining
-    /// ones are existing.
+    /// Converts live entries to entries of a later snapshot: those in `removed` become DELETED by `snapshot_id`, and
+    /// all other entries become EXISTING.
     pub(crate) fn moved(self, removed: Option<&BooleanArray>, snapshot_id: i64) -> Result<Self> {
         let gone = |row: usize| removed.is_some_and(|removed| removed.value(row));
         let rows = 0..self.len();
@@ -154,7 +154,8 @@ impl Entries {
         Ok(Self(filter_record_batch(&self.0, keep)?))
     }
 
-    /// Returns the entries with this status that the snapshot itself created, out of those in a manifest that it added.
+    /// Returns the entries with this status that `snapshot_id` itself created. Entries without a snapshot id inherit
+    /// that of the snapshot.
     pub(crate) fn own(&self, status: i32, snapshot_id: i64) -> Result<Self> {
         let rows = self.status()?.iter().zip(self.long("snapshot_id")?);
         let own = rows.map(|(own, id)| Some(own == Some(status) && id.is_none_or(|id| id == snapshot_id)));

@@ -51,8 +51,8 @@ pub struct ManifestFile {
     pub live_rows_count: Option<i64>,
     /// 507: one summary for each field of the partition spec; None if not recorded.
     pub partitions: Option<Vec<FieldSummary>>,
-    /// 520: the first row id that its files without one inherit. None if the manifest predates row lineage in the
-    /// table; none of its files has row ids then.
+    /// 520: the first row id for files that do not record one. None if the manifest predates row lineage in the table;
+    /// its files then have no row ids.
     pub first_row_id: Option<i64>,
 }
 
@@ -161,7 +161,7 @@ impl Columns<'_> {
         column.ok_or_else(|| Error::internal("a column was not projected").with("column", name))
     }
 
-    /// Returns an integer: file counts are ints in rows with all fields.
+    /// Returns an integer column as `long`: rows with all fields store file counts as `int`.
     fn long(&self, name: &str, row: usize) -> Result<Option<i64>> {
         let column = self.column(name)?;
         let long = column.as_primitive_opt::<Int64Type>().map(|longs| longs.value(row));

@@ -126,7 +126,7 @@ fn sized_schema(manifest: &AvroFile, fields: &[Column], context: &Context) -> Op
     manifest.clone().with_schema(sized.clone()).read(&Projection::new(fields), context).ok().map(|_| sized)
 }
 
-/// Makes partition values be read with the types in the manifest.
+/// Changes the partition columns so that values are read with the types that the manifest declares.
 fn as_recorded(columns: &mut [Column]) {
     let partition_column = child(columns, DATA_FILE_ID)
         .and_then(|files| if let Kind::Struct(columns) = &mut files.kind { Some(columns) } else { None })
@@ -179,7 +179,7 @@ fn child(columns: &mut [Column], id: i32) -> Option<&mut Column> {
     columns.iter_mut().find(|column| column.keys.contains(&Key::Id(id)))
 }
 
-/// Leaves lists, including maps, encoded if `found` has exactly the types of `written`.
+/// Marks lists and maps to stay encoded if their type in `found` is exactly that in `written`.
 fn keep_encoded(columns: &mut [Column], found: &avro::Schema, written: &avro::Schema) {
     for column in columns {
         let (Some(found), Some(written)) = (part(found, column), part(written, column)) else { continue };
@@ -197,8 +197,8 @@ fn part<'a>(record: &'a avro::Schema, column: &Column) -> Option<&'a avro::Schem
     record.as_record()?.fields.iter().find(wanted).map(|field| &field.schema)
 }
 
-/// Reads a manifest list. Fields that v1 lacks are 0, which has the right meaning: data, older than every sequence
-/// number.
+/// Reads a manifest list. Fields that v1 lacks become 0, which is correct for v1: the content is data, and the sequence
+/// number is lower than all others.
 ///
 /// # Errors
 /// `CorruptManifest`.
@@ -288,11 +288,11 @@ fn column_for(field: &NestedField, found: Option<ArrayRef>, len: usize) -> Resul
     let found = match (found, field.name.as_str()) {
         (None, "block_size_in_bytes") => return Ok(Arc::new(Int64Array::from_value(BLOCK_SIZE_BYTES, len))),
         (None, _) => return Ok(new_null_array(&rows_type(&field.field_type), len)),
-        // In v1 there was only data.
+        // A v1 manifest has only data files, so a missing content code is 0.
         (Some(codes), "content") => return zero_for_null::<Int32Type>(&codes),
         (Some(found), _) => found,
     };
-    // Only the file's own records are projected; other types are the same in every version.
+    // Only structs of the manifest itself differ between versions; all other types are the same in every version.
     let (Type::Struct(inner), Some(record)) = (&field.field_type, found.as_struct_opt()) else { return Ok(found) };
     let columns = select(inner, &|name| record.column_by_name(name).cloned(), len)?;
     let fields = fields_of(inner, &columns);

@@ -38,7 +38,7 @@ pub fn data_file(version: u8, partition: StructType) -> StructType {
         required(104, "file_size_in_bytes", long(), Some("Total file size in bytes")),
     ]);
     if version == 1 {
-        // Readers ignore it, but those of the first releases fail without it.
+        // Readers ignore the value, but the first Java releases fail if the field is missing.
         fields.push(required(105, "block_size_in_bytes", long(), None));
     }
     fields.extend([
@@ -147,7 +147,7 @@ fn list(id: i32, name: &str, element_id: i32, element: Type, doc: &str) -> Neste
     optional(id, name, Type::List(Arc::new(ListType { element })), Some(doc))
 }
 
-/// Returns a map from column ids.
+/// Returns an optional map field with these ids, whose keys are column ids.
 fn map(id: i32, name: &str, (key_id, value_id): (i32, i32), value: Type, doc: &str) -> NestedField {
     let key = required(key_id, "key", Type::Primitive(PrimitiveType::Int), None);
     let value = required(value_id, "value", value, None);

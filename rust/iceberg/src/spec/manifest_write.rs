@@ -19,8 +19,8 @@ use super::types::{NestedField, PrimitiveType, StructType, Type};
 
 /// Returns the partition type as used in the Avro schema.
 ///
-/// Java (1.11) reads and writes `fixed` values in partition tuples with a length prefix, even if the schema has the
-/// Avro type `fixed`, which other readers take literally. `bytes` is encoded with a length, so all readers can read it.
+/// Java (1.11) reads and writes `fixed` values in partition tuples with a length prefix, although the Avro type `fixed`
+/// has no prefix and other readers expect none. The Avro type `bytes` always has one, so all readers can read it.
 fn fixed_as_binary(partition: &StructType) -> StructType {
     let recorded = |field: &NestedField| match field.field_type {
         Type::Primitive(PrimitiveType::Fixed(_)) => {
@@ -69,8 +69,8 @@ pub struct ManifestCounts {
     pub partitions: Vec<FieldSummary>,
 }
 
-/// The compression level. A merge of manifests compresses everything that it copies, which dominates its cost: this
-/// level takes half the time of level 6, for files that are 4 to 12 % longer.
+/// The compression level. Compression dominates the cost of merging manifests: this level takes half the time of level
+/// 6, for files that are 4 to 12 % longer.
 const DEFLATE_LEVEL: i32 = 1;
 
 /// The positions of the statuses EXISTING, ADDED, DELETED (0, 1, 2) among the counts, which begin with ADDED.
@@ -217,7 +217,8 @@ impl Summary {
     }
 }
 
-/// Returns a bound in which zero has the sign that includes both zeros (spec: "Manifest Lists", -0.0 is below 0.0).
+/// Returns a bound in which zero is replaced by `zero`: -0.0 in a lower bound and 0.0 in an upper bound, so that both
+/// zeros are included (spec: "Manifest Lists").
 fn signed_zero(value: Scalar, zero: f64) -> Scalar {
     #[expect(clippy::cast_possible_truncation, reason = "zero")]
     match value {

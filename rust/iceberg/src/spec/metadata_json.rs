@@ -1,8 +1,8 @@
 //! Reads `metadata.json` (spec: "Table Metadata", appendix C "Table Metadata and Snapshots"), plain or compressed with
 //! gzip.
 //!
-//! The file is never held as a tree: the top level is split into members that stay text, and each is read directly into
-//! its final form. A 250 MB file needs about the same amount of memory again.
+//! The file is never held as a tree: the top level is split into members that stay text, and each member is read
+//! directly into its final form. Parsing a 250 MB file needs about 250 MB of additional memory.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
@@ -26,11 +26,11 @@ use crate::features::VIEWS;
 const GZIP_MAGIC: &[u8] = &[0x1f, 0x8b];
 const UTF8_BOM: &[u8] = b"\xef\xbb\xbf";
 
-/// The size after decompression below which metadata is never considered a decompression bomb ...
+/// The decompressed size up to which a metadata file is never rejected as a decompression bomb.
 const SMALL_BYTES: usize = 64 << 20;
-/// ... the maximum ratio above that size, where real metadata has a ratio of 5 to 30 ...
+/// The maximum compression ratio of larger files. Real metadata has a ratio of 5 to 30.
 const MAX_RATIO: usize = 200;
-/// ... and the maximum size after decompression.
+/// The maximum decompressed size of a metadata file.
 const MAX_INFLATED_BYTES: usize = 512 << 20;
 
 const NEWEST_VERSION: u8 = 3;
@@ -195,7 +195,7 @@ fn format_version(object: &Object<'_>, at: &At<'_>) -> Result<u8> {
     }
 }
 
-/// Returns a member that is required from a format version on.
+/// Returns a member that is required from format version `first_version` on and optional in earlier versions.
 fn since<T: DeserializeOwned>(
     first_version: u8,
     version: u8,
@@ -272,7 +272,8 @@ fn refs(object: &Object<'_>, at: &At<'_>, current: Option<i64>) -> Result<BTreeM
     Ok(refs)
 }
 
-/// Returns the elements of an optional list that can be parsed; nothing depends on the rest.
+/// Returns the elements of an optional list. Elements that cannot be parsed are omitted, because readers do not depend
+/// on them.
 fn advisory<T: DeserializeOwned>(object: &Object<'_>, key: &str, at: &At<'_>) -> Vec<T> {
     let elements = object.list(key, at, |raw, at| Ok(parse(raw.get(), at).ok()));
     elements.ok().flatten().unwrap_or_default().into_iter().flatten().collect()
@@ -295,7 +296,8 @@ fn inflated(bytes: &[u8]) -> Result<Cow<'_, [u8]>> {
         return Ok(Cow::Borrowed(bytes));
     }
     let limit = bytes.len().saturating_mul(MAX_RATIO).clamp(SMALL_BYTES, MAX_INFLATED_BYTES);
-    // The last four bytes are the decompressed length. It may be wrong; it only avoids copies while the buffer grows.
+    // The last four bytes are the decompressed length. It is used only to preallocate the buffer, because it may be
+    // wrong.
     let declared = bytes.last_chunk::<4>().map_or(0, |size| u32::from_le_bytes(*size));
     let mut inflated = Vec::with_capacity(usize::try_from(declared).unwrap_or(0).saturating_add(1).min(limit));
     let mut reader = MultiGzDecoder::new(bytes).take(u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1));

@@ -100,7 +100,7 @@ impl Serialize for TableMetadata {
         map.serialize_entry("sort-orders", &self.sort_orders)?;
         map.serialize_entry("properties", &self.properties)?;
         match self.current_snapshot_id {
-            // Old readers recognise an empty table only by this number (spec: "Table Metadata Fields").
+            // Old readers recognise an empty table only by the value -1 (spec: "Table Metadata Fields").
             None if version < 3 => map.serialize_entry("current-snapshot-id", &-1)?,
             current => map.serialize_entry("current-snapshot-id", &current)?,
         }

@@ -86,12 +86,12 @@ fn part(name: &str, text: &str, depth: usize) -> Result<NestedField> {
     Ok(NestedField::new(0, name, parse(text, depth + 1)?, required))
 }
 
-/// Splits `x: int` into name and type, ignoring the id that precedes it when types are printed.
+/// Splits `x: int` into name and type. A leading id, as in the printed form `1: x: int`, is ignored.
 fn named(text: &str) -> Option<(&str, &str)> {
     let (first, rest) = text.split_once(':')?;
     let is_id = !first.trim().is_empty() && first.trim().bytes().all(|b| b.is_ascii_digit());
     let (name, field_type) = match rest.split_once(':') {
-        // A colon further inside belongs to a nested struct.
+        // If the colon is inside `<…>`, it belongs to a nested struct.
         Some((name, field_type)) if is_id && !name.contains('<') => (name, field_type),
         _ => (first, rest),
     };

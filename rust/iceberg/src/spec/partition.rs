@@ -108,7 +108,8 @@ impl PartitionSpec {
 }
 
 /// Returns the type of the partition values for a column of this type (spec: "Partition Transforms"). Bucket numbers
-/// and date parts have a fixed type; all other transforms have the column's type, or `unknown` without one.
+/// and date parts have fixed types. Identity, truncate and void keep the type of the column; the type is `unknown` if
+/// the column is missing or not primitive.
 fn value_type(transform: &Transform, source_type: Option<&Type>) -> Type {
     match transform {
         Transform::Bucket(_) | Transform::Year | Transform::Month | Transform::Hour => {

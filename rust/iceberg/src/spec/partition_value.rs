@@ -1,7 +1,7 @@
 //! Converts partition values in manifests to typed values (spec: "Manifest Entry Fields", `partition`).
 //!
-//! An Avro schema is as old as its manifest: logical types may be missing, columns that were promoted later are
-//! narrower, and a `void` field of such a column has its old type.
+//! A manifest's Avro schema is that of the time when the manifest was written. Logical types may be missing, columns
+//! may since have been promoted, and a `void` field keeps the earlier type of its column.
 
 use arrow_array::{Array, ArrayRef, new_null_array};
 use arrow_cast::{CastOptions, cast_with_options};

@@ -75,7 +75,7 @@ fn project_field(field: &NestedField, ids: &HashSet<i32>) -> Option<NestedField>
             Type::Map(Arc::new(MapType { key: map.key.clone(), value }))
         }
     };
-    // A default of the whole struct does not fit a part of it; its fields have separate defaults.
+    // The default of the whole struct does not fit the pruned struct. Its fields have their own defaults.
     Some(NestedField { field_type, initial_default: None, write_default: None, ..field.clone() })
 }
 

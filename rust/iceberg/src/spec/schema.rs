@@ -166,8 +166,8 @@ impl Schema {
         }
     }
 
-    /// Returns the field with these parts. If several fields have the same full name, returns the one with exactly
-    /// these parts: `a."b.c"` is not `a.b.c`.
+    /// Returns the field whose full name consists of these parts. If several fields have the same full name, prefers
+    /// the one whose names are exactly these parts: `a."b.c"` is not `a.b.c`.
     fn find_parts(&self, name: &ColumnName, case_sensitive: bool) -> Result<Option<FieldPath<'_>>> {
         let joined = name.0.join(".");
         let mut found = self.all_named(&joined, case_sensitive);
@@ -367,7 +367,7 @@ fn visit_field<'a>(
     parents.pop();
 }
 
-/// Returns the only field with a name.
+/// Returns the only field in `found`, or None if it is empty. Several fields are an error: `name` is ambiguous.
 fn only<'a>(name: &str, mut found: Vec<FieldPath<'a>>) -> Result<Option<FieldPath<'a>>> {
     if let [first, second, ..] = found.as_slice() {
         let (first_name, second_name) = (first.quoted_name(), second.quoted_name());

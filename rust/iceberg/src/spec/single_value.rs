@@ -10,8 +10,8 @@
 //! fixed binary                 as they are
 //! ```
 //!
-//! A promoted column keeps the bounds of its old files, so the length determines the type: 4 bytes are the int of a
-//! long, the float of a double, or the day of a timestamp without zone.
+//! A promoted column keeps the bounds of its old files, so the length determines the recorded type: 4 bytes are an int
+//! in a long column, a float in a double column, or a date in a column of timestamps without zone.
 //!
 //! Bounds are hints. A bound that cannot be decoded is None or NULL and prunes nothing; it is never an error.
 
@@ -34,7 +34,8 @@ use super::types::PrimitiveType;
 const MICROS_PER_DAY: i64 = 86_400_000_000;
 const NANOS_PER_DAY: i64 = 1_000 * MICROS_PER_DAY;
 
-/// The maximum number of bytes that padding adds to a `fixed`, so that a schema cannot make it exhaust memory.
+/// The maximum number of bytes by which a `fixed` is padded. Without a limit, the length in a schema could exhaust
+/// memory.
 const MAX_PADDING_BYTES: usize = 1 << 16;
 const MAX_PADDING_RATIO: usize = 64;
 
@@ -157,7 +158,7 @@ fn double(bytes: &[u8]) -> Option<f64> {
     bytes.try_into().ok().map(f64::from_le_bytes).or_else(|| float(bytes).map(f64::from))
 }
 
-/// Returns a timestamp without zone, or the day of a column that was previously a date.
+/// Decodes a timestamp without zone from 8 bytes, or from the 4-byte day of a column that was previously a date.
 #[inline]
 fn promoted<const TICKS_PER_DAY: i64>(bytes: &[u8]) -> Option<i64> {
     eight(bytes).or_else(|| i64::from(int(bytes)?).checked_mul(TICKS_PER_DAY))
@@ -202,7 +203,8 @@ fn strings(bytes: &BinaryArray) -> ArrayRef {
     }
 }
 
-/// Returns values of `length` bytes; those that are `usable` are padded with zeros.
+/// Returns an array of `length`-byte values. Values that are `usable` are padded with zeros; all other values become
+/// NULL.
 fn fixed(bytes: &BinaryArray, length: usize, usable: fn(&[u8], usize) -> bool) -> Option<ArrayRef> {
     let mut valid = BooleanBufferBuilder::new(bytes.len());
     let mut values = Vec::with_capacity(bytes.len().checked_mul(length)?);

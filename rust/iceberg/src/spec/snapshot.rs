@@ -36,7 +36,7 @@ pub struct Snapshot {
     pub schema_id: Option<i32>,
     /// v3: the first row id of its rows.
     pub first_row_id: Option<i64>,
-    /// v3: the number of row ids that it used.
+    /// v3: the number of row ids that the snapshot assigned.
     pub added_rows: Option<i64>,
     /// v3: the key with which its manifest list is encrypted.
     pub key_id: Option<String>,
@@ -279,7 +279,7 @@ impl Serialize for SnapshotRef {
     }
 }
 
-/// A snapshot id. Some tables have ids above 2^63, which are stored as the same 64 bits, as in manifests.
+/// A snapshot id. Some tables have ids above 2^63; their 64 bits are reinterpreted as a signed number, as in manifests.
 pub(crate) struct SnapshotId(pub(crate) i64);
 
 impl<'de> Deserialize<'de> for SnapshotId {

@@ -185,8 +185,9 @@ impl TableMetadata {
         self.partition_specs.iter().find(|spec| spec.spec_id == id).ok_or_else(|| missing("partition spec", id))
     }
 
-    /// Returns the type of the partition tuples of a spec. Columns that the current schema no longer has get their type
-    /// from the latest schema that has them, so that tuples stay equal; columns in no schema have the type `unknown`.
+    /// Returns the type of the partition tuples of a spec. A source column that the current schema no longer has gets
+    /// its type from the latest schema that has it, so that tuples stay comparable. A column in no schema has the type
+    /// `unknown`.
     pub fn partition_type(&self, spec: &PartitionSpec) -> StructType {
         spec.partition_type(|id| self.column_type(id))
     }
@@ -233,7 +234,8 @@ impl TableMetadata {
         })
     }
 
-    /// Returns the snapshot that was current at a time: the last one in the log at or before it.
+    /// Returns the snapshot that was current at `timestamp_ms`: that of the last entry of the snapshot log at or before
+    /// this time.
     ///
     /// # Errors
     /// `NoSuchSnapshot` if the log begins later, or if the snapshot has expired.
@@ -274,7 +276,7 @@ impl TableMetadata {
         text.map(|text| NameMapping::from_json(text).map_err(|e| e.with("property", key))).transpose()
     }
 
-    /// Returns the snapshot of `main` if the table has one.
+    /// Returns the snapshot that `main` references; None if the table has no `main` reference.
     pub(crate) fn main_snapshot_id(&self) -> Option<i64> {
         self.refs.get(MAIN_BRANCH).map(|main| main.snapshot_id)
     }
@@ -298,7 +300,7 @@ impl TableMetadata {
         text.eq_ignore_ascii_case("true")
     }
 
-    /// Checks that the table may delete its files, which other tables could be using.
+    /// Rejects deleting the table's files if `gc.enabled` is false, because other tables may use them.
     ///
     /// # Errors
     /// `CommitValidation` if `gc.enabled` is false.

@@ -10,9 +10,9 @@ use std::str::FromStr;
 pub enum Transform {
     /// The value itself.
     Identity,
-    /// `bucket[N]`: Murmur3 of the value, modulo N.
+    /// `bucket[N]`: the 32-bit Murmur3 hash of the value without its sign bit, modulo N.
     Bucket(u32),
-    /// `truncate[W]`.
+    /// `truncate[W]`: the value rounded down to a multiple of W, or the first W code points or bytes.
     Truncate(u32),
     /// Years since 1970.
     Year,
@@ -24,7 +24,7 @@ pub enum Transform {
     Hour,
     /// Always NULL.
     Void,
-    /// A transform that this version does not know, by its text. Readers ignore it; writers reject it.
+    /// A transform that this version does not support, as text. Readers ignore it; writers reject it.
     Unknown(String),
 }
 

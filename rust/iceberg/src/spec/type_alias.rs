@@ -1,7 +1,7 @@
 //! Parses type names of Spark, SQL, Python and Arrow. Users may write them; metadata never contains them.
 //!
-//! A name that means different types in different engines keeps its Iceberg meaning: `timestamp` has no time zone
-//! (Spark's has one), and `int` and `float` have 32 bits (Python's have more).
+//! A name that means different types in different engines keeps its Iceberg meaning: `timestamp` has no time zone,
+//! unlike in Spark, and `int` and `float` have 32 bits, unlike in Python.
 
 use frazil_core::error::{Error, Result};
 
@@ -42,7 +42,7 @@ fn with_parameters(text: &str) -> Option<String> {
     let (name, parameters) = text.split_once('(')?;
     match name.trim_end() {
         "numeric" | "dec" => Some(format!("decimal({parameters}")),
-        // Spark also drops the length.
+        // The length is not enforced, as in Spark.
         "varchar" | "char" => {
             let length = parameters.strip_suffix(')')?.trim();
             (!length.is_empty() && length.bytes().all(|b| b.is_ascii_digit())).then(|| "string".to_string())

@@ -19,7 +19,7 @@ use super::json::{self, At, Object, shown};
 use super::types::{ListType, MapType, NestedField, PrimitiveType, StructType, Type};
 use super::value_json::read_value;
 
-/// The maximum nesting depth of types: deeper ones are an attack on the stack, not a real table.
+/// The maximum nesting depth of types. Real tables stay below the limit; deeper types could overflow the stack.
 const MAX_TYPE_DEPTH: usize = 100;
 
 /// Reads a type; `depth` is its nesting depth.
@@ -84,7 +84,7 @@ fn read_field(raw: &RawValue, at: &At<'_>, depth: usize) -> Result<NestedField> 
 struct Part {
     id: &'static str,
     name: &'static str,
-    /// The key for whether the part is required; None if it always is.
+    /// The key that states whether the part is required; None if the part is always required.
     required: Option<&'static str>,
 }
 

@@ -178,7 +178,7 @@ fn geography(text: &str, parameters: Parameters<'_>) -> Result<PrimitiveType> {
     Ok(PrimitiveType::Geography(not_default(crs, DEFAULT_CRS), not_default(&algorithm, default_algorithm)))
 }
 
-/// Returns a parameter if it differs from the default.
+/// Returns a parameter, or None if it equals the default.
 fn not_default(parameter: &str, default: &str) -> Option<String> {
     let parameter = parameter.trim();
     (!parameter.is_empty() && !parameter.eq_ignore_ascii_case(default)).then(|| parameter.to_string())

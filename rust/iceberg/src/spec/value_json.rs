@@ -12,7 +12,7 @@
 //! | list | array |
 //! | map | `{"keys": [...], "values": [...]}` |
 //!
-//! Unknown, variant, geometry and geography have no values here: their default must be null.
+//! Unknown, variant, geometry and geography have no JSON values: their default must be null.
 
 use arrow_schema::TimeUnit;
 use frazil_core::error::{Error, Result};
@@ -121,8 +121,8 @@ fn read_scalar(json: &str, primitive: &PrimitiveType) -> Option<Scalar> {
     }
 }
 
-/// Returns a JSON number as its original digits, so that it is rounded only once. Also accepts the three names that
-/// JSON libraries write for values that JSON lacks.
+/// Returns the digits of a JSON number, so that the number is parsed and rounded only once. Also accepts the strings
+/// `NaN`, `Infinity` and `-Infinity`. None for any other JSON.
 fn float_text(json: &str) -> Option<&str> {
     match json {
         r#""NaN""# => Some("NaN"),

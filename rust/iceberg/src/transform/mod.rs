@@ -19,8 +19,8 @@ use crate::spec::types::PrimitiveType;
 use temporal::Unit;
 
 impl Transform {
-    /// Returns the type of the partition values for a column of type `source`; None if the transform does not apply to
-    /// it, is unknown, or has the parameter 0.
+    /// Returns the type of the partition values for a column of type `source`. None if the transform does not apply to
+    /// `source`, is unknown, or has the parameter 0.
     pub fn result_type(&self, source: &PrimitiveType) -> Option<PrimitiveType> {
         match self {
             Self::Identity => source.scalar().map(|_| source.clone()),
@@ -37,10 +37,9 @@ impl Transform {
     /// `array` has the Arrow type of `source`. Dictionaries, the large and view forms of strings and binary values, and
     /// any zone of a timestamp with zone are also accepted.
     ///
-    /// # Errors
-    /// `InvalidArgument` if the transform does not apply to `source`, or `array` has another type; the same if a result
-    /// does not fit (`truncate` of a decimal gains a digit, `hour` exceeds the range of an int); `Unsupported` for an unknown
-    /// transform.
+    /// `InvalidArgument` if the transform does not apply to `source`, or if `array` has another type. `InvalidArgument`
+    /// also if a result does not fit: `truncate` of a decimal gains a digit, or `hour` exceeds the range of an int.
+    /// `Unsupported` for an unknown transform.
     pub fn apply(&self, array: &dyn Array, source: &PrimitiveType) -> Result<ArrayRef> {
         self.check(source)?;
         if let Some(dictionary) = array.as_any_dictionary_opt() {

@@ -7,17 +7,17 @@
 //! strict:     strict(p)(t) =>  p(row)              in a partition where it is true every row matches
 //! ```
 //!
-//! Both rest on one function: the tuples that values passing a test can have ([`images`]). The inclusive projection
-//! applies it to the test. The strict projection applies it to the opposite test and accepts all other tuples.
+//! Both projections use [`images`], which returns the tuples of all values that pass a test. The inclusive projection
+//! applies it to the test itself. The strict projection applies it to the opposite test, and accepts all other tuples.
 //!
-//! Two types of files have timestamp tuples that differ from the spec, and are supported:
-//! * Writers before 0.11 of the reference implementation rounded years to hours before 1970 towards zero. A value may
-//!   be one unit lower than its tuple (except dates by day).
-//! * The ORC writer stores the fractions of the last second before 1970 one second late. Readers find values of the
-//!   first second of 1970 under the tuple of the time before.
+//! Some files have timestamp tuples that differ from the spec. Two cases are supported:
+//! * Writers before 0.11 of the reference implementation rounded years, months, days and hours before 1970 towards
+//!   zero. The correct tuple of a value may be one unit lower than the recorded one (except for dates by day).
+//! * The ORC writer stores fractions of the last second before 1970 one second late. A value that is read from the
+//!   first second of 1970 may therefore have the tuple of a time before 1970.
 //!
-//! `truncate` wraps values below the smallest multiple of its width to one very large tuple, which is treated as the
-//! lowest.
+//! `truncate` wraps values below the smallest multiple of its width to one very large tuple. This tuple is treated as
+//! the lowest one.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -95,7 +95,7 @@ pub fn leaf_strict(
     any(fields_on(column, spec, source_types).map(|field| field.strict(test)))
 }
 
-/// A partition field whose transform is known and applies to its only source.
+/// A partition field with a known transform that applies to its only source column.
 struct Field<'a> {
     transform: &'a Transform,
     source: PrimitiveType,
@@ -129,7 +129,7 @@ impl Field<'_> {
             Test::NotNan => BoundPredicate::True,
             _ => match images(self.transform, &self.source, test) {
                 Some(tests) => any(tests.into_iter().map(|test| self.leaf(test))),
-                // No other test accepts NULL, and only NULL has the tuple NULL.
+                // The remaining tests reject NULL, and only NULL has the tuple NULL.
                 None => self.leaf(Test::NotNull),
             },
         }
@@ -152,8 +152,8 @@ impl Field<'_> {
     }
 }
 
-/// Returns the tuples that values passing `test` can have: those that pass any test in the result. None means any tuple
-/// except NULL.
+/// Returns tests that describe the tuples of all values that pass `test`: such a tuple passes at least one of the
+/// tests. None means any tuple except NULL.
 fn images(transform: &Transform, source: &PrimitiveType, test: &Test) -> Option<Vec<Test>> {
     match transform {
         Transform::Bucket(_) => same_tuples(transform, test),
@@ -262,7 +262,8 @@ impl Steps<'_> {
         }
     }
 
-    /// Returns the lowest tuple under which a file may store `number`. A value without a fraction is never stored late.
+    /// Returns the lowest tuple under which a file may store `number`. A value at exactly 1970-01-01T00:00:00 has no
+    /// fraction, so the ORC writer does not store it late.
     fn lowest(&self, number: i128) -> i128 {
         if number == 0 { self.step(number) } else { self.lowest_from(number) }
     }
@@ -281,7 +282,8 @@ impl Steps<'_> {
         if step < 0 && rounded { step + 1 } else { step }
     }
 
-    /// Returns the step below the range of the type, which is stored wrapped to a very large number.
+    /// Returns the step that is below the range of the source type, which `truncate` wraps to a very large number. None
+    /// if no step is below the range.
     fn wrapped(&self) -> Option<i128> {
         let least = match (self.transform, self.source) {
             (Transform::Truncate(_), PrimitiveType::Int) => i128::from(i32::MIN),
@@ -330,7 +332,7 @@ fn number(value: &Scalar) -> Option<i128> {
     }
 }
 
-/// Returns the test that a value passes exactly if it is not NULL and fails `test`; None for tests that NULL may pass.
+/// Returns the test that passes exactly the non-NULL values that fail `test`. None if NULL may pass `test`.
 fn opposite(test: &Test) -> Option<Test> {
     Some(match test {
         Test::IsNull | Test::NotNull | Test::IsNan | Test::NotNan => return None,
@@ -354,7 +356,8 @@ fn opposite(test: &Test) -> Option<Test> {
     })
 }
 
-/// Returns `=` or IN, with the values sorted and distinct.
+/// Returns a test for any of `values`: `=` for one distinct value, otherwise IN with sorted values. None if `values` is
+/// empty.
 fn one_of(mut values: Vec<Scalar>) -> Option<Vec<Test>> {
     values.sort_by(|a, b| a.compare(b).unwrap_or(Ordering::Equal));
     values.dedup();

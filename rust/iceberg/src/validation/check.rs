@@ -98,7 +98,8 @@ pub(crate) fn spec(spec: &PartitionSpec, schema: &Schema, known: &[Arc<Partition
         if spec.fields.iter().take(i).any(|other| other.name == field.name) {
             return Err(Error::invalid(format!("two partition fields have the same name `{}`", field.name)));
         }
-        // A column of that name would be indistinguishable from the partition field, unless both have the same values.
+        // A column with the name of the partition field is allowed only if both have the same values, because the name
+        // would otherwise be ambiguous.
         let column = schema.find(&field.name, true)?.map(|path| path.field().id);
         let same = field.transform == Transform::Identity && column == field.source_ids.first().copied();
         if column.is_some() && !same && field.transform != Transform::Void {
@@ -109,7 +110,7 @@ pub(crate) fn spec(spec: &PartitionSpec, schema: &Schema, known: &[Arc<Partition
     Ok(())
 }
 
-/// Returns whether this version cannot compute it.
+/// Returns whether this version cannot compute a partition field.
 fn is_foreign(field: &PartitionField) -> bool {
     matches!(field.transform, Transform::Unknown(_)) || field.source_ids.len() > 1
 }

@@ -81,13 +81,14 @@ pub struct Validation {
     pub filter: Predicate,
     /// Whether names in the filter are case-sensitive.
     pub case_sensitive: bool,
-    /// Whether deletes that concurrent commits add also conflict for data files that stay: when rows are updated, not
+    /// Whether deletes that concurrent commits add also conflict for data files that stay. Set if rows are updated, not
     /// only deleted.
     pub refuses_new_deletes: bool,
-    /// Whether data files that concurrent commits add to the partitions of `touched` conflict: when these partitions
-    /// are replaced as they were read.
+    /// Whether data files that concurrent commits add to the partitions of `touched` conflict. Set if the operation
+    /// replaces these partitions based on the rows that it read.
     pub refuses_new_files: bool,
-    /// Whether every row that concurrent commits remove conflicts: when rows that were read are written again.
+    /// Whether every row that a concurrent commit removes is a conflict. Set if the operation writes again rows that it
+    /// read.
     pub refuses_removals: bool,
     /// Whether equality deletes that concurrent commits add conflict.
     pub equality_deletes: NewEqualityDeletes,
@@ -105,9 +106,9 @@ pub(crate) struct Check<'a> {
 }
 
 impl Check<'_> {
-    /// Validates the snapshots that are not in `seen`, and adds them to it. On the first attempt, `seen` becomes the
-    /// history that the operation itself read. That history may end with a snapshot of the same transaction; on a
-    /// retry, snapshots of other writers come before it.
+    /// Validates the snapshots of the branch that are not in `seen`, and adds them to `seen`. On the first attempt,
+    /// `seen` is None and becomes the history that the operation read. That history may end with a snapshot of the same
+    /// transaction; on a retry, snapshots of other writers come before it.
     ///
     /// # Errors
     /// `CommitConflict` with the conflicting change; `CommitValidation` if the history does not lead back to the
@@ -137,9 +138,8 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Checks that moved rows keep their row ids. Rows of a table that was upgraded to v3 get their ids with the first
-    /// snapshot after the upgrade. Rows that were read before it have no ids, and would get different ones when they
-    /// are moved to new files.
+    /// Checks that moved rows keep their row ids. After an upgrade to v3, the first snapshot assigns ids to the
+    /// existing rows. Rows that were read before this snapshot have no ids, and would get different ids in new files.
     fn keeps_row_ids(&self, since: &[Arc<Snapshot>]) -> Result<()> {
         let Some(Ok(planned_on)) = self.validation.planned_on.map(|id| self.base.snapshot(id)) else { return Ok(()) };
         let moves = !self.removals.data_files.is_empty();
@@ -193,7 +193,8 @@ impl Check<'_> {
     }
 
     fn no_conflicting_files(&self, manifests: &[ManifestFile], id: i64) -> Result<()> {
-        // For data files, removed ones matter, and rarely added ones; for delete files, added ones matter.
+        // In data manifests, removed files can conflict, and added files only if `refuses_new_files` is set. In delete
+        // manifests, added files can conflict.
         let matters = |manifest: &&ManifestFile| match manifest.content {
             ManifestContent::Data => self.validation.refuses_new_files || manifest.deleted_files_count != Some(0),
             ManifestContent::Deletes => manifest.live_files_count != Some(0),

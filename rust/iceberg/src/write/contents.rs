@@ -1,5 +1,5 @@
-//! Records the contents of new data files, to check them against the schema to which they are committed: another writer
-//! may have changed it since they were written.
+//! Records the contents of new data files. A commit checks them against the latest schema, which another writer may
+//! have changed since the files were written.
 
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -54,7 +54,7 @@ impl LocationProvider {
         &self.folder
     }
 
-    /// Returns whether a location is one that this provider may have returned.
+    /// Returns whether a location is inside the folder of this provider, without empty, `.` or `..` steps.
     pub(super) fn holds(&self, path: &str) -> bool {
         let below = path.strip_prefix(self.folder.as_str()).and_then(|path| path.strip_prefix('/'));
         below.is_some_and(|path| path.split('/').all(|step| !matches!(step, "" | "." | "..")))
@@ -79,13 +79,13 @@ impl LocationProvider {
     }
 }
 
-/// Returns twenty bits of a hash, as three groups of four and one of eight.
+/// Returns 20 bits of the Murmur3 hash of `text` as binary digits, in three groups of four and one of eight.
 fn entropy(text: &str) -> String {
     let hash = murmur3::hash_bytes(text.as_bytes(), 0).cast_unsigned() & 0xf_ffff;
     format!("{:04b}-{:04b}-{:04b}-{:08b}", hash >> 16, hash >> 12 & 0xf, hash >> 8 & 0xf, hash & 0xff)
 }
 
-/// Returns `name=value/...`, with both URL-encoded.
+/// Returns the partition folders `name=value/...` of a tuple, with names and values URL-encoded.
 fn partition_path(spec: &PartitionSpec, partition: &StructType, tuple: &StructArray) -> Result<String> {
     let mut path = String::new();
     for ((field, typed), values) in spec.fields.iter().zip(&partition.fields).zip(tuple.columns()) {

@@ -46,7 +46,7 @@ pub struct Message {
     pub data: Option<AddedFiles>,
     /// The data files from which rows are deleted.
     pub deletions: Vec<Deletion>,
-    /// The matched source rows of a merge, one bit per row; may be empty.
+    /// The matched source rows of a merge, one bit per row; empty for other operations.
     pub matched: Vec<u8>,
 }
 
@@ -133,8 +133,7 @@ impl Message {
 
 /// Returns the data files of messages, grouped by spec so that they share manifests.
 ///
-/// # Errors
-/// None for messages that were read for the same table.
+/// None for messages that were read for one table.
 pub fn data_of<'a>(messages: impl Iterator<Item = &'a Message>) -> Result<Vec<AddedFiles>> {
     let mut groups: Vec<(i32, Vec<&dyn Array>)> = Vec::new();
     for files in messages.filter_map(|message| message.data.as_ref()) {

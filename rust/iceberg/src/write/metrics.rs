@@ -1,7 +1,7 @@
 //! Collects counts and bounds of the columns of a data file (spec: "Manifests", fields 108 to 138; appendix D).
 //!
-//! They are computed from the rows during the write, not from the file's footer, so they are exact, include NaN counts,
-//! and are the same for every format.
+//! Metrics are computed from the rows during the write, not from the file's footer. They are therefore exact, include
+//! NaN counts, and do not depend on the file format.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -264,8 +264,8 @@ impl Bounds {
         }
     }
 
-    /// Returns the bytes of the bounds, with strings and binary values truncated to `length`; None as the upper bound
-    /// if no value of that length is large enough.
+    /// Returns the bytes of the lower and the upper bound. Strings and binary values are truncated to `length`; the
+    /// upper bound is None if no value of that length is large enough.
     fn encoded(self, length: Option<u32>) -> (Vec<u8>, Option<Vec<u8>>) {
         let length = length.map_or(usize::MAX, |length| usize::try_from(length).unwrap_or(usize::MAX));
         match self {

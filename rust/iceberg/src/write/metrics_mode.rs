@@ -42,7 +42,7 @@ pub fn metrics_modes(
     for (position, id) in leaves.into_iter().enumerate() {
         let inferred = if position < limit { default } else { MetricsMode::None };
         let inferred = match inferred {
-            // Sorting files would have no benefit without bounds of the sort columns.
+            // Bounds of the sort columns are needed for pruning to benefit from the sort order.
             MetricsMode::None | MetricsMode::Counts if sorted(id) => MetricsMode::Truncate(TRUNCATE_LENGTH),
             mode => mode,
         };

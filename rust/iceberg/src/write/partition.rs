@@ -96,7 +96,8 @@ impl Partitioner {
             },
             _ => self.groups_of_keys(&values)?,
         };
-        // Computed for one row per group only: tuples are kept, and slices of all rows would keep the rows alive too.
+        // Tuples are computed from the first row of each group only. They are kept, and slices of all rows would keep
+        // the rows in memory.
         let firsts = groups.firsts();
         let values = values.iter().map(|values| take(values, &firsts, None)).collect::<Result<Vec<_>, _>>()?;
         let tuples = StructArray::try_new_with_length(self.fields.clone(), values.clone(), None, firsts.len())?;
@@ -129,7 +130,7 @@ fn key_columns(values: &[ArrayRef]) -> Vec<ArrayRef> {
     values.iter().map(one_nan).collect()
 }
 
-/// Returns the error for a partition without rows.
+/// Returns the internal error for a partition to which no rows were added.
 #[cold]
 pub(super) fn no_partition() -> Error {
     Error::internal("a partition has no rows")

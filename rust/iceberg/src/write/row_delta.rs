@@ -221,10 +221,11 @@ impl RowDelta {
     }
 
     /// Removes the delete files that apply only to removed data files. The plan must include all data files of the
-    /// snapshot. Data files that are added later are newer than these deletes, or were written without the deleted
-    /// rows.
+    /// snapshot. Data files that are added later are not affected: they are newer than the deletes, or were written
+    /// without the deleted rows.
     ///
-    /// Earlier commits removed the data files at `removed_before`, with the delete files that applied only to them.
+    /// `removed_before` are the data files that earlier commits removed, along with the delete files that applied only
+    /// to them.
     pub fn remove_dangling(&mut self, removed_before: &HashSet<usize>) -> Result<()> {
         let DataFiles::Plan(plan) = &self.data_files else {
             return Err(Error::internal("tasks of another process do not include all data files"));
@@ -277,8 +278,8 @@ impl RowDelta {
     }
 
     /// Creates a deletion vector for each data file that stays, including the positions that were deleted before.
-    /// Delete files that are superseded by this are removed. Returns the Puffin file and its location; None if there
-    /// are no vectors.
+    /// Removes the delete files that the vectors replace. Returns the Puffin file and its location; None if no vectors
+    /// are needed.
     ///
     /// # Errors
     /// `LimitExceeded` for vectors above 2 GiB.
@@ -404,7 +405,8 @@ impl Touched {
         !self.goes && !self.rows.is_empty()
     }
 
-    /// Returns the rows that are deleted, now or before; those that equality deletes remove are unknown.
+    /// Returns the rows that are deleted by position, now or before. Rows that only equality deletes remove are not
+    /// included.
     fn all_deleted(&self) -> Positions {
         let mut deleted = self.rows.clone();
         self.before.iter().for_each(|before| deleted.union_with(before));
@@ -436,8 +438,8 @@ impl Touched {
     }
 }
 
-/// Returns the positions at which a data file has rows: a position delete file may contain other positions, a deletion
-/// vector may not.
+/// Returns the positions at which a data file has rows. Positions beyond the end are dropped: a position delete file
+/// may contain such positions, unlike a deletion vector.
 fn of_rows(positions: &Arc<Positions>, data: &task::DataFile) -> Result<Arc<Positions>> {
     if data.beyond(positions).is_none() {
         return Ok(positions.clone());
@@ -504,7 +506,7 @@ mod tests {
 
     #[test]
     fn paths_are_not_repeated_for_every_row() {
-        // If repeated, these would exceed the 2 GiB limit of a string column.
+        // If these paths were repeated for every row, a string column would exceed its 2 GiB limit.
         let path = "d".repeat(1_000);
         let mut positions = Positions::new();
         positions.insert_all(&(0..2_200_000).collect::<Vec<_>>()).unwrap();

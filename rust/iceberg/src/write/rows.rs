@@ -56,9 +56,9 @@ pub struct RowOptions {
     pub operation: Option<(u64, String)>,
 }
 
-/// The upper limits of the row ids and sequence numbers that a table has permanently assigned. Ids of rows that the
-/// same transaction added earlier are assigned when it is committed, so files do not record them: such rows inherit new
-/// ones.
+/// The upper limits of the row ids and sequence numbers that a table has permanently assigned. Rows that the same
+/// transaction added earlier have no permanent ids before the commit. Files do not record ids for such rows, which
+/// inherit new ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CommittedIds {
     next_row_id: i64,
@@ -245,7 +245,8 @@ impl RowWriter {
         self.collected(&rows, parts).map(Some)
     }
 
-    /// Returns whether the file of a partition is, or may be, one of those that are written concurrently.
+    /// Returns whether the file of a partition can be written now: it is one of the first [`MAX_OPEN_PARTITIONS`]
+    /// partitions.
     fn is_open(&mut self, part: &Part) -> bool {
         if self.by_key.contains_key(&part.key) {
             return true;

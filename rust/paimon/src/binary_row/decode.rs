@@ -1,4 +1,5 @@
-//! Decodes rows into columns, field by field over all rows. Nested values are decoded the same way, one level down.
+//! Decodes rows into columns: each column is decoded over all rows. Nested values are decoded in the same way, one
+//! level down.
 //!
 //! Offsets and lengths are not trusted. The parts of all values of a column must not be longer than the bytes that hold
 //! them: otherwise overlapping parts could expand a small file without limit.
@@ -32,7 +33,7 @@ pub(super) enum Overflow {
     Null,
 }
 
-/// One value: the position of its slot and the base of the offsets in it.
+/// A value: the eight bytes of its slot and the row or array that offsets in the slot refer to.
 #[derive(Clone, Copy)]
 struct Cell<'a> {
     region: &'a [u8],
@@ -52,7 +53,7 @@ pub(super) fn columns(
     fields(&rows, types, wanted, overflow)
 }
 
-/// Returns a row without its arity, or None for a row without fields.
+/// Returns the bytes of a row after its arity, or None for NULL and for a row without fields.
 fn body(row: Option<&[u8]>, expected: usize) -> Result<Option<&[u8]>> {
     let Some(row) = row else { return Ok(None) };
     let Some((arity, body)) = row.split_first_chunk::<4>() else {
@@ -66,7 +67,7 @@ fn body(row: Option<&[u8]>, expected: usize) -> Result<Option<&[u8]>> {
     }
 }
 
-/// Returns the wanted fields of rows without arity.
+/// Decodes the fields at the positions `wanted` of rows without arity, one array for each position.
 fn fields(rows: &[Option<&[u8]>], types: &[DataType], wanted: &[usize], overflow: Overflow) -> Result<Vec<ArrayRef>> {
     let header = row_header_bytes(types.len());
     let fixed = header.saturating_add(types.len().saturating_mul(8));
@@ -174,7 +175,7 @@ impl Decoder {
         }
     }
 
-    /// Returns strings or bytes, concatenated.
+    /// Returns the offsets and the concatenated bytes of strings or byte strings.
     fn byte_strings(self, cells: &Cells<'_>) -> Result<(OffsetBuffer<i32>, Buffer)> {
         let mut values = Vec::new();
         let mut offsets = Vec::with_capacity(cells.len() + 1);
@@ -198,7 +199,7 @@ impl Decoder {
         Ok((OffsetBuffer::new(ScalarBuffer::from(offsets)), Buffer::from(values)))
     }
 
-    /// Returns the parts of all values.
+    /// Returns the bytes of the parts that the slots refer to, with None for NULL.
     fn parts<'a>(self, cells: &Cells<'a>) -> Result<Vec<Option<&'a [u8]>>> {
         let mut used = 0;
         let mut parts = Vec::with_capacity(cells.len());
@@ -318,7 +319,7 @@ fn halves(part: &[u8]) -> Result<(&[u8], &[u8])> {
     halves.ok_or_else(|| Error::corrupt(format!("{length} bytes declared, {} bytes found", rest.len())))
 }
 
-/// Returns the part of a value.
+/// Returns the bytes of the part that a slot refers to by offset and length.
 #[inline]
 fn part<'a>(cell: &Cell<'a>) -> Result<&'a [u8]> {
     let [l0, l1, l2, l3, o0, o1, o2, o3] = cell.place;

@@ -26,7 +26,7 @@ use super::layout::{
 use super::{count_type, field_types, offset};
 use crate::spec::types::{DataType, TypeRoot};
 
-/// Returns these columns as rows of kind +I, without their arity. The result is empty if there are no columns.
+/// Encodes columns as rows of kind +I, without arity. The result is empty if `columns` is empty.
 ///
 /// # Errors
 /// `InvalidArgument` for columns of different lengths, or whose Arrow type differs from [`DataType::arrow`] (timestamps
@@ -85,7 +85,7 @@ impl Out {
         self.bytes.resize(end, 0);
     }
 
-    /// Records in a slot that its part began at `start`.
+    /// Records the offset and the length of a part that began at `start` in the slot of its value.
     fn refer(&mut self, place: Place, start: usize, length: usize) -> Result<()> {
         let too_long = || Error::new(ErrorKind::LimitExceeded, "a row is larger than 2 GiB");
         let (start, length) = (offset(start - place.base)?, u32::try_from(length).map_err(|_| too_long())?);
@@ -94,7 +94,7 @@ impl Out {
         Ok(())
     }
 
-    /// Appends these bytes as a part.
+    /// Appends bytes as a part and records the part in the slot.
     fn part(&mut self, place: Place, bytes: &[u8]) -> Result<()> {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(bytes);

@@ -16,8 +16,7 @@
 //! | numbers, DATE, TIME | the number |
 //! | strings and bytes of at most 7 bytes | the bytes, then `0x80 \| length` in the last |
 //! | DECIMAL of at most 18 digits | the unscaled number |
-//! | DECIMAL of more digits | a part of 16 bytes that begins with the shortest big-endian form; `length` is that of the
-//! form |
+//! | DECIMAL of more digits | a part of 16 bytes that begins with the shortest big-endian form of `length` bytes |
 //! | TIMESTAMP of at most 3 digits | milliseconds |
 //! | TIMESTAMP of more digits | a part of 8 bytes, milliseconds; `length` is the nanoseconds within the millisecond |
 //!
@@ -90,7 +89,7 @@ pub fn with_arity(rows: &BinaryArray, arity: usize) -> Result<BinaryArray> {
     Ok(BinaryArray::try_new(offsets, Buffer::from(values), nulls)?)
 }
 
-/// Returns an end offset for an Arrow array of bytes.
+/// Converts a length to an end offset of an Arrow byte array, which has 32 bits.
 fn offset(len: usize) -> Result<i32> {
     i32::try_from(len).map_err(|_| Error::new(ErrorKind::LimitExceeded, "the rows of one array exceed 2 GiB"))
 }

@@ -65,7 +65,7 @@ pub fn bucket_ids(function: BucketFunction, keys: &[ArrayRef], types: &[DataType
         BucketFunction::Default => {
             let modulo =
                 Modulo::by(buckets.unsigned_abs()).ok_or_else(|| Error::internal("the number of buckets is 0"))?;
-            // The remainder has the sign of the hash; the bucket is its absolute value.
+            // Java takes the absolute value of the remainder, which equals the remainder of the absolute value.
             hashed(keys, types, |hash| modulo.remainder(hash.unsigned_abs()).cast_signed())
         }
         BucketFunction::Mod => modulo(keys, buckets),
@@ -139,7 +139,7 @@ fn hashed(keys: &[ArrayRef], types: &[DataType], then: impl Fn(i32) -> i32) -> R
     Ok(hash_byte_arrays(&binary_row::encode(keys, types)?, SEED, then))
 }
 
-/// Returns the keys modulo `buckets`. NULL counts as 0, the value of its slot in a row.
+/// Returns the keys modulo `buckets`. NULL is treated as 0, because the slot of a NULL is zero.
 fn modulo(keys: &[ArrayRef], buckets: i32) -> Result<Int32Array> {
     let divisor = i64::from(buckets);
     #[expect(clippy::cast_possible_truncation, reason = "a remainder of an i32 fits one")]

@@ -1,4 +1,4 @@
-//! Hashes rows of one number without building the rows: a header of eight bytes and the number in eight bytes.
+//! Hashes rows of a single number without building them: a header of eight bytes, then the number in eight bytes.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Date32Type, Int8Type, Int16Type, Int32Type, Int64Type, Time32MillisecondType};
@@ -15,7 +15,8 @@ const NULL: [u8; 8] = [0, 1, 0, 0, 0, 0, 0, 0];
 /// Applies `then` to the hash of each row. Returns None for keys other than one number.
 pub(super) fn hashes(keys: &[ArrayRef], types: &[DataType], then: impl Fn(i32) -> i32) -> Option<Vec<i32>> {
     let ([key], [data_type]) = (keys, types) else { return None };
-    // A number takes the first of its eight bytes; the rest are zero, without sign extension.
+    // A number narrower than eight bytes is stored in the first bytes of its slot. The rest are zero, without sign
+    // extension.
     Some(match data_type.root {
         TypeRoot::TinyInt => of(key.as_primitive_opt::<Int8Type>()?, |n| i64::from(n.cast_unsigned()), then),
         TypeRoot::SmallInt => of(key.as_primitive_opt::<Int16Type>()?, |n| i64::from(n.cast_unsigned()), then),

@@ -63,7 +63,7 @@ pub(super) enum Length {
 }
 
 impl Length {
-    /// Returns the limit of a string or bytes type.
+    /// Returns the length limit of a string or bytes type, or None for other types.
     pub(super) fn of(root: &TypeRoot) -> Option<Self> {
         let length = |length: &u32| usize::try_from(*length).ok();
         match root {
@@ -74,7 +74,7 @@ impl Length {
         }
     }
 
-    /// Returns how many bytes of a string are kept, and how many characters are then missing.
+    /// Returns the number of bytes of a string that are kept, and the number of characters to pad it with.
     fn measure(self, text: &str) -> (usize, usize) {
         let (limit, fill) = match self {
             Self::Any => return (text.len(), 0),
@@ -99,7 +99,7 @@ fn bytes(array: &ArrayRef) -> Result<&BinaryArray> {
     array.as_binary_opt().ok_or_else(|| Error::internal("expected an array of bytes"))
 }
 
-/// Returns the strings that `print` writes for values, limited to the permitted length.
+/// Returns the strings that `print` writes for values, truncated or padded to the length limit.
 pub(super) fn texts<T>(
     values: impl Iterator<Item = Option<T>>,
     rows: usize,

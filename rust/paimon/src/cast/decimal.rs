@@ -89,7 +89,7 @@ impl Digits {
         if digits.is_empty() {
             return Some(0);
         }
-        // The number of digits before the end of the scale.
+        // The number of digits of the unscaled number, before rounding.
         let kept = exponent.saturating_sub(i64::try_from(zeros).ok()?).saturating_add(i64::from(self.scale));
         if kept > i64::from(self.precision) {
             return None;

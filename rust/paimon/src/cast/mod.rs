@@ -60,7 +60,7 @@ impl Caster {
         Self::at("", from, to)
     }
 
-    /// Creates the cast of the value at a path of names, which errors report.
+    /// As [`Caster::try_new`], for a nested value. Errors report its `path`.
     pub(crate) fn at(path: &str, from: &DataType, to: &DataType) -> Result<Option<Self>> {
         match resolve(path, from, to)? {
             Step::Same => Ok(None),
@@ -115,7 +115,7 @@ pub fn is_exact_widening(from: &DataType, to: &DataType) -> bool {
 /// The length of STRING and BYTES.
 const MAX_LENGTH: u32 = i32::MAX.cast_unsigned();
 
-/// Returns the maximum number of digits of an integer type.
+/// Returns the maximum number of digits of an integer type, or None for other types.
 fn digits(root: &TypeRoot) -> Option<u8> {
     match root {
         TypeRoot::TinyInt => Some(3),

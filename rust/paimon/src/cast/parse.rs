@@ -91,7 +91,7 @@ pub(super) fn integer(text: &str) -> Option<i64> {
     if lone_sign || !all_digits(digits) || !all_digits(fraction) {
         return None;
     }
-    // Accumulates downwards: the negative range has one more number.
+    // The value accumulates as a negative number, because the smallest integer has no positive counterpart.
     let value =
         digits.bytes().try_fold(0_i64, |value, digit| value.checked_mul(10)?.checked_sub(i64::from(digit - b'0')))?;
     if negative { Some(value) } else { value.checked_neg() }

@@ -6,9 +6,9 @@
 //! | MAP | `{"a": 1}`, `{a -> 1, b -> 2}`, `{a=1, b=2}`, `{a:1, b:2}`; blank for an empty map |
 //! | ROW | `{1, x}`, `STRUCT(1, x)`; `{}` is a row with NULL in every field |
 //!
-//! Elements and fields are separated by commas outside of brackets and quotes, and keep their quotes. `null` is NULL,
-//! except in maps with `=` and `:`. The last of equal keys wins. Java drops the parts of a map that it cannot read;
-//! here they are rejected.
+//! Elements and fields are separated by commas outside of brackets and quotes. Quotes are part of the element. `null`
+//! is NULL, except in maps with `=` and `:`. If keys are equal, the last one wins. Java drops the parts of a map that
+//! it cannot read; here they are rejected.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -65,7 +65,7 @@ fn date(text: &str) -> Option<i32> {
     if is_numeric(text) {
         return i32::try_from(integer(text)?).ok();
     }
-    // A leading space belongs to the year.
+    // The date ends at the first space. If the string begins with a space, that space belongs to the year.
     let text = match text.find(' ') {
         Some(end) if end > 0 => text.get(..end)?,
         _ => text,
@@ -145,7 +145,7 @@ fn timestamp(text: &str, clock: Clock) -> Result<i64> {
     count.ok_or_else(|| too_far(seconds, 1, per_second))
 }
 
-/// Parses a date and time as seconds since the epoch and the nanoseconds above them.
+/// Parses a date and time. Returns the seconds since the epoch and the nanoseconds within the second.
 fn date_time(text: &str) -> Option<(i64, i64)> {
     let (date, time) = match text.split_once(' ') {
         None => (text, None),

@@ -217,7 +217,7 @@ fn timestamp(value: i64, of: Clock, out: &mut String) -> Result<()> {
     let nanos = fraction * (1_000_000_000 / per_second);
     let start = out.len();
     write!(out, ".{nanos:09}").map_err(|_| Error::internal("writing to a string failed"))?;
-    // More digits than the type has are printed if they are not zero.
+    // Trailing zeros are removed down to the precision of the type. Further digits that are not zero are kept.
     while out.len() > start + 1 + usize::from(of.digits) && out.ends_with('0') {
         out.pop();
     }
@@ -248,7 +248,7 @@ fn part(texts: &StringArray, row: usize) -> &str {
     if texts.is_null(row) { "null" } else { texts.value(row) }
 }
 
-/// Returns the value ranges of the rows of a list that are not NULL.
+/// Returns the range of values of each row of a list, or None where the list is NULL.
 fn places(list: &Repeated) -> impl Iterator<Item = Option<std::ops::Range<usize>>> + '_ {
     let mut next = 0;
     list.offsets.lengths().enumerate().map(move |(row, length)| {

@@ -11,7 +11,8 @@
 //! | TIMESTAMP | TIMESTAMP of more digits | nanoseconds within ms truncated to the digits |
 //! | TIMESTAMP | TIME | ms modulo a day |
 //!
-//! If the nanoseconds of the second, written as a number, have no more digits than the target, all of them are kept.
+//! If the nanoseconds within the second, written as an integer without leading zeros, have no more digits than the
+//! target precision, all of them are kept.
 
 use std::sync::Arc;
 
@@ -122,7 +123,7 @@ impl Clock {
     /// Converts a count of any unit to the unit of this clock. Finer units are rounded down.
     ///
     /// # Errors
-    /// `Unsupported` when it is out of range.
+    /// `Unsupported` if the result is out of range.
     pub(super) fn from(self, value: i64, per_second: i64) -> Result<i64> {
         let own = self.per_second();
         if per_second >= own {
@@ -168,7 +169,7 @@ fn truncate(value: i64, source: Clock, digits: u8) -> Option<i64> {
         let step = 10_i64.pow(3 - u32::from(digits));
         return (millis / step * step).checked_mul(per_milli);
     }
-    // Units coarser than the digits need no truncation.
+    // The step is 1 for units that are coarser than the digits: nothing is truncated.
     let step = (per_milli / 10_i64.pow(u32::from(digits) - 3)).max(1);
     value.checked_sub(above % step)
 }
@@ -196,8 +197,8 @@ pub(crate) fn per_second(unit: TimeUnit) -> i64 {
     }
 }
 
-/// Returns the error for a valid timestamp that the type of its column cannot hold. Units are specified as the number
-/// of units per second.
+/// Returns the error for a valid timestamp that does not fit the type of its column. `from` and `to` are the source and
+/// target units, as numbers of units per second.
 pub(crate) fn too_far(value: i64, from: i64, to: i64) -> Error {
     let message = format!("the timestamp {value} (1/{from} s since 1970) does not fit 64 bits of 1/{to} s");
     Error::unsupported(message)

@@ -120,7 +120,7 @@ impl Attempt<'_> {
             .hint("identifiers of a user must increase; use another user for another stream"))
     }
 
-    /// Returns the complete changes: an overwrite removes the files of the latest snapshot.
+    /// Returns the changes, which for an overwrite include the removal of the replaced files of the latest snapshot.
     ///
     /// # Errors
     /// `CommitConflict` for changes that conflict with the latest snapshot.
@@ -245,7 +245,7 @@ impl Attempt<'_> {
         lock.run(&mut || publish(self.table.files(), &location, &content))
     }
 
-    /// Writes the hint. Readers do not depend on it.
+    /// Writes the hint file of the latest snapshot. Readers work without the file.
     pub(super) fn hint(&self, id: i64) {
         let hint = format!("{}/LATEST", self.table.snapshot_folder());
         let _ = self.table.files().put(&hint, id.to_string().into());

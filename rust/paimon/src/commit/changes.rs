@@ -32,7 +32,7 @@ impl Changes {
         let compacted = Self::of_increments(changes.iter().map(|change| &change.compact), CommitKind::Compact)?;
         let replaces = request.overwrite.is_some() || !written.removed.is_empty();
         let kind = if replaces { CommitKind::Overwrite } else { CommitKind::Append };
-        // Streaming readers would take the changelog of an overwrite for all of its changes.
+        // Streaming readers would read the changelog of an overwrite instead of its changes, so it is omitted.
         let changelog = if request.overwrite.is_some() { ManifestEntries::concat(&[])? } else { written.changelog };
         Ok((Self { kind, changelog, ..written }, Some(compacted).filter(|compacted| !compacted.is_empty())))
     }

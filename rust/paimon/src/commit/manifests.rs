@@ -99,8 +99,8 @@ impl<'a> MetadataWriter<'a> {
         &self.partition_types
     }
 
-    /// Writes the manifest list of the changes and its manifests. They are written once while the changes stay the
-    /// same.
+    /// Writes the manifest list of the changes and its manifests. If the entries equal those of the last call, nothing
+    /// is written and the earlier list is returned.
     pub(super) fn delta(&mut self, entries: &ManifestEntries) -> Result<WrittenList> {
         if let Some(delta) = self.delta.as_ref().filter(|delta| delta.entries.batch() == entries.batch()) {
             return Ok(delta.list.clone());
@@ -116,7 +116,8 @@ impl<'a> MetadataWriter<'a> {
         Ok(list)
     }
 
-    /// Writes the manifest list of changelog files and its manifests, once. Returns None if there are no files.
+    /// Writes the manifest list of changelog files and its manifests, once per commit. Returns None without changelog
+    /// files.
     pub(super) fn changelog(&mut self, entries: &ManifestEntries) -> Result<Option<WrittenList>> {
         if self.changelog.is_none() && !entries.is_empty() {
             let manifests = self.manifests(entries)?;

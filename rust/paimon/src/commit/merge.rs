@@ -52,7 +52,7 @@ impl<'a> ManifestMerger<'a> {
         Self { table, context, settings, fixed: BTreeSet::new(), last: None }
     }
 
-    /// Returns manifests with the same entries as the given ones.
+    /// Merges manifests and returns manifests with equivalent entries.
     ///
     /// # Errors
     /// `CorruptManifest` for manifests that do not decode or contradict each other.
@@ -62,7 +62,8 @@ impl<'a> ManifestMerger<'a> {
         writer: &mut MetadataWriter<'_>,
     ) -> Result<Vec<ManifestFileMeta>> {
         if let Some(last) = self.last.take() {
-            // Other writers only added manifests.
+            // If the manifests of the last merge are still the first ones, other writers only added manifests, and the
+            // last result is reused.
             let known = manifests.iter().map(|manifest| &manifest.file_name);
             if last.before.len() <= manifests.len() && last.before.iter().zip(known).all(|(a, b)| a == b) {
                 let rest = manifests.into_iter().skip(last.before.len());
@@ -85,7 +86,7 @@ impl<'a> ManifestMerger<'a> {
         manifests: &[ManifestFileMeta],
         writer: &mut MetadataWriter<'_>,
     ) -> Result<Vec<ManifestFileMeta>> {
-        // Each round finds further manifests that cannot be rewritten, or is the last one.
+        // Each round but the last finds further manifests that cannot be rewritten.
         loop {
             self.context.check()?;
             let known = self.fixed.len();
@@ -131,7 +132,8 @@ impl<'a> ManifestMerger<'a> {
         Ok(Some(result))
     }
 
-    /// Returns the remaining entries of manifests. Entries that remove files of earlier manifests are kept.
+    /// Returns the entries that remain after additions and removals of a file in `manifests` cancel out. Entries that
+    /// remove files of earlier manifests are kept. Returns None if a manifest cannot be rewritten.
     fn folded(&mut self, manifests: &[ManifestFileMeta]) -> Result<Option<ManifestEntries>> {
         let mut parts = Vec::with_capacity(manifests.len());
         for chunk in manifests.chunks(FETCHED) {
@@ -172,7 +174,8 @@ impl<'a> ManifestMerger<'a> {
             let metas: Vec<_> = chunk.iter().map(|(_, manifest)| (*manifest).clone()).collect();
             for ((at, manifest), read) in chunk.iter().zip(self.read(&metas)?) {
                 let Read::Entries(entries) = read else {
-                    // Only long manifests are read for the first time here.
+                    // The manifests in `changed` were already read for `removed`. Only the other manifests can turn out
+                    // not to be rewritable here.
                     merge.discard(writer);
                     return Ok(None);
                 };
@@ -280,8 +283,8 @@ impl FullMerge {
         Ok(true)
     }
 
-    /// Returns all manifests in the order in which their entries apply. `fixed` are those that cannot be rewritten.
-    /// They may contain removed files, or remove files of the other manifests.
+    /// Returns all manifests in the order in which their entries apply. `fixed` are the manifests that cannot be
+    /// rewritten. They may contain removed files, or remove files of the other manifests.
     fn finish(
         self,
         kept: Vec<ManifestFileMeta>,

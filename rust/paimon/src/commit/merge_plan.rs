@@ -55,12 +55,12 @@ impl MergeSettings {
         Ok(settings)
     }
 
-    /// Returns whether a full merge changes a manifest regardless of its entries.
+    /// Returns whether a full merge rewrites a manifest regardless of its entries: it is small or removes files.
     pub(super) fn must_change(&self, manifest: ManifestNumbers) -> bool {
         !manifest.is_fixed && (manifest.removed_files > 0 || manifest.size_bytes < self.target_bytes)
     }
 
-    /// Returns whether a full merge is due.
+    /// Returns whether the manifests that a full merge must change reach the threshold together.
     pub(super) fn is_full_due(&self, manifests: &[ManifestNumbers]) -> bool {
         let changed = manifests.iter().filter(|manifest| self.must_change(**manifest));
         changed.fold(0_i64, |sum, manifest| sum.saturating_add(manifest.size_bytes)) >= self.full_bytes
@@ -90,7 +90,7 @@ impl MergeSettings {
         groups
     }
 
-    /// Returns the manifests that are left at the end, if there are enough of them.
+    /// Returns the range of the manifests that are left at the end, or None if there are too few of them.
     fn rest(&self, open: &Range<usize>) -> Option<Range<usize>> {
         (i64::try_from(open.len()).unwrap_or(i64::MAX) >= self.least_count).then(|| open.clone())
     }

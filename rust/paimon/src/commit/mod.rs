@@ -140,7 +140,7 @@ fn snapshot(
     let outcome = attempts(&attempt, (&mut writer, &mut merger), lock, &retry(&options)?);
     match &outcome {
         Err(error) if error.kind() == ErrorKind::CommitStateUnknown => {}
-        // A commit that was already made needs none of the files.
+        // If the commit had already been made, its metadata files were written before, and the new ones are not needed.
         Err(_) | Ok(Committed { attempts: 0, .. }) => writer.delete_all(),
         Ok(_) => {}
     }
@@ -179,7 +179,7 @@ fn attempts(
         if number > retry.retries || since.elapsed() >= retry.total {
             break;
         }
-        // A waiting writer is next in line, unless writers in other processes are faster.
+        // This writer has its turn among the writers of this machine, so its first retry does not wait.
         if number > 1 || turn.is_none() {
             pause(retry.wait(number)?, attempt.context)?;
         }
@@ -189,7 +189,7 @@ fn attempts(
         .hint("retry later, or raise the table option commit.max-retries"))
 }
 
-/// Returns the number and the duration of retries, with Java's defaults.
+/// Reads the retry settings from the table options, with Java's defaults.
 fn retry(options: &Options) -> Result<Retry> {
     let retries = options.integer("commit.max-retries")?.unwrap_or(10);
     Ok(Retry {

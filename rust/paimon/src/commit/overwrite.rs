@@ -29,8 +29,8 @@ impl Replaced {
     /// Returns the partitions that an overwrite replaces; `added` are the partitions of new files.
     ///
     /// # Errors
-    /// `InvalidArgument` for no partitions, a column that is not a partition key, or a value that is not of the type of
-    /// its column; the same for new files in partitions that are not replaced.
+    /// `InvalidArgument` if no partitions are given, a column is not a partition key, or a value is not of the type of
+    /// its column; `InvalidArgument` for a new file in a partition that is not replaced.
     pub(crate) fn try_new(schema: &TableSchema, overwrite: &Overwrite, added: &BinaryArray) -> Result<Self> {
         let replaced = match overwrite {
             Overwrite::Table => Self::All,
@@ -128,7 +128,7 @@ pub(super) fn parsed(text: &str, data_type: &DataType) -> Result<ArrayRef> {
     if exact { Ok(value) } else { Err(refused().hint("write the value with the precision of the column")) }
 }
 
-/// Returns the number of significant digits of a fraction, without trailing zeros.
+/// Returns the number of digits after the decimal point, without trailing zeros.
 fn digits_after_point(text: &str) -> usize {
     let Some((_, fraction)) = text.split_once('.') else { return 0 };
     let end = fraction.find(|character: char| !character.is_ascii_digit()).unwrap_or(fraction.len());

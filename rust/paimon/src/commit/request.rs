@@ -6,7 +6,7 @@ use frazil_core::error::{Error, Result};
 
 use super::changes::Changes;
 
-/// The identifier of batch commits. It need not be unique, because their users are.
+/// The identifier of batch commits. It need not be unique, because each batch commit has a unique user.
 pub const BATCH_IDENTIFIER: i64 = i64::MAX;
 
 /// The rows that a commit replaces.

@@ -80,7 +80,7 @@ impl Reads {
     }
 }
 
-/// Returns the context that all reads of a compaction of the files `live` share.
+/// Returns the context that is shared by all reads of a compaction of the files `live`.
 ///
 /// # Errors
 /// `CorruptManifest` for files whose schema is not in the table.

@@ -124,7 +124,7 @@ impl Picker {
         size(younger).saturating_mul(100) > percent.saturating_mul(i128::from(oldest.size_bytes))
     }
 
-    /// Returns the number of runs to merge, which is at least `least`.
+    /// Returns the number of runs to merge: `least`, and further runs by size ratio.
     fn extended(&self, runs: &[Run], least: usize, now: Now) -> usize {
         let off_peak = self.strategy.off_peak.map_or(0, |off_peak| off_peak.ratio_percent_at(now.hour));
         // The order of operations, and thus the rounding, matches Java.
@@ -141,8 +141,8 @@ impl Picker {
         taken
     }
 
-    /// Returns the unit of the newest runs. The result is placed directly below the next run. It must not be in level
-    /// 0, so further runs are included up to the first one above level 0.
+    /// Returns the unit that merges the newest runs. The output level is one below that of the next run. The output
+    /// level must not be 0, so further runs are included up to the first run above level 0.
     fn youngest(&mut self, levels: &Levels, taken: usize, now: Now) -> Unit {
         let runs = levels.runs();
         let mut taken = taken;

@@ -231,7 +231,7 @@ impl Rule {
             Self::Keyed { picker, full, now, key_types, upgrades, expiry } => {
                 let files = (0..entries.len()).map(|row| entries.file(row)).collect::<Result<Vec<DataFileMeta>>>()?;
                 let levels = Levels::try_new(&files, key_types, picker.strategy().levels)?;
-                // Earlier picks are not known here: each call starts without state.
+                // The picker is cloned, so no picks are remembered: each call starts without state.
                 let expired = expiry.as_ref().map(|expiry| expired(expiry, entries, read)).transpose()?;
                 let is_expired = |file: usize| expired.as_ref().is_some_and(|expired| expired.value(file));
                 let must_rewrite = |file: usize| upgrades.rewrites_all || is_expired(file);
@@ -275,7 +275,7 @@ impl SmallFiles {
         let (mut groups, mut group, mut bytes) = (Vec::new(), Vec::new(), 0_i64);
         for row in order {
             if size(row) >= small {
-                // Rows do not move past those of a file that is kept.
+                // Rows keep their order, so files are not joined across a file that is kept.
                 if self.is_ordered {
                     groups.push((std::mem::take(&mut group), std::mem::take(&mut bytes)));
                 }

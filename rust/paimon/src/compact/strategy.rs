@@ -13,7 +13,7 @@ pub struct Strategy {
     pub compaction_trigger: i32,
     /// The number of runs above which a writer waits for compaction.
     pub stop_trigger: i32,
-    /// The number of levels. A bucket with files in higher levels has more.
+    /// The minimum number of levels. A bucket with files in higher levels has more levels.
     pub levels: i32,
     /// The total length of all runs except the oldest one, in percent of the oldest one, above which all runs are
     /// merged.
@@ -44,7 +44,7 @@ pub struct OffPeak {
 pub struct EarlyFull {
     /// The time since the last full compaction.
     pub interval_ms: Option<i64>,
-    /// The total length of all runs below which they are merged.
+    /// The total length of all runs below which all runs are merged.
     pub total_bytes: Option<i64>,
     /// The total length of the runs below the highest level above which all runs are merged.
     pub incremental_bytes: Option<i64>,
@@ -57,7 +57,7 @@ pub enum Level0 {
     Stay,
     /// Each pick includes the files.
     Always,
-    /// Files stay for at most this many picks without a result.
+    /// Files are picked on every n-th pick for which no other rule applies.
     Delay(i32),
 }
 
@@ -92,7 +92,7 @@ impl OffPeak {
         Ok(is_on.then_some(Self { start_hour, end_hour, ratio_percent }))
     }
 
-    /// Returns the percentage that is added to the size ratio at an hour of the day.
+    /// Returns the percentage that is added to the size ratio at an hour of the day: 0 outside of off-peak hours.
     pub(super) fn ratio_percent_at(self, hour: i32) -> i32 {
         let is_off_peak = if self.start_hour <= self.end_hour {
             (self.start_hour..self.end_hour).contains(&hour)

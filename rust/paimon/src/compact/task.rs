@@ -136,7 +136,7 @@ impl CompactTask {
         avro_schema(self.keyed.as_ref().map_or(&self.shared.schema.fields, |(files, _)| files.columns()))
     }
 
-    /// Converts rows of the split to rows of a file.
+    /// Converts rows of the split to rows of a file, and records them for the metadata of the file.
     ///
     /// # Errors
     /// `Internal` for rows that do not have the columns of the split.
@@ -191,13 +191,13 @@ impl CompactTask {
         self.side_files.delete();
     }
 
-    /// Returns how many files, rows and bytes were written.
+    /// Returns the numbers of files, rows and bytes that were written.
     pub fn written(&self) -> (usize, i64, i64) {
         let sum = |of: fn(&NewFile) -> i64| self.files.iter().map(of).fold(0, i64::saturating_add);
         (self.files.len(), sum(|file| file.meta.row_count), sum(|file| file.meta.file_size_bytes))
     }
 
-    /// Returns the change of the bucket for a commit.
+    /// Returns the change of the bucket for a commit: the removed files and the new files.
     ///
     /// # Errors
     /// As for [`EntriesBuilder::finish`].

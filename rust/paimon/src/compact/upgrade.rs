@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn large_files_that_share_no_key_only_change_their_level() {
         let (small, large) = (5, 50);
-        // The example drawn above.
+        // The example in the module documentation.
         let drawn = [
             (0, 5, 0, small, 0),
             (10, 15, 0, large, 0),

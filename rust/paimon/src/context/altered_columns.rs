@@ -6,11 +6,11 @@
 //! | ORC | timestamps before 1582-10-15 | days of one calendar | shifted by the days between the two calendars |
 //! | ORC | timestamps before 1900 | by the standard time of the writer's zone | shifted to its local mean time |
 //! | ORC | TIMESTAMP_LTZ | in statistics by the writer's zone | in UTC |
-//! | ORC | DATE before 1900 | in statistics possibly off by a day, depending on the writer's zone | as it is |
+//! | ORC | DATE before 1900 | in statistics possibly off by a day, depending on the writer's zone | as stored |
 //! | ORC | timestamps in the second before 1970 | | a second later if they have milliseconds (observed in Java 1.4.2) |
 //!
-//! When Java compacts a column whose type was changed, it stores the values as it casts them. Values that the new type
-//! does not have differ when they are read, while statistics and indexes have the stored ones:
+//! When Java compacts a column whose type was changed, it stores the cast values. Values outside the range of the new
+//! type are read differently, while statistics and indexes describe the stored values:
 //!
 //! | old type | new type | stored | read |
 //! |---|---|---|---|

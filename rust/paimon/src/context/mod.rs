@@ -52,7 +52,7 @@ impl View {
 impl FromStr for View {
     type Err = Error;
 
-    /// Parses a name, also that of the wire form.
+    /// Parses the name of a view, as in the wire form of a split.
     fn from_str(name: &str) -> Result<Self> {
         match name {
             "rows" => Ok(Self::Rows),
@@ -96,7 +96,7 @@ impl ReadContext {
         })
     }
 
-    /// Returns whether rows are merged by key.
+    /// Returns whether the table has a primary key, so that rows are merged by key.
     pub fn has_primary_key(&self) -> bool {
         !self.schema.primary_keys.is_empty()
     }
@@ -115,7 +115,7 @@ impl ReadContext {
     /// row with its arity.
     ///
     /// # Errors
-    /// `CorruptManifest` if it does not decode.
+    /// `CorruptManifest` if `partition` does not decode.
     pub fn partition_texts(&self, partition: &[u8]) -> Result<Vec<(String, Option<String>)>> {
         let fields = self.partition_fields();
         if fields.is_empty() {
@@ -182,7 +182,7 @@ impl Columns for TableSchema {
     }
 }
 
-/// Returns the field of a name. A case-insensitive lookup must match exactly one field.
+/// Returns the field with a name, or None. A case-insensitive lookup must match exactly one field.
 ///
 /// # Errors
 /// `InvalidArgument` if several fields differ from the name only by case.

@@ -51,7 +51,7 @@ impl MetadataColumn {
         }
     }
 
-    /// Returns the name in the wire form of splits, where names are unique.
+    /// Returns the unique name of the column in the wire form of splits.
     pub fn wire_name(self) -> &'static str {
         if self == Self::AuditSequenceNumber { "audit-sequence-number" } else { self.name() }
     }
@@ -155,7 +155,7 @@ impl Output {
     }
 }
 
-/// Returns the columns as lists of images.
+/// Converts columns to lists of their type, one element for each image of a row.
 fn lists(fields: &[DataField]) -> Vec<DataField> {
     let list = |field: &DataField| {
         let element = DataType::nullable(field.data_type.root.clone());

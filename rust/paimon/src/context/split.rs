@@ -15,8 +15,8 @@ pub struct DataSplit {
     pub partition: Vec<u8>,
     /// The number of the bucket.
     pub bucket: i32,
-    /// The number of buckets of the partition when the first of the files was written; -1 if it does not determine the
-    /// bucket of a row.
+    /// The number of buckets of the partition when the first of the files was written; -1 if the bucket of a row does
+    /// not depend on that number.
     pub total_buckets: i32,
     /// The folder of the files without an external path, relative to the table.
     pub bucket_path: String,
@@ -49,7 +49,7 @@ impl DataSplit {
         }
     }
 
-    /// Returns this split with the added files of another split of the same bucket.
+    /// Returns this split with the files of another split of the same bucket added.
     #[must_use]
     pub fn joined(mut self, mut other: Self) -> Self {
         if !(self.deletion_files.is_empty() && other.deletion_files.is_empty()) {

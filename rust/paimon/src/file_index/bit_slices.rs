@@ -77,7 +77,7 @@ pub(super) fn mask(bitmap: &[u8], rows: usize) -> Result<BooleanBuffer> {
     Ok(!&unset(bitmap, rows)?)
 }
 
-/// Returns the rows that a serialized bitmap does not contain.
+/// Returns the rows up to `rows` that a serialized bitmap does not contain.
 fn unset(bitmap: &[u8], rows: usize) -> Result<BooleanBuffer> {
     let positions = Positions::decode_portable32(bitmap)?;
     match positions.max() {

@@ -24,7 +24,7 @@ use super::value::{Layout, Question, Value, Values};
 use super::{check_rows, count};
 use crate::spec::types::TypeRoot;
 
-/// Returns the rows that pass, or None for an unsupported version, type or question.
+/// Returns the rows that satisfy the question, or None if the version, the type or the question is not supported.
 pub(super) fn rows(
     body: &[u8],
     question: &Question<'_>,
@@ -42,7 +42,7 @@ pub(super) fn rows(
     let Some(index) = Index::read(body, layout, rows)? else { return Ok(None) };
     let mut found = Positions::new();
     index.add_members(members, &mut found)?;
-    // NULL rows are among the found rows if both they and the complement pass, or if neither does.
+    // NULL rows are added if `found` is the result and NULL passes, or if the complement is the result and NULL fails.
     if negated != question.nulls
         && let Some(null) = &index.null
     {

@@ -24,7 +24,7 @@ pub(super) fn may_match(body: &[u8], question: &Question<'_>, file: &TypeRoot) -
     let (Values::In(members), false) = (&question.values, question.nulls) else { return Ok(None) };
     let filter = Filter::read(body)?;
     Ok(Some(members.iter().any(|member| match member {
-        // Two values of the file, 0.0 and -0.0, are equal to the literal.
+        // The file may contain 0.0 and -0.0, which are both equal to the literal but have different hashes.
         Value::Float(0.0) => [0.0, -0.0].iter().any(|zero| filter.may_contain(hash(&Value::Float(*zero), layout))),
         other => filter.may_contain(hash(other, layout)),
     })))

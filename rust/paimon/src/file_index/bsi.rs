@@ -24,7 +24,7 @@ use crate::spec::types::TypeRoot;
 
 const VERSION: u8 = 1;
 
-/// Returns the rows that pass, or None for an unsupported version, type or question.
+/// Returns the rows that satisfy the question, or None if the version, the type or the question is not supported.
 pub(super) fn rows(
     body: &[u8],
     question: &Question<'_>,
@@ -53,7 +53,7 @@ struct Index<'a> {
     rows: usize,
 }
 
-/// The numbers of one sign.
+/// The numbers of one sign: all negative or all non-negative numbers.
 struct Part<'a> {
     min: u64,
     max: u64,

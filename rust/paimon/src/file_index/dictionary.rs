@@ -56,7 +56,8 @@ impl<'a> Dictionary<'a> {
         Ok(Some(Self { layout, values, starts, chunks, keys: cursor.rest() }))
     }
 
-    /// Returns the number of values for which `holds` is true, which must precede all other values.
+    /// Returns the number of values for which `holds` is true. Values for which it is true must precede all other
+    /// values.
     pub(super) fn before(&self, holds: impl Fn(&Value<'_>) -> bool) -> Result<u32> {
         let chunks = partition(self.starts.len() / 4, |at| Ok(holds(&self.chunk(at)?.first)))?;
         let Some(last) = chunks.checked_sub(1) else { return Ok(0) };
@@ -105,7 +106,7 @@ impl<'a> Dictionary<'a> {
     }
 }
 
-/// Returns the bytes that follow a length.
+/// Reads a length and returns a cursor over that many bytes.
 pub(super) fn block<'a>(cursor: &mut Cursor<'a>) -> Result<Cursor<'a>> {
     let bytes = count(cursor)?;
     cursor.take(bytes as usize).map(Cursor::new)
@@ -117,7 +118,7 @@ fn start_at(starts: &[u8], at: usize) -> Result<usize> {
     count(&mut cursor).map(|start| start as usize)
 }
 
-/// Returns how many of `0..count` hold; these must precede the rest.
+/// Returns the number of positions in `0..count` for which `holds` is true. These positions must come first.
 fn partition(count: usize, holds: impl Fn(usize) -> Result<bool>) -> Result<usize> {
     let (mut low, mut high) = (0, count);
     while low < high {

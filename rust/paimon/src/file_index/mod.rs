@@ -41,7 +41,7 @@ use value::Question;
 const MAGIC: i64 = 1_493_475_289_347_502;
 const VERSION: i32 = 1;
 const NO_VALUES: i32 = -1;
-/// For an IN of more members, bit slices are not evaluated for each member.
+/// The number of members above which an IN is evaluated by bit slices as a range instead of for each member.
 const MEMBERS_MAX: usize = 64;
 
 /// The rows of a file that may match.
@@ -49,7 +49,7 @@ const MEMBERS_MAX: usize = 64;
 pub enum Selection {
     /// No row.
     Skip,
-    /// Any row: nothing is known.
+    /// Any row: the indexes do not exclude rows.
     All,
     /// The rows whose bit is set, with one bit for each row in file order. At least one bit is set, and not all.
     Rows(BooleanBuffer),
@@ -177,7 +177,7 @@ impl FileIndex {
                 continue;
             }
             let said = match &index.body {
-                // The file may still have rows with NULL.
+                // An index without a body has no values, but the file may have rows with NULL.
                 None if question.nulls => Ok(Selection::All),
                 None => Ok(Selection::Skip),
                 Some(body) => {

@@ -29,7 +29,7 @@ use crate::spec::types::TypeRoot;
 
 const VERSION: u8 = 1;
 
-/// Returns the rows that pass, or None for an unsupported version, type or question.
+/// Returns the rows that satisfy the question, or None if the version, the type or the question is not supported.
 pub(super) fn rows(
     body: &[u8],
     question: &Question<'_>,
@@ -120,8 +120,8 @@ impl<'a> Index<'a> {
         Ok(self.before(less)?..self.before(|value| less(value) || begins(value))?)
     }
 
-    /// Returns the number of values for which `holds` is true, which must precede all other values. Usually the minimum
-    /// and maximum suffice.
+    /// Returns the number of values for which `holds` is true. Values for which it is true must precede all other
+    /// values. The minimum and maximum usually decide without reading the dictionary.
     fn before(&self, holds: impl Fn(&Value<'_>) -> bool) -> Result<u32> {
         match &self.extent {
             Some((min, _)) if !holds(min) => Ok(0),

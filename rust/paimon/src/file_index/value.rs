@@ -35,7 +35,7 @@ pub(super) enum Value<'a> {
 }
 
 impl Value<'_> {
-    /// Compares values in the order of predicates. Values of different variants never meet; they would compare as
+    /// Compares values in the order of predicates. Values of different variants are never compared; the result would be
     /// equal.
     pub(super) fn order(&self, other: &Self) -> Ordering {
         match (self, other) {
@@ -126,14 +126,14 @@ pub(super) enum Values<'a> {
 }
 
 impl<'a> Question<'a> {
-    /// Translates a test to a question over values of a file, or returns None if they cannot answer it. Every value
-    /// that passes the test passes the question.
+    /// Translates a test to a question over the values of a file. Returns None if file values cannot answer the test.
+    /// Every value that passes the test also satisfies the question.
     pub(super) fn new(test: &'a Test, file: &TypeRoot) -> Option<Self> {
         use CompareOp::{Eq, Gt, GtEq, Lt, LtEq, NotEq};
 
         let value = |scalar| literal(scalar, file);
         let all = |scalars: &'a [Scalar]| scalars.iter().map(value).collect::<Option<Vec<_>>>();
-        // Different values may be held as the same value, so the question must not distinguish them.
+        // Indexes may hold different file values as one value, so the question must not distinguish such values.
         let coarse = is_coarse(file);
         let open = |value| if coarse { Bound::Included(value) } else { Bound::Excluded(value) };
         let but = |values| if coarse { Values::All } else { Values::NotIn(values) };
@@ -158,8 +158,8 @@ impl<'a> Question<'a> {
     }
 }
 
-/// Returns whether casting from one type to the other maps every value to a distinct value and keeps the order. Only
-/// then does a test of the values read apply to the values in the file.
+/// Returns whether casting from one type to the other maps every value to a distinct value and keeps the order.
+/// Otherwise a test of the values read does not apply to the values in the file.
 pub(super) fn widens(file: &TypeRoot, read: &TypeRoot) -> bool {
     use TypeRoot::{
         BigInt, Binary, Char, Decimal, Double, Float, Int, LocalZonedTimestamp, SmallInt, Time, Timestamp, TinyInt,
@@ -180,13 +180,13 @@ pub(super) fn widens(file: &TypeRoot, read: &TypeRoot) -> bool {
     }
 }
 
-/// Returns whether indexes hold values of a type with less precision than the file.
+/// Returns whether indexes hold values of a type with less precision than the file: timestamps of 7 to 9 digits.
 fn is_coarse(file: &TypeRoot) -> bool {
     matches!(file, TypeRoot::Timestamp(7..) | TypeRoot::LocalZonedTimestamp(7..))
 }
 
-/// Returns a literal as an index of the file's type would hold it, or None if it is not exactly the same value. For
-/// types that are held with less precision, it is the held form of file values that are equal to the literal.
+/// Converts a literal to the form in which an index of the file's type would hold it. Returns None if that form is not
+/// exactly equal to the literal. For types that are held with less precision, the literal is rounded down.
 fn literal<'a>(scalar: &'a Scalar, file: &TypeRoot) -> Option<Value<'a>> {
     let integer = |value: i64, fits: bool| fits.then_some(Value::Integer(value));
     match (file, scalar) {

@@ -26,7 +26,7 @@ use crate::spec::types::{DataField, DataType, TypeRoot, arrow_fields};
 /// The type STRING.
 const STRING: TypeRoot = TypeRoot::VarChar(i32::MAX.cast_unsigned());
 
-/// Formats partitions, given as rows with their arity. Rows without fields in a partitioned table become NULL.
+/// Formats partitions, given as rows with their arity. In a partitioned table, a row without fields becomes NULL.
 pub(super) fn partitions(rows: &BinaryArray, state: &State) -> Result<StringArray> {
     let fields: Vec<DataField> = state.partition_fields().into_iter().cloned().collect();
     if fields.is_empty() {

@@ -1,9 +1,9 @@
 //! Formats keys and statistics of data files as strings.
 //!
 //! Statistics are shown for the columns of the displayed schema, matched by field id and cast to their types. A column
-//! that is missing from a file is NULL in all of its rows. If the file has the column without statistics, they are
-//! unknown. Columns whose values are in other files (data evolution) are left out, unless the manifest lists the
-//! columns with statistics.
+//! that is missing from a file is NULL in all of its rows. If the file has the column without statistics, the
+//! statistics are unknown. Columns whose values are in other files (data evolution) are omitted, unless the manifest
+//! lists the columns with statistics.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

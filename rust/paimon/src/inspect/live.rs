@@ -18,7 +18,7 @@ use crate::spec::manifest::{self, ManifestEntries, Wanted};
 /// The number of threads that decode manifests.
 const WORKERS: usize = 4;
 
-/// All entries, and which of them are live.
+/// The entries of all manifests of a snapshot, and which of the entries are live.
 pub(super) struct Live {
     /// Manifests in the order of their entries, with the ranges of the entries.
     pub manifests: Vec<(String, Range<usize>)>,
@@ -55,7 +55,7 @@ pub(super) fn files(state: &State, context: &Context) -> Result<Live> {
 }
 
 impl Live {
-    /// Removes files that wait for a bucket, as scans do.
+    /// Removes files that are not yet assigned to a bucket, as scans do.
     #[must_use]
     pub(super) fn with_bucket(self) -> Self {
         let has_bucket: BooleanBuffer = self.entries.buckets().values().iter().map(|bucket| *bucket >= 0).collect();
@@ -74,7 +74,7 @@ pub(super) fn read(state: &State, name: &str, wanted: Wanted, context: &Context)
     manifest::read(bytes, wanted, context)
 }
 
-/// Returns the context that a scan of these entries would share.
+/// Returns the context that all splits of a scan of the entries would share.
 pub(super) fn read_context(state: &State, entries: &ManifestEntries) -> Result<ReadContext> {
     let mut schemas = BTreeMap::from([(state.schema.id, state.schema.clone())]);
     for id in entries.schema_ids().values() {

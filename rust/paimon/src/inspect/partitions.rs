@@ -59,7 +59,7 @@ pub(super) fn partitions(state: &State, context: &Context) -> Result<Vec<ArrayRe
     Ok(columns)
 }
 
-/// Computes the rows of `buckets`. Bucket -2 has the files that wait for a bucket.
+/// Computes the rows of `buckets`. Bucket -2 contains the files that are not yet assigned to a bucket.
 pub(super) fn buckets(state: &State, context: &Context) -> Result<Vec<ArrayRef>> {
     let (entries, partitions) = entries(state, live::files(state, context)?)?;
     let texts = display::partitions(partitions.rows(), state)?;
@@ -96,7 +96,7 @@ fn names(state: &State, partitions: &Partitions) -> Result<Vec<Option<String>>> 
     Ok(names.into_iter().map(Some).collect())
 }
 
-/// Returns the totals of each partition and bucket, sorted; `texts` are those of the distinct partitions.
+/// Returns the totals of each partition and bucket, sorted. `texts` are the distinct partitions as strings.
 fn totals(
     entries: &ManifestEntries,
     partitions: &Partitions,

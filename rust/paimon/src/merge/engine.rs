@@ -13,7 +13,7 @@ use super::pending::{MergedKeys, Pending};
 /// A row that is one of the records is decided immediately, as a [`Pick`]. An engine that combines columns of several
 /// records adds the key to the [`MergedKeys`] and decides column by column, when the batch is complete.
 pub(super) trait Engine: Debug + Send {
-    /// Returns whether values of records are evaluated, and not only passed on.
+    /// Returns whether the engine evaluates values of records: false if rows are only copied.
     fn computes(&self) -> bool {
         true
     }
@@ -23,7 +23,7 @@ pub(super) trait Engine: Debug + Send {
         false
     }
 
-    /// Decides about a key with two or more records, which are in the order of their runs.
+    /// Merges the records of a key that has two or more. The records are in the order of their runs.
     fn merge(&mut self, batches: &Batches, records: &mut Vec<Pick>, pending: &mut Pending) -> Result<()>;
 
     /// Processes all merged keys before their columns are requested.

@@ -60,7 +60,7 @@ pub(super) struct Held {
     pub(super) bytes: u64,
     /// The average size of a row when it is copied.
     pub(super) row_bytes: u64,
-    /// The sequence numbers; empty if the order of runs decides alone.
+    /// The sequence numbers; empty if records are ordered by their runs alone.
     sequence_numbers: ScalarBuffer<i64>,
     kinds: ScalarBuffer<i8>,
     /// Whether all rows are of kind +I.
@@ -137,7 +137,7 @@ impl Batches {
         self.held(pick).and_then(|held| held.kinds.get(pick.row as usize)).copied().unwrap_or_default()
     }
 
-    /// Returns the age of the file of a row.
+    /// Returns the age of the file that contains a row.
     #[inline]
     fn age(&self, pick: Pick) -> u32 {
         self.held(pick).map_or(0, |held| held.source.age)
@@ -173,7 +173,7 @@ pub(super) struct Order {
     /// Positions in [`Orders::columns`].
     pub(super) columns: Vec<usize>,
     pub(super) descending: bool,
-    /// Whether floating-point columns are compared, for which "equal" is not transitive.
+    /// Whether floating-point columns are compared. Their order is inconsistent, because equality is not transitive.
     pub(super) lawless: bool,
 }
 
@@ -194,7 +194,7 @@ impl Order {
         Ordering::Equal
     }
 
-    /// Returns whether all columns are NULL.
+    /// Returns whether all columns of the order are NULL in a row.
     #[inline]
     pub(super) fn is_empty(&self, batches: &Batches, pick: Pick) -> bool {
         let Some(held) = batches.held(pick) else { return true };
@@ -210,8 +210,8 @@ pub(super) struct Orders {
     pub(super) columns: Vec<usize>,
     /// The order by `sequence.field`.
     pub(super) records: Order,
-    /// The column of sequence numbers. None if each run is newer than the ones before it, and each record of a run
-    /// is newer than those before it: then the order of arrival decides.
+    /// The column of sequence numbers. None if each run is newer than the previous runs, and each record of a run is
+    /// newer than the previous records. Then the order of arrival decides.
     pub(super) numbers: Option<usize>,
 }
 
@@ -229,7 +229,8 @@ impl Orders {
         fields.then_with(numbers).then_with(kinds).then_with(|| batches.age(a).cmp(&batches.age(b)))
     }
 
-    /// Returns whether records are in the order of arrival.
+    /// Returns whether the order of arrival is the order of records: the merge has neither sequence fields nor sequence
+    /// numbers.
     pub(super) fn is_arrival(&self) -> bool {
         self.numbers.is_none() && self.records.columns.is_empty()
     }

@@ -26,8 +26,8 @@ use crate::spec::columns::{SEQUENCE_NUMBER, VALUE_KIND};
 const OUTPUT_ROWS: usize = 65_536;
 /// The maximum size of an output batch, estimated from the average of its source batches.
 const OUTPUT_BYTES: u64 = 64 << 20;
-/// The minimum limit of spare batches. Consumed batches are kept for output until they exceed the current batches, or
-/// this limit.
+/// The minimum limit of spare batches. Consumed batches are kept for output until their total size exceeds the current
+/// batches and this limit.
 const SPARE_BYTES: u64 = 1 << 20;
 
 /// The next step of a merge.
@@ -52,7 +52,8 @@ pub struct Merger {
     orders: Arc<Orders>,
     batches: Batches,
     pending: Pending,
-    /// Whether the values of each column are evaluated. Such columns are unpacked from their dictionaries.
+    /// Whether the values of each column are evaluated. Dictionary-encoded columns are decoded if their values are
+    /// evaluated.
     looked_at: Vec<bool>,
     /// The maximum number of rows of an output batch, given the width of the widest held batch.
     limit: usize,
@@ -73,9 +74,10 @@ struct Unsorted {
 }
 
 impl Merger {
-    /// Creates a merge of sorted runs, oldest first. Batches have this schema: columns of the table by name, including
-    /// all of [`MergeSpec::required_fields`], then `_SEQUENCE_NUMBER` as Int64 and `_VALUE_KIND` as Int8. Without
-    /// sequence numbers, each run is newer than those before it, and so is each row of a run.
+    /// Creates a merge of `runs` sorted runs, oldest first. Batches have the schema `schema`: columns of the table by
+    /// name, including all of [`MergeSpec::required_fields`], then `_SEQUENCE_NUMBER` as Int64 and `_VALUE_KIND` as
+    /// Int8. Without sequence numbers, each run is newer than the previous runs, and each row of a run is newer than
+    /// the previous rows.
     ///
     /// String and bytes columns may be dictionary-encoded.
     ///
@@ -268,7 +270,7 @@ impl Merger {
         self.batches.0.retain(|_| kept.next().unwrap_or(true));
     }
 
-    /// Copies the decided rows.
+    /// Copies the decided rows into an output batch.
     fn give(&mut self) -> Result<RecordBatch> {
         let len = self.pending.len();
         let merges = !self.pending.keys.keys.is_empty();

@@ -10,8 +10,8 @@
 //! | FLOAT, DOUBLE as sequence | like Java's `<` and `>`: -0.0 ties with 0.0, NaN ties with every number |
 //! | several key columns | Arrow's row encoding, whose bytes sort like the columns in sequence |
 //!
-//! Java also compares floating-point keys with `<` and `>`, and so loses rows of other keys next to a NaN. The total
-//! order keeps them.
+//! Java also compares floating-point keys with `<` and `>`, and therefore loses rows of other keys that are compared
+//! with NaN. The total order keeps those rows.
 
 use std::cmp::Ordering;
 use std::fmt::Debug;
@@ -117,7 +117,8 @@ pub(super) trait Keys: Debug + Clone + Send + 'static {
         self.word(row).cmp(&other.word(other_row)).then_with(|| self.rest(row, other, other_row))
     }
 
-    /// Returns the greatest order between neighbours: `Less` if keys are strictly ascending.
+    /// Returns the greatest comparison result between neighbouring keys: `Less` if all keys are strictly ascending, and
+    /// `Greater` if the keys are not sorted.
     fn ascent(&self, rows: usize) -> Ordering {
         let mut worst = Ordering::Less;
         for row in 1..rows {
@@ -301,7 +302,7 @@ impl SequenceColumn {
                 a.get(row).partial_cmp(&b.get(other_row)).unwrap_or(Ordering::Equal)
             }
             (SequenceValues::Bytes(a), SequenceValues::Bytes(b)) => a.value(row).cmp(b.value(other_row)),
-            // All batches have the same schema.
+            // Unreachable, because all batches have the same schema and thus columns of the same type.
             _ => Ordering::Equal,
         };
         if descending { order.reverse() } else { order }

@@ -114,7 +114,8 @@ impl PartialUpdate {
         Ok(Self { orders, ignore_delete, remove_on_delete, groups: made, rules, removals: Vec::new() })
     }
 
-    /// Records which records of the next merged key remove the row by a sequence group, and returns the last one.
+    /// Adds the records of the next merged key that remove the row by a sequence group to `removals`, and returns the
+    /// last of these records.
     fn removal(&mut self, batches: &Batches, records: &[Pick], key: usize) -> Option<Pick> {
         let Self { groups, removals, .. } = self;
         let removing: Vec<&Group> = groups.iter().filter(|group| group.removes).collect();
@@ -200,7 +201,7 @@ impl Engine for PartialUpdate {
 }
 
 impl Group {
-    /// Returns whether a record has sequence fields that are not below those of the row.
+    /// Returns whether a record has sequence fields that are not all NULL and not below the sequence fields of the row.
     #[inline]
     fn newer(&self, batches: &Batches, record: Pick, row: Pick) -> bool {
         !self.order.is_empty(batches, record) && (row.is_null() || self.order.compare(batches, record, row).is_ge())

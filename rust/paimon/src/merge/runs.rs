@@ -27,7 +27,7 @@ use super::pending::Pending;
 /// The number of consecutive keys of one run from which the merge gallops.
 const GALLOP: u32 = 12;
 
-/// The number of rows from which a range is not copied but becomes a separate output batch.
+/// The number of rows from which a range is not combined with other rows but becomes a separate output batch.
 const ALONE: u32 = 8192;
 
 /// The reason why the merge pauses.
@@ -46,7 +46,7 @@ pub(super) struct Rules<'a> {
     pub(super) batches: &'a Batches,
     pub(super) engine: &'a mut dyn Engine,
     pub(super) pending: &'a mut Pending,
-    /// The maximum number of decided rows.
+    /// The maximum number of decided rows in an output batch.
     limit: usize,
     /// Whether only the last record of a key is used.
     takes_last: bool,
@@ -73,11 +73,11 @@ pub(super) trait Race: Debug + Send {
     /// Advances until rows are missing or enough are decided.
     fn advance(&mut self, rules: &mut Rules<'_>) -> Result<Pause>;
 
-    /// Returns whether the pending rows can be returned. They cannot while the last row of a range might have more
-    /// records.
+    /// Returns whether the pending rows can be returned: false while later records may have the key of the last row of
+    /// a range.
     fn settled(&self) -> bool;
 
-    /// Returns whether a run or an open key still needs a batch.
+    /// Returns whether a batch contains current rows of a run or records of the open key.
     fn needs(&self, batch: usize) -> bool;
 
     /// Updates batch positions after batches were dropped; `moved` maps old positions to new ones.
@@ -269,7 +269,7 @@ impl<K: Keys> Runs<K> {
         best
     }
 
-    /// Returns how many rows of the winner, from the current one, precede all other runs.
+    /// Returns the number of rows of the winner, from the current one, that precede the current rows of all other runs.
     fn lead(&self, run: u32) -> u32 {
         let place = self.place(run);
         let rest = place.len - place.row;
@@ -333,8 +333,8 @@ impl<K: Keys> Runs<K> {
         self.open_word = word;
     }
 
-    /// Passes a long lead through, and returns its number of rows. Returns None if the pending rows must be returned
-    /// first.
+    /// Adds a long lead of the winner to the output as a range. Returns the number of rows, 0 if the lead is short.
+    /// Returns None if the pending rows must be returned first.
     #[cold]
     fn gallop(&mut self, run: u32, rules: &mut Rules<'_>) -> Option<u32> {
         let room = u32::try_from(rules.limit.saturating_sub(rules.pending.len())).unwrap_or(u32::MAX);
@@ -352,7 +352,7 @@ impl<K: Keys> Runs<K> {
         Some(lead)
     }
 
-    /// Removes the last row of a range whose key continues in the next batch.
+    /// Checks whether the last row of a range has the key of the next batch. If so, moves the row to the open records.
     fn settle(&mut self, rules: &mut Rules<'_>) {
         let Some((run, tail)) = self.tail.take() else { return };
         let place = self.place(run);

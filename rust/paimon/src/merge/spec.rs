@@ -185,7 +185,8 @@ impl MergeSpec {
     }
 }
 
-/// Returns the schema of merged rows. Engines that retract columns produce NULL even in NOT NULL columns.
+/// Returns the schema of merged rows. The engines `partial-update` and `aggregation` may produce NULL in NOT NULL
+/// columns, so all columns except keys are nullable.
 pub fn with_nullable_values(schema: Arc<TableSchema>, options: &Options) -> Arc<TableSchema> {
     let is_key = |field: &DataField| schema.primary_keys.contains(&field.name);
     let required = |field: &DataField| !field.data_type.nullable && !is_key(field);

@@ -32,7 +32,7 @@ const DESCRIPTOR_MAGIC: i64 = 0x424c_4f42_4445_5343;
 /// The size of a descriptor without its URI.
 const DESCRIPTOR_FRAME_BYTES: usize = 1 + 8 + 4 + 8 + 8;
 
-/// The maximum number of bytes of records that are read at a time, unless one record is longer.
+/// The maximum total size of the records that are read at a time, unless a single record is longer.
 const BATCH_BYTES: u64 = 64 << 20;
 /// The minimum batch size if memory is scarce.
 const SMALL_BATCH_BYTES: u64 = 1 << 20;
@@ -193,7 +193,8 @@ impl BlobFile {
     }
 }
 
-/// Reserves memory for the records of a batch and their values, and returns the maximum size of the records.
+/// Reserves memory for the records of a batch and their values. Returns the reservation and the maximum total size of
+/// the records.
 fn lease(context: &Context, left_bytes: u64) -> Result<(Lease, u64)> {
     let mut batch_bytes = BATCH_BYTES.min(left_bytes);
     loop {

@@ -16,11 +16,11 @@
 //! files of `orc.timestamp-ltz.legacy.type` hold instants as wall clocks of the writer's zone, which is not recorded.
 //! Such clocks are interpreted as UTC, which is correct if the writer ran in UTC.
 //!
-//! If a TIME column was TIMESTAMP, values before 1970 are negative after a compaction by Java. They are times before
-//! midnight.
+//! If a TIME column was previously TIMESTAMP, a compaction by Java leaves negative values for timestamps before 1970.
+//! They are read as times before midnight.
 //!
-//! If a string column was BYTES, values may hold arbitrary bytes after such a compaction. Invalid UTF-8 is read as
-//! U+FFFD, as in Java.
+//! If a string column was previously BYTES, a compaction by Java may leave invalid UTF-8 in its values. Invalid UTF-8
+//! is read as U+FFFD, as in Java.
 //!
 //! ORC's CHAR does not record trailing spaces, so values have none, as in Java.
 

@@ -11,8 +11,8 @@ use frazil_core::error::{Error, Result};
 use super::file_reader::Target;
 use super::unordered::with_ordered_entries;
 
-/// The difference of two states. Rows are compared by all table columns that are read, maps by their entries in any
-/// order. Duplicate rows are counted: a row that occurs twice is known only if it occurred twice before.
+/// The difference of two states. Rows are compared by all table columns that are read, and maps by their entries in any
+/// order. Duplicate rows are counted: each row of the older state cancels at most one equal row of the newer state.
 #[derive(Debug)]
 pub struct Difference {
     converter: RowConverter,

@@ -1,4 +1,5 @@
-//! Determines which files hold which columns of the same rows (documentation: "Data Evolution").
+//! Determines which columns to read from which files, for files that hold columns of the same rows (documentation:
+//! "Data Evolution").
 //!
 //! Files whose row ids overlap hold columns of the same rows. If several files have a column, the one with the greatest
 //! sequence number has its latest values. A file of a BLOB column may have only a part of the rows; the remaining rows
@@ -19,7 +20,7 @@ type Range = (i64, i64);
 /// Returns the stages in which the columns of the files of a split are combined.
 ///
 /// # Errors
-/// `CorruptManifest` if no file has all rows of the others, or the rows of a BLOB column have gaps.
+/// `CorruptManifest` if no file of a group has all rows of the group, or the rows of a BLOB column have gaps.
 pub(super) fn zip_stages(read: &ReadContext, split: &DataSplit, target: &Target) -> Result<Vec<Stage>> {
     if split.deletion_files.iter().any(Option::is_some) {
         return Err(Error::unsupported(
@@ -148,7 +149,7 @@ impl Group<'_> {
     }
 }
 
-/// Assigns a column to files.
+/// Assigns a column to the source with the given files, which is created if it does not exist.
 fn take(sources: &mut Vec<ZipSource>, files: Vec<usize>, column: usize) {
     match sources.iter_mut().find(|source| source.files == files) {
         Some(source) => source.columns.push(column),

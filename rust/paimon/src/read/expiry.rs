@@ -55,7 +55,8 @@ impl Expiry {
         Ok(Some(Self { column: column.clone(), since_s: (now_ms / 1000).saturating_sub(after_s) }))
     }
 
-    /// Returns whether records with these times have expired. NULL has not.
+    /// Returns, for each of these times, whether a record with that time has expired. Records with NULL have not
+    /// expired.
     ///
     /// # Errors
     /// `Internal` for an array of a type that the column cannot have.

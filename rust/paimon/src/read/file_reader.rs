@@ -106,14 +106,15 @@ impl FileReader {
         }
     }
 
-    /// Excludes the rows at these positions.
+    /// Returns this reader without the rows at the positions `deleted`; None deletes no rows.
     #[must_use]
     pub fn without(mut self, deleted: Option<Positions>) -> Self {
         self.deleted = deleted;
         self
     }
 
-    /// Restricts the reader to the selected rows; there is a bit for each row of the file.
+    /// Returns this reader restricted to the rows whose bit in `selected` is set. There is a bit for each row of the
+    /// file.
     #[must_use]
     pub fn only(mut self, selected: Option<BooleanBuffer>) -> Self {
         self.selected = selected;
@@ -127,7 +128,7 @@ impl FileReader {
         self
     }
 
-    /// Reads only these columns of the target; the other columns are NULL in the batches.
+    /// Restricts the reader to the target columns at these positions; the remaining columns are NULL in the batches.
     pub fn take_only(&mut self, columns: &[usize]) {
         let mut fields: Vec<usize> = columns.iter().copied().filter(|at| *at < self.target.fields.len()).collect();
         fields.sort_unstable();
@@ -135,13 +136,13 @@ impl FileReader {
         self.schema = nullable(&self.schema);
     }
 
-    /// Numbers the rows by position, starting with `first`, instead of reading sequence numbers. The caller does
-    /// this if only the order of the numbers matters and is already known.
+    /// Numbers the rows by position, starting with `first`, instead of reading sequence numbers. This is correct only
+    /// if the order of the numbers is already known and their values are not returned.
     pub fn number_from(&mut self, first: i64) {
         self.numbered_from = Some(first);
     }
 
-    /// Keeps strings and bytes dictionary-encoded if they are so in the file.
+    /// Keeps strings and bytes dictionary-encoded if the file stores them with a dictionary.
     pub fn keep_dictionaries(&mut self) {
         self.dictionaries = true;
     }
@@ -269,7 +270,7 @@ impl FileReader {
         Err(corrupt(Error::corrupt(message), &self.path))
     }
 
-    /// Rejects BLOB columns in an ordinary data file, whose values no descriptor can reference.
+    /// Rejects a BLOB column in an ordinary data file, because descriptors cannot reference its values.
     fn check_described(&self, wanted: &[DataField], schema: &ArrowSchema) -> Result<()> {
         let is_inside = |field: &&DataField| {
             let stored = self.file_fields.iter().find(|other| other.id == field.id);
@@ -302,7 +303,8 @@ impl FileReader {
         Ok(RecordBatch::try_new_with_options(dictionary::schema(&self.schema, &columns), columns, &options)?)
     }
 
-    /// Places the columns that were read among the columns of the target.
+    /// Returns the columns of the target: the columns in `read` at the positions `takes`, NULL for the other fields,
+    /// then the system columns.
     fn spread(&self, read: Vec<ArrayRef>, takes: &[usize], rows: usize) -> Vec<ArrayRef> {
         let mut read = read.into_iter();
         let fields = self.target.fields.iter().enumerate();
@@ -321,7 +323,7 @@ impl FileReader {
         column != SystemColumn::SequenceNumber || self.numbered_from.is_none()
     }
 
-    /// Numbers rows by their positions.
+    /// Returns the numbers of `rows` rows from row `first`, counted from the number of the first row of the file.
     fn numbers(&self, first: u64, rows: usize) -> Result<ArrayRef> {
         let range = || {
             let start = self.numbered_from?.checked_add(i64::try_from(first).ok()?)?;

@@ -1,4 +1,4 @@
-//! Filters rows of batches from other sources by a predicate on the columns of a schema.
+//! Filters rows of batches that were not read by a scan, by a predicate on the columns of a schema.
 
 use arrow_array::{BooleanArray, RecordBatch};
 use arrow_select::filter::filter_record_batch;
@@ -15,7 +15,8 @@ use crate::spec::types::DataField;
 /// Columns that the filter does not reference may be missing.
 ///
 /// # Errors
-/// `InvalidArgument` naming a column or literal that does not match; `Internal` if the batch lacks a column.
+/// `InvalidArgument` naming a column or literal that does not match; `Internal` if the batch lacks a column that the
+/// filter references.
 pub fn filter_batch(
     schema: &TableSchema,
     filter: &Predicate,

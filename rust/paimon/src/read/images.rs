@@ -8,7 +8,8 @@
 //! +U    1  b
 //! ```
 //!
-//! Java always takes the row after `-U` for the other image. Here it must have the same key and the kind `+U`.
+//! Java treats any row after `-U` as the image after the update. Here that row must have the same key and the kind
+//! `+U`.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int8Type;
@@ -33,7 +34,7 @@ pub struct UpdateColumns {
     pub key: Vec<usize>,
 }
 
-/// A buffer that keeps the images of an update in one batch.
+/// A buffer that holds back a `-U` row at the end of a batch, so that both images of an update are in one batch.
 #[derive(Debug, Default)]
 pub struct Waiting(Option<RecordBatch>);
 
@@ -55,7 +56,7 @@ impl Waiting {
         Ok(Some(batch.slice(0, rows - 1)).filter(|batch| batch.num_rows() > 0))
     }
 
-    /// Returns the row that is still waiting at the end.
+    /// Returns the row that is still held back at the end of the input, or None.
     pub fn end(&mut self) -> Option<RecordBatch> {
         self.0.take()
     }

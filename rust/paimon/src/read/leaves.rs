@@ -50,14 +50,15 @@ impl Leaves {
             | A::FixedSizeList(element, _) => {
                 let wanted = match wanted {
                     Wanted::Part(DataType { root: TypeRoot::Array(element), .. }) => Wanted::Part(element),
-                    // Maps whose keys are not strings may be lists of pairs, which are read completely.
+                    // A map whose keys are not strings may be stored as a list of pairs. All leaves of such a list are
+                    // read.
                     Wanted::Part(_) => Wanted::All,
                     other => other,
                 };
                 self.column(element, wanted, depth + 1)
             }
             A::Map(entries, _) => match (entries.data_type(), wanted) {
-                // Without all leaves of its key, a map would not be read as a map.
+                // A reader returns a map only if all leaves of its key are read.
                 (A::Struct(parts), Wanted::Part(DataType { root: TypeRoot::Map(_, value), .. })) => {
                     for (part, wanted) in parts.iter().zip([Wanted::All, Wanted::Part(value)]) {
                         self.column(part, wanted, depth + 1)?;

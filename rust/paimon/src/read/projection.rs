@@ -291,7 +291,8 @@ impl FileColumn {
         }
     }
 
-    /// Returns whether the values of a dictionary are those of the column.
+    /// Returns whether a dictionary-encoded array can be returned unchanged: it needs no cast and has the type of the
+    /// column.
     fn stays_dictionary(&self, array: &ArrayRef) -> bool {
         let is_dictionary = matches!(array.data_type(), ArrowType::Dictionary(..));
         is_dictionary && self.cast.is_none() && dictionary::holds(array.data_type(), &self.from.arrow())

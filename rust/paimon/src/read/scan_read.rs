@@ -77,7 +77,7 @@ impl ScanRead {
         if !split.raw_convertible {
             let planned = self.stages(split, &target, &HashSet::new())?;
             if !self.output.has_sequence_numbers() && planned.iter().all(|stage| is_ordered(stage, split)) {
-                // The order of runs decides, and within a file the order of its records.
+                // The order of runs, and the order of records within a file, replace sequence numbers.
                 target.system.retain(|column| *column != SystemColumn::SequenceNumber);
             }
             stages = Some(planned);
@@ -91,7 +91,8 @@ impl ScanRead {
             if split.raw_convertible {
                 match selection(&self.context, file, &reader.path)? {
                     Selection::Skip => drop(skipped.insert(number)),
-                    // The other image of an update may not match.
+                    // The index selects single images, but the other image of an update may not match. All rows are
+                    // read.
                     Selection::Rows(_) if self.pairs_updates(split) => {}
                     Selection::All => {}
                     Selection::Rows(rows) => reader = reader.only(Some(rows)),
@@ -161,7 +162,7 @@ impl ScanRead {
         let merged = !split.raw_convertible && !split.streaming;
         let fields = match &self.merge {
             Some(merge) if merged => {
-                // Complete columns: merging decides column by column.
+                // Columns are read completely, because the merge decides column by column and not field by field.
                 let wanted: Vec<DataField> = schema.fields.iter().filter(|f| holds(f, &wanted)).cloned().collect();
                 let needed = merge.required_fields(&wanted);
                 let is_needed = |field: &&DataField| holds(field, &wanted) || needed.contains(&field.name);
@@ -229,7 +230,7 @@ impl ScanRead {
             };
         };
         let sections = split.sections(&self.context.key_types())?;
-        // The order of runs, oldest files first.
+        // Runs are sorted by age, oldest first. The age of a run is that of its newest file.
         let newest = |run: &Vec<usize>| {
             let files = run.iter().filter_map(|file| split.files.get(*file));
             files.max_by(|a, b| a.compare_age(b))
@@ -278,8 +279,8 @@ impl ScanRead {
     }
 }
 
-/// Avoids reading sequence numbers if, according to the manifest, each run is newer than the one before. Then the order
-/// of runs decides, and within a file the order of its records.
+/// Replaces sequence numbers by row positions if, according to the manifest, each run is newer than the previous run.
+/// Runs then get ascending ranges of numbers, and files do not read sequence numbers.
 fn number(stage: &Stage, split: &DataSplit, files: &mut [FileReader]) {
     /// A number greater than the number of rows of any file.
     const STRIDE: i64 = 1 << 40;
@@ -317,7 +318,7 @@ fn ascends(ranges: impl Iterator<Item = Option<(i64, i64)>>) -> bool {
     true
 }
 
-/// Returns whether a column is among these, possibly with fewer nested fields.
+/// Returns whether a column is one of `wanted`, which may have fewer nested fields.
 fn holds(field: &DataField, wanted: &[DataField]) -> bool {
     wanted.iter().any(|other| other.id == field.id)
 }

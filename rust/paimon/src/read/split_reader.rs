@@ -58,7 +58,7 @@ pub enum Stage {
     Merge(Vec<Vec<usize>>),
     /// Files that begin at the same row and hold different columns. The files of each source follow each other.
     Zip(Vec<ZipSource>),
-    /// Marks that subsequent stages return only rows that were not among those before.
+    /// A marker: later stages return only rows that the earlier stages did not have.
     Difference,
 }
 
@@ -124,7 +124,7 @@ struct FileState {
     reader: FileReader,
     is_open: bool,
     ended: bool,
-    /// A batch that waits; at most one.
+    /// A batch that was pushed but is not yet processed; at most one.
     waiting: Option<RecordBatch>,
 }
 
@@ -320,7 +320,7 @@ impl SplitReader {
         self.finish.rows(&batch, &self.schema)
     }
 
-    /// Returns the rows that were waiting for more.
+    /// Returns the row that [`Waiting`] still holds back at the end, if it passes the filter.
     fn last(&mut self) -> Result<Option<RecordBatch>> {
         let waited = self.waiting.end();
         waited.map_or(Ok(None), |batch| self.finish.rows(&batch, &self.schema))

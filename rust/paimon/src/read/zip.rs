@@ -15,7 +15,7 @@ pub struct Zip {
 struct Source {
     /// The schema columns that the source provides.
     columns: Vec<usize>,
-    /// Rows that wait for those of other sources.
+    /// Rows that are not yet combined with rows of the other sources.
     rows: Option<RecordBatch>,
     ended: bool,
 }
@@ -28,7 +28,7 @@ impl Zip {
         Self { schema, sources: columns.into_iter().map(source).collect() }
     }
 
-    /// Returns a source whose rows are needed to continue.
+    /// Returns a source whose rows are needed to continue, or None if rows can be returned or all sources have ended.
     pub fn lacking(&self) -> Option<usize> {
         self.sources.iter().position(|source| source.rows.is_none() && !source.ended)
     }

@@ -1,4 +1,4 @@
-//! Adjusts bounds of values that differ when they are read, see [`crate::context::altered_columns`].
+//! Adjusts bounds of columns whose values are read differently than stored, see [`crate::context::altered_columns`].
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ const CALENDARS_AGREE_S: i64 = -12_212_553_600;
 /// 1900-01-04, from which all zones agree, even if a bound was shifted.
 const ZONES_AGREE_S: i64 = -2_208_729_600;
 
-/// An upper limit for the differences between the zones of a location.
+/// An upper limit, in seconds, for the difference between the UTC offsets of one location.
 const DAY_S: i64 = 86_400;
 
 /// The range of microseconds of a day.
@@ -37,8 +37,8 @@ pub(super) enum End {
     Upper,
 }
 
-/// Returns the bounds of the values read from files, with NULL if unknown. `rows` are the entries of the bounds, in
-/// order.
+/// Returns bounds that hold for the values as they are read, with NULL if unknown. `rows` are the positions of the
+/// entries of the bounds, in order.
 pub(super) fn trusted(
     bounds: ArrayRef,
     end: End,
@@ -113,7 +113,7 @@ struct Moved {
 }
 
 impl Moved {
-    /// Returns the bound of the timestamps that are read.
+    /// Returns a bound for the timestamps as they are read, or None if it is unknown.
     fn bound(self, bound: i64) -> Option<i64> {
         let second = bound.div_euclid(self.per_second);
         if second < CALENDARS_AGREE_S {
@@ -123,7 +123,7 @@ impl Moved {
             let day = DAY_S * self.per_second;
             return if self.end == End::Lower { bound.checked_sub(day) } else { bound.checked_add(day) };
         }
-        // Timestamps around the epoch are shifted up.
+        // Timestamps around the epoch are shifted up, so an upper bound is unknown and a lower bound is kept.
         Some(bound).filter(|_| self.end == End::Lower || !AROUND_EPOCH_S.contains(&second))
     }
 }

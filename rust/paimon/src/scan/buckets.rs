@@ -77,7 +77,8 @@ impl BucketKeys {
         Ok(found)
     }
 
-    /// Returns whether the key has the same types, because the hash depends on the bytes of values.
+    /// Returns whether the key columns in the schema of a file have the types of the current schema. The hash depends
+    /// on the types.
     fn same_types(&self, schema: &TableSchema) -> bool {
         self.ids.iter().zip(&self.types).all(|(id, data_type)| {
             schema.fields.iter().any(|field| field.id == *id && field.data_type.root == data_type.root)
@@ -85,8 +86,8 @@ impl BucketKeys {
     }
 }
 
-/// Returns the few values that a filter allows for a column, as an array of the column's type, or None if they are
-/// many.
+/// Returns the values that a filter allows for a column, as an array of the column's type. Returns None if the filter
+/// does not restrict the column to few values.
 fn values_of(filter: &BoundPredicate, field: &DataField) -> Result<Option<ArrayRef>> {
     let parts = match filter {
         BoundPredicate::And(parts) => parts.as_slice(),
@@ -112,7 +113,7 @@ fn values_of(filter: &BoundPredicate, field: &DataField) -> Result<Option<ArrayR
     Ok(Some(cast(&values, &field.data_type.arrow())?))
 }
 
-/// Returns the values that a test allows for a column.
+/// Returns the values that a test allows for a column, or None if it does not restrict the column to single values.
 fn members(part: &BoundPredicate, id: i32) -> Option<Vec<Scalar>> {
     match part {
         BoundPredicate::Leaf(column, Test::Compare(CompareOp::Eq, value)) if column.id == id => {

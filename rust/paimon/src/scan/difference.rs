@@ -52,9 +52,8 @@ impl Plan {
 
     /// Removes from both plans the common files whose keys do not overlap with a differing file.
     ///
-    /// A common file is kept if its keys overlap those of a file that differs. For other keys, the plans may then lack
-    /// some of the files. Since both lack the same ones, their rows are merged to the same wrong rows and do not
-    /// differ.
+    /// A common file is kept if its keys overlap those of a differing file. For other keys, both plans may lack the
+    /// same older files. The merged rows may then be wrong, but they are equal in both plans and do not differ.
     ///
     /// # Errors
     /// `CorruptManifest` for keys that do not decode.

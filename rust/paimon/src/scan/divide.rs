@@ -1,8 +1,8 @@
 //! Divides live files into splits: prunes files by bucket, key and value, and divides each bucket.
 //!
-//! A file of a primary-key table may always be pruned by keys. It may be pruned by values only if that cannot restore
-//! an older row. There are two cases: its rows have no key in common with another file of the bucket; or no row of its
-//! section may match, and merged rows are always rows that were written.
+//! A file of a primary-key table may always be pruned by keys. It may be pruned by values only if that cannot make an
+//! older row of a key visible. This holds in two cases. First, its rows have no key in common with another file of the
+//! bucket. Second, no row of its section may match, and merged rows are always rows that were written.
 
 use arrow_buffer::BooleanBuffer;
 use frazil_core::context::Context;
@@ -80,7 +80,7 @@ impl<'a> Divider<'a> {
         metrics.files_skipped_by_bucket += before - self.kept.len();
     }
 
-    /// Keeps or prunes files that hold columns of the same rows together.
+    /// Prunes files that hold columns of the same rows together: either all files of a group are kept or none.
     fn prune_evolved(&mut self) -> Result<()> {
         let stats = EntryStats::try_new(self.read, self.entries, self.partitions)?;
         let facts = FileFacts::new(self.entries);

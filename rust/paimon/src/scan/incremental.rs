@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `incremental-between` = `a,b`, ids | the changes of the snapshots after `a` up to `b`, by the mode; `a` may be 0 |
 //! | `incremental-between` = `a,b`, tags | the difference of the rows, regardless of the mode |
-//! | the same with `incremental-between-tag-to-snapshot` | as for the snapshot ids of the tags |
+//! | `incremental-between` with `incremental-between-tag-to-snapshot` | as for the snapshot ids of the tags |
 //! | `incremental-between-timestamp` = `a,b` | as for the ids of the latest snapshots at these times |
 //! | `incremental-to-auto-tag` = `b` | the difference from the tag that was created automatically before `b` |
 //!
@@ -226,7 +226,7 @@ pub(crate) fn check_range(table: &Table, start: i64, end: i64, selection: Select
     }
 }
 
-/// Reads a snapshot, or the changelog of an expired snapshot if it was kept.
+/// Reads a snapshot. For a changelog, reads the kept changelog of an expired snapshot if the snapshot does not exist.
 ///
 /// # Errors
 /// As for [`Table::snapshot`].

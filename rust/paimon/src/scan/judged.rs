@@ -38,7 +38,7 @@ pub(super) struct Dropped {
 pub(super) enum LeftOut {
     /// Files are kept, because later entries may refer to them.
     Stay,
-    /// Files are dropped if none of their keys can be that of a matching row.
+    /// Files are dropped if their keys cannot include the key of a matching row.
     GoByKeys,
     /// Files are dropped if none of their rows can match.
     GoByRows,

@@ -134,7 +134,8 @@ impl Layout {
         self.schema.fields.iter().any(|field| field.id == id)
     }
 
-    /// Returns whether the values of a column are in other files, and the statistics do not list their columns.
+    /// Returns whether a column of the schema has its values in other files, and the manifest does not list the columns
+    /// with statistics.
     pub(crate) fn leaves_out(&self, id: i32) -> bool {
         !self.names_stats && self.is_of_schema(id) && self.place(id) == Place::Absent
     }

@@ -68,7 +68,8 @@ impl MetadataReader<'_> {
             if left_out == LeftOut::Stay || !live || !parts.iter().any(deletes) {
                 break (parts, skipped);
             }
-            // The manifest list is wrong about the deletions in its manifests.
+            // An entry deletes a file although the manifest list records no deletions. Manifests are read again without
+            // dropping files.
             left_out = LeftOut::Stay;
         };
         metrics.entries_skipped_by_partition = skipped.into_inner();
@@ -179,7 +180,8 @@ impl MetadataReader<'_> {
     fn matching(&self, manifests: Vec<ManifestFileMeta>, least_level: i32) -> Result<Vec<ManifestFileMeta>> {
         let may = prune(&self.partition_filter(), &ManifestStats::new(&manifests, self.read))?.may;
         let kept = manifests.into_iter().zip(&may).filter(|(manifest, may)| {
-            // The numbers of buckets of the partitions are not known here, so bucket numbers cannot be tested.
+            // A bucket number can be tested only with the number of buckets of its partition, which is not known here.
+            // Only manifests without assigned buckets are pruned.
             let bucket = manifest.max_bucket.is_none_or(has_bucket);
             let level = manifest.max_level.is_none_or(|level| level >= least_level);
             *may && bucket && level
@@ -270,7 +272,7 @@ pub(crate) fn add_schemas(schemas: &mut Schemas, table: &Table, entries: &Manife
     Ok(())
 }
 
-/// Returns whether a file has a bucket. Files that wait for one are not read.
+/// Returns whether a file is assigned to a bucket. Files without a bucket are not read.
 fn has_bucket(bucket: i32) -> bool {
     bucket >= 0
 }

@@ -18,8 +18,8 @@ pub struct ScanMetrics {
     pub files_skipped_by_stats: usize,
     /// The number of data files that are not needed to reach the limit.
     pub files_skipped_by_limit: usize,
-    /// The number of data files that were excluded from a difference, because both states have them or the entire
-    /// bucket.
+    /// The number of data files that were excluded from a difference, because both states have the file, or because the
+    /// files of the entire bucket are unchanged.
     pub files_unchanged: usize,
     /// The number of data files without matching rows according to the indexes in their manifests. They may still have
     /// to be read, because of the rows that they replace.

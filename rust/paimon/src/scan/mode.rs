@@ -19,7 +19,7 @@ pub enum TableKind {
     DataEvolution,
     /// Rows are merged by key.
     PrimaryKey {
-        /// Whether no two files above level 0 hold live rows of the same key, because of deletion vectors or first-row.
+        /// Whether files above level 0 never have live rows of the same key, because of deletion vectors or first-row.
         /// Files of level 0 are not read.
         independent: bool,
         /// Whether a merged row is always one of the written rows, not a combination of several.
@@ -65,7 +65,7 @@ impl ReadMode {
         Ok(Self { kind, weights, files_since_ms: options.files_created_since_ms()? })
     }
 
-    /// Returns whether files of level 0 are not read.
+    /// Returns whether files above level 0 need no merge, in which case files of level 0 are not read.
     pub fn independent(self) -> bool {
         matches!(self.kind, TableKind::PrimaryKey { independent: true, .. })
     }

@@ -25,7 +25,7 @@ pub(super) fn with_older_nulls(table: &Table, schema: Arc<TableSchema>) -> Resul
     for id in table.schema_ids()?.into_iter().filter(|id| *id < schema.id) {
         let older = match table.schema_by_id(id) {
             Ok(older) => older.fields.clone(),
-            // Only reads of files of this schema fail.
+            // A schema that cannot be read is ignored here. Only reads of files of that schema fail.
             Err(e) if matches!(e.kind(), ErrorKind::Unsupported | ErrorKind::CorruptMetadata) => continue,
             Err(e) => return Err(e),
         };

@@ -36,7 +36,7 @@ impl Partitions {
         Ok(Self { rows, ids, columns, of_entry })
     }
 
-    /// Returns the same partitions for the entries with these row numbers.
+    /// Returns the partitions for a selection of the entries; `rows` are the positions of the selected entries.
     #[must_use]
     pub fn take(self, rows: &UInt32Array) -> Self {
         let of = |row: &u32| usize::try_from(*row).ok().and_then(|row| self.of_entry.get(row)).copied();
@@ -44,7 +44,7 @@ impl Partitions {
         Self { of_entry, ..self }
     }
 
-    /// Returns the partition of an entry, as bytes with its arity.
+    /// Returns the distinct partition with a number, as bytes with its arity.
     pub fn row(&self, partition: usize) -> &[u8] {
         if partition < self.rows.len() { self.rows.value(partition) } else { &[] }
     }

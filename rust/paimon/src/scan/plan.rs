@@ -307,7 +307,7 @@ impl Plan {
         let partition = self.partitions.of(self.rows(planned).next()?);
         let whole = partition < self.whole_partitions.len() && self.whole_partitions.value(partition);
         if self.read.view == View::Binlog && self.selection != Selection::Live {
-            // Two images may become one row.
+            // The two images of an update become one row, so the number of rows of the files is not exact.
             return None;
         }
         if !whole || !planned.raw_convertible {
@@ -330,7 +330,8 @@ impl Plan {
         Some(rows)
     }
 
-    /// Keeps only splits with a known number of rows, if those reach the limit.
+    /// Keeps only splits with a known number of rows, if the known numbers add up to the limit. Otherwise all splits
+    /// are kept.
     fn stop_at(&mut self, limit: u64) {
         let mut rows = 0_u64;
         let mut needed = Vec::new();

@@ -31,7 +31,8 @@ pub(super) fn with_numbers(filter: &BoundPredicate, was_number: &dyn Fn(i32) -> 
     }
 }
 
-/// Returns tests of the number that are all true if the test of its string is true.
+/// Returns tests of the number that are all true if the test of its string is true. Empty for tests other than
+/// equality.
 fn of_number(test: &Test) -> Vec<Test> {
     let equal = |number| Test::Compare(CompareOp::Eq, Scalar::Int64(number));
     let mut numbers: Vec<i64> = match test {
@@ -41,14 +42,14 @@ fn of_number(test: &Test) -> Vec<Test> {
     };
     numbers.sort_unstable();
     match numbers.as_slice() {
-        // No number satisfies both.
+        // No printed integer equals the string. Two contradictory tests exclude all rows.
         [] => vec![equal(i64::MIN), equal(i64::MAX)],
         [number] => vec![equal(*number)],
         numbers => vec![Test::In(numbers.iter().copied().map(Scalar::Int64).collect())],
     }
 }
 
-/// Returns the number that is printed as this string.
+/// Returns the number that is printed as the given string, or None if no number is.
 fn number(text: &Scalar) -> Option<i64> {
     let Scalar::String(text) = text else { return None };
     text.parse().ok().filter(|number: &i64| number.to_string() == *text)

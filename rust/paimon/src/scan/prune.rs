@@ -75,7 +75,7 @@ impl ColumnStats for ManifestStats<'_> {
         let rows =
             |pick: fn(&ManifestFileMeta) -> &Vec<u8>| BinaryArray::from_iter_values(self.manifests.iter().map(pick));
         let decode = |rows: &BinaryArray| decoded(rows, &types, position);
-        // Only the absence of NULL is relied upon.
+        // Null counts are used only if they are 0.
         let none = |manifest: &ManifestFileMeta| {
             let counts = manifest.partition_stats.null_counts.as_ref()?;
             counts.get(position).copied().flatten().filter(|count| *count == 0)
@@ -94,8 +94,8 @@ impl ColumnStats for ManifestStats<'_> {
 /// Returns which items may hold matching rows.
 ///
 /// NaNs are not counted, and not every writer includes them in bounds. A float column may therefore contain NaN in any
-/// file. Evaluating each test separately would be too weak: `d > 5` is true for NaN and `d < 6` for smaller values. But
-/// a row either has no NaN, or has a NaN in some column, for which all tests of this column are known.
+/// file. Separate tests would keep too many files: `d > 5` is true for NaN, and `d < 6` is true for smaller values.
+/// Instead, the filter is evaluated for rows without NaN, and for each column for rows with NaN in that column.
 fn may_match(filter: &BoundPredicate, stats: &dyn ColumnStats) -> Result<BooleanBuffer> {
     let columns = filter.columns().into_iter();
     let floats: Vec<&BoundColumn> = columns.filter(|column| column.data_type.is_float()).collect();
@@ -113,7 +113,8 @@ fn may_match(filter: &BoundPredicate, stats: &dyn ColumnStats) -> Result<Boolean
     Ok(may)
 }
 
-/// Returns the remaining filter for rows that have NaN in a column.
+/// Returns the filter that remains for rows with NaN in `column`, where tests of that column are replaced by their
+/// results.
 fn where_nan(filter: &BoundPredicate, column: &BoundColumn) -> Result<BoundPredicate> {
     let each = |parts: &[BoundPredicate]| parts.iter().map(|part| where_nan(part, column)).collect::<Result<Vec<_>>>();
     Ok(match filter {
@@ -167,8 +168,8 @@ pub struct FileVerdicts {
     pub rows: BooleanBuffer,
 }
 
-/// Returns whether the index in a manifest allows matching rows of a file. An index that does not decode allows all
-/// rows.
+/// Returns whether a file may have matching rows according to the index in its manifest. An index that does not decode
+/// allows all rows.
 ///
 /// # Errors
 /// `CorruptManifest` for a schema that is not in the table.
@@ -236,8 +237,8 @@ impl<'a> EntryStats<'a> {
         self.may_match(&GroupStats { files: self, groups })
     }
 
-    /// Returns which items may hold matching rows by their values. A row either has no string with a replaced
-    /// character, or has one in some column.
+    /// Returns which items may hold matching rows by their values. Rows without U+FFFD in any string, and rows with it
+    /// in some column, are evaluated separately.
     fn may_match(&self, stats: &dyn ColumnStats) -> Result<BooleanBuffer> {
         let filter = self.filter();
         let mut may = may_match(&filter, stats)?;
@@ -295,7 +296,7 @@ impl<'a> EntryStats<'a> {
     fn key_bounds(&self, position: usize) -> Bounds {
         let types = self.read.key_types();
         let stats = self.entries.key_stats();
-        // Keys are ordered by their first column first.
+        // The minimum and maximum keys are ordered by the first column first, so they bound only the first column.
         let (min, max) = match position {
             0 => (self.entries.min_keys(), self.entries.max_keys()),
             _ => (stats.min, stats.max),
@@ -368,7 +369,7 @@ impl<'a> EntryStats<'a> {
             nan_count: None,
             lower: Some(lower?),
             upper: Some(upper?),
-            // Truncated bounds are never equal, because the upper one is incremented.
+            // Equal bounds are exact: truncated bounds differ, because a truncated upper bound is incremented.
             exact: true,
         }))
     }
@@ -429,7 +430,7 @@ impl GroupStats<'_> {
         let sequence = |file: usize| entries.max_sequence_numbers().value(file);
         let having: Vec<usize> = group.iter().copied().filter(|file| absent.get(*file) == Some(&false)).collect();
         let newest = having.iter().copied().max_by_key(|file| sequence(*file));
-        // If no file has the column, it is NULL in all files, so any of them can be used.
+        // If no file has the column, it is NULL in all files, and the statistics of the first file apply.
         let newest = newest.or(group.first().copied())?;
         let alone = having.iter().filter(|file| sequence(**file) == sequence(newest)).count() <= 1;
         let mut ranges = group.iter().map(|file| range(*file));

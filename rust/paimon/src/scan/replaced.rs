@@ -16,7 +16,8 @@ use crate::file_index::has_replacement;
 
 const REPLACEMENT: char = char::REPLACEMENT_CHARACTER;
 
-/// Returns the remaining filter for rows whose value in a string column has a replaced character.
+/// Returns the filter that remains for rows with a replaced character in a string column: tests that are false for such
+/// values become false.
 pub(super) fn where_replaced(filter: &BoundPredicate, column: &BoundColumn) -> BoundPredicate {
     let each = |parts: &[BoundPredicate]| -> Vec<_> { parts.iter().map(|part| where_replaced(part, column)).collect() };
     match filter {

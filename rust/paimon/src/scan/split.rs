@@ -3,8 +3,7 @@
 //! | files of a bucket | splits |
 //! |---|---|
 //! | append table | consecutive files by sequence number, packed; raw |
-//! | primary key, every file on a level above 0 and without deletes, and a single level or no live keys in common |
-//! files, packed; raw |
+//! | primary key, all files above level 0, no deletes, one level or no common live keys | files, packed; raw |
 //! | primary key, otherwise | complete sections, packed; raw if a section is one file without deletes |
 //! | data evolution | files of overlapping row ids together, packed |
 //!
@@ -18,7 +17,7 @@ use super::pack::{self, Weights};
 use crate::merge::section::Section;
 use crate::spec::manifest::ManifestEntries;
 
-/// Files of a bucket by number.
+/// A split: files of a bucket, as positions in the list of files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SplitGroup {
     /// The files.
@@ -60,8 +59,8 @@ impl<'a> FileFacts<'a> {
         }
     }
 
-    /// Returns whether every file is above level 0, no file is known to have deletes, and no two files have a key in
-    /// common. `independent` means that deletion vectors or the merge engine ensure the latter across levels.
+    /// Returns whether every file is above level 0, no file is known to have deletes, and all files are on one level.
+    /// Different levels are allowed if `independent` is true: levels then have no live keys in common.
     pub fn raw_bucket(&self, files: &[usize], independent: bool) -> bool {
         let level = |file: usize| if file < self.levels.len() { self.levels.value(file) } else { 0 };
         let clean = files.iter().all(|file| level(*file) != 0 && self.without_deletes(*file));
@@ -80,7 +79,7 @@ impl<'a> FileFacts<'a> {
         files.sort_by_key(|file| sequence(*file));
     }
 
-    /// Returns the splits of sections.
+    /// Packs sections into splits, in order. A split is raw if all of its sections are single files without deletes.
     pub fn merged(&self, sections: Vec<Section>, weights: Weights) -> Vec<SplitGroup> {
         let sections = sections.into_iter().map(|section| section.runs.concat()).collect();
         let packs = pack::in_order(sections, weights, |files: &Vec<usize>| self.size_of(files));
@@ -123,7 +122,7 @@ impl<'a> FileFacts<'a> {
         groups
     }
 
-    /// Returns whether a file is not known to have rows that delete.
+    /// Returns whether a file has no rows that delete, or does not record their number.
     pub fn without_deletes(&self, file: usize) -> bool {
         value(self.delete_row_counts, file).is_none_or(|count| count == 0)
     }

@@ -40,7 +40,8 @@ pub fn batches(plan: &Plan) -> Batches<'_> {
 pub struct Batches<'a> {
     plan: &'a Plan,
     split: usize,
-    /// The number of splits in the plans before this one.
+    /// The number of splits in the earlier plans of the iteration, so that numbers continue in the plan of the fallback
+    /// branch.
     before: usize,
     /// The folders of partitions, computed on first use.
     folders: Vec<Option<Arc<str>>>,

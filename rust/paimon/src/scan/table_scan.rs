@@ -27,17 +27,17 @@ pub struct ScanOptions {
     pub row_filter: Predicate,
     /// The state of the table, unless the options select a state or changes.
     pub snapshot: SnapshotChoice,
-    /// The view of the table that is read.
+    /// The view of the table that is read: its rows or, for example, the audit log.
     pub view: View,
     /// Options that override those of the table.
     pub options: BTreeMap<String, String>,
-    /// The maximum number of rows. Planning stops when enough rows are certain.
+    /// The maximum number of rows. Planning stops when the planned splits are known to have that many rows.
     pub limit: Option<u64>,
     /// Whether `ID` and `id` are different columns.
     pub case_sensitive: bool,
 }
 
-/// Options that determine how and where the files of a table were written, and therefore its rows.
+/// Options that determine how and where the files of a table were written. A scan cannot override these options.
 const OF_THE_TABLE: [&str; 13] = [
     "bucket",
     "bucket-function.type",
@@ -70,7 +70,7 @@ pub struct TableScan {
 /// The content of a read.
 #[derive(Debug, Clone, PartialEq)]
 enum Reads {
-    /// The rows of a snapshot, or of none.
+    /// The rows of a snapshot; empty if the table has no snapshots.
     State(Vec<Snapshot>),
     Changes(Selection, Vec<Snapshot>),
     Diff(Box<States>),
@@ -81,8 +81,8 @@ enum Reads {
 pub struct ScanPlan {
     /// The plan of the rows of the scan.
     pub rows: Plan,
-    /// For a difference: the plan of the rows to subtract, compared by key and then by value. Both plans leave out
-    /// unchanged buckets. For append tables, only added files remain, and this is empty.
+    /// For a difference: the plan of the rows to subtract, compared by key and then by value. Neither plan contains
+    /// unchanged buckets. For append tables, `rows` contains only added files, and `before` is an empty plan.
     pub before: Option<Plan>,
 }
 
@@ -102,7 +102,7 @@ impl TableScan {
                     "incremental reads of a table with `scan.fallback-branch` are not supported",
                 ));
             };
-            // Snapshot ids differ between branches; times do not.
+            // Snapshot ids differ between branches, so the state of the fallback branch is selected by time.
             let travels = scan.snapshot.or_options(&bound.options)?.is_time_travel();
             let time_ms = snapshot.first().filter(|_| travels).map(|snapshot| snapshot.time_ms);
             if let Some(mut fallback) = Self::of_fallback(&table.with_branch(branch)?, scan, time_ms)? {
@@ -241,7 +241,7 @@ impl TableScan {
             None => Reads::State(table.choose(&choice, &options)?.into_iter().collect()),
         };
         if matches!(reads, Reads::Diff(_)) && options.boolean("data-evolution.enabled", false)? {
-            // New files may hold new columns of old rows.
+            // A new file may hold new columns of old rows, so the difference of files is not the difference of rows.
             return Err(Error::unsupported(
                 "the difference of snapshots of a table with `data-evolution.enabled` is not supported",
             ));

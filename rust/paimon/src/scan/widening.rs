@@ -9,7 +9,7 @@
 //! | DATE | TIMESTAMP | cast, if both are in its range |
 //! | TIMESTAMP(4) to (9) | DATE | cast, which keeps the order |
 //! | DATE | STRING | printed, if both years have four digits |
-//! | integer, DECIMAL | VARCHAR | the first and the last string of the numbers between them |
+//! | integer, DECIMAL | VARCHAR | the first and the last string of the numbers between the bounds, in string order |
 //!
 //! NaN and infinities cannot be cast to DECIMAL, so reading them fails.
 
@@ -33,9 +33,9 @@ const FOUR_DIGIT_YEARS: std::ops::RangeInclusive<i32> = -719_162..=2_932_896;
 pub(super) enum Widening {
     /// The values are unchanged, but have no order.
     Unordered,
-    /// The bounds are values of this type, if they fit.
+    /// The bounds are cast to this type. Each bound that does not fit becomes unknown.
     To(DataType),
-    /// The bounds are values of this type, if both fit.
+    /// The bounds are cast to this type. If one of them does not fit, both become unknown.
     Narrow(DataType),
     /// The bounds are cast, which keeps their order.
     Cast { caster: Caster, makes_nulls: bool },
@@ -46,7 +46,7 @@ pub(super) enum Widening {
 }
 
 impl Widening {
-    /// Creates the conversion, or returns None if nothing is known of the values that are read.
+    /// Creates the conversion, or returns None if the bounds do not restrict the values that are read.
     pub(super) fn new(from: &DataType, to: &DataType) -> Option<Self> {
         if keeps_values(from, to) {
             return Some(if to.scalar().is_some() { Self::To(to.clone()) } else { Self::Unordered });
@@ -110,7 +110,7 @@ fn keeps_values(from: &DataType, to: &DataType) -> bool {
         (from, to) if is_whole(from) && is_whole(to) => from == to,
         (from, to) => std::mem::discriminant(from) == std::mem::discriminant(to),
     };
-    // A day may be outside the range of a timestamp.
+    // A DATE may be outside the range of a timestamp, so it does not keep its value.
     kept || (from.root != TypeRoot::Date && is_exact_widening(from, to))
 }
 
@@ -120,12 +120,12 @@ fn keeps_order(from: &TypeRoot, to: &TypeRoot) -> bool {
     match (from, to) {
         (TinyInt | SmallInt | Int | BigInt | Float | Double | Decimal(..), Float | Double | Decimal(..))
         | (Date, Timestamp(_) | LocalZonedTimestamp(_)) => true,
-        // Other decimals are truncated to the low bits.
+        // A decimal with more integer digits is truncated to the low bits, which changes the order.
         (Decimal(precision, scale), TinyInt) => precision.saturating_sub(*scale) <= 2,
         (Decimal(precision, scale), SmallInt) => precision.saturating_sub(*scale) <= 4,
         (Decimal(precision, scale), Int) => precision.saturating_sub(*scale) <= 9,
         (Decimal(precision, scale), BigInt) => precision.saturating_sub(*scale) <= 18,
-        // The days of 64-bit milliseconds may exceed 32 bits.
+        // The days of 64-bit milliseconds may exceed 32 bits, and then do not keep their order.
         (Timestamp(digits) | LocalZonedTimestamp(digits), Date) => *digits > 3,
         _ => false,
     }
@@ -135,7 +135,7 @@ fn is_whole(root: &TypeRoot) -> bool {
     matches!(root, TypeRoot::TinyInt | TypeRoot::SmallInt | TypeRoot::Int | TypeRoot::BigInt)
 }
 
-/// Returns the bounds that are known at both ends.
+/// Returns the bounds, with NULL on both sides where either bound is unknown.
 fn both(bounds: &[ArrayRef; 2]) -> Option<[ArrayRef; 2]> {
     let [lower, upper] = bounds;
     let known = NullBuffer::union(lower.logical_nulls().as_ref(), upper.logical_nulls().as_ref());
@@ -228,7 +228,7 @@ mod tests {
         text.parse().unwrap()
     }
 
-    /// Returns a number as a value of a type; the number fits small and large types.
+    /// Returns a number as a value of a type. Numbers outside the range of the type wrap around.
     fn value(data_type: &DataType, number: i64) -> ArrayRef {
         use TypeRoot as T;
         let small = i32::try_from(number.rem_euclid(1 << 32) - (1 << 31)).unwrap();
@@ -342,7 +342,7 @@ mod tests {
             let Some([lower, upper]) = widening.apply(&[least.clone(), greatest.clone()]) else { return Ok(()) };
             let caster = Caster::try_new(&from, &to).unwrap().unwrap();
             for value in &values {
-                // Values that cannot be cast are never read.
+                // Reading fails for values that cannot be cast, so bounds need not include them.
                 let Ok(read) = caster.cast(value) else { continue };
                 if read.is_null(0) {
                     let known = lower.is_valid(0) && upper.is_valid(0);

@@ -29,7 +29,7 @@ use crate::write::check::check_writable;
 use crate::write::file::EntrySettings;
 use crate::write::upsert::Upserts;
 
-/// The memory of a sorter that receives no rows.
+/// The memory limit of a sorter that is created only for validation and receives no rows.
 const SORTED_BYTES: usize = 1 << 20;
 
 /// The definition of a new table.
@@ -110,7 +110,7 @@ impl Definition {
         // Rejects invalid statistics modes and file indexes.
         EntrySettings::try_new(&schema, &options, 0)?;
         if !schema.primary_keys.is_empty() {
-            // Rejects merge engines, aggregate functions and record times with which no row could be merged.
+            // Rejects merge engines, aggregate functions and record expiration that would make every merge fail.
             let columns = ArrowSchema::new(arrow_fields(&schema.fields));
             Upserts::try_new(&Arc::new(schema.clone()), &columns, SORTED_BYTES, &Context::default())?;
             Expiry::from_options(&schema, &options, time_ms)?;
@@ -118,7 +118,8 @@ impl Definition {
         Ok(schema)
     }
 
-    /// Returns the specified keys, or those of an option, which is then removed.
+    /// Returns the specified keys, or the keys in an option, which is then removed. `what` describes the keys in
+    /// errors.
     fn keys(&mut self, option: &str, what: &str) -> Result<Vec<String>> {
         let keys = if option == "partition" { &self.partition_keys } else { &self.primary_keys };
         let Some(text) = self.options.remove(option) else { return Ok(keys.clone()) };
@@ -257,7 +258,7 @@ pub fn create(files: &Files, location: &str, definition: Definition) -> Result<T
         || Error::new(ErrorKind::AlreadyExists, "a Paimon table already exists in this folder").with("table", location);
     match Table::open(files, location, None) {
         Err(error) if error.kind() == ErrorKind::NoSuchTable => {}
-        // Even if its schema cannot be read.
+        // The table exists even if its schema cannot be read.
         Ok(_) => return Err(exists()),
         Err(error) if matches!(error.kind(), ErrorKind::CorruptMetadata | ErrorKind::Unsupported) => {
             return Err(exists().caused_by(error));
@@ -269,7 +270,7 @@ pub fn create(files: &Files, location: &str, definition: Definition) -> Result<T
     let schema = TableSchema::parse(&content)?;
     match files.put_if_absent(&file, content.clone()) {
         Ok(()) => {}
-        // Another writer may have written identical bytes.
+        // Another writer may have created the table with an identical schema.
         Err(error) if error.kind() == ErrorKind::AlreadyExists => return Err(exists()),
         Err(error) => match settle(files, &file, &content, error) {
             Swap::Done(_) => {}
@@ -283,7 +284,7 @@ pub fn create(files: &Files, location: &str, definition: Definition) -> Result<T
             }
         },
     }
-    // Nothing that could fail is read after the table is created.
+    // The table is returned without reading it, because a failed read would hide that the table was created.
     Ok(Table::with_schema(files, location, MAIN_BRANCH, Arc::new(schema)))
 }
 

@@ -44,7 +44,7 @@ pub struct DataFileMeta {
 }
 
 impl DataFileMeta {
-    /// Compares the ages of two files of a bucket; the older file is less.
+    /// Compares the ages of two files of a bucket: the older file is `Less`.
     ///
     /// The result does not depend on the other files of the bucket. Files are compared by level (the highest level is
     /// the oldest), maximum and minimum sequence number, creation time and name.

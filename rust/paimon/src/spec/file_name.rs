@@ -6,7 +6,7 @@ use frazil_core::error::{Error, Result};
 
 use super::json::shown;
 
-/// The length of the longest special folder name: `..`.
+/// The length of the longest special folder name, `..`, in bytes.
 const FOLDER_BYTES: i32 = 2;
 
 /// Returns whether a string is the name of a file, without a folder.
@@ -19,7 +19,8 @@ pub(crate) fn is_file_name(text: &str) -> bool {
 /// # Errors
 /// `CorruptData` with the first invalid name.
 pub(super) fn check_file_names(names: &StringArray, column: &'static str) -> Result<()> {
-    // Almost always all names are valid. Two loops without branches per name confirm that quickly.
+    // Names are almost always valid. Two branchless loops check for separators and short names; only if one is found,
+    // each name is checked.
     let slashes = names.value_data().iter().fold(false, |found, byte| found | matches!(byte, b'/' | b'\\'));
     let short = names.value_offsets().array_windows().any(|[start, end]| end - start <= FOLDER_BYTES);
     if !slashes && !short {

@@ -58,9 +58,9 @@ pub struct IndexEntry {
 pub struct DeletionRange {
     /// The name of the data file.
     pub data_file: String,
-    /// The start of the vector, never negative.
+    /// The offset of the vector in the index file, never negative.
     pub offset: i32,
-    /// The length as defined by the version of the vector, never negative.
+    /// The recorded length, never negative. The bytes that it includes depend on the version of the vector.
     pub length: i32,
     /// The number of deleted rows, never negative; None in old releases.
     pub cardinality: Option<i64>,
@@ -156,8 +156,8 @@ fn entry(batch: &RecordBatch, row: usize) -> Result<IndexEntry> {
     Ok(entry)
 }
 
-/// Checks the number of deletion vectors, which is recorded twice, and where they end. A lost vector would restore
-/// deleted rows.
+/// Checks that the recorded number of deletion vectors matches the ranges, and that each range is within the file. A
+/// lost vector would restore deleted rows.
 fn check_ranges(entry: &IndexEntry) -> Result<()> {
     let contradiction = |what: String| Err(Error::corrupt(what).with("index file", &entry.file_name));
     let ranges = entry.deletion_ranges.len();
@@ -202,7 +202,7 @@ fn deletion_ranges(ranges: &ArrayRef) -> Result<Vec<DeletionRange>> {
 }
 
 fn global_index(batch: &RecordBatch, row: usize) -> Result<Option<GlobalIndex>> {
-    // This is NULL only if the entire struct is.
+    // The field id is required, so it is NULL only if the entire struct is NULL.
     let Some(field_id) = value::<Int32Array>(batch, "_INDEX_FIELD_ID", row)? else { return Ok(None) };
     let long = |name| value::<Int64Array>(batch, name, row).map(Option::unwrap_or_default);
     let bytes = |name| value::<BinaryArray>(batch, name, row).map(|bytes| bytes.map(<[u8]>::to_vec));

@@ -44,7 +44,7 @@ impl<'a> Object<'a> {
             .ok_or_else(|| Error::corrupt(format!("the {what} is not an object")))
     }
 
-    /// Returns a member of any type.
+    /// Returns a member of any type, or None if it is absent or null.
     pub(crate) fn value(&self, key: &str) -> Option<&'a Value> {
         self.members.get(key).filter(|value| !value.is_null())
     }
@@ -54,7 +54,7 @@ impl<'a> Object<'a> {
         self.value(key).ok_or_else(|| Error::corrupt(format!("`{key}` is missing from the {}", self.what)))
     }
 
-    /// Returns a string member.
+    /// Returns a string member, or None if it is absent.
     pub(crate) fn text(&self, key: &str) -> Result<Option<&'a str>> {
         let expected = || self.wrong(key, "text");
         self.value(key).map(|value| value.as_str().ok_or_else(expected)).transpose()
@@ -65,7 +65,7 @@ impl<'a> Object<'a> {
         self.required(key)?.as_str().ok_or_else(|| self.wrong(key, "text"))
     }
 
-    /// Returns an integer member.
+    /// Returns an integer member, or None if it is absent.
     pub(crate) fn long(&self, key: &str) -> Result<Option<i64>> {
         let expected = || self.wrong(key, "a 64-bit integer");
         self.value(key).map(|value| value.as_i64().ok_or_else(expected)).transpose()

@@ -175,7 +175,7 @@ impl ManifestEntries {
         &self.batch
     }
 
-    /// Returns the same entries with one kind.
+    /// Returns the entries with their kinds replaced by `kind`.
     ///
     /// # Errors
     /// Only internal errors.
@@ -183,7 +183,7 @@ impl ManifestEntries {
         self.with_number("_KIND", kind)
     }
 
-    /// Returns the same entries with their files on one level.
+    /// Returns the entries with their levels replaced by `level`.
     ///
     /// # Errors
     /// `CorruptData` for a negative level.
@@ -234,7 +234,7 @@ impl ManifestEntries {
         Self::try_new(filter_record_batch(&self.batch, keep)?)
     }
 
-    /// Returns the entries of these rows, in this order.
+    /// Returns the entries at the positions `rows`, in the order of `rows`.
     ///
     /// # Errors
     /// `CorruptData` for rows that do not exist.
@@ -252,7 +252,7 @@ impl ManifestEntries {
         Self::try_new(self.batch.slice(offset, rows.len().min(self.len() - offset)))
     }
 
-    /// Returns the same entries with NULL statistics. This takes little memory, because columns of NULLs share one
+    /// Returns the entries with NULL statistics. NULL statistics take little memory, because their columns share one
     /// buffer.
     ///
     /// # Errors

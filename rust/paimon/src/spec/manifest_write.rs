@@ -183,7 +183,8 @@ impl RowIds {
     }
 }
 
-/// Returns the minimum and maximum of numbers and of the previous range.
+/// Extends a range by numbers: returns the minimum and maximum of the numbers and of the previous range. None if both
+/// are empty.
 fn joined(before: Option<(i32, i32)>, numbers: &[i32]) -> Option<(i32, i32)> {
     numbers.iter().fold(before, |range, &number| match range {
         None => Some((number, number)),

@@ -139,7 +139,7 @@ fn flat_fields(fields: &Fields, nullable: bool) -> Vec<FieldRef> {
     fields.iter().flat_map(flat).collect()
 }
 
-/// Returns the wanted columns that a file has, by their positions in the file.
+/// Returns the positions, in the file, of the fields that belong to wanted columns.
 fn found(fields: &Fields, columns: &[Column]) -> Vec<usize> {
     let wanted = |field: &FieldRef| columns.iter().any(|column| is_named(column, field.name()));
     (0..).zip(fields).filter(|(_, field)| wanted(field)).map(|(at, _)| at).collect()
@@ -189,7 +189,7 @@ fn collect(
     Ok(concat_batches(schema, &collected)?)
 }
 
-/// Converts columns to the wanted types, which the Avro decoder returns directly.
+/// Converts the columns of ORC and Parquet files to the wanted types. The Avro decoder returns wanted types directly.
 fn conform(batch: &RecordBatch, columns: &[Column]) -> Result<RecordBatch> {
     let rows = batch.num_rows();
     let schema = batch.schema();
@@ -235,7 +235,7 @@ fn conformed(array: &ArrayRef, kind: &Kind) -> Result<ArrayRef> {
     }
 }
 
-/// Converts a column to the wanted type if nothing is lost.
+/// Converts a column to the wanted type. Conversions that would lose information are errors.
 fn leaf_as(array: &ArrayRef, wanted: &DataType) -> Result<ArrayRef> {
     let widens = match (array.data_type(), wanted) {
         (from, to) if from == to => return Ok(Arc::clone(array)),

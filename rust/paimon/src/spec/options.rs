@@ -15,7 +15,7 @@ impl Options {
         Self(options)
     }
 
-    /// Returns these options, overridden by others.
+    /// Returns these options, overridden by the options in `others`.
     #[must_use]
     pub fn with(mut self, others: &BTreeMap<String, String>) -> Self {
         self.0.extend(others.iter().map(|(name, value)| (name.clone(), value.clone())));
@@ -27,7 +27,7 @@ impl Options {
         &self.0
     }
 
-    /// Returns the string value of an option.
+    /// Returns the string value of an option, or None if it is not set.
     pub fn text(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str)
     }
@@ -45,7 +45,7 @@ impl Options {
         }
     }
 
-    /// Returns an integer option.
+    /// Returns an integer option, or None if it is not set.
     ///
     /// # Errors
     /// `InvalidArgument` for anything else.
@@ -54,7 +54,7 @@ impl Options {
         self.text(name).map(parse).transpose()
     }
 
-    /// Returns a size such as `128 mb` in bytes; a number without a unit is in bytes.
+    /// Returns a size such as `128 mb` in bytes, or None if it is not set. A number without a unit is in bytes.
     ///
     /// # Errors
     /// `InvalidArgument` for anything else.
@@ -77,7 +77,7 @@ impl Options {
         size.map(Some).ok_or_else(|| refused(name, text, "a size such as 128 mb"))
     }
 
-    /// Returns a duration such as `10 s`; a number without a unit is in milliseconds.
+    /// Returns a duration such as `10 s`, or None if it is not set. A number without a unit is in milliseconds.
     ///
     /// # Errors
     /// `InvalidArgument` for anything else.

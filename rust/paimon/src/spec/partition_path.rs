@@ -21,7 +21,7 @@ use super::types::{DataField, TypeRoot};
 
 const MILLIS_PER_DAY: i64 = 86_400_000;
 
-/// The bucket of files that wait for one.
+/// The bucket number of files that are not yet assigned to a bucket.
 const POSTPONED: i32 = -2;
 
 /// The rules for converting values to names.
@@ -217,7 +217,7 @@ fn clock_text(millis_of_day: i64) -> String {
     format!("{:02}:{:02}:{:02}", seconds / 3_600, seconds / 60 % 60, seconds % 60)
 }
 
-/// Returns the day, and the nanoseconds within it.
+/// Returns the day since 1970-01-01, and the nanoseconds within the day.
 fn instant(array: &ArrayRef, row: usize) -> Option<(i64, i64)> {
     let (value, per_day) = if let Some(millis) = primitive::<TimestampMillisecondType>(array, row) {
         (millis, MILLIS_PER_DAY)

@@ -68,7 +68,7 @@ impl TableSchema {
         serde_json::to_string_pretty(self).unwrap_or_default()
     }
 
-    /// Returns the column with a name.
+    /// Returns the column with a name, or None.
     pub fn field(&self, name: &str) -> Option<&DataField> {
         self.fields.iter().find(|field| field.name == name)
     }
@@ -170,7 +170,7 @@ impl Serialize for TableSchema {
         map.serialize_entry("partitionKeys", &self.partition_keys)?;
         map.serialize_entry("primaryKeys", &self.primary_keys)?;
         map.serialize_entry("options", &self.options)?;
-        // Java reads `null` as the string "null".
+        // The member is omitted if the table has no comment, because Java reads `null` as the string "null".
         if let Some(comment) = &self.comment {
             map.serialize_entry("comment", comment)?;
         }

@@ -92,9 +92,9 @@ pub struct Snapshot {
     /// The number of rows in all files, including rows that are merged away or delete. It differs from the row count of
     /// the table.
     pub total_record_count: Option<i64>,
-    /// The change of that number by this commit.
+    /// The difference between [`Snapshot::total_record_count`] before and after this commit.
     pub delta_record_count: Option<i64>,
-    /// The number of rows in its changelog files.
+    /// The number of rows in the changelog files of this commit.
     pub changelog_record_count: Option<i64>,
     /// The watermark of the input.
     pub watermark: Option<i64>,
@@ -108,7 +108,7 @@ pub struct Snapshot {
     pub operation: Option<String>,
     /// The version of the writer, in newer files.
     pub writer_version: Option<String>,
-    /// The creation time of a tag, in microseconds on the wall clock of its creator.
+    /// The creation time of a tag, in microseconds by the wall clock of its creator.
     pub tag_create_time_us: Option<i64>,
     /// The retention time of a tag, in milliseconds.
     pub tag_time_retained_ms: Option<i64>,

@@ -1,8 +1,8 @@
 //! Reads statistics of data files (spec: "Manifest", `_KEY_STATS` and `_VALUE_STATS`).
 //!
-//! Bounds are rows with one field for each column that has statistics. The entry determines these columns: those of
-//! `_VALUE_STATS_COLS`, or of `_WRITE_COLS` if that is NULL, or else all of the schema that the file was written with.
-//! In a row without fields, nothing is known. A NULL bound is unknown too, unless all values are NULL.
+//! Bounds are rows with one field for each column that has statistics. The entry determines the columns: those in
+//! `_VALUE_STATS_COLS`, or in `_WRITE_COLS` if `_VALUE_STATS_COLS` is NULL, or else all columns of the file's schema.
+//! In a row without fields, all bounds are unknown. A NULL bound is also unknown, unless all values are NULL.
 
 use arrow_array::{BinaryArray, ListArray};
 use arrow_schema::DataType as ArrowType;

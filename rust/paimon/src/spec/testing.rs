@@ -111,7 +111,7 @@ pub(crate) fn entry(file_name: &str) -> Json {
     })
 }
 
-/// Returns the record with another value at a path such as `/_FILE/_LEVEL`.
+/// Returns the record with the value at a path such as `/_FILE/_LEVEL` replaced.
 pub(crate) fn with(mut record: Json, path: &str, value: impl Into<Json>) -> Json {
     *record.pointer_mut(path).unwrap() = value.into();
     record

@@ -323,7 +323,7 @@ impl<'a> Parser<'a> {
         Ok(self.with_words(&["WITHOUT", "TIME", "ZONE"], TypeRoot::Timestamp(digits)))
     }
 
-    /// Parses a length; 1 if it is omitted, as in SQL.
+    /// Parses a length in parentheses. The length is 1 if it is omitted, as in SQL.
     fn length(&mut self) -> Result<u32> {
         self.parameter(1, 1, MAX_LENGTH)
     }
@@ -387,7 +387,7 @@ impl<'a> Parser<'a> {
         taken
     }
 
-    /// Consumes these words if all of them follow.
+    /// Consumes the words if they follow in this order, and returns whether they did. Otherwise nothing is consumed.
     fn words(&mut self, words: &[&str]) -> bool {
         let before = self.rest;
         let all = words.iter().all(|word| self.word().is_some_and(|found| found.eq_ignore_ascii_case(word)));

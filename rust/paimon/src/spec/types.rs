@@ -48,15 +48,15 @@ pub enum TypeRoot {
     Float,
     /// An IEEE 754 double-precision float.
     Double,
-    /// A decimal: the number of digits (1 to 38), and of those after the point.
+    /// A decimal: the total number of digits (1 to 38), and the number of digits after the point.
     Decimal(u8, u8),
     /// A string of at most this many characters, without padding.
     Char(u32),
     /// A string of at most this many characters; STRING has the maximum.
     VarChar(u32),
-    /// At most this many bytes, without padding.
+    /// A byte string of at most this many bytes, without padding.
     Binary(u32),
-    /// At most this many bytes; BYTES has the maximum.
+    /// A byte string of at most this many bytes; BYTES has the maximum.
     VarBinary(u32),
     /// Days since the epoch.
     Date,

@@ -8,8 +8,7 @@
 //! | from-timestamp | `scan.timestamp-millis` or `scan.timestamp` | the latest snapshot at that time |
 //! | from-snapshot | `scan.snapshot-id`, `scan.tag-name`, `scan.version` or `scan.watermark` | that snapshot |
 //! | from-snapshot-full | `scan.snapshot-id` | that snapshot |
-//! | from-file-creation-time | `scan.file-creation-time-millis` | the files of the latest snapshot that were created
-//! since then |
+//! | from-file-creation-time | `scan.file-creation-time-millis` | files of the latest snapshot created since then |
 //! | incremental | `incremental-*` | changes, see `scan::incremental` |
 
 use frazil_core::error::{Error, ErrorKind, Result};
@@ -28,11 +27,12 @@ pub enum SnapshotChoice {
     /// The latest snapshot, with the latest schema.
     #[default]
     Latest,
-    /// A snapshot by id, read with its own schema like all following variants.
+    /// A snapshot by id, which is read with its own schema. The following variants are also read with the snapshot's
+    /// schema.
     Id(i64),
     /// A tag. Branches are resolved earlier.
     Ref(String),
-    /// A tag, or else a snapshot by id (`5`), or else a snapshot by watermark (`watermark-5`).
+    /// A tag; or, if the tag does not exist, a snapshot by id (`5`) or by watermark (`watermark-5`).
     Version(String),
     /// The latest snapshot that was committed at or before this time (milliseconds since the epoch).
     AsOf(i64),
@@ -84,11 +84,12 @@ impl SnapshotChoice {
         }))
     }
 
-    /// Returns this choice, or the choice of the options if this is the latest snapshot. A `scan.mode` that only
-    /// selects the latest snapshot yields to this choice.
+    /// Returns this choice, or the choice of the options if this choice is the latest snapshot. A `scan.mode` that only
+    /// selects the latest snapshot does not contradict another choice.
     ///
     /// # Errors
-    /// As for [`SnapshotChoice::from_options`]; `InvalidArgument` if both make different choices.
+    /// As for [`SnapshotChoice::from_options`]; `InvalidArgument` if this choice and the options select different
+    /// states.
     pub fn or_options(&self, options: &Options) -> Result<Self> {
         let by_options = Self::from_options(options)?;
         if *self == Self::Latest {
@@ -111,8 +112,8 @@ impl SnapshotChoice {
 }
 
 impl Table {
-    /// Returns the selected snapshot, by the options if the choice is the latest. Returns None for the latest snapshot
-    /// of a table without snapshots.
+    /// Returns the selected snapshot. If `choice` is the latest snapshot, `options` select it. Returns None if the
+    /// latest snapshot is selected and the table has no snapshots.
     ///
     /// # Errors
     /// `NoSuchSnapshot` with the existing snapshots; as for [`SnapshotChoice::or_options`] and [`Table::snapshot`].
@@ -152,7 +153,8 @@ impl Table {
             let middle = low + (high - low) / 2;
             match files.read(id)?.map(|content| parse_snapshot(&files, "snapshot", id, &content)).transpose()? {
                 Some(snapshot) if snapshot.time_ms > time_ms => high = middle,
-                // A snapshot that disappears between listing and reading has expired, and so have all before it.
+                // A snapshot that disappears between listing and reading has expired, and all earlier snapshots have
+                // also expired.
                 snapshot => {
                     found = snapshot;
                     low = middle + 1;
@@ -171,14 +173,16 @@ impl Table {
         })
     }
 
-    /// Finds the first snapshot with a watermark. All snapshots are searched, because not every one has a watermark.
+    /// Finds the first snapshot whose watermark is at least `watermark`. Snapshots are searched linearly, because some
+    /// have no watermark.
     fn at_watermark(&self, watermark: i64) -> Result<Snapshot> {
         let reached = |snapshot: &Snapshot| snapshot.watermark.is_some_and(|found| found >= watermark);
         let found = self.first_like(&self.snapshot_ids()?, reached)?;
         found.ok_or_else(|| self.none_like(&format!("has a watermark of at least {watermark}")))
     }
 
-    /// Returns the latest full compaction if these are scheduled, otherwise the latest compaction of any type.
+    /// Returns the latest full compaction if full compactions are scheduled, otherwise the latest compaction of any
+    /// type. Without a compaction, returns the latest snapshot.
     fn latest_compacted(&self, options: &Options) -> Result<Option<Snapshot>> {
         let every = match options.integer("full-compaction.delta-commits")? {
             Some(commits) if commits < 1 => {
@@ -202,7 +206,8 @@ impl Table {
         self.first_like(&ids, wanted)?.map_or_else(|| self.latest_snapshot(), |found| Ok(Some(found)))
     }
 
-    /// Returns the first of these snapshots that is wanted. They are read together, in batches of increasing size.
+    /// Returns the first of the snapshots `ids` for which `wanted` is true. Snapshots are read in batches of increasing
+    /// size.
     fn first_like(&self, ids: &[i64], wanted: impl Fn(&Snapshot) -> bool) -> Result<Option<Snapshot>> {
         let files = self.snapshot_files();
         let (mut rest, mut batch) = (ids, 1);
@@ -277,7 +282,8 @@ fn check_mode(options: &Options) -> Result<()> {
     }
 }
 
-/// Rejects `scan.creation-time-millis`: whether a snapshot or the times of files decide depends on expired snapshots.
+/// Rejects `scan.creation-time-millis`, because its meaning depends on which snapshots have expired: it selects a
+/// snapshot or filters files by creation time.
 fn check_creation_timestamp(options: &Options) -> Result<()> {
     match options.text("scan.creation-time-millis") {
         None => Ok(()),

@@ -96,7 +96,8 @@ impl PartitionBounds {
 }
 
 impl FieldBounds {
-    /// Returns whether values within other bounds may be within these. `nulls` is the number of NULLs and of values.
+    /// Returns whether values with the bounds `(min, max)` may be within the bounds of this field. `(nulls, count)` are
+    /// the numbers of NULLs and of all values; None if the number of NULLs is unknown.
     fn may_be_in(
         &self,
         data_type: &DataType,
@@ -193,7 +194,8 @@ mod tests {
             let mut bounds = PartitionBounds::new(&types);
             bounds.add(entries.partitions()).unwrap();
             let (found, _) = writer.finish("m".into(), bounds.stats().unwrap()).unwrap();
-            // The name and the length differ; old releases did not record buckets, levels and row ids.
+            // Name and length differ from those of the recorded manifest. Old releases did not record buckets, levels
+            // and row ids.
             let mut found =
                 ManifestFileMeta { file_name: expected.file_name.clone(), file_size: expected.file_size, ..found };
             if expected.min_bucket.is_none() {

@@ -58,7 +58,7 @@ impl Table {
         Ok(found)
     }
 
-    /// Returns the time when the oldest schema file of a branch was written, in milliseconds since the epoch by the
+    /// Returns the modification time of the oldest schema file of a branch, in milliseconds since the epoch by the
     /// clock of the store.
     ///
     /// # Errors
@@ -69,10 +69,11 @@ impl Table {
         written.ok_or_else(|| super::no_schema(self.location(), branch))
     }
 
-    /// Returns the referenced branch or table, and its selected state. A name without a tag is that of a branch.
+    /// Returns the table or branch that a reference selects, and the state to read. A name that is not a tag is looked
+    /// up as a branch.
     ///
     /// # Errors
-    /// `NoSuchSnapshot` if neither exists; `InvalidArgument` if both exist.
+    /// `NoSuchSnapshot` if neither a tag nor a branch of that name exists; `InvalidArgument` if both exist.
     pub fn of_ref(&self, choice: SnapshotChoice, branch: Option<&str>) -> Result<(Self, SnapshotChoice)> {
         let table = match branch {
             Some(branch) if branch != self.branch() => self.with_branch(branch)?,

@@ -5,7 +5,7 @@
 //! | with a `changelog-producer` | the changelog files that the snapshot wrote |
 //! | any other, and OVERWRITE commits of all tables | the rows of the states before and after, in files that differ |
 //!
-//! Compactions change no rows, except if readers ignore files of level 0: then they make rows visible.
+//! Compactions do not change rows, unless readers ignore files of level 0. In that case, compactions make rows visible.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -60,7 +60,8 @@ pub struct ChangeScan {
     scan: TableScan,
     /// The returned rows and columns.
     wanted: Arc<Wanted>,
-    /// The predicate for the rows that are compared, which are those that the filter may need.
+    /// The predicate for the rows that are compared. If updates are computed, the predicate keeps both rows of an
+    /// update.
     compared: BoundPredicate,
     mode: ChangeMode,
     /// The positions of the columns that identify rows; empty if no updates are computed.
@@ -89,7 +90,7 @@ struct Commit {
 enum Reads {
     /// The changelog files of the snapshot.
     Changelog,
-    /// The state after the snapshot, and the one before; None for an empty table.
+    /// The states before and after the snapshot. The state before the snapshot is None for an empty table.
     States(Option<Box<Snapshot>>),
 }
 
@@ -129,7 +130,7 @@ pub struct ChangeStage {
     pub splits: Vec<(Side, SplitTask)>,
     /// The returned rows and columns.
     pub wanted: Arc<Wanted>,
-    /// The positions of the columns that identify rows if rows are paired; None if each split is read separately.
+    /// The positions of the columns that identify rows, if rows are paired; None if each split is read separately.
     pub pairing: Option<Vec<usize>>,
     /// Whether updates of a changelog are returned as updates instead of deletes and inserts.
     pub has_updates: bool,
@@ -241,7 +242,7 @@ impl ChangeScan {
             TableKind::PrimaryKey { .. } => after.leave_out_same_keys(&mut old)?,
         }
         let pairs = !after.is_empty() && !old.is_empty() && self.mode != ChangeMode::Carryovers;
-        // If no row is part of an update, the complete filter is applied to the read.
+        // If no rows are paired, the complete filter and only the returned columns are read.
         let (fields, filter) = if pairs {
             (&self.scan.schema().fields, &self.compared)
         } else {
@@ -328,7 +329,8 @@ fn commits(table: &Table, scan: &TableScan, options: &ChangeOptions) -> Result<(
     Ok((commits, until))
 }
 
-/// Returns a snapshot for comparison with the next one, or None for the empty table before the first one.
+/// Returns the snapshot `id`, with which the next snapshot is compared. Returns None for 0, the empty table before the
+/// first snapshot.
 fn state(table: &Table, id: i64) -> Result<Option<Snapshot>> {
     if id == 0 {
         return Ok(None);

@@ -107,7 +107,7 @@ impl TaskPlan {
         &self.plan.rows
     }
 
-    /// Returns the metrics of planning. For a difference, each bucket is one split, whose states are both merged.
+    /// Returns the metrics of planning. For a difference, each bucket counts as one split that is merged.
     pub fn metrics(&self) -> ScanMetrics {
         let metrics = self.plan.rows.metrics();
         match &self.buckets {
@@ -166,14 +166,14 @@ impl TaskPlan {
         groups.extend(first_fit_decreasing(other, target_bytes, weight));
         let written = groups.iter().map(|group| {
             context.check()?;
-            // Only the tasks of one group are in memory at a time, along with everything written so far.
+            // Tasks are created group by group, so only the tasks of one group are in memory at a time.
             let tasks = group.iter().map(|index| self.task(*index)).collect::<Result<Vec<_>>>()?;
             wire::write(&tasks)
         });
         written.collect()
     }
 
-    /// Returns the total length of the files of a task, without those of an earlier state.
+    /// Returns the total length of the files of a task, without the files of the earlier state of a difference.
     fn size_bytes(&self, index: usize) -> u64 {
         let Some(buckets) = &self.buckets else { return self.plan.rows.size_bytes(index) };
         let splits = buckets.get(index).into_iter().flat_map(|splits| &splits.after);

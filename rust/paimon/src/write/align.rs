@@ -18,7 +18,8 @@ use crate::spec::types::{DataField, DataType, TypeRoot};
 /// The key of Arrow field metadata from which writers of data files take the field id.
 pub(super) const FILE_FIELD_ID: &str = "PARQUET:field_id";
 
-/// The middle of the ids of elements, keys and values (Java's `SpecialFields`).
+/// The base of the ids of elements, keys and values: keys have ids below the base, elements and values above it (Java's
+/// `SpecialFields`).
 const STRUCTURED_ID_BASE: i32 = i32::MAX / 4;
 
 /// The number of ids that are reserved for the parts of one field.

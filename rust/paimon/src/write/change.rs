@@ -18,7 +18,7 @@ const KIND: Kind = Kind { name: "commit message", key: "frazil.paimon.change", v
 pub struct Home {
     /// The partition as a row with its arity.
     pub partition: Arc<[u8]>,
-    /// The bucket; -2 for rows of a postpone table that do not have one yet.
+    /// The bucket; -2 for rows of a postpone table that are not yet assigned to a bucket.
     pub bucket: i32,
 }
 
@@ -64,7 +64,7 @@ struct Header {
 }
 
 impl Home {
-    /// Returns the rows of entries by bucket.
+    /// Groups entries by bucket, and returns the row numbers of the entries of each bucket.
     pub(crate) fn rows(entries: &ManifestEntries) -> BTreeMap<Self, Vec<u32>> {
         let mut homes: BTreeMap<Self, Vec<u32>> = BTreeMap::new();
         for ((row, partition), bucket) in (0_u32..).zip(entries.partitions()).zip(entries.buckets().values()) {
@@ -128,7 +128,7 @@ impl BucketChange {
         envelope::seal(KIND, header, all.batch().clone())
     }
 
-    /// Reads a message of [`BucketChange::seal`].
+    /// Reads a message that [`BucketChange::seal`] returned.
     ///
     /// # Errors
     /// `Unsupported` for a message of another version; `CorruptData` for anything else.

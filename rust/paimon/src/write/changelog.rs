@@ -15,8 +15,7 @@ use crate::table::Table;
 /// The default prefix of changelog file names (option `changelog-file.prefix`).
 const PREFIX: &str = "changelog-";
 
-/// The options of data files, the corresponding options of changelog files, and options that do not apply to these
-/// then.
+/// The options of data files, the changelog options that replace them, and the options to remove if they are replaced.
 const OPTIONS: [(&str, &str, &[&str]); 4] = [
     ("data-file.prefix", "changelog-file.prefix", &[]),
     ("file.format", "changelog-file.format", &["file.format.per.level"]),
@@ -55,13 +54,13 @@ impl Changelog {
     }
 }
 
-/// Returns whether writers write changelog files.
+/// Returns whether writers write changelog files: the table has a primary key, and `changelog-producer` is `input`.
 pub(super) fn is_of_input(schema: &TableSchema, options: &Options) -> bool {
     let producer = options.text("changelog-producer").unwrap_or_default();
     !schema.primary_keys.is_empty() && producer.trim().eq_ignore_ascii_case("input")
 }
 
-/// Returns the options of a table in which those of changelog files replace those of data files.
+/// Returns table options for writing changelog files: options of changelog files replace the options of data files.
 pub(super) fn of_changelog(options: &Options) -> Options {
     let mut all: BTreeMap<String, String> = options.all().clone();
     all.insert("data-file.prefix".to_string(), PREFIX.to_string());

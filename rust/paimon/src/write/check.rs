@@ -106,7 +106,8 @@ fn check_keys(schema: &TableSchema, options: &Options) -> Result<()> {
     }
     let engine = options.text("merge-engine").unwrap_or_default();
     if engine.trim().eq_ignore_ascii_case("first-row") {
-        // Readers would not see the rows until a compaction.
+        // Readers of first-row tables ignore files of level 0, so written rows would be visible only after a
+        // compaction.
         return Err(refused("merge-engine", engine));
     }
     Ok(())

@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn texts_are_cast_without_their_quotes() {
-        // As cast by `DefaultValueUtils` of Java 1.4.2.
+        // Expected values are the casts of `DefaultValueUtils` in Java 1.4.2.
         for (data_type, default, expected) in [
             ("STRING", "a", "a"),
             ("STRING", "'a'", "a"),

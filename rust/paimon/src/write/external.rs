@@ -30,7 +30,7 @@ const WEIGHTS: &str = "data-file.external-paths.weights";
 /// The values of `data-file.external-paths.strategy`.
 const STRATEGIES: [&str; 5] = ["none", "specific-fs", "round-robin", "entropy-inject", "weight-robin"];
 
-/// The number of bits of the hash of a file name that are used in folders, and in each folder except the last.
+/// The number of bits of the file name's hash that are used in folder names, and the number of bits in each folder.
 const HASH_BITS: u32 = 20;
 const FOLDER_BITS: [u32; 4] = [4, 4, 4, 8];
 
@@ -40,7 +40,7 @@ pub(super) struct ExternalPaths {
     /// The paths in Java's form; at least one.
     roots: Vec<String>,
     choice: Choice,
-    /// The position of the path of the last file.
+    /// The position of the external path that was used last.
     position: usize,
 }
 
@@ -78,7 +78,7 @@ impl ExternalPaths {
         }
         let count = roots.len();
         let (choice, position) = match strategy {
-            // Java starts at this position.
+            // As in Java, the first position is fixed.
             "entropy-inject" => (Choice::InTurnHashed, 0),
             "weight-robin" if count > 1 && options.text(WEIGHTS).is_some() => {
                 (Choice::ByWeight(cumulative_weights(options, count)?), 0)
@@ -239,7 +239,7 @@ mod tests {
 
     #[test]
     fn paths_are_written_as_java_writes_them() {
-        // As converted by `org.apache.paimon.fs.Path` of release 1.4.2.
+        // Expected paths are converted by `org.apache.paimon.fs.Path` of release 1.4.2.
         for (given, root, location) in [
             ("file:///a//b/../c/", "file:/a/c", "file:/a/c/p=1/bucket-0/n"),
             ("s3://k", "s3://k/", "s3://k/p=1/bucket-0/n"),

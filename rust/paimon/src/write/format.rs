@@ -205,12 +205,12 @@ fn display(format: FileFormat) -> &'static str {
 #[derive(Debug)]
 pub(crate) struct Blanks {
     places: Vec<usize>,
-    /// Those of the columns that are keys.
+    /// The positions of the key columns among these CHAR columns.
     keys: Vec<usize>,
 }
 
 impl Blanks {
-    /// Returns the columns for rows that are written to files of a table.
+    /// Determines the CHAR columns if any file of the table may be ORC; otherwise none.
     pub(crate) fn try_new(schema: &TableSchema, options: &Options) -> Result<Self> {
         if !formats(schema, options)?.contains(&FileFormat::Orc) {
             return Ok(Self { places: Vec::new(), keys: Vec::new() });
@@ -240,8 +240,8 @@ impl Blanks {
         Ok(RecordBatch::try_new(rows.schema(), columns)?)
     }
 
-    /// Rejects rewriting keys of other files that have trailing spaces. Without the spaces, keys might be equal or out
-    /// of order.
+    /// Rejects existing keys with trailing spaces in rewritten files. Without the spaces, keys might be equal or out of
+    /// order.
     ///
     /// # Errors
     /// `Unsupported` naming the column.

@@ -12,8 +12,8 @@ pub const INSERT: i8 = 0;
 /// The short names of the kinds, in the order of their numbers in files.
 const NAMES: [&str; 4] = ["+I", "-U", "+U", "-D"];
 
-/// Returns the kinds in a column of strings. The first row has the number `first`. `null` is the kind of NULL, if NULL
-/// is allowed.
+/// Parses the row kinds in a column of strings. `first` is the number of the first row, for errors. `null` is the kind
+/// of NULL values; None if NULL is not allowed.
 ///
 /// # Errors
 /// `InvalidArgument` naming the column and the row of a string that is not a kind, or of a NULL that is not allowed.

@@ -59,7 +59,7 @@ impl Restorer {
         }
         let wanted = read.is_empty().then(|| new.iter().map(|partition| partition.to_vec()).collect::<BTreeSet<_>>());
         let files = self.table.live_files(snapshot, wanted.as_ref(), Wanted::FILES, &self.context)?;
-        // Manifests are read at most twice, regardless of the number of partitions that follow.
+        // Manifests are read at most twice: for the first partitions only those, and then for all partitions.
         match wanted {
             Some(_) => read.extend(new.into_iter().cloned()),
             None => self.read = None,

@@ -87,7 +87,8 @@ impl RowPlacement {
         sort_fields(&self.partition, self.fixed.is_some())
     }
 
-    /// Returns columns that are equal for the rows of one bucket.
+    /// Returns the partition columns and, if the number of buckets is fixed, the bucket. Rows of one bucket have equal
+    /// values.
     ///
     /// # Errors
     /// As for [`bucket_ids`].

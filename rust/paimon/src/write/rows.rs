@@ -11,7 +11,7 @@
 //! Rows of primary-key tables are records: they are sorted and merged before they are written, see `upsert.rs`.
 //!
 //! A slot is a bucket with new rows. If the number of buckets is not fixed, sequence numbers begin at 0 in each write,
-//! because readers do not compare them. Otherwise they continue those of the bucket.
+//! because readers do not compare them. Otherwise sequence numbers continue after the last one of the bucket.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -51,8 +51,8 @@ use crate::spec::schema::TableSchema;
 use crate::spec::types::TypeRoot;
 use crate::table::Table;
 
-/// The maximum number of buckets whose files are written at the same time. Rows of other buckets wait until all rows
-/// have arrived.
+/// The maximum number of buckets whose files are open at the same time. Rows of other buckets are held and sorted until
+/// all rows have been received.
 const MAX_OPEN_SLOTS: usize = 64;
 
 /// The options of a write that are not in the table.
@@ -62,8 +62,8 @@ pub struct WriteOptions {
     pub memory_bytes: usize,
     /// The offset of the local clock from UTC.
     pub utc_offset_ms: i64,
-    /// Whether the rows replace those of their buckets. Then sequence numbers begin at 0, and the number of buckets is
-    /// that of the option.
+    /// Whether the rows replace the rows of their buckets. If so, sequence numbers begin at 0, and the number of
+    /// buckets is taken from the option `bucket`.
     pub overwrites: bool,
     /// The part of file names that replaces a new UUID; unique for each writer.
     pub name: Option<String>,
@@ -94,7 +94,7 @@ pub struct RowWriter {
 /// How the writer turns input rows into data file rows.
 #[derive(Debug)]
 enum WriteMode {
-    /// Rows are unchanged. The sorter holds rows of buckets beyond the first few.
+    /// Rows are unchanged. The sorter holds the rows of buckets beyond the maximum number of open buckets.
     Append(Option<RowSorter>),
     /// Rows are records with a key.
     Upsert(Box<Upsert>),
@@ -104,7 +104,8 @@ enum WriteMode {
 struct Upsert {
     records: Upserts,
     files: FileSchema,
-    /// The column of row kinds, if it is a table column.
+    /// The position of the table column with the row kinds (`rowkind.field`); None if the row kinds are a separate
+    /// column.
     kinds: Option<usize>,
     /// The number of accepted rows.
     rows: usize,
@@ -155,7 +156,7 @@ impl RowWriter {
         let with_kinds = has_key && kinds.is_none();
         let defaults = Defaults::try_new(schema)?;
         let align = Align::of_new_rows(schema.clone(), defaults.columns(), with_kinds);
-        // Streaming readers do not see an overwrite as changes.
+        // Streaming readers ignore the changelog of an overwrite, so none is written.
         let changelog =
             Changelog::try_new(table, &of_table, options.utc_offset_ms, name)?.filter(|_| !options.overwrites);
         let mode = if has_key {
@@ -275,8 +276,8 @@ impl RowWriter {
         }
     }
 
-    /// Returns the next rows of changelog files, or None until more records are merged. Call it after each
-    /// [`RowWriter::next_sorted`], until it returns None.
+    /// Returns the next rows of changelog files, or None until more records are merged. After each
+    /// [`RowWriter::next_sorted`], call this method until it returns None.
     ///
     /// # Errors
     /// Only internal errors.
@@ -326,7 +327,7 @@ impl RowWriter {
         self.side_files.delete();
     }
 
-    /// Returns how many files, rows and bytes were written.
+    /// Returns the numbers of files, rows and bytes that were written.
     pub fn written(&self) -> (usize, i64, i64) {
         let files = || self.slots.iter().flat_map(|slot| slot.data.files.iter().chain(&slot.changelog.files));
         let sum = |of: fn(&NewFile) -> i64| files().map(of).fold(0, i64::saturating_add);

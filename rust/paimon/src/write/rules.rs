@@ -123,7 +123,7 @@ fn check_order(prefix: &str, least: i32, most: i32) -> Result<()> {
 /// Checks the options that determine what scans read.
 fn check_scan(options: &Options) -> Result<()> {
     match SnapshotChoice::from_options(options) {
-        // Options that frazil merely does not support yet do not contradict each other.
+        // An unsupported scan mode is not a contradiction, so only invalid options are rejected.
         Err(error) if error.kind() == ErrorKind::InvalidArgument => Err(error),
         _ => Ok(()),
     }

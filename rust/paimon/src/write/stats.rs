@@ -2,7 +2,7 @@
 //! `fields.<column>.stats-mode` and `metadata.stats-dense-store`; Java's `SimpleColStatsCollector` and
 //! `SimpleStatsConverter`).
 //!
-//! They are collected from the rows as they are written, independently of the file format.
+//! Statistics are collected from the rows as they are written, independently of the file format.
 
 use std::sync::Arc;
 
@@ -116,7 +116,7 @@ struct Column {
     nulls: i64,
     /// The minimum and the maximum.
     bounds: Option<ArrayRef>,
-    /// Whether there are NaNs, which different readers order above or below other values.
+    /// Whether there are NaNs. Bounds are then unknown, because readers order NaN differently.
     has_nan: bool,
 }
 
@@ -196,7 +196,7 @@ impl Column {
             return [bounds.slice(0, 1), bounds.slice(1, 1)];
         };
         let least: String = texts.value(0).chars().take(length).collect();
-        // As in Java, both bounds are unknown if no short string is above the maximum.
+        // As in Java, both bounds are unknown if no string of the maximum length is above the greatest value.
         match upper_text(texts.value(1), length) {
             None => [unknown(), unknown()],
             Some(greatest) => [least, greatest].map(|text| Arc::new(StringArray::from(vec![text])) as ArrayRef),
@@ -221,7 +221,7 @@ fn bounds_of(values: &ArrayRef) -> (bool, Option<ArrayRef>) {
         ArrowType::Timestamp(TimeUnit::Microsecond, _) => ordered::<TimestampMicrosecondType>(values),
         ArrowType::Timestamp(TimeUnit::Nanosecond, _) => ordered::<TimestampNanosecondType>(values),
         ArrowType::Decimal128(..) => ordered::<Decimal128Type>(values),
-        // Java orders -0.0 before 0.0; other readers may not.
+        // Java orders -0.0 before 0.0, and other readers may not. A zero bound is therefore widened to -0.0 or 0.0.
         ArrowType::Float32 => return floats::<Float32Type>(values, f32::is_nan, |zero| zero == 0.0, [-0.0, 0.0]),
         ArrowType::Float64 => return floats::<Float64Type>(values, f64::is_nan, |zero| zero == 0.0, [-0.0, 0.0]),
         ArrowType::Utf8 => values.as_string_opt::<i32>().and_then(|texts| {

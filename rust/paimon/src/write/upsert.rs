@@ -130,12 +130,13 @@ impl Upserts {
         })
     }
 
-    /// Also keeps sorted records as they are before the merge.
+    /// Requests that sorted records are also kept as they were before the merge, for [`Upserts::next_unmerged`].
     pub(crate) fn keep_unmerged(&mut self) {
         self.unmerged = Some(VecDeque::new());
     }
 
-    /// Returns the next sorted records as they were before the merge. They are kept until they are requested.
+    /// Returns the next sorted records as they were before the merge, or None. Records are kept until this method
+    /// returns them.
     pub(crate) fn next_unmerged(&mut self) -> Option<Records> {
         self.unmerged.as_mut()?.pop_front()
     }
@@ -173,7 +174,7 @@ impl Upserts {
         self.sorter.push(rows, &keys)
     }
 
-    /// Returns the columns of a merge.
+    /// Returns the columns that a merge reads: the columns of the table, sequence numbers and row kinds.
     fn merged_columns(&self, records: &Records) -> Result<Vec<ArrayRef>> {
         let fields = self.merged.fields().iter();
         let columns = records.values.columns().iter().zip(fields);
@@ -244,7 +245,7 @@ impl Upserts {
         }
     }
 
-    /// Returns the slot of the next sorted row.
+    /// Returns the slot of the next sorted row, or None after the last row.
     fn next_slot(&mut self, most_rows: usize) -> Result<Option<usize>> {
         if self.waiting.is_none() {
             self.waiting = self.sorter.next_batch(most_rows.max(STEP_ROWS))?;

@@ -188,8 +188,8 @@ pub(crate) fn inherited_sequence_numbers(
     status.values().iter().zip(own).map(resolve).collect::<Result<Vec<_>>>().map(Into::into)
 }
 
-/// Returns the file sequence numbers: added entries without one inherit the manifest's. Other entries use their data
-/// sequence number, because Java's v1 files record neither.
+/// Returns the file sequence numbers: added entries without one inherit the manifest's. Other entries without one use
+/// their data sequence number, because Java records neither in v1 files.
 pub(crate) fn inherited_file_sequence_numbers(
     status: &Int32Array,
     own: &Int64Array,
@@ -201,8 +201,8 @@ pub(crate) fn inherited_file_sequence_numbers(
         .collect()
 }
 
-/// Returns the first row ids: files without one are numbered consecutively from the manifest's; entries that have one
-/// are not counted.
+/// Returns the first row ids. Files without one get consecutive ids that start at the manifest's `first_row_id`; files
+/// that have one do not advance the count.
 pub(crate) fn inherited_first_row_ids(
     status: &Int32Array,
     own: Option<&Int64Array>,

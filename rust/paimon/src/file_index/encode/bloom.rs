@@ -13,8 +13,8 @@ pub(super) struct BloomFilter {
     functions: i32,
 }
 
-/// Returns the number of bits and of hash functions for a number of values and a false-positive rate. Returns None if
-/// too many bits were needed. Same as Java's `BloomFilter64`.
+/// Returns the numbers of bits and of hash functions for a number of values and a false-positive rate, like Java's
+/// `BloomFilter64`. Returns None if too many bits are needed.
 #[expect(clippy::cast_possible_truncation, reason = "as Java casts, which saturates too")]
 pub(super) fn dimensions(items: i32, false_positives: f64) -> Option<(i32, i32)> {
     let ln_2 = 2.0_f64.ln();

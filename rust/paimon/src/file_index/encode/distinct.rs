@@ -183,7 +183,7 @@ fn index(id: u32) -> usize {
     usize::try_from(id).unwrap_or(usize::MAX)
 }
 
-/// Returns the part of `all` that ends at `ends[at]`.
+/// Returns the part of `all` that ends at `ends[at]` and begins where the previous part ends.
 pub(super) fn part<'a, T>(all: &'a [T], ends: &[usize], at: usize) -> &'a [T] {
     let start = at.checked_sub(1).and_then(|before| ends.get(before)).copied().unwrap_or(0);
     ends.get(at).and_then(|end| all.get(start..*end)).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! Writes the indexes of a data file, byte for byte as Java does if Java writes in value order. Where Java uses the
+//! Encodes the indexes of a data file, byte for byte as Java does where Java writes in value order. Where Java uses the
 //! order of a hash map, columns are in the order of the options, and values ascend.
 
 mod bitmap;

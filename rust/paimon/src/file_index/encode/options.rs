@@ -197,7 +197,7 @@ impl IndexedField {
     }
 }
 
-/// Returns whether an index of that type can hold values of a type that has a layout.
+/// Returns whether an index of the type `kind` supports values of a type.
 fn is_held(kind: &str, root: &TypeRoot) -> bool {
     let is_binary = matches!(root, TypeRoot::Binary(_) | TypeRoot::VarBinary(_));
     match kind {

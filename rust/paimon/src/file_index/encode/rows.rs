@@ -1,4 +1,4 @@
-//! Builds and serializes bitmaps of rows.
+//! Builds and serializes bitmaps of row positions.
 
 use frazil_core::error::{Error, Result};
 use roaring::RoaringBitmap;

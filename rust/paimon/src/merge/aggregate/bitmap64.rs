@@ -77,7 +77,7 @@ impl Sets for LongBitmaps {
 
 /// The node type of leaves.
 const LEAF: u8 = 4;
-/// The marker of a block of slots.
+/// The marker of a block whose slots were not trimmed.
 const NOT_TRIMMED: u8 = 254;
 /// The maximum depth: a node for each byte of a key, and the leaf.
 const MAX_DEPTH: usize = 7;
@@ -138,7 +138,7 @@ fn read_node(cursor: &mut Cursor<'_>, depth: usize, leaves: &mut Vec<(Key, u64)>
     if children > most || depth + 1 >= MAX_DEPTH {
         return Err(cursor.error(format_args!("{children} children of a node of type {kind} at depth {depth}")));
     }
-    // Leaves hold complete keys, so the bytes that lead to them are not needed.
+    // Leaves hold complete keys, so the key bytes in inner nodes are skipped.
     cursor.take(body)?;
     (0..children).try_for_each(|_| read_node(cursor, depth + 1, leaves))
 }
@@ -160,7 +160,8 @@ fn read_slots(cursor: &mut Cursor<'_>) -> CursorResult<Vec<Option<RoaringBitmap>
         .collect()
 }
 
-/// Reads a container by way of the portable format, which has the same container bodies and is validated on reading.
+/// Reads a container by converting it to the portable format, whose container bodies are the same and are validated on
+/// reading.
 fn read_container(cursor: &mut Cursor<'_>) -> CursorResult<RoaringBitmap> {
     let kind = cursor.byte()?;
     let count = cursor.le_u32()?;
@@ -196,7 +197,8 @@ fn read_container(cursor: &mut Cursor<'_>) -> CursorResult<RoaringBitmap> {
     RoaringBitmap::deserialize_from(&*portable).map_err(|error| cursor.error(format_args!("{error}")))
 }
 
-/// Reads a bit container whose values would fit an array, as it occurs after values were removed.
+/// Reads a bit container with few enough values for an array container. Java leaves such containers after removing
+/// values.
 fn read_sparse_bits(cursor: &mut Cursor<'_>, count: u32) -> CursorResult<RoaringBitmap> {
     let bits = cursor.take(BITS_BYTES)?;
     let values: RoaringBitmap = (0u32..)

@@ -11,7 +11,7 @@ use super::FieldAggregator;
 use super::subject::Subject;
 use crate::spec::types::{DataType, TypeRoot};
 
-/// The state of whether all values are true, or any of them is.
+/// The accumulator that records whether all values are true, or whether any value is true.
 #[derive(Debug)]
 pub(super) struct Truth {
     subject: Subject,

@@ -36,7 +36,7 @@ impl Collect {
         Ok(Self { lists: Lists::try_new(subject, None, Vec::new())?, distinct, accumulator: None })
     }
 
-    /// Sets the accumulator to these elements, or to NULL.
+    /// Sets the accumulator to the picked elements, or to NULL if `picks` is None.
     fn append_picks(&mut self, picks: Option<Vec<Pick>>) -> Result<()> {
         let known = self.accumulator.take();
         self.accumulator = match (known, picks) {
@@ -75,7 +75,7 @@ impl FieldAggregator for Collect {
     }
 
     fn add_reversed(&mut self, values: &ArrayRef, row: usize) -> Result<()> {
-        // Java appends earlier elements, but prepends them if retracts are ignored.
+        // Java appends earlier elements to the later ones, and prepends earlier elements only if retracts are ignored.
         if !self.lists.subject.ignore_retract {
             return self.add(values, row);
         }

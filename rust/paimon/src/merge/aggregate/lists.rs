@@ -72,7 +72,7 @@ impl Lists {
         Ok(lists)
     }
 
-    /// Returns the elements of a list, or None for NULL.
+    /// References the elements of a list by position. Returns None for NULL.
     pub(super) fn picks(&mut self, values: &ArrayRef, row: usize) -> Result<Option<Vec<Pick>>> {
         let list = self.list(values, row)?;
         Ok(list.map(|(part, elements)| elements.map(|element| (part, element)).collect()))
@@ -189,7 +189,7 @@ impl Part {
         Some(Self { elements, offsets, identities: OnceCell::new(), orders: OnceCell::new() })
     }
 
-    /// Returns the rows of columns, which are converted on first use.
+    /// Returns the encoded bytes of columns, which are computed on first use.
     fn rows(&self, columns: &Columns, cell: fn(&Self) -> &OnceCell<Rows>) -> Result<&Rows> {
         let cell = cell(self);
         if let Some(rows) = cell.get() {

@@ -1,9 +1,9 @@
 //! Aggregate functions of fields (documentation: "Aggregation") over Arrow values.
 //!
-//! | functions | held per key | types |
 //! | functions | state per key | types |
-//! | first_value, first_non_null_value, last_value, last_non_null_value, primary-key | the position of the value | all
-//! |
+//! |---|---|---|
+//! | first_value, first_non_null_value, primary-key | the position of the value | all |
+//! | last_value, last_non_null_value | the position of the value | all |
 //! | max, min | the position of the value | numbers, strings, bytes, dates, times, timestamps |
 //! | sum, product, count | a number | numbers; count: INT and BIGINT |
 //! | bool_and, bool_or; listagg | a Boolean; a string | BOOLEAN; STRING |

@@ -57,7 +57,7 @@ impl NestedPartialUpdate {
         Ok(Self { lists, fields, accumulator: Rows::Null, rows: Vec::new(), ends: Vec::new() })
     }
 
-    /// Returns the fields of an element.
+    /// Returns the positions of the fields of an element, or no fields for a NULL row.
     fn row(&self, (part, element): Pick) -> Result<Row> {
         if self.lists.is_null((part, element)) {
             return Ok(Row::new());
@@ -66,7 +66,7 @@ impl NestedPartialUpdate {
         (0..self.fields.len()).map(field).collect()
     }
 
-    /// Merges later rows into the rows of a table.
+    /// Merges later rows into the rows of a table: non-NULL fields of later rows replace the earlier values.
     fn complete(&self, table: &mut Table, rows: &mut Vec<Row>, later: Vec<Pick>) -> Result<()> {
         for pick in later.into_iter().filter(|pick| !self.lists.is_null(*pick)) {
             let row = self.row(pick)?;
@@ -96,7 +96,7 @@ impl NestedPartialUpdate {
         let null = new_null_array(data_type, 1);
         let parts = (0..self.lists.parts()).map(|part| self.lists.field(part, field).map(|column| &**column));
         let arrays = std::iter::once(Ok(&*null)).chain(parts).collect::<Result<Vec<&dyn Array>>>()?;
-        // Source 0 is the NULL, before the parts.
+        // In the concatenation, source 0 holds a single NULL, so part numbers are shifted by one.
         let pick = |row: &Row| row.get(field).copied().flatten().map_or((0, 0), |(part, element)| (part + 1, element));
         let picks: Vec<Pick> = self.rows.iter().map(pick).collect();
         Ok(interleave(&arrays, &picks)?)

@@ -242,7 +242,7 @@ impl Decimal {
         (value.unsigned_abs() < limit).then_some(value)
     }
 
-    /// Returns a sum or difference of two values.
+    /// Returns a sum or difference of two values, or None if it has too many digits. Compact decimals wrap instead.
     fn summed(&self, value: i256) -> Option<i128> {
         if self.precision > COMPACT_DIGITS {
             return self.checked(value);

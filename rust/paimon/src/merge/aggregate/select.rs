@@ -110,7 +110,8 @@ impl FieldAggregator for Select {
         let pick = self.pick(values, row)?;
         let valid = values.is_valid(row);
         let takes = match self.rule {
-            // Java adds the later value to the earlier one, so the later value may be the first one found.
+            // Java applies the later value to the earlier accumulator, so the later value may be selected as the first
+            // one found.
             Rule::First => std::mem::replace(&mut self.found, true),
             Rule::Last | Rule::Key => false,
             Rule::FirstNonNull => self.is_null() || std::mem::replace(&mut self.found, true),

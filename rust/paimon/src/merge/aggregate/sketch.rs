@@ -21,7 +21,8 @@ use super::union::Sets;
 pub(super) struct HllSketches;
 
 impl Sets for HllSketches {
-    /// A serialized sketch: a sketch in memory has more state than Java has available.
+    /// A serialized sketch. Java serializes the result of each union, and so loses state that only a sketch in memory
+    /// has.
     type Set = Vec<u8>;
 
     fn read(&self, bytes: &[u8]) -> Result<Vec<u8>, String> {
@@ -118,7 +119,7 @@ fn write_exception_slots(image: &mut [u8]) {
 
 /// The log2 of the initial number of slots for registers of more than 4 bits, by lg k.
 const EXCEPTION_LG_SLOTS: [u8; 22] = [0, 2, 2, 2, 2, 2, 2, 3, 3, 3, 4, 4, 5, 5, 6, 7, 8, 9, 10, 11, 12, 13];
-/// The position of the number of those registers.
+/// The position of the number of registers of more than 4 bits.
 const EXCEPTIONS: std::ops::Range<usize> = 36..40;
 /// The type of 4-bit registers.
 const NARROW: u8 = 0;

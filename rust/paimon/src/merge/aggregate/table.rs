@@ -29,7 +29,7 @@ impl Table {
         self.entries.iter().flatten().copied()
     }
 
-    /// Returns the element equal to another one, and its position.
+    /// Returns the element with the same identity as `pick`, and its position, or None.
     pub(super) fn find(&self, lists: &Lists, pick: Pick) -> Result<Option<(usize, Pick)>> {
         let identity = lists.identity(pick)?;
         let hash = self.hasher.hash_one(identity);
@@ -40,7 +40,7 @@ impl Table {
         Ok(found.and_then(|(_, place)| self.at(*place).map(|pick| (*place, pick))))
     }
 
-    /// Inserts an element, replacing the one that it is equal to.
+    /// Inserts an element, and replaces the element with the same identity if there is one.
     pub(super) fn put(&mut self, lists: &Lists, pick: Pick) -> Result<()> {
         if let Some((place, _)) = self.find(lists, pick)? {
             self.replace(place, pick);
@@ -59,7 +59,7 @@ impl Table {
         }
     }
 
-    /// Removes the element that is equal to another one.
+    /// Removes the element with the same identity as `pick`, if there is one.
     pub(super) fn remove(&mut self, lists: &Lists, pick: Pick) -> Result<()> {
         if let Some((place, _)) = self.find(lists, pick)? {
             let hash = self.hasher.hash_one(lists.identity(pick)?);

@@ -158,7 +158,7 @@ fn columns(wanted: Wanted) -> Vec<Column> {
         column("_EXTRA_FILES", list(DataType::Utf8)).required(),
         leaf(CREATION_TIME, DataType::Timestamp(TimeUnit::Millisecond, None)),
         leaf("_DELETE_ROW_COUNT", DataType::Int64),
-        // Always decoded, because it is part of the identity of a file.
+        // The embedded index is always decoded, because it is part of the identity of a file.
         leaf("_EMBEDDED_FILE_INDEX", DataType::Binary),
         leaf("_FILE_SOURCE", DataType::Int32),
         leaf("_EXTERNAL_PATH", DataType::Utf8),
@@ -171,7 +171,7 @@ fn columns(wanted: Wanted) -> Vec<Column> {
     if wanted.value_stats {
         file.push(stats::column("_VALUE_STATS", VALUE_STATS));
     }
-    // The column is always in the schema, but NULL if it is not wanted.
+    // `_VALUE_STATS_COLS` is always in the schema of entries, but NULL if value statistics are not wanted.
     if wanted.value_stats {
         file.push(column(VALUE_STATS_COLS, list(DataType::Utf8)));
     }
@@ -203,7 +203,7 @@ where
     T::Native: std::fmt::Display,
 {
     let array: &PrimitiveArray<T> = typed(batch, name)?;
-    // Values under NULL may be arbitrary, and are examined only if a value is bad.
+    // Values under NULL may be arbitrary, so NULLs are considered only if a value is invalid.
     if !array.values().iter().any(|value| is_bad(*value)) {
         return Ok(());
     }

@@ -14,8 +14,8 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 use super::{DELETE, ManifestEntries};
 
 impl ManifestEntries {
-    /// Returns the entries of files that are live after all of these. The entries must be complete: if entries were
-    /// left out (for example of some partitions or buckets), both the ADD and the DELETE of a file must have been.
+    /// Returns the entries of files that are live after all entries are applied. If some entries were left out (for
+    /// example of some partitions or buckets), both the ADD and the DELETE of each such file must be left out.
     ///
     /// # Errors
     /// `CorruptManifest` for a file that is deleted but was not added before, or is added or deleted twice.
@@ -99,7 +99,7 @@ impl<'a> Files<'a> {
         Ok(Self { entries, extra_names })
     }
 
-    /// Returns the columns that distinguish almost all files.
+    /// Returns the columns that are hashed: name, bucket and level, which distinguish almost all files.
     #[inline]
     fn hashed(&self, row: usize) -> (&[u8], i32, i32) {
         let entries = self.entries;
@@ -152,7 +152,7 @@ pub(crate) struct FileSet {
 }
 
 impl FileSet {
-    /// Creates the set of the files of entries of any kind. The first of equal files is kept.
+    /// Creates the set of the files of entries of any kind. Of several entries of the same file, the first is kept.
     ///
     /// # Errors
     /// Only internal errors.
@@ -175,7 +175,8 @@ impl FileSet {
         &self.entries
     }
 
-    /// Returns, for each entry, the row of the same file in [`FileSet::entries`].
+    /// Returns, for each entry, the row of the same file in [`FileSet::entries`], or None if the set does not contain
+    /// the file.
     ///
     /// # Errors
     /// Only internal errors.

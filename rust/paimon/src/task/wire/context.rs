@@ -123,7 +123,7 @@ pub fn from_json(text: &str, storage: Arc<dyn Storage>) -> Result<ScanRead> {
     ScanRead::try_new(Arc::new(context), output)
 }
 
-/// Returns the ids of columns that may be NULL although they are NOT NULL in the schema.
+/// Returns the ids of output columns that are nullable although they are NOT NULL in the schema.
 fn widened(output: &[DataField], schema: &[DataField]) -> Vec<i32> {
     let not_null = schema.iter().filter(|field| !field.data_type.nullable).map(|field| field.id);
     let not_null: HashSet<i32> = not_null.collect();
@@ -131,7 +131,7 @@ fn widened(output: &[DataField], schema: &[DataField]) -> Vec<i32> {
     widened.map(|field| field.id).collect()
 }
 
-/// Returns the names of columns by id, if they differ from the schema.
+/// Returns the names, by id, of output columns that have a different name in the schema.
 fn renamed(output: &[DataField], schema: &[DataField]) -> BTreeMap<i32, String> {
     let is_same = |field: &DataField| schema.iter().any(|other| other.id == field.id && other.name == field.name);
     output.iter().filter(|field| !is_same(field)).map(|field| (field.id, field.name.clone())).collect()
@@ -153,8 +153,9 @@ fn without_options(schema: &TableSchema) -> TableSchema {
     TableSchema { options: BTreeMap::new(), ..schema.clone() }
 }
 
-/// Returns whether an option may hold a secret: options of storages, catalogs and clusters, and names that sound like
-/// secrets. None of them changes how a split is read. Options of fields do, regardless of the field's name.
+/// Returns whether an option may hold a secret: options of storages, catalogs and clusters, and names that suggest a
+/// secret. None of these options changes how a split is read. Options of fields may change it, so they are not secrets,
+/// regardless of the field's name.
 fn is_secret(name: &str) -> bool {
     const NAMESPACES: [&str; 13] = [
         "fs.",

@@ -176,7 +176,7 @@ impl Columns {
             ("deletion_length", Arc::new(self.deletion_length.finish())),
             ("deletion_cardinality", Arc::new(self.deletion_cardinality.finish())),
         ];
-        // All columns are nullable, so that the form does not depend on values.
+        // All columns are nullable, so that the schema of the wire form is always the same.
         Ok(RecordBatch::try_from_iter_with_nullable(columns.map(|(name, column)| (name, column, true)))?)
     }
 }
