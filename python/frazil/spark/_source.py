@@ -148,8 +148,7 @@ class PushingReader(FrazilReader):
     def pushFilters(self, filters: list[Filter]) -> list[Filter]:  # noqa: N802 - Spark's name
         """Skip files and rows that the filters exclude, and return all filters, because Spark applies them again.
 
-        Filter values outside Python's range, such as dates after the year 9999, are not pushed down: their comparison
-        cannot be verified.
+        Values outside Python's range, such as dates after the year 9999, cannot be verified to compare identically.
         """
         self._request.push(filters)
         return filters

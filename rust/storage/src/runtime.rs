@@ -36,7 +36,7 @@ fn runtime() -> Result<Arc<Runtime>> {
     let made = Arc::new(made.map_err(|e| Error::new(ErrorKind::Storage, "cannot start an I/O thread").caused_by(e))?);
     if let Some(inherited) = slot.replace((pid, made.clone())) {
         // The threads of the inherited runtime exist only in the parent process. Dropping the runtime would wait for
-        // them forever.
+        // them.
         std::mem::forget(inherited);
     }
     Ok(made)

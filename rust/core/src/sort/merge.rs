@@ -15,7 +15,7 @@ use crate::error::Result;
 pub struct Sorted(Source);
 
 enum Source {
-    /// All rows are in memory; `positions` refers to the rows that have not been returned yet.
+    /// All rows are in memory; `order` contains their positions, and `next` is the index of the next one.
     Memory {
         batches: Vec<RecordBatch>,
         order: Vec<(usize, usize)>,
