@@ -33,7 +33,8 @@ impl Budget {
         });
         match taken {
             Ok(used) => {
-                // Evicts cached values before the reservation fails.
+                // Shrinks the cache to the memory that remains, so that cached values count against the limit but never
+                // make a reservation fail.
                 Cache::of_process().shrink(limit - used - bytes);
                 Ok(Lease { budget: self.clone(), bytes })
             }

@@ -218,7 +218,8 @@ fn classes(bounds: &Bounds, float: bool, length: usize) -> Classes {
         if sum.zip(rows).is_some_and(|(sum, rows)| sum > rows) {
             (null_count, nan_count) = (None, if float { None } else { Some(0) });
         }
-        // If one class, or two classes together, contain all rows, the items have no rows of the remaining classes.
+        // If one class, or two classes together, account for all rows of an item, the item has no rows of the remaining
+        // classes.
         let is_all = |count: Option<i64>| count.is_some() && count == rows;
         let some_rows = rows != Some(0);
         values.append(some_rows && !is_all(null_count) && !is_all(nan_count) && !is_all(sum));

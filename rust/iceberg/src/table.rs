@@ -107,7 +107,7 @@ impl Table {
         &self.metadata_location
     }
 
-    /// Returns the locations of the table's files and the rules for which may be read.
+    /// Returns the files of the table: where they are located, and which locations may be read.
     pub fn files(&self) -> &Files {
         &self.files
     }

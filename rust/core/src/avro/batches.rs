@@ -143,7 +143,7 @@ impl Batches {
         Ok(true)
     }
 
-    /// Starts a block of `count` rows, after checking that its bytes suffice for as many rows.
+    /// Starts a block of `count` rows after checking that the block has enough bytes for that many rows.
     fn start_block(&mut self, count: u64) -> Result<()> {
         let mut wire = Wire::new(self.inflater.block(), self.zero_width_left);
         if count.checked_mul(self.row_width_bytes as u64).is_none_or(|least| least > wire.remaining() as u64) {

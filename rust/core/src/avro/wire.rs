@@ -330,7 +330,8 @@ fn split_longer(bytes: &[u8]) -> Option<(i64, &[u8])> {
     split_longest(bytes)
 }
 
-/// Splits off a varint like [`split_longer`], near the end of a block and for more than eight bytes.
+/// Splits off a varint one byte at a time. This is the slow path of [`split_longer`] for varints near the end of a
+/// block or longer than eight bytes.
 #[cold]
 fn split_longest(bytes: &[u8]) -> Option<(i64, &[u8])> {
     let mut value = 0_u64;

@@ -35,7 +35,7 @@ use crate::write::file::FileSpec;
 
 const MS_PER_HOUR: i64 = 3_600_000;
 const MS_PER_DAY: i64 = 24 * MS_PER_HOUR;
-/// The number of small files from which they are compacted (`compaction.min.file-num`).
+/// The default number of small files that triggers a compaction (`compaction.min.file-num`).
 const DEFAULT_MIN_FILES: i64 = 5;
 
 /// The request for a compaction.

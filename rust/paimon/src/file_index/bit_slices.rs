@@ -46,7 +46,8 @@ impl<'a> BitSlices<'a> {
             return Ok(self.exists.clone());
         }
         // From the lowest digit up: a number is less if its digit is less, or if its digit is equal and the lower
-        // digits are less. No number is less below the lowest 1 of the bound.
+        // digits are less. The bits of the bound below its lowest set bit are all 0, so no number is less in those
+        // bits, and they are skipped.
         let mut less = BooleanBuffer::new_unset(self.rows);
         for (digit, slice) in self.slices.iter().enumerate().skip(bound.trailing_zeros() as usize) {
             let zero = unset(slice, self.rows)?;

@@ -95,7 +95,8 @@ impl<'a> Index<'a> {
     }
 
     fn range(&self, lower: &Bound<Value<'_>>, upper: &Bound<Value<'_>>) -> Result<BooleanBuffer> {
-        // Expresses both bounds as "less than"; an inclusive bound is shifted by one.
+        // Expresses both bounds as "less than": an inclusive upper bound and an exclusive lower bound are shifted by
+        // one.
         let below = |bound: &Bound<Value<'_>>, next: i128| match bound {
             Bound::Included(Value::Integer(number)) => Some(i128::from(*number) + next),
             Bound::Excluded(Value::Integer(number)) => Some(i128::from(*number) + 1 - next),

@@ -213,7 +213,7 @@ fn range(files: &Files, path: &str, start: u64, end: u64) -> Result<Bytes> {
     buffers.into_iter().next().ok_or_else(|| Error::internal("the storage returned no buffer"))
 }
 
-/// Returns the length of a record by its number in the index, or None for NULL.
+/// Decodes the length of a record from its index entry. Returns None for NULL.
 fn record_bytes(number: i64) -> Result<Option<u64>> {
     match number {
         NULL_BYTES => Ok(None),

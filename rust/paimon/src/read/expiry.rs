@@ -26,7 +26,7 @@ const LEAST_MILLISECONDS: i64 = 1_000_000_000_000;
 pub struct Expiry {
     /// The column with the time of a record.
     pub column: DataField,
-    /// The second before which records have expired.
+    /// Records with an earlier time have expired, in seconds since the epoch.
     pub since_s: i64,
 }
 

@@ -220,8 +220,9 @@ impl MetadataReader<'_> {
         Ok(Some(partitions.spread(&may)))
     }
 
-    /// Returns the level below which files are not read. In tables whose compactions look up rows, level 0 is not yet
-    /// part of the table. A read-optimized view has only the highest level, whose rows are merged.
+    /// Returns the level below which files are not read. In tables with deletion vectors or the first-row merge engine,
+    /// files of level 0 are not visible until they are compacted. A read-optimized view reads only the highest level,
+    /// which is fully merged.
     fn least_level(&self) -> Result<i32> {
         if self.request.selection == Selection::Changelog {
             return Ok(0);

@@ -26,7 +26,7 @@ pub struct NewFile {
 /// The location of files: a bucket of a partition.
 #[derive(Debug, Clone, Copy)]
 pub struct BucketOf<'a> {
-    /// The partition as a row with its arity.
+    /// The partition as a serialized `BinaryRow`, prefixed with its arity.
     pub partition: &'a [u8],
     /// The bucket; -2 for files of a postpone table that do not have one yet.
     pub bucket: i32,

@@ -121,7 +121,7 @@ fn test_json(test: &Test) -> (&'static str, Json) {
 fn test(name: &str, value: &Json, data_type: &PrimitiveType) -> Result<Test> {
     let scalar = |value: &Json| {
         let bytes = value.as_str().and_then(hex::decode).ok_or_else(|| malformed("a value is not hexadecimal"))?;
-        // A string literal may hold any bytes; values of other types are decoded by type.
+        // Literals are stored as hexadecimal single-value bytes and decoded by the type of the column.
         single_value::decode(data_type, &bytes).ok_or_else(|| malformed("a value does not have the type of its column"))
     };
     let many = || -> Result<Arc<[Scalar]>> {

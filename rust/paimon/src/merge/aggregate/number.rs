@@ -274,7 +274,7 @@ impl Arithmetic<i128> for Decimal {
     }
 
     fn product(&self, left: i128, right: i128) -> Option<i128> {
-        // A product of two 128-bit numbers fits 256 bits.
+        // The product of two 128-bit numbers fits in 256 bits.
         let exact = i256::from_i128(left).wrapping_mul(i256::from_i128(right));
         self.checked(divide_half_up(exact, self.unit())?)
     }
