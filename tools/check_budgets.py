@@ -27,12 +27,13 @@ ABORTS = re.compile(
     r"\b(todo|unimplemented|unreachable|dbg)!\s*[(\[{]|process::(exit|abort)|(?<!debug_)\bassert(_eq|_ne)?!"
 )
 RUST_COMMENT = re.compile(r"^\s*//")
+TYPE = re.compile(r"^(?:pub(?:\([^)]*\))? )?(?:struct|enum|trait|type|union) (?P<name>\w+)", re.MULTILINE)
 TEST_MODULE = re.compile(r"^#\[cfg\(test\)\]\n(?:#\[.*\]\n)*(?:pub\S* )?mod \w+ \{", re.MULTILINE)
 
 
 def main() -> int:
     """Run every check."""
-    found = [*long_files(), *aborts(), *arrow_versions(), *unused_dependencies()]
+    found = [*long_files(), *aborts(), *repeated_types(), *arrow_versions(), *unused_dependencies()]
     found += [*wheel_size(), *golden_size(), *readme_length()]
     for violation in found:
         print(f"error: {violation}")
@@ -67,6 +68,17 @@ def aborts() -> Iterator[str]:
         for number, line in enumerate(text.splitlines(), start=1):
             if ABORTS.search(line) and not RUST_COMMENT.match(line):
                 yield f"{path}:{number} can abort: {line.strip()}"
+
+
+def repeated_types() -> Iterator[str]:
+    """The name of a type identifies it within its crate."""
+    places: dict[tuple[str, str], list[str]] = {}
+    for path, text in rust_sources():
+        for match in TYPE.finditer(text) if path.stem != "testing" else ():
+            places.setdefault((path.parts[1], match["name"]), []).append(str(path))
+    for (crate, name), paths in places.items():
+        if len(paths) > 1:
+            yield f"{crate} has {len(paths)} types named {name}: {', '.join(paths)}"
 
 
 def arrow_versions() -> Iterator[str]:

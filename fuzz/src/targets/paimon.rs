@@ -10,7 +10,7 @@ use frazil_core::storage::{Files, MemoryStorage, Storage};
 use frazil_paimon::context::{ReadContext, View};
 use frazil_paimon::deletion_vector;
 use frazil_paimon::features::check_readable;
-use frazil_paimon::file_index::{FileIndex, IndexedColumn, Selection};
+use frazil_paimon::file_index::{FileIndex, IndexSelection, IndexedColumn};
 use frazil_paimon::merge::MergeSpec;
 use frazil_paimon::read::blob::BlobFile;
 use frazil_paimon::scan::partitions::Partitions;
@@ -45,7 +45,7 @@ fn manifest_list(input: &[u8]) -> Outcome {
 }
 
 fn manifest(input: &[u8]) -> Outcome {
-    let entries = manifest::read(Bytes::copy_from_slice(input), manifest::Wanted::ALL, &context())?;
+    let entries = manifest::read(Bytes::copy_from_slice(input), manifest::WantedFields::ALL, &context())?;
     for row in 0..entries.len() {
         let _ = entries.file(row);
     }
@@ -114,7 +114,7 @@ fn file_index(input: &[u8]) -> Outcome {
         })
     };
     for filter in filters.iter().skip(input.len() % TESTS.len()).step_by(TESTS.len()) {
-        if let Selection::Rows(bits) = index.evaluate(filter, rows, &column) {
+        if let IndexSelection::Rows(bits) = index.evaluate(filter, rows, &column) {
             law(bits.len() == rows, "a selection has a bit for each row")?;
             law((1..rows).contains(&bits.count_set_bits()), "a selection is neither nothing nor everything")?;
         }

@@ -27,7 +27,7 @@ use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{DataType, Fields, TimeUnit};
 
 pub use hidden::filled;
-pub use rows::{Aligner, Limit, Rules, Shape, Target, align_column};
+pub use rows::{Aligner, Limit, RowShape, Rules, Target, align_column};
 
 use crate::error::{Error, Result};
 use crate::file_values::lost_row;

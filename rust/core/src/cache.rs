@@ -43,19 +43,19 @@ pub struct Cache {
     limit_bytes: AtomicU64,
     /// A copy of the size in `state`, which can be read without locking.
     bytes: AtomicU64,
-    state: Mutex<Option<State>>,
+    state: Mutex<Option<CacheState>>,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    kept: Lru<Key, Arc<dyn Any + Send + Sync>>,
+struct CacheState {
+    kept: Lru<CacheKey, Arc<dyn Any + Send + Sync>>,
     hits: u64,
     misses: u64,
     evictions: u64,
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Key {
+struct CacheKey {
     kind: &'static str,
     file: FileId,
 }
@@ -63,14 +63,14 @@ struct Key {
 /// A map of values with a size in bytes each. The least recently used value is evicted first.
 #[derive(Debug)]
 pub struct Lru<K: ?Sized, V> {
-    entries: HashMap<Arc<K>, Entry<V>>,
+    entries: HashMap<Arc<K>, CacheEntry<V>>,
     by_use: BTreeMap<u64, Arc<K>>,
     clock: u64,
     bytes: u64,
 }
 
 #[derive(Debug)]
-struct Entry<V> {
+struct CacheEntry<V> {
     value: V,
     bytes: u64,
     used_at: u64,
@@ -105,7 +105,7 @@ impl<K: Eq + Hash + ?Sized, V> Lru<K, V> {
         self.clock += 1;
         self.bytes += bytes;
         self.by_use.insert(self.clock, key.clone());
-        self.entries.insert(key, Entry { value, bytes, used_at: self.clock });
+        self.entries.insert(key, CacheEntry { value, bytes, used_at: self.clock });
         gone
     }
 
@@ -175,7 +175,7 @@ impl Cache {
     pub fn find<T: Send + Sync + 'static>(&self, kind: &'static str, file: &FileId) -> Option<Arc<T>> {
         let mut guard = self.lock();
         let state = guard.get_or_insert_default();
-        let key = Key { kind, file: file.clone() };
+        let key = CacheKey { kind, file: file.clone() };
         let value = state.kept.find(&key).and_then(|value| value.clone().downcast::<T>().ok());
         if value.is_some() {
             state.hits += 1;
@@ -190,7 +190,7 @@ impl Cache {
     pub fn keep<T: Send + Sync + 'static>(&self, kind: &'static str, file: FileId, value: Arc<T>, bytes: u64) {
         let mut guard = self.lock();
         let state = guard.get_or_insert_default();
-        state.evictions += state.kept.keep(Arc::new(Key { kind, file }), value, bytes, self.limit_bytes());
+        state.evictions += state.kept.keep(Arc::new(CacheKey { kind, file }), value, bytes, self.limit_bytes());
         self.bytes.store(state.kept.bytes(), Ordering::Relaxed);
     }
 
@@ -226,12 +226,12 @@ impl Cache {
     /// Returns the statistics and the size.
     pub fn stats(&self) -> Stats {
         let guard = self.lock();
-        let Some(State { kept, hits, misses, evictions }) = &*guard else { return Stats::default() };
+        let Some(CacheState { kept, hits, misses, evictions }) = &*guard else { return Stats::default() };
         Stats { hits: *hits, misses: *misses, evictions: *evictions, entries: kept.len() as u64, bytes: kept.bytes() }
     }
 
     /// Locks the state, even after a panic in another thread: no call that may panic leaves the state inconsistent.
-    fn lock(&self) -> MutexGuard<'_, Option<State>> {
+    fn lock(&self) -> MutexGuard<'_, Option<CacheState>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

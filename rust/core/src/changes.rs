@@ -100,12 +100,12 @@ pub type Finish = Box<dyn Fn(RecordBatch) -> Result<Option<RecordBatch>> + Send>
 
 /// A pairing of the rows of one or several commits. All rows are added first; the remaining rows are then returned.
 pub struct ChangePairs {
-    state: State,
+    state: ChangeState,
     finish: Finish,
 }
 
 #[derive(Debug)]
-enum State {
+enum ChangeState {
     Taking(RowPairs),
     Giving(Paired),
     Done,
@@ -120,7 +120,7 @@ impl fmt::Debug for ChangePairs {
 impl ChangePairs {
     /// Begins to pair rows; each remaining batch is passed through `finish`.
     pub fn new(pairs: RowPairs, finish: Finish) -> Self {
-        Self { state: State::Taking(pairs), finish }
+        Self { state: ChangeState::Taking(pairs), finish }
     }
 
     /// Adds rows with the change columns.
@@ -129,8 +129,10 @@ impl ChangePairs {
     /// `Storage` if a temporary file cannot be written.
     pub fn push(&mut self, rows: RecordBatch) -> Result<()> {
         match &mut self.state {
-            State::Taking(pairs) => pairs.push(rows),
-            State::Giving(_) | State::Done => Err(Error::internal("rows were pushed after the first pair was read")),
+            ChangeState::Taking(pairs) => pairs.push(rows),
+            ChangeState::Giving(_) | ChangeState::Done => {
+                Err(Error::internal("rows were pushed after the first pair was read"))
+            }
         }
     }
 
@@ -139,14 +141,14 @@ impl ChangePairs {
     /// # Errors
     /// `InvalidArgument` if the identifiers are not unique; `Storage` if a temporary file cannot be read.
     pub fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
-        self.state = match std::mem::replace(&mut self.state, State::Done) {
-            State::Taking(pairs) => State::Giving(pairs.finish()?),
+        self.state = match std::mem::replace(&mut self.state, ChangeState::Done) {
+            ChangeState::Taking(pairs) => ChangeState::Giving(pairs.finish()?),
             other => other,
         };
         loop {
-            let State::Giving(paired) = &mut self.state else { return Ok(None) };
+            let ChangeState::Giving(paired) = &mut self.state else { return Ok(None) };
             let Some(rows) = paired.next_batch()? else {
-                self.state = State::Done;
+                self.state = ChangeState::Done;
                 return Ok(None);
             };
             if let Some(rows) = (self.finish)(rows)? {

@@ -18,7 +18,7 @@ const CONTEXT_KEY: &str = "frazil.context";
 
 /// A kind of contents.
 #[derive(Debug, Clone, Copy)]
-pub struct Kind {
+pub struct EnvelopeKind {
     /// The name in messages.
     pub name: &'static str,
     /// The key of the version in the schema metadata.
@@ -31,7 +31,7 @@ pub struct Kind {
 ///
 /// # Errors
 /// None for batches that Arrow can hold.
-pub fn seal(kind: Kind, context: String, batch: RecordBatch) -> Result<Vec<u8>> {
+pub fn seal(kind: EnvelopeKind, context: String, batch: RecordBatch) -> Result<Vec<u8>> {
     let metadata =
         HashMap::from([(kind.key.to_string(), kind.version.to_string()), (CONTEXT_KEY.to_string(), context)]);
     let schema = batch.schema().as_ref().clone().with_metadata(metadata);
@@ -49,7 +49,7 @@ pub fn seal(kind: Kind, context: String, batch: RecordBatch) -> Result<Vec<u8>> 
 ///
 /// # Errors
 /// `Unsupported` for another version; `CorruptData` for any input that [`seal`] did not write.
-pub fn open(kind: Kind, bytes: &[u8]) -> Result<(String, RecordBatch)> {
+pub fn open(kind: EnvelopeKind, bytes: &[u8]) -> Result<(String, RecordBatch)> {
     let name = kind.name;
     let none = || Error::corrupt(format!("these bytes are not a {name}"));
     let (stream, checksum) = bytes.split_last_chunk::<4>().ok_or_else(none)?;
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
     use crate::error::ErrorKind;
 
-    const KIND: Kind = Kind { name: "thing", key: "frazil.thing", version: "1" };
+    const KIND: EnvelopeKind = EnvelopeKind { name: "thing", key: "frazil.thing", version: "1" };
 
     fn sealed() -> Vec<u8> {
         let column: ArrayRef = Arc::new(Int32Array::from(vec![1, 2]));
@@ -100,8 +100,11 @@ mod tests {
             bytes[at] ^= 1;
             assert_eq!(open(KIND, &bytes).unwrap_err().kind(), ErrorKind::CorruptData, "byte {at}");
         }
-        assert_eq!(open(Kind { version: "2", ..KIND }, &sealed()).unwrap_err().kind(), ErrorKind::Unsupported);
-        assert_eq!(open(Kind { key: "frazil.other", ..KIND }, &sealed()).unwrap_err().kind(), ErrorKind::CorruptData);
+        assert_eq!(open(EnvelopeKind { version: "2", ..KIND }, &sealed()).unwrap_err().kind(), ErrorKind::Unsupported);
+        assert_eq!(
+            open(EnvelopeKind { key: "frazil.other", ..KIND }, &sealed()).unwrap_err().kind(),
+            ErrorKind::CorruptData
+        );
         assert!(open(KIND, &[]).is_err());
     }
 }

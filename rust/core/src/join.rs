@@ -30,7 +30,7 @@ const MAX_PAIRS: usize = 1 << 28;
 #[derive(Debug)]
 pub struct JoinTable {
     coder: Coder,
-    keys: Keys,
+    keys: JoinKeys,
     /// The first row of each key.
     table: CodeTable<u32>,
     /// The next row with the same key.
@@ -39,7 +39,7 @@ pub struct JoinTable {
 
 /// Pairs of rows of both sides with equal keys.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Pairs {
+pub struct JoinPairs {
     /// The rows that were looked up, in order.
     pub probed: Vec<u32>,
     /// The matching row of the table for each row in `probed`. Ascending among the matches of one probed row.
@@ -64,8 +64,8 @@ enum Form {
 
 /// The keys of some rows; rows that cannot match, such as those with NULL in a key, are not valid.
 #[derive(Debug)]
-struct Keys {
-    values: Values,
+struct JoinKeys {
+    values: JoinValues,
     valid: Option<NullBuffer>,
     /// The hashes of byte keys; empty for integers.
     hashes: Vec<u64>,
@@ -73,7 +73,7 @@ struct Keys {
 }
 
 #[derive(Debug)]
-enum Values {
+enum JoinValues {
     Integers(Int64Array),
     Bytes(ArrayRef),
     Rows(Rows),
@@ -117,11 +117,11 @@ impl JoinTable {
     ///
     /// # Errors
     /// See [`JoinTable::build`]; `LimitExceeded` for more than 2^28 pairs.
-    pub fn probe(&self, keys: &[ArrayRef]) -> Result<Pairs> {
+    pub fn probe(&self, keys: &[ArrayRef]) -> Result<JoinPairs> {
         self.probe_up_to(MAX_PAIRS, keys)
     }
 
-    fn probe_up_to(&self, most: usize, keys: &[ArrayRef]) -> Result<Pairs> {
+    fn probe_up_to(&self, most: usize, keys: &[ArrayRef]) -> Result<JoinPairs> {
         let keys = self.coder.keys(keys)?;
         if u32::try_from(keys.len).is_err() {
             return Err(Error::new(
@@ -129,7 +129,7 @@ impl JoinTable {
                 format!("a batch of {} rows is too large for a join", keys.len),
             ));
         }
-        let (mut pairs, mut too_many) = (Pairs::default(), false);
+        let (mut pairs, mut too_many) = (JoinPairs::default(), false);
         let mut pair = |row: usize| {
             if !keys.is_valid(row) {
                 return false;
@@ -146,7 +146,7 @@ impl JoinTable {
             head.is_some()
         };
         match &keys.values {
-            Values::Integers(values) => {
+            JoinValues::Integers(values) => {
                 let code = |row: usize| values.values().get(row).map_or(0, |value| value.cast_unsigned());
                 self.table.probe(keys.len, |row| folded(code(row), self.coder.seed), &mut pair)
             }
@@ -184,7 +184,7 @@ impl Coder {
         Ok(Self { form, null_safe: null_safe.to_vec(), seed: hasher.hash_one(0), hasher })
     }
 
-    fn keys(&self, keys: &[ArrayRef]) -> Result<Keys> {
+    fn keys(&self, keys: &[ArrayRef]) -> Result<JoinKeys> {
         let len = keys.first().map_or(0, Array::len);
         let mut valid = None;
         for (key, null_safe) in keys.iter().zip(&self.null_safe) {
@@ -199,17 +199,17 @@ impl Coder {
                 } else {
                     key.clone()
                 };
-                Values::Integers(arrow_cast::cast(&key, &DataType::Int64)?.as_primitive::<Int64Type>().clone())
+                JoinValues::Integers(arrow_cast::cast(&key, &DataType::Int64)?.as_primitive::<Int64Type>().clone())
             }
-            (Form::Bytes, [key]) => Values::Bytes(key.clone()),
+            (Form::Bytes, [key]) => JoinValues::Bytes(key.clone()),
             (Form::Rows(converter), keys) => {
                 let keys = keys.iter().map(canonical).collect::<Result<Vec<_>>>()?;
-                Values::Rows(converter.convert_columns(&keys)?)
+                JoinValues::Rows(converter.convert_columns(&keys)?)
             }
             _ => return Err(Error::internal("the number of join keys does not match")),
         };
-        let mut keys = Keys { values, valid, hashes: Vec::new(), len };
-        if !matches!(keys.values, Values::Integers(_)) {
+        let mut keys = JoinKeys { values, valid, hashes: Vec::new(), len };
+        if !matches!(keys.values, JoinValues::Integers(_)) {
             keys.hashes = (0..len).map(|row| hashed(keys.bytes(row), &self.hasher)).collect();
         }
         Ok(keys)
@@ -223,8 +223,8 @@ impl Coder {
 
     /// Returns the hash and the code of a row; for byte keys they are the same.
     #[inline]
-    fn code(&self, keys: &Keys, row: usize) -> (u64, u64) {
-        if let Values::Integers(values) = &keys.values {
+    fn code(&self, keys: &JoinKeys, row: usize) -> (u64, u64) {
+        if let JoinValues::Integers(values) = &keys.values {
             let code = values.values().get(row).map_or(0, |value| value.cast_unsigned());
             return (folded(code, self.seed), code);
         }
@@ -233,7 +233,7 @@ impl Coder {
     }
 }
 
-impl Keys {
+impl JoinKeys {
     #[inline]
     fn is_valid(&self, row: usize) -> bool {
         self.valid.as_ref().is_none_or(|valid| valid.is_valid(row))
@@ -242,20 +242,20 @@ impl Keys {
     #[inline]
     fn bytes(&self, row: usize) -> &[u8] {
         match &self.values {
-            Values::Rows(rows) => rows.row(row).data(),
-            Values::Bytes(array) if array.is_null(row) => &[],
-            Values::Bytes(array) => match array.data_type() {
+            JoinValues::Rows(rows) => rows.row(row).data(),
+            JoinValues::Bytes(array) if array.is_null(row) => &[],
+            JoinValues::Bytes(array) => match array.data_type() {
                 DataType::Utf8 => array.as_string::<i32>().value(row).as_bytes(),
                 _ => array.as_binary::<i32>().value(row),
             },
-            Values::Integers(_) => &[],
+            JoinValues::Integers(_) => &[],
         }
     }
 
     /// Returns whether rows with the same code have the same key.
     #[inline]
     fn same(&self, row: usize, other: &Self, other_row: usize) -> bool {
-        matches!(self.values, Values::Integers(_)) || self.bytes(row) == other.bytes(other_row)
+        matches!(self.values, JoinValues::Integers(_)) || self.bytes(row) == other.bytes(other_row)
     }
 }
 
@@ -266,7 +266,7 @@ fn is_integer(data_type: &DataType) -> bool {
 
 /// The known bounds of the values of a key.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Bounds {
+pub enum JoinBounds {
     /// All values in ascending order, excluding NULL.
     Values(Vec<Scalar>),
     /// The least and the greatest value.
@@ -279,12 +279,12 @@ pub enum Bounds {
 ///
 /// # Errors
 /// `Internal` for an array that does not have its declared type.
-pub fn bounds(key: &ArrayRef, limit: usize) -> Result<Bounds> {
+pub fn bounds(key: &ArrayRef, limit: usize) -> Result<JoinBounds> {
     let Some(data_type) = ScalarType::from_arrow(&Field::new("", key.data_type().clone(), true)) else {
-        return Ok(Bounds::Unknown);
+        return Ok(JoinBounds::Unknown);
     };
     if data_type == ScalarType::Null || key.logical_null_count() == key.len() {
-        return Ok(Bounds::Values(Vec::new()));
+        return Ok(JoinBounds::Values(Vec::new()));
     }
     let key = canonical(key)?;
     let options = SortOptions { descending: false, nulls_first: false };
@@ -295,13 +295,13 @@ pub fn bounds(key: &ArrayRef, limit: usize) -> Result<Bounds> {
     let distinct: Vec<usize> = first_of.take(limit + 1).collect();
     let scalar = |row: usize| Scalar::from_array(sorted.as_ref(), row, data_type);
     if distinct.len() <= limit {
-        return Ok(Bounds::Values(
+        return Ok(JoinBounds::Values(
             distinct.into_iter().filter_map(|row| scalar(row).transpose()).collect::<Result<_>>()?,
         ));
     }
     Ok(match (scalar(0)?, scalar(sorted.len() - 1)?) {
-        (Some(least), Some(greatest)) => Bounds::Between(least, greatest),
-        _ => Bounds::Unknown,
+        (Some(least), Some(greatest)) => JoinBounds::Between(least, greatest),
+        _ => JoinBounds::Unknown,
     })
 }
 

@@ -88,10 +88,10 @@ fn duplicates_are_named() {
 }
 
 #[rstest]
-#[case(vec![Some(3.0), None, Some(-0.0), Some(0.0), Some(3.0)], Bounds::Values(vec![Scalar::Float64(0.0), Scalar::Float64(3.0)]))]
-#[case(vec![Some(3.0), Some(f64::INFINITY), Some(1.0)], Bounds::Between(Scalar::Float64(1.0), Scalar::Float64(f64::INFINITY)))]
-#[case(vec![None, None], Bounds::Values(vec![]))]
-#[case(vec![], Bounds::Values(vec![]))]
-fn bounds_hold_every_value(#[case] values: Vec<Option<f64>>, #[case] expected: Bounds) {
+#[case(vec![Some(3.0), None, Some(-0.0), Some(0.0), Some(3.0)], JoinBounds::Values(vec![Scalar::Float64(0.0), Scalar::Float64(3.0)]))]
+#[case(vec![Some(3.0), Some(f64::INFINITY), Some(1.0)], JoinBounds::Between(Scalar::Float64(1.0), Scalar::Float64(f64::INFINITY)))]
+#[case(vec![None, None], JoinBounds::Values(vec![]))]
+#[case(vec![], JoinBounds::Values(vec![]))]
+fn bounds_hold_every_value(#[case] values: Vec<Option<f64>>, #[case] expected: JoinBounds) {
     assert_eq!(bounds(&floats(values), 2).unwrap(), expected);
 }

@@ -112,22 +112,22 @@ impl RowPairs {
             sorted: Some(sorted),
             batches: VecDeque::new(),
             first_batch: 0,
-            group: Group::default(),
+            group: PairGroup::default(),
             output: Vec::new(),
         })
     }
 }
 
 /// A row of a batch: the number of the batch, counted from the first, and the row in it.
-type Place = (usize, usize);
+type PairPlace = (usize, usize);
 
 /// The rows with the current identifier, excluding cancelled ones.
 #[derive(Debug, Default)]
-struct Group {
+struct PairGroup {
     identifier: Option<Box<[u8]>>,
     /// Whether the identifier is known, so that updates can be paired.
     identified: bool,
-    left: Vec<(Place, ChangeType)>,
+    left: Vec<(PairPlace, ChangeType)>,
     values: Option<Box<[u8]>>,
     /// The number of rows at the end of `left` with these values. All of them have one change type: a row of the other
     /// type cancels the last one.
@@ -144,8 +144,8 @@ pub struct Paired {
     /// The batches of the rows that are not yet returned.
     batches: VecDeque<RecordBatch>,
     first_batch: usize,
-    group: Group,
-    output: Vec<(Place, ChangeType)>,
+    group: PairGroup,
+    output: Vec<(PairPlace, ChangeType)>,
 }
 
 impl Paired {
@@ -181,7 +181,7 @@ impl Paired {
         Ok(())
     }
 
-    fn take_row(&mut self, keys: &RowKeys, row: usize, place: Place, kind: ChangeType) -> Result<()> {
+    fn take_row(&mut self, keys: &RowKeys, row: usize, place: PairPlace, kind: ChangeType) -> Result<()> {
         let (identifier, values) = (keys.identifier(row), keys.values(row));
         if self.group.identifier.as_deref() != Some(identifier) {
             self.end_group()?;
@@ -251,7 +251,7 @@ impl Paired {
         }
         let ready = std::mem::take(&mut self.output);
         let batches: Vec<&RecordBatch> = self.batches.iter().collect();
-        let places: Vec<Place> = ready.iter().map(|((batch, row), _)| (batch - self.first_batch, *row)).collect();
+        let places: Vec<PairPlace> = ready.iter().map(|((batch, row), _)| (batch - self.first_batch, *row)).collect();
         let rows = interleave_record_batch(&batches, &places)?;
         let types = StringArray::from_iter_values(ready.iter().map(|(_, kind)| kind.name()));
         let mut columns = rows.columns().to_vec();
@@ -263,7 +263,7 @@ impl Paired {
         Ok(Some(RecordBatch::try_new(self.schema.clone(), columns)?))
     }
 
-    fn forget(&mut self, needed: Option<Place>) {
+    fn forget(&mut self, needed: Option<PairPlace>) {
         let until = needed.map_or(self.first_batch + self.batches.len(), |(batch, _)| batch);
         while self.first_batch < until && self.batches.pop_front().is_some() {
             self.first_batch += 1;

@@ -20,7 +20,7 @@ use crate::scalar::ScalarType;
 use crate::storage::files::Files;
 
 /// A stream of batches.
-pub type Batches = Box<dyn Iterator<Item = Result<RecordBatch>> + Send>;
+pub type PartBatches = Box<dyn Iterator<Item = Result<RecordBatch>> + Send>;
 
 /// A part of a table, in an encoding that is private to the table.
 pub type Part = Vec<u8>;
@@ -51,7 +51,7 @@ pub trait VirtualTable: Debug + Send + Sync {
     ///
     /// # Errors
     /// Errors of reading files; later errors are items of the stream.
-    fn read(&self, part: &[u8], columns: &[usize], context: &Context) -> Result<Batches>;
+    fn read(&self, part: &[u8], columns: &[usize], context: &Context) -> Result<PartBatches>;
 
     /// Returns the data file that the caller opens to read a part; None for a part that [`VirtualTable::read`] reads.
     ///
@@ -131,7 +131,7 @@ impl VirtualTable for Held {
         Ok(vec![Part::new()])
     }
 
-    fn read(&self, _: &[u8], columns: &[usize], _: &Context) -> Result<Batches> {
+    fn read(&self, _: &[u8], columns: &[usize], _: &Context) -> Result<PartBatches> {
         let rows = self.rows.project(columns)?;
         Ok(Box::new(std::iter::once(Ok(rows))))
     }
@@ -141,7 +141,7 @@ impl VirtualTable for Held {
 #[derive(Debug, Clone)]
 pub struct VirtualScan {
     table: Arc<dyn VirtualTable>,
-    leaves: Arc<Vec<Leaf>>,
+    leaves: Arc<Vec<VirtualLeaf>>,
     filter: BoundPredicate,
     /// The positions of the returned columns.
     selected: Vec<usize>,
@@ -194,7 +194,7 @@ impl VirtualScan {
     ///
     /// # Errors
     /// See [`VirtualTable::read`].
-    pub fn read(&self, part: &[u8], context: &Context) -> Result<Batches> {
+    pub fn read(&self, part: &[u8], context: &Context) -> Result<PartBatches> {
         let scan = self.clone();
         let batches = self.table.read(part, &self.read, context)?;
         let rows = move |batch: Result<RecordBatch>| batch.and_then(|batch| scan.rows(&batch)).transpose();
@@ -287,7 +287,7 @@ fn select(schema: &Schema, names: &[String], case_sensitive: bool) -> Result<Vec
 
 /// A column, or a field of a struct column, that a filter can reference.
 #[derive(Debug)]
-struct Leaf {
+struct VirtualLeaf {
     /// The position of the column, then those of nested fields.
     path: Vec<usize>,
     names: Vec<String>,
@@ -296,12 +296,12 @@ struct Leaf {
     nullable: bool,
 }
 
-fn leaves_of(schema: &Schema) -> Vec<Leaf> {
-    fn add(field: &Field, path: &[usize], names: &[String], nullable: bool, leaves: &mut Vec<Leaf>) {
+fn leaves_of(schema: &Schema) -> Vec<VirtualLeaf> {
+    fn add(field: &Field, path: &[usize], names: &[String], nullable: bool, leaves: &mut Vec<VirtualLeaf>) {
         let names: Vec<String> = names.iter().chain([field.name()]).cloned().collect();
         let nullable = nullable || field.is_nullable();
         let data_type = ScalarType::from_arrow(field);
-        leaves.push(Leaf { path: path.to_vec(), names: names.clone(), data_type, nullable });
+        leaves.push(VirtualLeaf { path: path.to_vec(), names: names.clone(), data_type, nullable });
         if let DataType::Struct(fields) = field.data_type() {
             for (position, field) in fields.iter().enumerate() {
                 add(field, &[path, &[position]].concat(), &names, nullable, leaves);
@@ -315,15 +315,15 @@ fn leaves_of(schema: &Schema) -> Vec<Leaf> {
     leaves
 }
 
-fn leaf_of(leaves: &[Leaf], id: i32) -> Option<&Leaf> {
+fn leaf_of(leaves: &[VirtualLeaf], id: i32) -> Option<&VirtualLeaf> {
     leaves.get(usize::try_from(id).ok()?)
 }
 
-fn top_level(leaves: &[Leaf], id: i32) -> Option<usize> {
+fn top_level(leaves: &[VirtualLeaf], id: i32) -> Option<usize> {
     leaf_of(leaves, id)?.path.first().copied()
 }
 
-struct Leaves<'a>(&'a [Leaf]);
+struct Leaves<'a>(&'a [VirtualLeaf]);
 
 impl Columns for Leaves<'_> {
     fn column(&self, name: &ColumnName, case_sensitive: bool) -> Result<Option<BoundColumn>> {
@@ -331,8 +331,9 @@ impl Columns for Leaves<'_> {
         let joined = name.0.join(".");
         let found: Vec<_> =
             self.0.iter().enumerate().filter(|(_, leaf)| same(&leaf.names.join("."), &joined)).collect();
-        let exact =
-            |leaf: &Leaf| leaf.names.len() == name.0.len() && leaf.names.iter().zip(&name.0).all(|(a, b)| same(a, b));
+        let exact = |leaf: &VirtualLeaf| {
+            leaf.names.len() == name.0.len() && leaf.names.iter().zip(&name.0).all(|(a, b)| same(a, b))
+        };
         let chosen = match found.as_slice() {
             [] => return Ok(None),
             [only] => only,
@@ -413,7 +414,7 @@ mod tests {
             Ok(vec![b"a".to_vec(), b"b".to_vec()])
         }
 
-        fn read(&self, part: &[u8], columns: &[usize], _: &Context) -> Result<Batches> {
+        fn read(&self, part: &[u8], columns: &[usize], _: &Context) -> Result<PartBatches> {
             let part = String::from_utf8(part.to_vec()).unwrap();
             let numbers: ArrayRef = Arc::new(Int64Array::from(vec![1, 2, 3]));
             let DataType::Struct(inner) = self.0.field(2).data_type() else { unreachable!() };

@@ -41,7 +41,7 @@ pub fn locate(storage: &dyn Storage, location: &str) -> Result<String> {
     {
         return Ok(found);
     }
-    let names = Names::list(storage, &metadata)?;
+    let names = FileNames::list(storage, &metadata)?;
     match names.newest() {
         Some(found) => Ok(found.to_string()),
         None => Err(no_table(storage, folder, hint.as_deref(), &names)),
@@ -93,7 +93,7 @@ fn existing(storage: &dyn Storage, stem: &str) -> Result<Option<String>> {
 
 /// The metadata files of a folder, grouped by naming scheme.
 #[derive(Default)]
-struct Names {
+struct FileNames {
     /// `v<N>`
     versions: Vec<(u64, ObjectMeta)>,
     /// `<NNNNN>-<uuid>`
@@ -102,7 +102,7 @@ struct Names {
     empty: usize,
 }
 
-impl Names {
+impl FileNames {
     fn list(storage: &dyn Storage, metadata: &str) -> Result<Self> {
         let listed = storage.list_named(metadata, &|name| stem(name).is_some());
         let listed = listed.map_err(|error| match error.kind() {
@@ -162,7 +162,7 @@ fn number(digits: &str) -> Option<u64> {
     if digits.bytes().all(|b| b.is_ascii_digit()) { digits.parse().ok() } else { None }
 }
 
-fn no_table(storage: &dyn Storage, folder: &str, hint: Option<&str>, names: &Names) -> Error {
+fn no_table(storage: &dyn Storage, folder: &str, hint: Option<&str>, names: &FileNames) -> Error {
     let mut message =
         format!("no Iceberg table at `{folder}`: no v<N>.metadata.json and no <N>-<uuid>.metadata.json in metadata/");
     if names.empty > 0 {

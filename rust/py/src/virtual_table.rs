@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use frazil_core::error::Error;
 use frazil_core::predicate::Predicate;
-use frazil_core::virtual_table::{self, Batches, Part, VirtualTable as CoreTable};
+use frazil_core::virtual_table::{self, Part, PartBatches, VirtualTable as CoreTable};
 use frazil_iceberg::inspect;
 use frazil_paimon::inspect as paimon_inspect;
 use pyo3::prelude::*;
@@ -215,7 +215,7 @@ impl VirtualPlan {
 
 /// An iterator over the remaining batches of a part.
 #[pyclass(frozen, module = "frazil._native")]
-pub(crate) struct VirtualBatches(Mutex<Batches>);
+pub(crate) struct VirtualBatches(Mutex<PartBatches>);
 
 #[pymethods]
 impl VirtualBatches {

@@ -30,7 +30,7 @@ use crate::table::Table;
 type SortColumn = (Vec<i32>, String, bool, bool);
 
 /// Partitions and their rows, as `pyarrow.RecordBatch`.
-type Parts<'py> = Vec<(usize, Bound<'py, PyAny>)>;
+type WriteParts<'py> = Vec<(usize, Bound<'py, PyAny>)>;
 
 /// A writer that accepts the rows of users and returns rows for the files of each partition.
 #[pyclass(frozen, module = "frazil._native")]
@@ -97,14 +97,14 @@ impl RowWriter {
     }
 
     /// Returns the rows of a batch as `(partition, pyarrow.RecordBatch)`.
-    fn split<'py>(&self, py: Python<'py>, batch: ArrowBatch) -> PyResult<Parts<'py>> {
+    fn split<'py>(&self, py: Python<'py>, batch: ArrowBatch) -> PyResult<WriteParts<'py>> {
         let ArrowBatch(batch) = batch;
         let parts = self.with(py, |writer| writer.split(&batch))?;
         parts.into_iter().map(|(partition, rows)| Ok((partition, arrow::record_batch(py, rows)?))).collect()
     }
 
     /// Returns the next of the rows that waited until all rows were added, by partition; None after the last row.
-    fn next_sorted<'py>(&self, py: Python<'py>, most_rows: usize) -> PyResult<Option<Parts<'py>>> {
+    fn next_sorted<'py>(&self, py: Python<'py>, most_rows: usize) -> PyResult<Option<WriteParts<'py>>> {
         let Some(parts) = self.with(py, |writer| writer.next_sorted(most_rows))? else { return Ok(None) };
         let parts = parts.into_iter().map(|(partition, rows)| Ok((partition, arrow::record_batch(py, rows)?)));
         parts.collect::<PyResult<_>>().map(Some)

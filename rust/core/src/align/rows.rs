@@ -33,7 +33,7 @@ pub enum Limit {
 
 /// The structure of a target.
 #[derive(Debug, Clone)]
-pub enum Shape {
+pub enum RowShape {
     /// A value without parts, or one that is converted as a whole.
     Leaf(Limit),
     /// A variant: a struct that is kept as a whole.
@@ -54,7 +54,7 @@ pub struct Target {
     /// The name of the type in errors.
     pub type_name: String,
     /// The structure of its values.
-    pub shape: Shape,
+    pub shape: RowShape,
     /// The value if rows do not have the column, as an array of length 1; None for NULL.
     pub default: Option<ArrayRef>,
 }
@@ -82,7 +82,7 @@ pub struct Aligner {
 }
 
 /// The location of values, for errors.
-struct Place<'a> {
+struct AlignedPlace<'a> {
     rules: &'a Rules,
     name: &'a str,
     rows: &'a RowNumbers<'a>,
@@ -110,7 +110,7 @@ impl Aligner {
         let names = batch.schema_ref().fields();
         let places = found(names, &self.targets, "", unknown)?;
         let values = |name: &str| places.get(name).map(|&place| batch.column(place).clone());
-        let place = Place { rules: &self.rules, name: "", rows: &RowNumbers::From(self.rows) };
+        let place = AlignedPlace { rules: &self.rules, name: "", rows: &RowNumbers::From(self.rows) };
         let columns = place.columns(&self.targets, &values, None, batch.num_rows())?;
         self.rows += batch.num_rows();
         let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
@@ -124,7 +124,7 @@ impl Aligner {
 /// # Errors
 /// See [`Aligner::align`].
 pub fn align_column(target: &Target, rules: &Rules, values: &ArrayRef, first_row: usize) -> Result<ArrayRef> {
-    Place { rules, name: target.field.name(), rows: &RowNumbers::From(first_row) }.converted(target, values)
+    AlignedPlace { rules, name: target.field.name(), rows: &RowNumbers::From(first_row) }.converted(target, values)
 }
 
 /// Returns the position of each column of `names` by name, all of which must be in `targets`.
@@ -138,9 +138,9 @@ fn found<'a>(
     places(names, |name| known.contains(name), prefix, unknown)
 }
 
-impl Place<'_> {
-    fn at<'a>(&'a self, name: &'a str, rows: &'a RowNumbers<'a>) -> Place<'a> {
-        Place { rules: self.rules, name, rows }
+impl AlignedPlace<'_> {
+    fn at<'a>(&'a self, name: &'a str, rows: &'a RowNumbers<'a>) -> AlignedPlace<'a> {
+        AlignedPlace { rules: self.rules, name, rows }
     }
 
     /// Returns the columns of `targets`, converted from the input columns; `parents` marks the rows in which a parent
@@ -192,18 +192,18 @@ impl Place<'_> {
         }
         let found = values.data_type();
         match &target.shape {
-            Shape::Variant if found.is_nested() => self.cast(target, Limit::None, values),
-            Shape::Leaf(limit) if widens(found, data_type) => self.cast(target, *limit, values),
-            Shape::Struct(fields) if matches!(found, DataType::Struct(_)) => {
+            RowShape::Variant if found.is_nested() => self.cast(target, Limit::None, values),
+            RowShape::Leaf(limit) if widens(found, data_type) => self.cast(target, *limit, values),
+            RowShape::Struct(fields) if matches!(found, DataType::Struct(_)) => {
                 self.converted_struct(target, fields, values.as_struct())
             }
-            Shape::List(element) if is_list(found) => {
+            RowShape::List(element) if is_list(found) => {
                 let parts = Repeated::of(values)?;
                 let inner = RowNumbers::Inside(&parts.offsets, self.rows);
                 let elements = self.part(element, &parts.values, &inner)?;
                 Ok(Arc::new(ListArray::try_new(element.field.clone(), parts.offsets, elements, parts.nulls)?))
             }
-            Shape::Map(pair) if matches!(found, DataType::Map(..)) => {
+            RowShape::Map(pair) if matches!(found, DataType::Map(..)) => {
                 let [key, value] = pair.as_ref();
                 let parts = Repeated::of(values)?;
                 let inner = RowNumbers::Inside(&parts.offsets, self.rows);

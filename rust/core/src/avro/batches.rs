@@ -30,7 +30,7 @@ const MAX_RESERVED_ROWS: usize = 16 << 10;
 
 /// An iterator over the rows of a file in batches. Holds one decompressed block and one batch.
 #[derive(Debug)]
-pub struct Batches {
+pub struct AvroBatches {
     file: AvroFile,
     context: Context,
     schema: SchemaRef,
@@ -59,7 +59,7 @@ pub(super) struct Limits {
     pub(super) bytes: usize,
 }
 
-impl Batches {
+impl AvroBatches {
     pub(super) fn new(file: AvroFile, projection: &Projection, limits: Limits, context: &Context) -> Result<Self> {
         let (branches, rows) = compile::rows(&file.schema, projection)?;
         Ok(Self {
@@ -201,7 +201,7 @@ impl Batches {
     }
 }
 
-impl Iterator for Batches {
+impl Iterator for AvroBatches {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {

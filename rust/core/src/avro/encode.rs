@@ -21,14 +21,14 @@ use crate::hex;
 
 /// The rows of a batch, prepared to be encoded one by one.
 #[derive(Debug)]
-pub(super) struct Rows {
-    fields: Vec<Node>,
+pub(super) struct AvroRows {
+    fields: Vec<EncodedNode>,
     len: usize,
 }
 
 /// A column and the encoding of its values.
 #[derive(Debug)]
-enum Node {
+enum EncodedNode {
     Null,
     /// Values that are already encoded.
     Encoded(LargeBinaryArray),
@@ -49,23 +49,23 @@ enum Node {
     /// A UUID of sixteen bytes, written as a string.
     UuidText(FixedSizeBinaryArray),
     Enum(StringArray, std::sync::Arc<[String]>),
-    Record(Vec<Node>),
-    List(OffsetBuffer<i32>, Box<Node>),
+    Record(Vec<EncodedNode>),
+    List(OffsetBuffer<i32>, Box<EncodedNode>),
     /// A column that contains NULL in some row, although its schema does not allow null. Writing such a row is an
     /// error.
-    Required(NullBuffer, Box<Node>),
+    Required(NullBuffer, Box<EncodedNode>),
     /// The only branch of a union.
-    Branch(i64, Box<Node>),
+    Branch(i64, Box<EncodedNode>),
     /// A union with null: the index of each branch, the null rows, and the other branch.
     Optional {
         null: i64,
         value: i64,
         nulls: Option<NullBuffer>,
-        inner: Box<Node>,
+        inner: Box<EncodedNode>,
     },
 }
 
-impl Rows {
+impl AvroRows {
     /// Prepares the columns of `batch` as the fields of `record`, by position.
     ///
     /// # Errors
@@ -87,7 +87,7 @@ impl Rows {
     }
 }
 
-fn fields(record: &Record, columns: &[ArrayRef]) -> Result<Vec<Node>> {
+fn fields(record: &Record, columns: &[ArrayRef]) -> Result<Vec<EncodedNode>> {
     if record.fields.len() != columns.len() {
         let message = format!(
             "expected one column per record field, got {} columns for {} fields",
@@ -97,12 +97,12 @@ fn fields(record: &Record, columns: &[ArrayRef]) -> Result<Vec<Node>> {
         return Err(Error::internal(message).with("record", &record.name));
     }
     let field = |(field, column): (&super::Field, _)| {
-        Node::try_new(&field.schema, column).map_err(|e| e.with("field", &field.name))
+        EncodedNode::try_new(&field.schema, column).map_err(|e| e.with("field", &field.name))
     };
     record.fields.iter().zip(columns).map(field).collect()
 }
 
-impl Node {
+impl EncodedNode {
     fn try_new(schema: &Schema, array: &ArrayRef) -> Result<Self> {
         if let Shape::Union(branches) = &schema.shape {
             return Self::optional(schema, branches, array);
@@ -242,7 +242,7 @@ impl Node {
 }
 
 /// Writes one block of all items, and the end marker.
-fn list_to(offsets: &OffsetBuffer<i32>, items: &Node, row: usize, out: &mut Vec<u8>) -> Result<()> {
+fn list_to(offsets: &OffsetBuffer<i32>, items: &EncodedNode, row: usize, out: &mut Vec<u8>) -> Result<()> {
     let (start, end) = match offsets.get(row..row.saturating_add(2)) {
         Some(&[start, end]) => (start.as_usize(), end.as_usize()),
         _ => return Err(Error::internal("a row is beyond the end of its column")),

@@ -49,11 +49,11 @@ enum Values {
     /// From `float`.
     Widened(Vec<f64>),
     /// From `bytes` or `string`.
-    Sized(Strings),
+    Sized(LeafStrings),
     /// From `fixed` of this many bytes.
-    Unsized(Strings, usize),
+    Unsized(LeafStrings, usize),
     /// From `enum`.
-    Symbol(Strings, Arc<[String]>),
+    Symbol(LeafStrings, Arc<[String]>),
     /// Values with a fixed `width` in bytes.
     Fixed {
         values: Vec<u8>,
@@ -253,9 +253,9 @@ fn values(schema: &Schema, target: &DataType) -> Option<Values> {
         (Shape::Float, T::Float32) => Values::Float32(Vec::new()),
         (Shape::Float, T::Float64) => Values::Widened(Vec::new()),
         (Shape::Double, T::Float64) => Values::Float64(Vec::new()),
-        (Shape::Bytes | Shape::String, T::Binary | T::Utf8) => Values::Sized(Strings::default()),
-        (Shape::Fixed(size), T::Binary) => Values::Unsized(Strings::default(), *size),
-        (Shape::Enum(symbols), T::Utf8 | T::Binary) => Values::Symbol(Strings::default(), symbols.clone()),
+        (Shape::Bytes | Shape::String, T::Binary | T::Utf8) => Values::Sized(LeafStrings::default()),
+        (Shape::Fixed(size), T::Binary) => Values::Unsized(LeafStrings::default(), *size),
+        (Shape::Enum(symbols), T::Utf8 | T::Binary) => Values::Symbol(LeafStrings::default(), symbols.clone()),
         (Shape::Fixed(_) | Shape::SizedFixed(_) | Shape::Bytes | Shape::String, T::FixedSizeBinary(width)) => {
             let width = usize::try_from(*width).ok().filter(|&width| width <= MAX_FIXED_BYTES)?;
             let source = match &schema.shape {
@@ -413,18 +413,18 @@ fn int64_array(values: &mut Vec<i64>, nulls: Option<NullBuffer>, data_type: &Dat
 
 /// A builder of values of any length, stored end to end.
 #[derive(Debug)]
-struct Strings {
+struct LeafStrings {
     offsets: Vec<i32>,
     values: Vec<u8>,
 }
 
-impl Default for Strings {
+impl Default for LeafStrings {
     fn default() -> Self {
         Self { offsets: vec![0], values: Vec::new() }
     }
 }
 
-impl Strings {
+impl LeafStrings {
     #[inline]
     fn push(&mut self, bytes: &[u8]) -> Result<()> {
         let Ok(end) = i32::try_from(self.values.len() + bytes.len()) else { return Err(too_long()) };

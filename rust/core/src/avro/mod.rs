@@ -38,7 +38,7 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use bytes::Bytes;
 
-pub use batches::{BATCH_BYTES, Batches};
+pub use batches::{AvroBatches, BATCH_BYTES};
 pub use codec::{Codec, MAX_BLOCK_BYTES};
 pub use natural::{FIELD_ID_KEY, MAX_FIXED_BYTES};
 pub use projection::{Column, Key, Kind, Projection};
@@ -142,7 +142,7 @@ impl AvroFile {
     /// budget, the block size limit or 2 GiB in one column; `Cancelled`.
     pub fn read(&self, projection: &Projection, context: &Context) -> Result<RecordBatch> {
         let limits = Limits { rows: usize::MAX, bytes: usize::MAX };
-        let mut batches = Batches::new(self.clone(), projection, limits, context)?;
+        let mut batches = AvroBatches::new(self.clone(), projection, limits, context)?;
         match batches.advance()? {
             Some(batch) => Ok(batch),
             None => batches.finish(),
@@ -154,9 +154,9 @@ impl AvroFile {
     ///
     /// # Errors
     /// See [`AvroFile::read`]; errors in blocks are items of the iterator.
-    pub fn batches(&self, projection: &Projection, batch_rows: usize, context: &Context) -> Result<Batches> {
+    pub fn batches(&self, projection: &Projection, batch_rows: usize, context: &Context) -> Result<AvroBatches> {
         let limits = Limits { rows: batch_rows.max(1), bytes: BATCH_BYTES };
-        Batches::new(self.clone(), projection, limits, context)
+        AvroBatches::new(self.clone(), projection, limits, context)
     }
 }
 

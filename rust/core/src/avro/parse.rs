@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use super::schema::{Field, Logical, MAX_DEPTH, MAX_NODES, PartIds, Record, Schema, Shape};
 use crate::error::{Error, ErrorKind, Result};
 
-type Object = Map<String, Value>;
+type JsonObject = Map<String, Value>;
 
 impl Schema {
     /// Parses the JSON text of a schema.
@@ -66,7 +66,7 @@ impl Names {
         Ok(Schema::plain(Shape::Union(branches.into())))
     }
 
-    fn object(&mut self, object: &Object, namespace: &str) -> Result<Schema> {
+    fn object(&mut self, object: &JsonObject, namespace: &str) -> Result<Schema> {
         let mut schema = match object.get("type") {
             Some(Value::String(kind)) => match kind.as_str() {
                 "record" | "error" => self.record(object, namespace)?,
@@ -82,12 +82,12 @@ impl Names {
         Ok(schema)
     }
 
-    fn part(&mut self, object: &Object, key: &str, namespace: &str) -> Result<Schema> {
+    fn part(&mut self, object: &JsonObject, key: &str, namespace: &str) -> Result<Schema> {
         let json = object.get(key).ok_or_else(|| Error::corrupt(format!("an Avro type has no \"{key}\"")))?;
         self.schema(json, namespace)
     }
 
-    fn record(&mut self, object: &Object, namespace: &str) -> Result<Schema> {
+    fn record(&mut self, object: &JsonObject, namespace: &str) -> Result<Schema> {
         let (name, namespace) = declared_name(object, namespace)?;
         let Some(Value::Array(items)) = object.get("fields") else {
             return Err(Error::corrupt(format!("the Avro record {} has no fields", shown(&name))));
@@ -121,7 +121,7 @@ impl Names {
         Ok(Field { name: name.to_owned(), aliases, id: id(json.get("field-id")), schema })
     }
 
-    fn leaf_definition(&mut self, kind: &str, object: &Object, namespace: &str) -> Result<Schema> {
+    fn leaf_definition(&mut self, kind: &str, object: &JsonObject, namespace: &str) -> Result<Schema> {
         let (name, _) = declared_name(object, namespace)?;
         let shape = if kind == "fixed" {
             let size = object.get("size").and_then(Value::as_u64).and_then(|size| usize::try_from(size).ok());
@@ -170,7 +170,7 @@ fn primitive(name: &str) -> Option<Shape> {
 }
 
 /// Returns the full name of a definition, and the namespace of the names inside it.
-fn declared_name(object: &Object, enclosing: &str) -> Result<(String, String)> {
+fn declared_name(object: &JsonObject, enclosing: &str) -> Result<(String, String)> {
     let name = object.get("name").and_then(Value::as_str);
     let name = name.ok_or_else(|| Error::corrupt("a named Avro type has no \"name\""))?;
     let namespace = object.get("namespace").and_then(Value::as_str).unwrap_or(enclosing);
@@ -184,7 +184,7 @@ fn full_name(name: &str, namespace: &str) -> String {
 }
 
 /// Sets the attributes from `object`; missing ones stay unchanged.
-fn annotate(schema: &mut Schema, object: &Object) {
+fn annotate(schema: &mut Schema, object: &JsonObject) {
     if let Some(logical) = logical(&schema.shape, object) {
         schema.logical = Some(logical);
     }
@@ -201,7 +201,7 @@ fn id(json: Option<&Value>) -> Option<i32> {
 }
 
 /// Returns the logical type, if it is known and fits the shape.
-fn logical(shape: &Shape, object: &Object) -> Option<Logical> {
+fn logical(shape: &Shape, object: &JsonObject) -> Option<Logical> {
     let timestamp = |unit, local: bool| {
         let utc = !local && object.get("adjust-to-utc").and_then(Value::as_bool).unwrap_or(true);
         Some(Logical::Timestamp { unit, utc })
@@ -228,7 +228,7 @@ fn logical(shape: &Shape, object: &Object) -> Option<Logical> {
     }
 }
 
-fn decimal(object: &Object) -> Option<Logical> {
+fn decimal(object: &JsonObject) -> Option<Logical> {
     let number = |key| object.get(key).and_then(Value::as_u64).and_then(|n| u32::try_from(n).ok());
     let precision = number("precision").filter(|&precision| precision > 0)?;
     let scale = if object.contains_key("scale") { number("scale")? } else { 0 };

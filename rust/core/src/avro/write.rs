@@ -5,7 +5,7 @@ use bytes::Bytes;
 use libdeflater::{CompressionLvl, Compressor};
 
 use super::codec::Codec;
-use super::encode::{Rows, long_to, sized_to};
+use super::encode::{AvroRows, long_to, sized_to};
 use super::schema::Schema;
 use super::{MAGIC, SYNC_BYTES, parsed};
 use crate::error::{Error, Result};
@@ -111,7 +111,7 @@ impl Writer {
     pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
         let record = self.schema.clone();
         let record = record.as_record().ok_or_else(|| Error::internal("the rows of an Avro file are not records"))?;
-        let rows = Rows::try_new(record, batch)?;
+        let rows = AvroRows::try_new(record, batch)?;
         for row in 0..rows.len() {
             rows.encode(row, &mut self.block)?;
             self.block_rows += 1;

@@ -22,12 +22,12 @@ pub(super) type Words = [u64; WORDS];
 
 /// An inclusive range of values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Run {
+pub(super) struct BitRun {
     pub(super) first: u16,
     pub(super) last: u16,
 }
 
-impl Run {
+impl BitRun {
     fn len(self) -> u32 {
         u32::from(self.last - self.first) + 1
     }
@@ -41,7 +41,7 @@ pub(super) enum Container {
     /// More than [`ARRAY_MAX`] values.
     Bits { words: Box<Words>, len: u32 },
     /// Runs in ascending order that do not touch each other.
-    Runs { runs: Vec<Run>, len: u32 },
+    Runs { runs: Vec<BitRun>, len: u32 },
 }
 
 impl Container {
@@ -53,7 +53,7 @@ impl Container {
     }
 
     /// Creates a container of runs, which must be in ascending order and not touch.
-    pub(super) fn from_runs(runs: Vec<Run>) -> Self {
+    pub(super) fn from_runs(runs: Vec<BitRun>) -> Self {
         let len = runs.iter().map(|run| run.len()).sum();
         Self::Runs { runs, len }
     }
@@ -98,7 +98,7 @@ impl Container {
                 return below + partial;
             }
             Self::Runs { runs, .. } => {
-                let clipped = |run: &Run| bound.saturating_sub(u32::from(run.first)).min(run.len());
+                let clipped = |run: &BitRun| bound.saturating_sub(u32::from(run.first)).min(run.len());
                 return runs.iter().map(clipped).sum();
             }
         };
@@ -229,10 +229,10 @@ impl Container {
         }
     }
 
-    fn runs(&self) -> Vec<Run> {
+    fn runs(&self) -> Vec<BitRun> {
         let values = self.values();
         let chunks = values.chunk_by(|a, b| a.checked_add(1) == Some(*b));
-        chunks.filter_map(|chunk| Some(Run { first: *chunk.first()?, last: *chunk.last()? })).collect()
+        chunks.filter_map(|chunk| Some(BitRun { first: *chunk.first()?, last: *chunk.last()? })).collect()
     }
 }
 
@@ -287,7 +287,7 @@ fn clear_values(values: &[u16], window: &mut [u64], first_word: usize) {
     }
 }
 
-fn clear_run(run: Run, window: &mut [u64], first_word: usize) {
+fn clear_run(run: BitRun, window: &mut [u64], first_word: usize) {
     let (first, last) = (usize::from(run.first >> 6), usize::from(run.last >> 6));
     let from = first.saturating_sub(first_word);
     let to = (last + 1).saturating_sub(first_word).min(window.len());

@@ -162,7 +162,7 @@ impl Positions {
         let heap = |container: &Container| match container {
             Container::Array(values) => values.capacity() * size_of::<u16>(),
             Container::Bits { .. } => size_of::<container::Words>(),
-            Container::Runs { runs, .. } => runs.capacity() * size_of::<container::Run>(),
+            Container::Runs { runs, .. } => runs.capacity() * size_of::<container::BitRun>(),
         };
         let nodes = self.chunks.len() * (size_of::<u64>() + size_of::<Container>());
         nodes + self.chunks.values().map(heap).sum::<usize>()

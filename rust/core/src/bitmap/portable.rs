@@ -17,7 +17,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::Positions;
-use super::container::{ARRAY_MAX, Container, Run, WORDS};
+use super::container::{ARRAY_MAX, BitRun, Container, WORDS};
 use crate::bytes::Cursor;
 use crate::error::{Error, ErrorKind, Result};
 
@@ -284,7 +284,7 @@ fn bits<'a>(cursor: &mut Cursor<'a>) -> Result<&'a [[u8; 8]; WORDS]> {
 fn decode_runs(cursor: &mut Cursor<'_>) -> Result<Container> {
     let count = cursor.le_u16()?;
     let (pairs, _) = cursor.take(usize::from(count) * 4)?.as_chunks::<4>();
-    let mut runs: Vec<Run> = Vec::with_capacity(pairs.len());
+    let mut runs: Vec<BitRun> = Vec::with_capacity(pairs.len());
     for &[a, b, c, d] in pairs {
         let first = u16::from_le_bytes([a, b]);
         let Some(last) = first.checked_add(u16::from_le_bytes([c, d])) else {
@@ -296,7 +296,7 @@ fn decode_runs(cursor: &mut Cursor<'_>) -> Result<Container> {
             }
             // Java does not write adjacent runs, but they are valid and are merged.
             Some(before) if before.last + 1 == first => before.last = last,
-            _ => runs.push(Run { first, last }),
+            _ => runs.push(BitRun { first, last }),
         }
     }
     Ok(Container::from_runs(runs))

@@ -97,7 +97,7 @@ pub(super) fn apply(op: Op, left: &ArrayRef, right: &ArrayRef, to: &DataType, te
 
 fn typed<T: ArrowPrimitiveType>(op: Op, left: &ArrayRef, right: &ArrayRef) -> Result<ArrayRef, ArrowError>
 where
-    T::Native: Number,
+    T::Native: ArithmeticNumber,
 {
     let (left, right) = (operand::<T>(left)?, operand::<T>(right)?);
     let result: PrimitiveArray<T> = try_binary(left, right, |a, b| match op {
@@ -114,13 +114,13 @@ fn operand<T: ArrowPrimitiveType>(array: &ArrayRef) -> Result<&PrimitiveArray<T>
 }
 
 /// Numbers with checked operations.
-trait Number: ArrowNativeType {
+trait ArithmeticNumber: ArrowNativeType {
     fn apply(self, op: Op, other: Self) -> Option<Self>;
 }
 
 macro_rules! integer {
     ($($native:ty),*) => {$(
-        impl Number for $native {
+        impl ArithmeticNumber for $native {
             fn apply(self, op: Op, other: Self) -> Option<Self> {
                 match op {
                     Op::Add => self.checked_add(other),
@@ -137,7 +137,7 @@ integer!(i32, i64);
 
 macro_rules! float {
     ($($native:ty),*) => {$(
-        impl Number for $native {
+        impl ArithmeticNumber for $native {
             fn apply(self, op: Op, other: Self) -> Option<Self> {
                 Some(match op {
                     Op::Add => self + other,

@@ -4,7 +4,7 @@ use arrow_schema::{DataType, Field, FieldRef, Fields, Schema};
 
 use super::Expression;
 use super::bind::Scope;
-use super::bound::{Bound, Node};
+use super::bound::{Bound, BoundNode};
 use super::types::shown;
 use crate::error::{Error, Result};
 use crate::predicate::ColumnName;
@@ -73,7 +73,7 @@ impl Scope<'_> {
             if set.is_empty() { self.bind(&Expression::Column(inner)) } else { self.assign_field(field, &inner, &set) }
         });
         let parts = parts.collect::<Result<Vec<_>>>()?;
-        Ok(Bound::new(Node::Struct(parts), DataType::Struct(fields.clone()), "".into()))
+        Ok(Bound::new(BoundNode::Struct(parts), DataType::Struct(fields.clone()), "".into()))
     }
 }
 

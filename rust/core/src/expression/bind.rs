@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use arrow_schema::{DataType, Fields, Schema};
 
 pub use super::bound::Bound;
-use super::bound::{Node, all_together, together};
+use super::bound::{BoundNode, all_together, together};
 use super::cast::castable;
 use super::literal::{as_decimal, literal_value};
 use super::types::{is_numeric, normal_type, scalar_type, shown};
@@ -54,34 +54,34 @@ impl<'a> Scope<'a> {
                     let message = format!("values of type {} cannot be ordered", shown(&left.data_type));
                     return Err(Error::invalid(message));
                 }
-                Ok(boolean(Node::Compare(*op, Box::new(left), Box::new(right))))
+                Ok(boolean(BoundNode::Compare(*op, Box::new(left), Box::new(right))))
             }
             Expression::Distinct(left, right) => {
                 let [left, right] = together([self.bind(left)?, self.bind(right)?])?;
-                Ok(boolean(Node::Distinct(Box::new(left), Box::new(right))))
+                Ok(boolean(BoundNode::Distinct(Box::new(left), Box::new(right))))
             }
-            Expression::And(parts) => Ok(boolean(Node::And(self.conditions(parts, "AND")?))),
-            Expression::Or(parts) => Ok(boolean(Node::Or(self.conditions(parts, "OR")?))),
-            Expression::Not(inner) => Ok(boolean(Node::Not(Box::new(condition(self.bind(inner)?, "NOT")?)))),
-            Expression::IsNull(inner) => Ok(boolean(Node::IsNull(Box::new(self.bind(inner)?)))),
+            Expression::And(parts) => Ok(boolean(BoundNode::And(self.conditions(parts, "AND")?))),
+            Expression::Or(parts) => Ok(boolean(BoundNode::Or(self.conditions(parts, "OR")?))),
+            Expression::Not(inner) => Ok(boolean(BoundNode::Not(Box::new(condition(self.bind(inner)?, "NOT")?)))),
+            Expression::IsNull(inner) => Ok(boolean(BoundNode::IsNull(Box::new(self.bind(inner)?)))),
             Expression::IsNan(inner) => {
                 let inner = self.bind(inner)?;
                 if !is_numeric(&inner.data_type) && inner.data_type != DataType::Null {
                     return Err(Error::invalid(format!("IS NAN does not accept {}", shown(&inner.data_type))));
                 }
-                Ok(boolean(Node::IsNan(Box::new(inner))))
+                Ok(boolean(BoundNode::IsNan(Box::new(inner))))
             }
             Expression::In(value, members) => {
                 let value = self.bind(value)?;
                 let pair = |member| together([value.clone(), self.bind(member)?]);
-                Ok(boolean(Node::Or(any_of(members.iter().map(pair).collect::<Result<_>>()?))))
+                Ok(boolean(BoundNode::Or(any_of(members.iter().map(pair).collect::<Result<_>>()?))))
             }
             Expression::Like(value, pattern) => {
                 let value = self.bind(value)?;
                 if !matches!(value.data_type, DataType::Utf8 | DataType::Null) {
                     return Err(Error::invalid(format!("LIKE requires a string, not {}", shown(&value.data_type))));
                 }
-                Ok(boolean(Node::Like(Box::new(value), pattern.clone())))
+                Ok(boolean(BoundNode::Like(Box::new(value), pattern.clone())))
             }
             Expression::Case(branches, otherwise) => self.case(branches, otherwise.as_deref()),
             Expression::Cast(value, to, tried, text) => {
@@ -90,7 +90,7 @@ impl<'a> Scope<'a> {
                     let message = format!("{} cannot be cast to {} in `{text}`", shown(&value.data_type), shown(to));
                     return Err(Error::invalid(message));
                 }
-                Ok(Bound::new(Node::Cast(Box::new(value), *tried), to.clone(), text.clone()))
+                Ok(Bound::new(BoundNode::Cast(Box::new(value), *tried), to.clone(), text.clone()))
             }
             Expression::Call(function, arguments, text) => self.call(*function, many(arguments)?, text),
         }
@@ -158,7 +158,7 @@ impl<'a> Scope<'a> {
             match (field.data_type(), rest.len()) {
                 (data_type, 0) => {
                     let Some((index, path)) = places.split_first() else { return Ok(None) };
-                    let node = Node::Column(relation, *index, path.to_vec());
+                    let node = BoundNode::Column(relation, *index, path.to_vec());
                     return Ok(Some(Bound::new(node, normal_type(data_type), "".into())));
                 }
                 (DataType::Struct(inner), _) => fields = inner,
@@ -199,7 +199,7 @@ impl<'a> Scope<'a> {
             (_, result) = arithmetic::types(op, a, b).unwrap_or((None, result));
             (left, right)
         };
-        Ok(Bound::new(Node::Arithmetic(op, Box::new(left), Box::new(right)), result, text.clone()))
+        Ok(Bound::new(BoundNode::Arithmetic(op, Box::new(left), Box::new(right)), result, text.clone()))
     }
 
     fn case(&self, branches: &[(Expression, Expression)], otherwise: Option<&Expression>) -> Result<Bound> {
@@ -213,7 +213,7 @@ impl<'a> Scope<'a> {
         let mut values = all_together(values, "CASE")?;
         let otherwise = otherwise.and_then(|_| values.pop()).map(Box::new);
         let data_type = values.first().map_or(DataType::Null, |value| value.data_type.clone());
-        Ok(Bound::new(Node::Case(conditions.into_iter().zip(values).collect(), otherwise), data_type, "".into()))
+        Ok(Bound::new(BoundNode::Case(conditions.into_iter().zip(values).collect(), otherwise), data_type, "".into()))
     }
 }
 
@@ -224,20 +224,20 @@ fn any_of(pairs: Vec<[Bound; 2]>) -> Vec<Bound> {
     let mut parts = Vec::new();
     for [value, member] in pairs {
         match member.node {
-            Node::Literal(Some(scalar)) if scalar_type(&value.data_type).is_some() => {
+            BoundNode::Literal(Some(scalar)) if scalar_type(&value.data_type).is_some() => {
                 match sets.iter_mut().find(|(known, _)| *known == value) {
                     Some((_, set)) => set.push(scalar),
                     None => sets.push((value, vec![scalar])),
                 }
             }
-            _ => parts.push(boolean(Node::Compare(CompareOp::Eq, Box::new(value), Box::new(member)))),
+            _ => parts.push(boolean(BoundNode::Compare(CompareOp::Eq, Box::new(value), Box::new(member)))),
         }
     }
-    let set = |(value, set)| boolean(Node::In(Box::new(value), distinct(set).into()));
+    let set = |(value, set)| boolean(BoundNode::In(Box::new(value), distinct(set).into()));
     sets.into_iter().map(set).chain(parts).collect()
 }
 
-fn boolean(node: Node) -> Bound {
+fn boolean(node: BoundNode) -> Bound {
     Bound::new(node, DataType::Boolean, "".into())
 }
 

@@ -14,7 +14,7 @@ use crate::scalar::Scalar;
 /// An expression that is bound to a type.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bound {
-    pub(super) node: Node,
+    pub(super) node: BoundNode,
     pub(super) data_type: DataType,
     /// The source text, for messages; empty if evaluation cannot fail.
     pub(super) text: Arc<str>,
@@ -23,7 +23,7 @@ pub struct Bound {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Node {
+pub(super) enum BoundNode {
     Literal(Option<Scalar>),
     /// A column: the position of its relation, its position in the relation, and the positions of nested fields.
     Column(usize, usize, Vec<usize>),
@@ -49,22 +49,24 @@ pub(super) enum Node {
 }
 
 impl Bound {
-    pub(super) fn new(node: Node, data_type: DataType, text: Arc<str>) -> Self {
+    pub(super) fn new(node: BoundNode, data_type: DataType, text: Arc<str>) -> Self {
         let any = |parts: &[Self]| parts.iter().any(|part| part.fallible);
         let fallible = match &node {
-            Node::Arithmetic(..) => true,
-            Node::Cast(inner, tried) => !tried || inner.fallible,
-            Node::Call(function, parts) => matches!(function, Function::Abs | Function::Round) || any(parts),
-            Node::Literal(_) | Node::Column(..) => false,
-            Node::Compare(_, a, b) | Node::Distinct(a, b) => a.fallible || b.fallible,
-            Node::And(parts) | Node::Or(parts) | Node::Struct(parts) => any(parts),
-            Node::Widen(inner) => {
+            BoundNode::Arithmetic(..) => true,
+            BoundNode::Cast(inner, tried) => !tried || inner.fallible,
+            BoundNode::Call(function, parts) => matches!(function, Function::Abs | Function::Round) || any(parts),
+            BoundNode::Literal(_) | BoundNode::Column(..) => false,
+            BoundNode::Compare(_, a, b) | BoundNode::Distinct(a, b) => a.fallible || b.fallible,
+            BoundNode::And(parts) | BoundNode::Or(parts) | BoundNode::Struct(parts) => any(parts),
+            BoundNode::Widen(inner) => {
                 inner.fallible || matches!(data_type, DataType::Decimal128(..) | DataType::Timestamp(..))
             }
-            Node::Not(inner) | Node::IsNull(inner) | Node::IsNan(inner) | Node::Like(inner, _) | Node::In(inner, _) => {
-                inner.fallible
-            }
-            Node::Case(branches, otherwise) => {
+            BoundNode::Not(inner)
+            | BoundNode::IsNull(inner)
+            | BoundNode::IsNan(inner)
+            | BoundNode::Like(inner, _)
+            | BoundNode::In(inner, _) => inner.fallible,
+            BoundNode::Case(branches, otherwise) => {
                 branches.iter().any(|(a, b)| a.fallible || b.fallible) || otherwise.as_ref().is_some_and(|o| o.fallible)
             }
         };
@@ -79,8 +81,8 @@ impl Bound {
     /// Returns the relation and position of the column, if the expression is only a top-level column.
     pub fn as_column(&self) -> Option<(usize, usize)> {
         match &self.node {
-            Node::Column(relation, index, path) if path.is_empty() => Some((*relation, *index)),
-            Node::Widen(inner) => inner.as_column(),
+            BoundNode::Column(relation, index, path) if path.is_empty() => Some((*relation, *index)),
+            BoundNode::Widen(inner) => inner.as_column(),
             _ => None,
         }
     }
@@ -104,18 +106,22 @@ impl Bound {
         let mut rest = vec![self];
         while let Some(next) = rest.pop() {
             match &next.node {
-                Node::Literal(_) => {}
-                Node::Column(relation, column, _) => found.push((*relation, *column)),
-                Node::Arithmetic(_, a, b) | Node::Compare(_, a, b) | Node::Distinct(a, b) => rest.extend([&**a, &**b]),
-                Node::And(parts) | Node::Or(parts) | Node::Call(_, parts) | Node::Struct(parts) => rest.extend(parts),
-                Node::Not(inner)
-                | Node::IsNull(inner)
-                | Node::IsNan(inner)
-                | Node::Like(inner, _)
-                | Node::In(inner, _)
-                | Node::Cast(inner, _)
-                | Node::Widen(inner) => rest.push(inner),
-                Node::Case(branches, otherwise) => {
+                BoundNode::Literal(_) => {}
+                BoundNode::Column(relation, column, _) => found.push((*relation, *column)),
+                BoundNode::Arithmetic(_, a, b) | BoundNode::Compare(_, a, b) | BoundNode::Distinct(a, b) => {
+                    rest.extend([&**a, &**b]);
+                }
+                BoundNode::And(parts) | BoundNode::Or(parts) | BoundNode::Call(_, parts) | BoundNode::Struct(parts) => {
+                    rest.extend(parts);
+                }
+                BoundNode::Not(inner)
+                | BoundNode::IsNull(inner)
+                | BoundNode::IsNan(inner)
+                | BoundNode::Like(inner, _)
+                | BoundNode::In(inner, _)
+                | BoundNode::Cast(inner, _)
+                | BoundNode::Widen(inner) => rest.push(inner),
+                BoundNode::Case(branches, otherwise) => {
                     rest.extend(branches.iter().flat_map(|(a, b)| [a, b]));
                     rest.extend(otherwise.as_deref());
                 }
@@ -127,9 +133,9 @@ impl Bound {
     /// Returns the two sides of an equality, and whether NULL equals NULL in it. None for any other expression.
     pub fn as_equality(&self) -> Option<(&Self, &Self, bool)> {
         match &self.node {
-            Node::Compare(CompareOp::Eq, left, right) => Some((left, right, false)),
-            Node::Not(inner) => match &inner.node {
-                Node::Distinct(left, right) => Some((left, right, true)),
+            BoundNode::Compare(CompareOp::Eq, left, right) => Some((left, right, false)),
+            BoundNode::Not(inner) => match &inner.node {
+                BoundNode::Distinct(left, right) => Some((left, right, true)),
                 _ => None,
             },
             _ => None,
@@ -137,7 +143,7 @@ impl Bound {
     }
 
     pub(super) fn is_literal(&self) -> bool {
-        matches!(self.node, Node::Literal(_))
+        matches!(self.node, BoundNode::Literal(_))
     }
 
     /// Returns the expression converted to the type of a column, if no value can be lost.
@@ -146,10 +152,10 @@ impl Bound {
     /// `InvalidArgument` with the column and both types.
     pub fn assign(self, field: &Field) -> Result<Self> {
         let to = normal_type(field.data_type());
-        if let Node::Literal(Some(scalar)) = &self.node
+        if let BoundNode::Literal(Some(scalar)) = &self.node
             && let Some(value) = converted(scalar, &to)
         {
-            return Ok(Self::new(Node::Literal(Some(value)), to, "".into()));
+            return Ok(Self::new(BoundNode::Literal(Some(value)), to, "".into()));
         }
         if !widens(&self.data_type, &to) {
             let name = field.name();
@@ -169,15 +175,15 @@ impl Bound {
             return self;
         }
         match &self.node {
-            Node::Literal(None) => return Self::new(Node::Literal(None), to.clone(), "".into()),
-            Node::Literal(Some(scalar)) => {
+            BoundNode::Literal(None) => return Self::new(BoundNode::Literal(None), to.clone(), "".into()),
+            BoundNode::Literal(Some(scalar)) => {
                 if let Some(value) = converted(scalar, to) {
-                    return Self::new(Node::Literal(Some(value)), to.clone(), "".into());
+                    return Self::new(BoundNode::Literal(Some(value)), to.clone(), "".into());
                 }
             }
             _ => {}
         }
-        Self::new(Node::Widen(Box::new(self)), to.clone(), "".into())
+        Self::new(BoundNode::Widen(Box::new(self)), to.clone(), "".into())
     }
 }
 
@@ -186,7 +192,7 @@ pub(super) fn together([left, right]: [Bound; 2]) -> Result<[Bound; 2]> {
     // A literal is converted to the type of the other side if it is exactly representable there: DATE '…' compared with
     // a timestamp, or 1 compared with a decimal.
     let taken = [(&left, &right), (&right, &left)].into_iter().find_map(|(literal, other)| match &literal.node {
-        Node::Literal(Some(scalar)) if !other.is_literal() && !other.data_type.is_floating() => {
+        BoundNode::Literal(Some(scalar)) if !other.is_literal() && !other.data_type.is_floating() => {
             converted(scalar, &other.data_type).map(|_| other.data_type.clone())
         }
         _ => None,

@@ -6,7 +6,7 @@ use arrow_schema::{DataType, TimeUnit};
 
 use super::Function;
 use super::bind::Scope;
-use super::bound::{Bound, Node, all_together};
+use super::bound::{Bound, BoundNode, all_together};
 use super::types::{MAX_PRECISION, is_integer, is_numeric, shown, timestamp, whole_digits};
 use crate::error::{Error, Result};
 use crate::scalar::{Scalar, civil, unit_nanos};
@@ -39,7 +39,7 @@ impl Scope<'_> {
                     return refuse(wrong);
                 }
                 if let Some(places) = arguments.get(1)
-                    && !matches!(places.node, Node::Literal(Some(Scalar::Int32(0..=38))))
+                    && !matches!(places.node, BoundNode::Literal(Some(Scalar::Int32(0..=38))))
                 {
                     return Err(Error::invalid(format!(
                         "the number of digits in `{text}` must be a literal from 0 to 38"
@@ -72,7 +72,7 @@ impl Scope<'_> {
                 (arguments.into_iter().map(|a| a.widen(&D::Utf8)).collect(), D::Utf8)
             }
         };
-        Ok(Bound::new(Node::Call(function, arguments), data_type, text.clone()))
+        Ok(Bound::new(BoundNode::Call(function, arguments), data_type, text.clone()))
     }
 
     fn now(&self, function: Function) -> Bound {
@@ -85,14 +85,14 @@ impl Scope<'_> {
             let unit = TimeUnit::Microsecond;
             (Scalar::Timestamp { value, unit, utc: true }, timestamp(unit, true))
         };
-        Bound::new(Node::Literal(Some(scalar)), data_type, "".into())
+        Bound::new(BoundNode::Literal(Some(scalar)), data_type, "".into())
     }
 }
 
 /// Returns the type of ROUND: a decimal loses the removed digits and gains one digit for a carry.
 fn rounded_type(data_type: DataType, arguments: &[Bound]) -> DataType {
     let places = match arguments.get(1).map(|places| &places.node) {
-        Some(Node::Literal(Some(Scalar::Int32(places)))) => i8::try_from(*places).unwrap_or(38),
+        Some(BoundNode::Literal(Some(Scalar::Int32(places)))) => i8::try_from(*places).unwrap_or(38),
         _ => 0,
     };
     match data_type {

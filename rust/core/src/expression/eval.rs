@@ -11,7 +11,7 @@ use arrow_schema::DataType;
 use arrow_select::interleave::interleave;
 use arrow_select::take::take;
 
-use super::bound::{Bound, Node};
+use super::bound::{Bound, BoundNode};
 use super::cast::{cast, structs, widened};
 use super::compare::{compare, distinct};
 use super::rows::Rows;
@@ -32,22 +32,22 @@ impl Bound {
     /// `InvalidArgument` if a row has no value because of an overflow, a division by zero, or a CAST that fails.
     pub fn evaluate(&self, rows: &Rows<'_>) -> Result<ArrayRef> {
         match &self.node {
-            Node::Literal(None) => Ok(new_null_array(&self.data_type, rows.len())),
-            Node::Literal(Some(scalar)) => scalar.to_array(rows.len()),
-            Node::Column(relation, index, path) => self.column(rows, *relation, *index, path),
-            Node::Arithmetic(op, left, right) => {
+            BoundNode::Literal(None) => Ok(new_null_array(&self.data_type, rows.len())),
+            BoundNode::Literal(Some(scalar)) => scalar.to_array(rows.len()),
+            BoundNode::Column(relation, index, path) => self.column(rows, *relation, *index, path),
+            BoundNode::Arithmetic(op, left, right) => {
                 arithmetic::apply(*op, &left.evaluate(rows)?, &right.evaluate(rows)?, &self.data_type, &self.text)
             }
-            Node::Cast(inner, tried) => cast(&inner.evaluate(rows)?, &self.data_type, *tried)
+            BoundNode::Cast(inner, tried) => cast(&inner.evaluate(rows)?, &self.data_type, *tried)
                 .map_err(|error| error.with("expression", &self.text)),
-            Node::Widen(inner) => widened(&inner.evaluate(rows)?, &self.data_type),
-            Node::Case(branches, otherwise) => self.case(rows, branches, otherwise.as_deref()),
-            Node::Call(super::Function::Coalesce, parts) => self.coalesce(rows, parts),
-            Node::Struct(parts) => {
+            BoundNode::Widen(inner) => widened(&inner.evaluate(rows)?, &self.data_type),
+            BoundNode::Case(branches, otherwise) => self.case(rows, branches, otherwise.as_deref()),
+            BoundNode::Call(super::Function::Coalesce, parts) => self.coalesce(rows, parts),
+            BoundNode::Struct(parts) => {
                 let parts = parts.iter().map(|part| part.evaluate(rows)).collect::<Result<Vec<_>>>()?;
                 structs(&parts, &self.data_type, rows.len())
             }
-            Node::Call(function, parts) => {
+            BoundNode::Call(function, parts) => {
                 let arguments = parts.iter().map(|part| part.evaluate(rows)).collect::<Result<Vec<_>>>()?;
                 function::apply(*function, &arguments, &self.data_type, &self.text)
             }
@@ -64,27 +64,27 @@ impl Bound {
     /// Returns TRUE, FALSE or NULL for each row.
     fn truth(&self, rows: &Rows<'_>) -> Result<BooleanArray> {
         match &self.node {
-            Node::Compare(op, left, right) => {
+            BoundNode::Compare(op, left, right) => {
                 let (left, right) = sides(left, right, rows)?;
                 spread(compare(*op, &*left, &*right)?, rows.len())
             }
-            Node::Distinct(left, right) => {
+            BoundNode::Distinct(left, right) => {
                 let (left, right) = sides(left, right, rows)?;
                 spread(distinct(&*left, &*right)?, rows.len())
             }
-            Node::And(parts) => connective(parts, rows, true),
-            Node::Or(parts) => connective(parts, rows, false),
-            Node::Not(inner) => Ok(not(&inner.truth(rows)?)?),
-            Node::IsNull(inner) => Ok(is_null(inner.evaluate(rows)?.as_ref())?),
-            Node::IsNan(inner) => Ok(is_nan(&inner.evaluate(rows)?)),
-            Node::Like(inner, pattern) => {
+            BoundNode::And(parts) => connective(parts, rows, true),
+            BoundNode::Or(parts) => connective(parts, rows, false),
+            BoundNode::Not(inner) => Ok(not(&inner.truth(rows)?)?),
+            BoundNode::IsNull(inner) => Ok(is_null(inner.evaluate(rows)?.as_ref())?),
+            BoundNode::IsNan(inner) => Ok(is_nan(&inner.evaluate(rows)?)),
+            BoundNode::Like(inner, pattern) => {
                 let values = inner.evaluate(rows)?;
                 let Some(texts) = values.as_string_opt::<i32>() else {
                     return Ok(BooleanArray::new_null(rows.len()));
                 };
                 Ok(texts.iter().map(|text| text.map(|text| pattern.matches(text))).collect())
             }
-            Node::In(inner, members) => {
+            BoundNode::In(inner, members) => {
                 let values = inner.evaluate(rows)?;
                 let data_type =
                     scalar_type(&inner.data_type).ok_or_else(|| Error::internal("the type of an IN has no scalars"))?;

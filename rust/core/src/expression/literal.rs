@@ -2,7 +2,7 @@
 
 use arrow_schema::{DataType, TimeUnit};
 
-use super::bound::{Bound, Node};
+use super::bound::{Bound, BoundNode};
 use super::types::{MAX_PRECISION, digits, is_integer, is_numeric, normal_type, scalar_type};
 use crate::error::{Error, Result};
 use crate::predicate::literal::{Place, place};
@@ -40,7 +40,7 @@ pub(super) fn converted(scalar: &Scalar, to: &DataType) -> Option<Scalar> {
 /// Converts an integer to a decimal. The precision of a literal is its number of digits.
 pub(super) fn as_decimal(bound: Bound) -> Bound {
     let precision = match &bound.node {
-        Node::Literal(Some(scalar)) if is_integer(&bound.data_type) => {
+        BoundNode::Literal(Some(scalar)) if is_integer(&bound.data_type) => {
             u8::try_from(scalar.to_string().trim_start_matches('-').len()).unwrap_or(19)
         }
         _ => digits(&bound.data_type).map_or(19, |(precision, _)| precision),
@@ -52,7 +52,7 @@ pub(super) fn as_decimal(bound: Bound) -> Bound {
 pub(super) fn literal_value(literal: &Literal) -> Result<Bound> {
     let unread = || Error::invalid(format!("{literal} is not a valid literal"));
     let scalar = match literal {
-        Literal::Null => return Ok(Bound::new(Node::Literal(None), DataType::Null, "".into())),
+        Literal::Null => return Ok(Bound::new(BoundNode::Literal(None), DataType::Null, "".into())),
         Literal::Boolean(value) => Scalar::Boolean(*value),
         Literal::Number(text) => number(text).ok_or_else(|| {
             Error::invalid(format!("the number {text} has more than 38 digits"))
@@ -84,7 +84,7 @@ pub(super) fn literal_value(literal: &Literal) -> Result<Bound> {
         Literal::Typed(scalar) => scalar.clone(),
     };
     let data_type = scalar.scalar_type().arrow();
-    Ok(Bound::new(Node::Literal(Some(scalar)), normal_type(&data_type), "".into()))
+    Ok(Bound::new(BoundNode::Literal(Some(scalar)), normal_type(&data_type), "".into()))
 }
 
 /// Returns an integer, a decimal if there is a point, or a double if there is an exponent.

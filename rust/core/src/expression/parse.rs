@@ -32,7 +32,7 @@ impl Expression {
     /// Parses SQL text. An `InvalidArgument` error contains the character position and what was expected there.
     pub fn parse(text: &str) -> Result<Self> {
         let parser = Parser::new(text, Language::Expression)?;
-        let mut reader = Reader { parser, text, operators: 0 };
+        let mut reader = TokenReader { parser, text, operators: 0 };
         let expression = reader.or()?;
         match reader.parser.token {
             Token::End => Ok(expression),
@@ -63,13 +63,13 @@ impl Expression {
     }
 }
 
-struct Reader<'a> {
+struct TokenReader<'a> {
     parser: Parser<'a>,
     text: &'a str,
     operators: usize,
 }
 
-impl Reader<'_> {
+impl TokenReader<'_> {
     /// Returns the source text from a byte offset to the current position, for messages. In a chain of operators, the
     /// text of each part includes the preceding parts.
     fn since(&self, start: usize) -> Arc<str> {

@@ -82,7 +82,7 @@ impl OrcFile {
             ));
         }
         let reader = guarded(|| {
-            let builder = ArrowReaderBuilder::try_new(Source(self.bytes.clone())).map_err(refused)?;
+            let builder = ArrowReaderBuilder::try_new(OrcSource(self.bytes.clone())).map_err(refused)?;
             let roots = builder.file_metadata().root_data_type();
             let ids = roots.children().iter().enumerate().filter(|(at, _)| columns.contains(at));
             let ids: Vec<_> = ids.map(|(_, column)| column.data_type().column_index()).collect();
@@ -96,7 +96,7 @@ impl OrcFile {
 
 /// An iterator over batches of an [`OrcFile`], which ends after the first error.
 pub struct OrcBatches {
-    reader: Option<ArrowReader<Source>>,
+    reader: Option<ArrowReader<OrcSource>>,
     schema: SchemaRef,
 }
 
@@ -243,9 +243,9 @@ fn refused(error: impl std::error::Error + Send + Sync + 'static) -> Error {
 }
 
 /// An in-memory file that is read in slices: lengths in the file are checked before use, and nothing is allocated.
-struct Source(Bytes);
+struct OrcSource(Bytes);
 
-impl ChunkReader for Source {
+impl ChunkReader for OrcSource {
     type T = bytes::buf::Reader<Bytes>;
 
     fn len(&self) -> u64 {

@@ -7,7 +7,7 @@ use std::fmt;
 
 use arrow_array::{Array, BinaryArray, RecordBatch};
 
-use super::run::{Reader, Run, Writer};
+use super::run::{Reader, Run, RunWriter};
 use super::{BATCH_ROWS, gathered, gathered_keys};
 use crate::error::Result;
 
@@ -72,7 +72,7 @@ impl Sorted {
             return Err(crate::error::Error::internal("rows in memory must be spilled, not merged"));
         };
         let schema = merge.heap.peek().map(|cursor| cursor.reader.schema().clone());
-        let mut writer = Writer::new(schema.unwrap_or_else(|| std::sync::Arc::new(arrow_schema::Schema::empty())))?;
+        let mut writer = RunWriter::new(schema.unwrap_or_else(|| std::sync::Arc::new(arrow_schema::Schema::empty())))?;
         while let Some((rows, keys)) = merge.next_part(rows_each)? {
             writer.write(&rows, &keys)?;
         }
@@ -81,14 +81,14 @@ impl Sorted {
 }
 
 struct Merge {
-    heap: BinaryHeap<Cursor>,
+    heap: BinaryHeap<RunCursor>,
     /// The batches of the selected rows.
     batches: Vec<RecordBatch>,
     keys: Vec<BinaryArray>,
 }
 
 /// The next row of a run.
-struct Cursor {
+struct RunCursor {
     reader: Reader,
     keys: BinaryArray,
     row: usize,
@@ -105,7 +105,7 @@ impl Merge {
             let slot = self.batches.len();
             self.batches.push(rows);
             self.keys.push(keys.clone());
-            self.heap.push(Cursor { reader, keys, row: 0, slot, run });
+            self.heap.push(RunCursor { reader, keys, row: 0, slot, run });
         }
         Ok(())
     }
@@ -150,29 +150,29 @@ impl Merge {
     }
 }
 
-impl Cursor {
+impl RunCursor {
     fn key(&self) -> &[u8] {
         self.keys.value(self.row)
     }
 }
 
-impl Ord for Cursor {
+impl Ord for RunCursor {
     /// Compares in reverse order: the greatest cursor, which the heap returns first, has the first row.
     fn cmp(&self, other: &Self) -> Ordering {
         other.key().cmp(self.key()).then_with(|| other.run.cmp(&self.run))
     }
 }
 
-impl PartialOrd for Cursor {
+impl PartialOrd for RunCursor {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for Cursor {
+impl PartialEq for RunCursor {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other).is_eq()
     }
 }
 
-impl Eq for Cursor {}
+impl Eq for RunCursor {}

@@ -126,7 +126,7 @@ impl Sorter {
         let rows_each = (BATCH_BYTES * order.len() / self.held_bytes.max(1)).clamp(1, BATCH_ROWS);
         self.held_bytes = 0;
         let Some(first) = batches.first() else { return Ok(()) };
-        let mut run = run::Writer::new(first.schema())?;
+        let mut run = run::RunWriter::new(first.schema())?;
         for part in order.chunks(rows_each) {
             run.write(&gathered(&batches, part)?, &gathered_keys(&keys, part)?)?;
         }

@@ -23,7 +23,7 @@ pub(super) struct Run {
 }
 
 /// A writer of a run.
-pub(super) struct Writer {
+pub(super) struct RunWriter {
     stream: StreamWriter<BufWriter<File>>,
     rows: SchemaRef,
     with_keys: SchemaRef,
@@ -35,7 +35,7 @@ pub(super) struct Reader {
     rows: SchemaRef,
 }
 
-impl Writer {
+impl RunWriter {
     pub(super) fn new(rows: SchemaRef) -> Result<Self> {
         let keys = Arc::new(Field::new("", DataType::Binary, false));
         let fields: Vec<_> = rows.fields().iter().cloned().chain([keys]).collect();

@@ -15,11 +15,11 @@ use super::{ObjectMeta, Storage, check_ranges, slice, too_long};
 /// A map from canonical locations of any scheme to file contents.
 #[derive(Debug, Default)]
 pub struct MemoryStorage {
-    files: Mutex<BTreeMap<String, Stored>>,
+    files: Mutex<BTreeMap<String, StoredFile>>,
 }
 
 #[derive(Debug)]
-struct Stored {
+struct StoredFile {
     content: Bytes,
     modified_ms: i64,
 }
@@ -31,7 +31,7 @@ impl MemoryStorage {
     }
 
     /// Locks the map. Poisoning is ignored, because a panic never leaves the map partially changed.
-    fn files(&self) -> MutexGuard<'_, BTreeMap<String, Stored>> {
+    fn files(&self) -> MutexGuard<'_, BTreeMap<String, StoredFile>> {
         self.files.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -87,7 +87,7 @@ impl Storage for MemoryStorage {
 
     fn put(&self, location: &str, content: Bytes) -> Result<()> {
         let key = Location::parse(location)?.canonical();
-        self.files().insert(key, Stored { content, modified_ms: now_ms() });
+        self.files().insert(key, StoredFile { content, modified_ms: now_ms() });
         Ok(())
     }
 
@@ -95,7 +95,7 @@ impl Storage for MemoryStorage {
         use std::collections::btree_map::Entry;
         match self.files().entry(Location::parse(location)?.canonical()) {
             Entry::Vacant(free) => {
-                free.insert(Stored { content, modified_ms: now_ms() });
+                free.insert(StoredFile { content, modified_ms: now_ms() });
                 Ok(())
             }
             Entry::Occupied(_) => {

@@ -24,7 +24,7 @@ const MAX_JSON_BYTES: usize = i32::MAX as usize;
 /// values that are nested more than 128 levels deep or text above 2 GiB.
 pub fn to_json(metadata: &[u8], value: &[u8]) -> Result<String> {
     let mut text = String::new();
-    Writer { metadata: Metadata::parse(metadata)?, budget: value.len(), out: &mut text }.value(value, 0)?;
+    JsonWriter { metadata: Metadata::parse(metadata)?, budget: value.len(), out: &mut text }.value(value, 0)?;
     Ok(text)
 }
 
@@ -48,7 +48,7 @@ pub fn to_json_array(variants: &StructArray) -> Result<StringArray> {
         text.clear();
         let value = values.value(row);
         let metadata = Metadata::parse(metadata.value(row))?;
-        Writer { metadata, budget: value.len(), out: &mut text }
+        JsonWriter { metadata, budget: value.len(), out: &mut text }
             .value(value, 0)
             .map_err(|error| error.with("row", row))?;
         total += text.len();
@@ -60,7 +60,7 @@ pub fn to_json_array(variants: &StructArray) -> Result<StringArray> {
     Ok(texts.finish())
 }
 
-struct Writer<'a, 'o> {
+struct JsonWriter<'a, 'o> {
     metadata: Metadata<'a>,
     /// The remaining number of value bytes that may be read. Without this limit, values that share bytes could expand
     /// exponentially.
@@ -68,7 +68,7 @@ struct Writer<'a, 'o> {
     out: &'o mut String,
 }
 
-impl<'a> Writer<'a, '_> {
+impl<'a> JsonWriter<'a, '_> {
     fn value(&mut self, bytes: &'a [u8], depth: usize) -> Result<()> {
         if depth > MAX_DEPTH {
             return Err(Error::new(

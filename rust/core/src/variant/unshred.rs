@@ -63,7 +63,7 @@ fn put_together(group: &Group, metadata: &BinaryArray) -> Result<BinaryArray> {
     let rows = metadata.len();
     let mut offsets = Vec::with_capacity(rows + 1);
     offsets.push(0);
-    let mut writer = Writer { metadata: None, out: Vec::new(), fields: Vec::new(), starts: Vec::new() };
+    let mut writer = VariantWriter { metadata: None, out: Vec::new(), fields: Vec::new(), starts: Vec::new() };
     for row in 0..rows {
         if group.nulls.as_ref().is_none_or(|nulls| nulls.is_valid(row)) {
             if metadata.is_null(row) {
@@ -179,14 +179,14 @@ impl Typed {
 
 /// A writer that appends values to `out`; `fields` and `starts` are stacks for the objects and arrays under
 /// construction.
-struct Writer<'a> {
+struct VariantWriter<'a> {
     metadata: Option<Metadata<'a>>,
     out: Vec<u8>,
     fields: Vec<FieldEntry<'a>>,
     starts: Vec<usize>,
 }
 
-impl<'a> Writer<'a> {
+impl<'a> VariantWriter<'a> {
     /// Appends the value of one row of a group; returns false if the value is missing.
     fn append(&mut self, group: &'a Group, row: usize) -> Result<bool> {
         if group.nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {

@@ -76,19 +76,19 @@ impl IntegerTable {
 /// with.
 #[derive(Debug, Default)]
 pub(super) struct KeyTable {
-    table: CodeTable<Key>,
+    table: CodeTable<TableKey>,
     arena: Vec<u8>,
     hasher: DefaultHashBuilder,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-struct Key {
+struct TableKey {
     start: usize,
     end: usize,
     sequence_number: i64,
 }
 
-impl Key {
+impl TableKey {
     fn bytes<'a>(&self, arena: &'a [u8]) -> &'a [u8] {
         arena.get(self.start..self.end).unwrap_or_default()
     }
@@ -107,7 +107,7 @@ impl KeyTable {
         }
         self.reserve(1);
         let start = self.arena.len();
-        self.table.put(code, code, Key { start, end: start + key.len(), sequence_number });
+        self.table.put(code, code, TableKey { start, end: start + key.len(), sequence_number });
         self.arena.extend_from_slice(key);
     }
 
@@ -125,7 +125,7 @@ impl KeyTable {
     /// Returns whether a key was inserted with a sequence number above `sequence_number`.
     pub(super) fn is_above(&self, key: &[u8], sequence_number: i64) -> bool {
         let code = self.code(key);
-        let applies = |own: &Key| own.sequence_number > sequence_number && own.bytes(&self.arena) == key;
+        let applies = |own: &TableKey| own.sequence_number > sequence_number && own.bytes(&self.arena) == key;
         self.table.find(code, code, applies).is_some()
     }
 

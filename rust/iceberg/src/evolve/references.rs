@@ -121,7 +121,7 @@ impl ManageSnapshots {
     }
 
     pub(super) fn updates(&mut self, base: &TableMetadata) -> Result<Vec<TableUpdate>> {
-        let mut draft = Draft { base, seen: &mut self.seen, refs: base.refs.clone() };
+        let mut draft = ReferencesDraft { base, seen: &mut self.seen, refs: base.refs.clone() };
         self.operations.iter().try_for_each(|operation| draft.apply(operation))?;
         let removed = base.refs.keys().filter(|&name| !draft.refs.contains_key(name));
         let mut updates: Vec<TableUpdate> = removed.map(|name| TableUpdate::RemoveRef(name.clone())).collect();
@@ -131,13 +131,13 @@ impl ManageSnapshots {
     }
 }
 
-struct Draft<'a> {
+struct ReferencesDraft<'a> {
     base: &'a TableMetadata,
     seen: &'a mut BTreeMap<String, Vec<i64>>,
     refs: BTreeMap<String, SnapshotRef>,
 }
 
-impl Draft<'_> {
+impl ReferencesDraft<'_> {
     fn apply(&mut self, operation: &ReferenceOperation) -> Result<()> {
         use ReferenceOperation as O;
         match operation {

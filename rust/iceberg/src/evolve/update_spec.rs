@@ -43,11 +43,11 @@ pub enum SpecOperation {
 impl UpdateSpec {
     pub(super) fn updates(&self, base: &TableMetadata) -> Result<Vec<TableUpdate>> {
         let current = base.default_spec()?;
-        let mut draft = Draft {
+        let mut draft = SpecDraft {
             base,
             schema: base.current_schema()?,
             case_sensitive: self.case_sensitive,
-            slots: current.fields.iter().map(|field| Slot { field: field.clone(), is_removed: false }).collect(),
+            slots: current.fields.iter().map(|field| SpecSlot { field: field.clone(), is_removed: false }).collect(),
             added: Vec::new(),
             last_id: base.last_partition_id,
         };
@@ -68,21 +68,21 @@ impl UpdateSpec {
 }
 
 /// A field of the current spec.
-struct Slot {
+struct SpecSlot {
     field: PartitionField,
     is_removed: bool,
 }
 
-struct Draft<'a> {
+struct SpecDraft<'a> {
     base: &'a TableMetadata,
     schema: &'a Schema,
     case_sensitive: bool,
-    slots: Vec<Slot>,
+    slots: Vec<SpecSlot>,
     added: Vec<PartitionField>,
     last_id: i32,
 }
 
-impl Draft<'_> {
+impl SpecDraft<'_> {
     fn add(&mut self, term: &Term, name: Option<&str>) -> Result<()> {
         let term = term.resolve(self.schema, self.case_sensitive)?;
         if let Some(slot) = self.slots.iter_mut().find(|slot| is_of(&slot.field, &term)) {
@@ -167,7 +167,7 @@ impl Draft<'_> {
         if new_name.is_empty() {
             return Err(Error::invalid("the name of a partition field cannot be empty"));
         }
-        let find = |slot: &Slot| !slot.is_removed && slot.field.name == name;
+        let find = |slot: &SpecSlot| !slot.is_removed && slot.field.name == name;
         if !self.slots.iter().any(find) {
             return Err(no_field(self.base, name));
         }
@@ -185,7 +185,7 @@ impl Draft<'_> {
     /// identify fields by position.
     fn finish(self) -> Vec<PartitionField> {
         let is_v1 = self.base.format_version == 1;
-        let kept = self.slots.into_iter().filter_map(|Slot { field, is_removed }| {
+        let kept = self.slots.into_iter().filter_map(|SpecSlot { field, is_removed }| {
             let void = || is_v1.then(|| PartitionField { transform: Transform::Void, ..field.clone() });
             if is_removed { void() } else { Some(field) }
         });

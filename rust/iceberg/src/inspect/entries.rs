@@ -14,7 +14,7 @@ use arrow_select::filter::filter_record_batch;
 use frazil_core::avro::AvroFile;
 use frazil_core::context::Context;
 use frazil_core::error::{Error, ErrorKind, Result};
-use frazil_core::virtual_table::{Batches, Part, VirtualTable};
+use frazil_core::virtual_table::{Part, PartBatches, VirtualTable};
 use serde::{Deserialize, Serialize};
 
 use super::partition_type::partition_type;
@@ -99,8 +99,8 @@ impl FilesTable {
     }
 
     /// Returns the columns at these positions for the rows of a manifest.
-    fn rows(&self, part: ManifestPart, columns: &[usize], context: &Context) -> Result<Batches> {
-        let wanted = Wanted::of(self.schema.fields(), columns);
+    fn rows(&self, part: ManifestPart, columns: &[usize], context: &Context) -> Result<PartBatches> {
+        let wanted = WantedColumns::of(self.schema.fields(), columns);
         let manifest = Manifest::open(&self.table, part, &|name| wanted.reads(name), context)?;
         let schema = Arc::new(self.schema.project(columns)?);
         let scan = self.clone();
@@ -113,7 +113,7 @@ impl FilesTable {
     }
 
     /// Returns the rows of a batch of entries; None if there are no rows.
-    fn batch(&self, entries: &Entries, schema: &SchemaRef) -> Result<Option<RecordBatch>> {
+    fn batch(&self, entries: &InspectedEntries, schema: &SchemaRef) -> Result<Option<RecordBatch>> {
         let live = entries.status()?.values().iter().map(|status| self.entries || *status != DELETED);
         let live: BooleanArray = live.map(Some).collect();
         if live.true_count() == 0 {
@@ -125,7 +125,7 @@ impl FilesTable {
         Ok(Some(if live.false_count() == 0 { rows } else { filter_record_batch(&rows, &live)? }))
     }
 
-    fn column(&self, entries: &Entries, field: &Field) -> Result<ArrayRef> {
+    fn column(&self, entries: &InspectedEntries, field: &Field) -> Result<ArrayRef> {
         match field.name().as_str() {
             "readable_metrics" => self.metrics.column(entries.files()?),
             "data_file" if self.entries => {
@@ -144,7 +144,7 @@ impl FilesTable {
         }
     }
 
-    fn file_column(&self, entries: &Entries, field: &Field) -> Result<ArrayRef> {
+    fn file_column(&self, entries: &InspectedEntries, field: &Field) -> Result<ArrayRef> {
         let name = field.name().as_str();
         let files = entries.files()?;
         let recorded = || files.column_by_name(name).ok_or_else(|| missing(name));
@@ -176,7 +176,7 @@ impl VirtualTable for FilesTable {
         self.manifests(context)?.iter().map(ManifestPart::to_bytes).collect()
     }
 
-    fn read(&self, part: &[u8], columns: &[usize], context: &Context) -> Result<Batches> {
+    fn read(&self, part: &[u8], columns: &[usize], context: &Context) -> Result<PartBatches> {
         self.rows(ManifestPart::from_bytes(part)?, columns, context)
     }
 }
@@ -250,7 +250,7 @@ impl Manifest<()> {
 }
 
 impl<I: Iterator<Item = Result<RecordBatch>>> Iterator for Manifest<I> {
-    type Item = Result<Entries>;
+    type Item = Result<InspectedEntries>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let rows = self.batches.next()?;
@@ -260,8 +260,8 @@ impl<I: Iterator<Item = Result<RecordBatch>>> Iterator for Manifest<I> {
 }
 
 impl<I> Manifest<I> {
-    fn resolved(&mut self, rows: RecordBatch) -> Result<Entries> {
-        let mut entries = Entries { rows, spec_id: self.part.spec_id, partition: self.partition.clone() };
+    fn resolved(&mut self, rows: RecordBatch) -> Result<InspectedEntries> {
+        let mut entries = InspectedEntries { rows, spec_id: self.part.spec_id, partition: self.partition.clone() };
         let status = entries.status()?.clone();
         let sequence_numbers =
             inherited_sequence_numbers(&status, entries.long("sequence_number")?, &self.manifest, self.written_by_v1)?;
@@ -289,13 +289,13 @@ impl<I> Manifest<I> {
 
 /// Some entries of a manifest.
 #[derive(Debug)]
-pub(super) struct Entries {
+pub(super) struct InspectedEntries {
     rows: RecordBatch,
     spec_id: i32,
     partition: Arc<StructType>,
 }
 
-impl Entries {
+impl InspectedEntries {
     pub(super) fn len(&self) -> usize {
         self.rows.num_rows()
     }
@@ -375,12 +375,12 @@ impl Entries {
 }
 
 /// The file fields to read.
-struct Wanted {
+struct WantedColumns {
     names: HashSet<String>,
     all: bool,
 }
 
-impl Wanted {
+impl WantedColumns {
     fn of(fields: &Fields, columns: &[usize]) -> Self {
         let names = columns.iter().filter_map(|&column| fields.get(column)).map(|field| field.name().clone());
         let mut names: HashSet<String> = names.collect();

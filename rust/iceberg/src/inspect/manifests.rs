@@ -10,7 +10,7 @@ use arrow_array::{
 use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef};
 use frazil_core::context::Context;
 use frazil_core::error::{Error, Result};
-use frazil_core::virtual_table::{Batches, Part, VirtualTable};
+use frazil_core::virtual_table::{Part, PartBatches, VirtualTable};
 
 use crate::scan::plan::manifests_of;
 use crate::spec::manifest_list::MANIFEST_LIMIT_BYTES;
@@ -171,7 +171,7 @@ impl VirtualTable for ManifestsTable {
         Ok(self.snapshots.iter().map(|snapshot| snapshot.snapshot_id.to_string().into_bytes()).collect())
     }
 
-    fn read(&self, part: &[u8], columns: &[usize], context: &Context) -> Result<Batches> {
+    fn read(&self, part: &[u8], columns: &[usize], context: &Context) -> Result<PartBatches> {
         let id = std::str::from_utf8(part).ok().and_then(|text| text.parse::<i64>().ok());
         let id = id.ok_or_else(|| Error::invalid("not a part of this metadata table"))?;
         let rows = self.rows(self.table.metadata().snapshot(id)?, context)?;

@@ -14,7 +14,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use frazil_core::context::Context;
 use frazil_core::error::{Error, Result};
-use frazil_core::virtual_table::{Batches, Part, TableInfo, VirtualTable, find};
+use frazil_core::virtual_table::{Part, PartBatches, TableInfo, VirtualTable, find};
 
 use crate::spec::manifest_list::ManifestContent;
 use crate::table::{SnapshotChoice, Table};
@@ -100,7 +100,7 @@ impl VirtualTable for Rows {
         Ok(vec![Part::new()])
     }
 
-    fn read(&self, _: &[u8], columns: &[usize], _: &Context) -> Result<Batches> {
+    fn read(&self, _: &[u8], columns: &[usize], _: &Context) -> Result<PartBatches> {
         Ok(Box::new(std::iter::once(Ok(self.0.project(columns)?))))
     }
 }

@@ -11,9 +11,9 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use frazil_core::context::Context;
 use frazil_core::error::{Error, Result};
 use frazil_core::floats::one_nan;
-use frazil_core::virtual_table::{Batches, Part, VirtualTable};
+use frazil_core::virtual_table::{Part, PartBatches, VirtualTable};
 
-use super::entries::{Entries, FilesTable, Manifest};
+use super::entries::{FilesTable, InspectedEntries, Manifest};
 use super::partition_type::partition_type;
 use crate::spec::arrow::{arrow_fields, arrow_type};
 use crate::spec::manifest::DELETED;
@@ -125,7 +125,7 @@ impl VirtualTable for PartitionsTable {
         Ok(vec![Part::new()])
     }
 
-    fn read(&self, _: &[u8], columns: &[usize], context: &Context) -> Result<Batches> {
+    fn read(&self, _: &[u8], columns: &[usize], context: &Context) -> Result<PartBatches> {
         Ok(Box::new(std::iter::once(Ok(self.rows(context)?.project(columns)?))))
     }
 }
@@ -148,7 +148,7 @@ impl Partitions {
         Ok(Self { converter, places: HashMap::new(), tuples: Vec::new(), sums: Vec::new() })
     }
 
-    fn add(&mut self, entries: &Entries, partition: &StructType, times: &HashMap<i64, i64>) -> Result<()> {
+    fn add(&mut self, entries: &InspectedEntries, partition: &StructType, times: &HashMap<i64, i64>) -> Result<()> {
         let mistyped = || Error::internal("manifest entries do not have the expected columns");
         let tuples = entries.partition(partition)?;
         let tuples = tuples.as_struct_opt().ok_or_else(mistyped)?;

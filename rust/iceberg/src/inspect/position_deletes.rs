@@ -10,9 +10,9 @@ use arrow_array::{ArrayRef, Int64Array, RecordBatch, RecordBatchOptions, StringA
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use arrow_select::take::take;
 use frazil_core::context::Context;
-use frazil_core::envelope::{self, Kind};
+use frazil_core::envelope::{self, EnvelopeKind};
 use frazil_core::error::{Error, Result};
-use frazil_core::virtual_table::{Batches, FileRows, Part, PartFile, VirtualTable};
+use frazil_core::virtual_table::{FileRows, Part, PartBatches, PartFile, VirtualTable};
 
 use super::entries::FilesTable;
 use crate::read::FileFormat;
@@ -25,7 +25,7 @@ use crate::spec::manifest::{DELETE_FILE_PATH_ID, FileContent};
 use crate::spec::types::{NestedField, PrimitiveType, StructType, Type};
 use crate::table::Table;
 
-const PART: Kind = Kind { name: "delete file", key: "frazil.delete-file", version: "1" };
+const PART: EnvelopeKind = EnvelopeKind { name: "delete file", key: "frazil.delete-file", version: "1" };
 /// The field id of `row` in position delete files.
 const DELETE_FILE_ROW_ID: i32 = 2_147_483_544;
 /// The format version from which position deletes are written as deletion vectors.
@@ -113,7 +113,7 @@ impl VirtualTable for PositionDeletesTable {
         Ok(parts)
     }
 
-    fn read(&self, part: &[u8], columns: &[usize], context: &Context) -> Result<Batches> {
+    fn read(&self, part: &[u8], columns: &[usize], context: &Context) -> Result<PartBatches> {
         let part = DeletePart::from_bytes(part)?;
         let file = part.delete_file()?;
         let data_file = file.referenced_data_file.clone().ok_or_else(|| {
@@ -165,12 +165,12 @@ impl VirtualTable for PositionDeletesTable {
         let target = StructType { fields: read.collect() };
         let file_columns = FileColumns { schema, name_mapping: None, constants: &HashMap::new(), format: file.format };
         let projector = Projector::try_new(&target, &file_columns).map_err(|e| corrupt_deletes(e, &file))?;
-        Ok(Box::new(PositionFile { table: self.clone(), part, file, projector, target, columns: columns.to_vec() }))
+        Ok(Box::new(OpenPositionFile { table: self.clone(), part, file, projector, target, columns: columns.to_vec() }))
     }
 }
 
 /// A reader of a position delete file.
-struct PositionFile {
+struct OpenPositionFile {
     table: PositionDeletesTable,
     part: DeletePart,
     file: DeleteFile,
@@ -179,13 +179,13 @@ struct PositionFile {
     columns: Vec<usize>,
 }
 
-impl std::fmt::Debug for PositionFile {
+impl std::fmt::Debug for OpenPositionFile {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_tuple("PositionFile").field(&self.file.path).finish()
     }
 }
 
-impl FileRows for PositionFile {
+impl FileRows for OpenPositionFile {
     fn wanted(&self) -> (Vec<usize>, Vec<usize>) {
         (self.projector.leaves().to_vec(), self.projector.top_level().to_vec())
     }

@@ -8,7 +8,7 @@ use arrow_select::concat::concat_batches;
 use arrow_select::take::{take, take_record_batch};
 use frazil_core::error::{Error, Result};
 use frazil_core::expression::rows::Rows;
-use frazil_core::join::Pairs;
+use frazil_core::join::JoinPairs;
 
 use super::clause::BoundAction;
 use super::rows::updated;
@@ -44,8 +44,8 @@ impl Changes {
 
     /// Returns the pairs whose target row is not in an earlier pair. The target rows of the other pairs are recorded as
     /// [`Changes::claimed_twice`], unless `twice_allowed` is true.
-    pub(super) fn claim(&mut self, pairs: Pairs, twice_allowed: bool) -> Pairs {
-        let mut kept = Pairs::default();
+    pub(super) fn claim(&mut self, pairs: JoinPairs, twice_allowed: bool) -> JoinPairs {
+        let mut kept = JoinPairs::default();
         for (row, source) in pairs.probed.into_iter().zip(pairs.found) {
             let Some(claimed) = self.claimed.get_mut(row as usize) else { continue };
             if !std::mem::replace(claimed, true) {

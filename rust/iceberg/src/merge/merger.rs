@@ -10,7 +10,7 @@ use frazil_core::error::{Error, Result};
 use frazil_core::expression::bind::{Bound, Scope};
 use frazil_core::expression::normal_type;
 use frazil_core::expression::rows::{Relation, Rows};
-use frazil_core::join::{Bounds, JoinTable, Pairs, bounds};
+use frazil_core::join::{JoinBounds, JoinPairs, JoinTable, bounds};
 use frazil_core::predicate::ColumnName;
 use frazil_core::scalar::{Scalar, ScalarType};
 
@@ -188,13 +188,13 @@ impl Merger {
             }
             let name = ColumnName(vec![field.name().clone()]);
             let mut part = match bounds(values, LISTED_VALUES)? {
-                Bounds::Unknown => continue,
-                Bounds::Values(values) if values.is_empty() => "false".to_string(),
-                Bounds::Values(values) => {
+                JoinBounds::Unknown => continue,
+                JoinBounds::Values(values) if values.is_empty() => "false".to_string(),
+                JoinBounds::Values(values) => {
                     let values: Vec<String> = values.iter().map(Scalar::to_string).collect();
                     format!("{name} IN ({})", values.join(", "))
                 }
-                Bounds::Between(least, greatest) => format!("{name} >= {least} AND {name} <= {greatest}"),
+                JoinBounds::Between(least, greatest) => format!("{name} >= {least} AND {name} <= {greatest}"),
             };
             if key.null_safe && values.logical_null_count() > 0 {
                 part = format!("({part} OR {name} IS NULL)");
@@ -255,7 +255,7 @@ impl Merger {
     }
 
     /// Applies the clauses for target rows without a match.
-    fn unmatched(&self, batch: &RecordBatch, pairs: &Pairs, changes: &mut Changes) -> Result<()> {
+    fn unmatched(&self, batch: &RecordBatch, pairs: &JoinPairs, changes: &mut Changes) -> Result<()> {
         if self.not_matched_by_source.is_empty() {
             return Ok(());
         }
@@ -368,7 +368,7 @@ impl Merger {
 
 impl Sealed {
     /// Returns both sides of pairs, in the order of the scope.
-    fn paired<'a>(&'a self, batch: &'a RecordBatch, pairs: &Pairs) -> Rows<'a> {
+    fn paired<'a>(&'a self, batch: &'a RecordBatch, pairs: &JoinPairs) -> Rows<'a> {
         let target = Relation::at(batch, pairs.probed.clone());
         let source = Relation::at(&self.rows, pairs.found.clone());
         Rows::new(pairs.probed.len(), vec![Some(target), Some(source)])
@@ -443,9 +443,9 @@ fn named(keys: &[ArrayRef], rows: &[u32]) -> Result<String> {
     Ok(shown.join(", "))
 }
 
-fn chosen(pairs: &Pairs, mask: &BooleanBuffer) -> Pairs {
+fn chosen(pairs: &JoinPairs, mask: &BooleanBuffer) -> JoinPairs {
     let of = |rows: &[u32]| rows.iter().zip(mask).filter_map(|(row, keep)| keep.then_some(*row)).collect();
-    Pairs { probed: of(&pairs.probed), found: of(&pairs.found) }
+    JoinPairs { probed: of(&pairs.probed), found: of(&pairs.found) }
 }
 
 /// Returns the key that a condition defines, if it is an equality with one side in each relation.

@@ -58,7 +58,7 @@ impl Projector {
     fn plan(target: &StructType, file: &FileColumns) -> Result<Self> {
         let fields = file_fields(file, target)?;
         let leaf_count = fields.last().map_or(0, |field| field.leaves.end);
-        let mut planner = Planner {
+        let mut planner = ProjectionPlanner {
             file,
             wanted: vec![false; leaf_count],
             whole: vec![false; fields.len()],
@@ -129,7 +129,7 @@ enum Place {
     Repeated,
 }
 
-struct Planner<'p, 'a> {
+struct ProjectionPlanner<'p, 'a> {
     file: &'p FileColumns<'a>,
     wanted: Vec<bool>,
     whole: Vec<bool>,
@@ -137,7 +137,7 @@ struct Planner<'p, 'a> {
     path: Vec<String>,
 }
 
-impl Planner<'_, '_> {
+impl ProjectionPlanner<'_, '_> {
     fn fields(&mut self, target: &StructType, fields: &[FileField], place: Place) -> Result<Vec<Column>> {
         let mut planned = Vec::with_capacity(target.fields.len());
         for field in &target.fields {

@@ -46,7 +46,7 @@ struct SpecFilter {
 }
 
 /// The deletes of the snapshot, and their key columns.
-struct Deletes<'a> {
+struct PlannedDeletes<'a> {
     index: &'a DeleteIndex,
     key_ids: Vec<i32>,
 }
@@ -185,7 +185,7 @@ impl<'a> Planner<'a> {
         deletes: &DeleteIndex,
         metrics: &mut ScanMetrics,
     ) -> Result<Vec<PlannedFiles>> {
-        let deletes = Deletes { index: deletes, key_ids: deletes.equality_ids() };
+        let deletes = PlannedDeletes { index: deletes, key_ids: deletes.equality_ids() };
         let plan = |manifest: &&ManifestFile| self.files_of(manifest, &deletes);
         let mut planned = Vec::with_capacity(manifests.len());
         let mut remaining = self.request.limit;
@@ -211,7 +211,11 @@ impl<'a> Planner<'a> {
 
     /// Returns the files of one manifest that may match. Statistics cached by an earlier plan may show that there are
     /// none.
-    fn files_of(&self, manifest: &ManifestFile, deletes: &Deletes<'_>) -> Result<(Option<PlannedFiles>, ScanMetrics)> {
+    fn files_of(
+        &self,
+        manifest: &ManifestFile,
+        deletes: &PlannedDeletes<'_>,
+    ) -> Result<(Option<PlannedFiles>, ScanMetrics)> {
         self.context.check()?;
         let (spec, types) = (self.spec(manifest.partition_spec_id)?, self.read.types());
         let file = self.identify(manifest)?;
@@ -295,7 +299,7 @@ impl<'a> Planner<'a> {
         manifest: &ManifestFile,
         entries: &ManifestEntries,
         tuples: &PartitionTuples,
-        deletes: &Deletes<'_>,
+        deletes: &PlannedDeletes<'_>,
         verdict: Verdict,
     ) -> Result<(Option<PlannedFiles>, ScanMetrics)> {
         let Verdict { may, metrics } = verdict;

@@ -31,7 +31,7 @@ use crate::spec::types::{NestedField, StructType, Value};
 
 /// The source of an output column.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Source {
+enum FileSource {
     /// A column of the target, by position.
     Target(usize),
     /// A metadata column that is computed here.
@@ -49,7 +49,7 @@ pub struct TaskReader {
     residual: BoundPredicate,
     /// The columns to read from the file: output columns, then columns that only the filter or the deletes need.
     target: StructType,
-    sources: Vec<Source>,
+    sources: Vec<FileSource>,
     schema: SchemaRef,
     projector: Option<Projector>,
 }
@@ -207,14 +207,14 @@ impl TaskReader {
         first: u64,
         rows: usize,
     ) -> Result<RecordBatch> {
-        let column = |source: &Source| -> Result<ArrayRef> {
+        let column = |source: &FileSource| -> Result<ArrayRef> {
             let target = |position: usize| {
                 columns.get(position).cloned().ok_or_else(|| Error::internal("a column was not projected"))
             };
             match *source {
-                Source::Target(position) => target(position),
-                Source::Lineage(column, position) => self.lineage(column, &target(position)?, first),
-                Source::Metadata(column) => self.metadata(column, alive, first, rows),
+                FileSource::Target(position) => target(position),
+                FileSource::Lineage(column, position) => self.lineage(column, &target(position)?, first),
+                FileSource::Metadata(column) => self.metadata(column, alive, first, rows),
             }
         };
         let columns = self.sources.iter().map(column).collect::<Result<Vec<_>>>()?;
@@ -282,19 +282,23 @@ fn positions(first: u64, rows: usize) -> Result<std::ops::Range<i64>> {
     first.checked_add(rows).map(|end| first..end).ok_or_else(|| Error::corrupt("row positions exceed 2^63"))
 }
 
-fn target(task: &FileScanTask, equality_ids: &[i32], residual: &BoundPredicate) -> Result<(StructType, Vec<Source>)> {
+fn target(
+    task: &FileScanTask,
+    equality_ids: &[i32],
+    residual: &BoundPredicate,
+) -> Result<(StructType, Vec<FileSource>)> {
     let mut fields: Vec<NestedField> = Vec::new();
     let mut sources = Vec::new();
     for field in &task.read.output.fields.fields {
         let metadata = MetadataColumn::ALL.into_iter().find(|column| column.field_id() == field.id);
         sources.push(match metadata {
-            None => Source::Target(fields.len()),
+            None => FileSource::Target(fields.len()),
             Some(column @ (MetadataColumn::RowId | MetadataColumn::LastUpdatedSequenceNumber)) => {
-                Source::Lineage(column, fields.len())
+                FileSource::Lineage(column, fields.len())
             }
-            Some(column) => Source::Metadata(column),
+            Some(column) => FileSource::Metadata(column),
         });
-        if !matches!(sources.last(), Some(Source::Metadata(_))) {
+        if !matches!(sources.last(), Some(FileSource::Metadata(_))) {
             fields.push(field.clone());
         }
     }

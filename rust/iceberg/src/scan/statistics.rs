@@ -21,7 +21,7 @@ pub type Types<'a> = &'a dyn Fn(i32) -> Option<PrimitiveType>;
 #[derive(Debug, Clone)]
 pub struct ManifestStatistics {
     tuples: PartitionTuples,
-    record_counts: Counts,
+    record_counts: PackedCounts,
     columns: Vec<ColumnBounds>,
 }
 
@@ -36,8 +36,8 @@ struct ColumnBounds {
 /// The fields of [`Bounds`] except the row counts, which all columns share.
 #[derive(Debug, Clone)]
 struct KeptBounds {
-    null_count: Option<Counts>,
-    nan_count: Option<Counts>,
+    null_count: Option<PackedCounts>,
+    nan_count: Option<PackedCounts>,
     lower: Option<ArrayRef>,
     upper: Option<ArrayRef>,
     exact: bool,
@@ -45,7 +45,7 @@ struct KeptBounds {
 
 /// Counts, stored once if they are all equal, and in four bytes each if they fit.
 #[derive(Debug, Clone)]
-enum Counts {
+enum PackedCounts {
     Same { count: i64, len: usize },
     Narrow(UInt32Array),
     Wide(Int64Array),
@@ -66,7 +66,7 @@ impl ManifestStatistics {
         };
         Ok(Self {
             tuples: PartitionTuples::try_new(entries.partitions()?, fields, entries.len())?,
-            record_counts: Counts::from(entries.record_counts()?.clone()),
+            record_counts: PackedCounts::from(entries.record_counts()?.clone()),
             columns: filter.columns().into_iter().map(bounds).collect::<Result<_>>()?,
         })
     }
@@ -117,11 +117,11 @@ impl ColumnStats for ManifestStatistics {
 }
 
 impl KeptBounds {
-    fn with_rows(&self, rows: &Counts) -> Bounds {
+    fn with_rows(&self, rows: &PackedCounts) -> Bounds {
         Bounds {
             row_count: Some(rows.wide()),
-            null_count: self.null_count.as_ref().map(Counts::wide),
-            nan_count: self.nan_count.as_ref().map(Counts::wide),
+            null_count: self.null_count.as_ref().map(PackedCounts::wide),
+            nan_count: self.nan_count.as_ref().map(PackedCounts::wide),
             lower: self.lower.clone(),
             upper: self.upper.clone(),
             exact: self.exact,
@@ -129,7 +129,7 @@ impl KeptBounds {
     }
 
     fn size_bytes(&self) -> usize {
-        let counts = [&self.null_count, &self.nan_count].into_iter().flatten().map(Counts::size_bytes);
+        let counts = [&self.null_count, &self.nan_count].into_iter().flatten().map(PackedCounts::size_bytes);
         let values = [&self.lower, &self.upper].into_iter().flatten().map(Array::get_array_memory_size);
         counts.sum::<usize>() + values.sum::<usize>()
     }
@@ -138,8 +138,8 @@ impl KeptBounds {
 impl From<Bounds> for KeptBounds {
     fn from(bounds: Bounds) -> Self {
         Self {
-            null_count: bounds.null_count.map(Counts::from),
-            nan_count: bounds.nan_count.map(Counts::from),
+            null_count: bounds.null_count.map(PackedCounts::from),
+            nan_count: bounds.nan_count.map(PackedCounts::from),
             lower: bounds.lower,
             upper: bounds.upper,
             exact: bounds.exact,
@@ -147,7 +147,7 @@ impl From<Bounds> for KeptBounds {
     }
 }
 
-impl Counts {
+impl PackedCounts {
     fn len(&self) -> usize {
         match self {
             Self::Same { len, .. } => *len,
@@ -173,7 +173,7 @@ impl Counts {
     }
 }
 
-impl From<Int64Array> for Counts {
+impl From<Int64Array> for PackedCounts {
     fn from(counts: Int64Array) -> Self {
         if let Some((&count, rest)) = counts.values().split_first()
             && counts.null_count() == 0
@@ -192,9 +192,9 @@ mod tests {
     #[test]
     fn counts_are_given_as_they_were_taken() {
         let most = i64::from(u32::MAX);
-        let same: fn(&Counts) -> bool = |counts| matches!(counts, Counts::Same { .. });
-        let narrow: fn(&Counts) -> bool = |counts| matches!(counts, Counts::Narrow(_));
-        let wide: fn(&Counts) -> bool = |counts| matches!(counts, Counts::Wide(_));
+        let same: fn(&PackedCounts) -> bool = |counts| matches!(counts, PackedCounts::Same { .. });
+        let narrow: fn(&PackedCounts) -> bool = |counts| matches!(counts, PackedCounts::Narrow(_));
+        let wide: fn(&PackedCounts) -> bool = |counts| matches!(counts, PackedCounts::Wide(_));
         for (counts, form) in [
             (vec![], narrow),
             (vec![Some(0), None, Some(most)], narrow),
@@ -207,7 +207,7 @@ mod tests {
             (vec![Some(most + 1), Some(most + 1)], same),
         ] {
             let counts = Int64Array::from(counts);
-            let kept = Counts::from(counts.clone());
+            let kept = PackedCounts::from(counts.clone());
             assert_eq!(kept.wide(), counts);
             assert_eq!(kept.len(), counts.len());
             assert!(form(&kept), "{counts:?}");

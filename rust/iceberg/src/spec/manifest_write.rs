@@ -53,7 +53,7 @@ pub struct ManifestWriter {
     entry: StructType,
     partition: StructType,
     counts: ManifestCounts,
-    summaries: Vec<Summary>,
+    summaries: Vec<WrittenSummary>,
 }
 
 /// The counts and summaries of a manifest for its manifest list.
@@ -102,7 +102,7 @@ impl ManifestWriter {
         Ok(Self {
             writer: Writer::new(&avro_schema("manifest_entry", &recorded)?, &metadata, Codec::Deflate, sync)?
                 .with_level(DEFLATE_LEVEL)?,
-            summaries: header.partition.fields.iter().map(|field| Summary::new(&field.field_type)).collect(),
+            summaries: header.partition.fields.iter().map(|field| WrittenSummary::new(&field.field_type)).collect(),
             entry,
             partition: header.partition.clone(),
             counts: ManifestCounts::default(),
@@ -126,7 +126,7 @@ impl ManifestWriter {
 
     /// Returns the bytes of the manifest, and its counts for the manifest list.
     pub fn finish(mut self) -> Result<(Bytes, ManifestCounts)> {
-        self.counts.partitions = self.summaries.into_iter().map(Summary::finish).collect();
+        self.counts.partitions = self.summaries.into_iter().map(WrittenSummary::finish).collect();
         Ok((self.writer.finish()?, self.counts))
     }
 
@@ -167,7 +167,7 @@ impl ManifestWriter {
 
 /// A summary of a partition field under construction.
 #[derive(Debug)]
-struct Summary {
+struct WrittenSummary {
     /// The type of the values; None if they have no order.
     data_type: Option<ScalarType>,
     contains_null: bool,
@@ -175,7 +175,7 @@ struct Summary {
     bounds: Option<(Scalar, Scalar)>,
 }
 
-impl Summary {
+impl WrittenSummary {
     fn new(field_type: &Type) -> Self {
         let data_type = match field_type {
             Type::Primitive(primitive) => primitive.scalar(),

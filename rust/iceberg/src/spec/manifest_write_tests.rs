@@ -110,7 +110,7 @@ fn lists_keep_everything_when_read_whole() {
 
 #[test]
 fn bounds_that_are_zero_take_in_both_zeros() {
-    let mut summary = Summary::new(&Type::Primitive("double".parse().unwrap()));
+    let mut summary = WrittenSummary::new(&Type::Primitive("double".parse().unwrap()));
     let values: ArrayRef = std::sync::Arc::new(arrow_array::Float64Array::from(vec![Some(0.0), None, Some(f64::NAN)]));
     summary.add(&values).unwrap();
     let summary = summary.finish();

@@ -42,12 +42,12 @@ pub(crate) fn read_type(raw: &RawValue, at: &At<'_>, depth: usize) -> Result<Typ
     match name.to_ascii_lowercase().as_str() {
         "struct" => read_fields(&object, at, depth).map(Type::Struct),
         "list" => {
-            let element = Part { id: "element-id", name: "element", required: Some("element-required") };
+            let element = TypePart { id: "element-id", name: "element", required: Some("element-required") };
             Ok(Type::List(Arc::new(ListType { element: element.read(&object, at, depth)? })))
         }
         "map" => {
-            let key = Part { id: "key-id", name: "key", required: None };
-            let value = Part { id: "value-id", name: "value", required: Some("value-required") };
+            let key = TypePart { id: "key-id", name: "key", required: None };
+            let value = TypePart { id: "value-id", name: "value", required: Some("value-required") };
             let (key, value) = (key.read(&object, at, depth)?, value.read(&object, at, depth)?);
             Ok(Type::Map(Arc::new(MapType { key, value })))
         }
@@ -81,14 +81,14 @@ fn read_field(raw: &RawValue, at: &At<'_>, depth: usize) -> Result<NestedField> 
 }
 
 /// The keys of a part of a list or a map.
-struct Part {
+struct TypePart {
     id: &'static str,
     name: &'static str,
     /// The key that states whether the part is required; None if the part is always required.
     required: Option<&'static str>,
 }
 
-impl Part {
+impl TypePart {
     fn read(&self, object: &Object<'_>, at: &At<'_>, depth: usize) -> Result<NestedField> {
         let id = object.required(self.id, at)?;
         let required = self.required.map_or(Ok(true), |key| object.required(key, at))?;

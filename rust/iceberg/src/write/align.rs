@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, SchemaRef};
-use frazil_core::align::{self, Aligner, Limit, Rules, Shape, Target};
+use frazil_core::align::{self, Aligner, Limit, RowShape, Rules, Target};
 use frazil_core::error::Result;
 
 use crate::read::default::one;
@@ -74,11 +74,11 @@ pub fn align_column(field: &NestedField, values: &ArrayRef, first_row: usize) ->
 
 fn target(field: &NestedField) -> Result<Target> {
     let shape = match &field.field_type {
-        Type::Primitive(PrimitiveType::Variant) => Shape::Variant,
-        Type::Primitive(_) => Shape::Leaf(Limit::None),
-        Type::Struct(fields) => Shape::Struct(fields.fields.iter().map(target).collect::<Result<_>>()?),
-        Type::List(list) => Shape::List(Box::new(target(&list.element)?)),
-        Type::Map(map) => Shape::Map(Box::new([target(&map.key)?, target(&map.value)?])),
+        Type::Primitive(PrimitiveType::Variant) => RowShape::Variant,
+        Type::Primitive(_) => RowShape::Leaf(Limit::None),
+        Type::Struct(fields) => RowShape::Struct(fields.fields.iter().map(target).collect::<Result<_>>()?),
+        Type::List(list) => RowShape::List(Box::new(target(&list.element)?)),
+        Type::Map(map) => RowShape::Map(Box::new([target(&map.key)?, target(&map.value)?])),
     };
     Ok(Target {
         field: Arc::new(arrow_field(field)),

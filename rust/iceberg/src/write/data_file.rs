@@ -18,7 +18,7 @@ use crate::spec::types::StructType;
 
 /// A written file.
 #[derive(Debug, Clone)]
-pub struct DataFile {
+pub struct NewDataFile {
     /// The content of the file.
     pub content: FileContent,
     /// The location.
@@ -47,16 +47,16 @@ pub struct DataFile {
 ///
 /// # Errors
 /// `Internal` for partition tuples with another type.
-pub fn data_file_rows(files: &[DataFile], partition: &StructType) -> Result<StructArray> {
+pub fn data_file_rows(files: &[NewDataFile], partition: &StructType) -> Result<StructArray> {
     let schema = rows_schema(&data_file(3, partition.clone()));
     let column = |field: &Arc<Field>| -> Result<ArrayRef> {
-        let texts = |of: &dyn Fn(&DataFile) -> &str| -> ArrayRef {
+        let texts = |of: &dyn Fn(&NewDataFile) -> &str| -> ArrayRef {
             Arc::new(files.iter().map(|file| Some(of(file))).collect::<StringArray>())
         };
         let longs =
-            |of: &dyn Fn(&DataFile) -> i64| -> ArrayRef { Arc::new(files.iter().map(of).collect::<Int64Array>()) };
-        let counts = |of: &dyn Fn(&DataFile) -> &BTreeMap<i32, i64>| map_of_longs(files, of, field.data_type());
-        let bounds = |of: &dyn Fn(&DataFile) -> &BTreeMap<i32, Vec<u8>>| map_of_bytes(files, of, field.data_type());
+            |of: &dyn Fn(&NewDataFile) -> i64| -> ArrayRef { Arc::new(files.iter().map(of).collect::<Int64Array>()) };
+        let counts = |of: &dyn Fn(&NewDataFile) -> &BTreeMap<i32, i64>| map_of_longs(files, of, field.data_type());
+        let bounds = |of: &dyn Fn(&NewDataFile) -> &BTreeMap<i32, Vec<u8>>| map_of_bytes(files, of, field.data_type());
         Ok(match field.name().as_str() {
             "content" => Arc::new(files.iter().map(|file| file.content.code()).collect::<Int32Array>()),
             "file_path" => texts(&|file| &file.file_path),
@@ -93,7 +93,7 @@ pub fn data_file_rows(files: &[DataFile], partition: &StructType) -> Result<Stru
 }
 
 /// Returns the partition tuples in the type of the rows.
-fn tuples(files: &[DataFile], data_type: &DataType) -> Result<ArrayRef> {
+fn tuples(files: &[NewDataFile], data_type: &DataType) -> Result<ArrayRef> {
     let DataType::Struct(fields) = data_type else { return Err(Error::internal("partition tuples are not structs")) };
     let column = |position: usize| -> Result<ArrayRef> {
         let parts: Option<Vec<&dyn Array>> =
@@ -111,8 +111,8 @@ fn tuples(files: &[DataFile], data_type: &DataType) -> Result<ArrayRef> {
 }
 
 fn map_of_longs(
-    files: &[DataFile],
-    of: &dyn Fn(&DataFile) -> &BTreeMap<i32, i64>,
+    files: &[NewDataFile],
+    of: &dyn Fn(&NewDataFile) -> &BTreeMap<i32, i64>,
     data_type: &DataType,
 ) -> Result<ArrayRef> {
     let mut values = Int64Builder::new();
@@ -121,8 +121,8 @@ fn map_of_longs(
 }
 
 fn map_of_bytes(
-    files: &[DataFile],
-    of: &dyn Fn(&DataFile) -> &BTreeMap<i32, Vec<u8>>,
+    files: &[NewDataFile],
+    of: &dyn Fn(&NewDataFile) -> &BTreeMap<i32, Vec<u8>>,
     data_type: &DataType,
 ) -> Result<ArrayRef> {
     let mut values = BinaryBuilder::new();

@@ -22,7 +22,7 @@ use arrow_buffer::OffsetBuffer;
 use arrow_schema::{DataType, Field, Fields};
 use arrow_select::concat::concat;
 use frazil_core::bitmap::Positions;
-use frazil_core::envelope::{self, Kind};
+use frazil_core::envelope::{self, EnvelopeKind};
 use frazil_core::error::{Error, ErrorKind, Result};
 
 use super::location::LocationProvider;
@@ -37,7 +37,7 @@ use crate::spec::table_metadata::TableMetadata;
 /// The version of the wire form that this library writes and reads.
 pub const VERSION: &str = "1";
 
-const MESSAGE: Kind = Kind { name: "commit message", key: "frazil.message", version: VERSION };
+const MESSAGE: EnvelopeKind = EnvelopeKind { name: "commit message", key: "frazil.message", version: VERSION };
 
 /// The output of one worker.
 #[derive(Debug, Clone, Default)]

@@ -43,12 +43,12 @@ pub struct Metrics {
 pub struct MetricsCollector {
     fields: Arc<StructType>,
     modes: Arc<HashMap<i32, MetricsMode>>,
-    columns: BTreeMap<i32, Column>,
+    columns: BTreeMap<i32, MeasuredColumn>,
     record_count: i64,
 }
 
 #[derive(Debug, Default)]
-struct Column {
+struct MeasuredColumn {
     values: i64,
     nulls: i64,
     nans: Option<i64>,
@@ -121,7 +121,7 @@ fn add(
     array: &ArrayRef,
     repeated: bool,
     modes: &HashMap<i32, MetricsMode>,
-    columns: &mut BTreeMap<i32, Column>,
+    columns: &mut BTreeMap<i32, MeasuredColumn>,
 ) -> Result<()> {
     match &field.field_type {
         Type::Primitive(primitive) => {
@@ -154,7 +154,7 @@ fn mistyped(field: &NestedField, array: &ArrayRef) -> Error {
         .with("column", &field.name)
 }
 
-impl Column {
+impl MeasuredColumn {
     fn add(&mut self, primitive: &PrimitiveType, array: &ArrayRef) -> Result<()> {
         let count = |n: usize| i64::try_from(n).unwrap_or(i64::MAX);
         self.values = self.values.saturating_add(count(array.len()));

@@ -7,7 +7,7 @@ use frazil_core::error::Result;
 use frazil_core::sort;
 
 use super::partition::Partitioner;
-use super::source::Source;
+use super::source::RowSource;
 use crate::spec::arrow::arrow_primitive;
 use crate::spec::schema::Schema;
 use crate::spec::sort::SortOrder;
@@ -17,7 +17,7 @@ use crate::spec::sort::SortOrder;
 /// Floating-point numbers are ordered as the spec requires: -NaN, -Infinity, ..., -0, 0, ..., Infinity, NaN.
 #[derive(Debug)]
 pub(super) struct RowSorter {
-    fields: Vec<Source>,
+    fields: Vec<RowSource>,
     sorter: sort::RowSorter,
 }
 
@@ -26,14 +26,14 @@ impl RowSorter {
     /// it.
     ///
     /// # Errors
-    /// See [`Source::new`]; `InvalidArgument` for a transform that does not apply.
+    /// See [`RowSource::new`]; `InvalidArgument` for a transform that does not apply.
     pub(super) fn new(
         schema: &Schema,
         partitioner: &Partitioner,
         order: &SortOrder,
         limit_bytes: usize,
     ) -> Result<Self> {
-        let fields = order.fields.iter().map(|field| Source::new(schema, &field.source_ids, &field.transform));
+        let fields = order.fields.iter().map(|field| RowSource::new(schema, &field.source_ids, &field.transform));
         let fields = fields.collect::<Result<Vec<_>>>()?;
         let mut keys: Vec<SortField> = partitioner.key_types().map(SortField::new).collect();
         for (source, field) in fields.iter().zip(&order.fields) {

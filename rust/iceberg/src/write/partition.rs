@@ -8,7 +8,7 @@ use frazil_core::error::{Error, Result};
 use frazil_core::floats::one_nan;
 use frazil_core::groups::{Groups, take_rows};
 
-use super::source::Source;
+use super::source::RowSource;
 use crate::spec::arrow::arrow_fields;
 use crate::spec::partition::PartitionSpec;
 use crate::spec::schema::Schema;
@@ -19,7 +19,7 @@ use crate::spec::types::StructType;
 #[derive(Debug)]
 pub struct Partitioner {
     /// The sources of partition values; None for `void`, which is NULL for any column.
-    sources: Vec<Option<Source>>,
+    sources: Vec<Option<RowSource>>,
     /// The Arrow fields of partition tuples.
     fields: Fields,
     converter: RowConverter,
@@ -52,7 +52,7 @@ impl Partitioner {
     pub fn new(schema: &Schema, spec: &PartitionSpec, partition: &StructType) -> Result<Self> {
         let sources = spec.fields.iter().map(|field| match &field.transform {
             Transform::Void => Ok(None),
-            transform => Source::new(schema, &field.source_ids, transform)
+            transform => RowSource::new(schema, &field.source_ids, transform)
                 .map(Some)
                 .map_err(|e| e.with("partition field", &field.name)),
         });

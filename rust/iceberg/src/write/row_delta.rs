@@ -17,7 +17,7 @@ use frazil_core::bitmap::Positions;
 use frazil_core::error::{Error, Result};
 use frazil_core::ids;
 
-use super::data_file::{DataFile, data_file_rows};
+use super::data_file::{NewDataFile, data_file_rows};
 use super::location::LocationProvider;
 use super::message::Deletion;
 use super::metrics::Metrics;
@@ -286,7 +286,7 @@ impl RowDelta {
     pub fn vectors(&mut self, table: &TableMetadata) -> Result<Option<(String, Bytes)>> {
         let created_by = format!("frazil {}", env!("CARGO_PKG_VERSION"));
         let mut puffin = Writer::new([("created-by".to_string(), created_by)].into());
-        let mut entries: BTreeMap<i32, (Arc<PartitionContext>, Vec<DataFile>)> = BTreeMap::new();
+        let mut entries: BTreeMap<i32, (Arc<PartitionContext>, Vec<NewDataFile>)> = BTreeMap::new();
         let location = puffin_location(table)?;
         for file in self.files.values().filter(|file| file.loses_rows()) {
             let data = &file.task.file;
@@ -309,7 +309,7 @@ impl RowDelta {
             let range = puffin.add(metadata, &vector::encode(&rows)?);
             let long = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
             let (context, partition) = file.partition()?;
-            let entry = DataFile {
+            let entry = NewDataFile {
                 content: FileContent::PositionDeletes,
                 file_path: location.clone(),
                 file_format: "PUFFIN".to_string(),
@@ -373,7 +373,7 @@ impl RowDelta {
             let bounds = ids.into_iter().zip(&file.bounds);
             bounds.map(|(id, (low, high))| (id, if upper { high.clone() } else { low.clone() })).collect()
         };
-        let entry = DataFile {
+        let entry = NewDataFile {
             content: FileContent::PositionDeletes,
             file_path: file.path.clone(),
             file_format: "PARQUET".to_string(),

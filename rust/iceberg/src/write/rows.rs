@@ -17,7 +17,7 @@ use frazil_core::storage::sweep::sweep;
 
 use super::align::Align;
 use super::contents::Contents;
-use super::data_file::{DataFile, data_file_rows};
+use super::data_file::{NewDataFile, data_file_rows};
 use super::location::LocationProvider;
 use super::metrics::MetricsCollector;
 use super::metrics_mode::metrics_modes;
@@ -120,7 +120,7 @@ pub struct RowWriter {
     by_key: HashMap<OwnedRow, usize>,
     task: u64,
     operation: String,
-    files: Vec<DataFile>,
+    files: Vec<NewDataFile>,
     contents: Contents,
 }
 
@@ -314,7 +314,7 @@ impl RowWriter {
         let metrics = partition.metrics.take().ok_or_else(no_partition)?.finish();
         let kept = |id: &i32| self.modes.get(id).is_some_and(|mode| *mode != MetricsMode::None);
         let sizes = written.column_sizes.into_iter().filter(|(id, _)| kept(id));
-        self.files.push(DataFile {
+        self.files.push(NewDataFile {
             content: FileContent::Data,
             file_path: written.path,
             file_format: written.format,

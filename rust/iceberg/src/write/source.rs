@@ -10,14 +10,14 @@ use crate::spec::types::{PrimitiveType, Type};
 
 /// A column, possibly nested in structs, and its transform.
 #[derive(Debug)]
-pub(super) struct Source {
+pub(super) struct RowSource {
     /// The positions of the column, from the outermost struct inwards.
     steps: Vec<usize>,
     source_type: PrimitiveType,
     transform: Transform,
 }
 
-impl Source {
+impl RowSource {
     /// Creates a source for rows of `schema`, in the order of its columns.
     ///
     /// # Errors

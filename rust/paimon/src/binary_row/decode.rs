@@ -226,7 +226,7 @@ impl Decoder {
         let ArrowType::List(field) = arrow else {
             return Err(Error::internal("the Arrow type of an ARRAY is not a list"));
         };
-        let elements = Elements::of(&self.parts(cells)?, element)?;
+        let elements = DecodedElements::of(&self.parts(cells)?, element)?;
         let values = Self { within: elements.within, ..self }.column(&elements.cells, element)?;
         Ok(Arc::new(ListArray::try_new(Arc::clone(field), elements.offsets, values, nulls(cells))?))
     }
@@ -239,7 +239,7 @@ impl Decoder {
         let halves = halves.collect::<Result<Vec<_>>>()?;
         let keys: Vec<_> = halves.iter().map(|half| half.map(|(keys, _)| keys)).collect();
         let values: Vec<_> = halves.iter().map(|half| half.map(|(_, values)| values)).collect();
-        let (keys, values) = (Elements::of(&keys, key)?, Elements::of(&values, value)?);
+        let (keys, values) = (DecodedElements::of(&keys, key)?, DecodedElements::of(&values, value)?);
         if keys.offsets != values.offsets {
             return Err(Error::corrupt("a map has different numbers of keys and values"));
         }
@@ -262,14 +262,14 @@ impl Decoder {
 }
 
 /// The elements of many arrays, concatenated.
-struct Elements<'a> {
+struct DecodedElements<'a> {
     cells: Cells<'a>,
     offsets: OffsetBuffer<i32>,
     /// The number of bytes that hold all elements.
     within: usize,
 }
 
-impl<'a> Elements<'a> {
+impl<'a> DecodedElements<'a> {
     fn of(arrays: &[Option<&'a [u8]>], element: &DataType) -> Result<Self> {
         let width = element_bytes(element);
         let mut cells = Vec::new();

@@ -40,7 +40,7 @@ pub fn encode(columns: &[ArrayRef], types: &[DataType]) -> Result<BinaryArray> {
             types.len()
         )));
     }
-    let row = Row::new(columns, types)?;
+    let row = EncodedRow::new(columns, types)?;
     let mut out = Out { bytes: Vec::with_capacity(length.saturating_mul(row.fixed_bytes())) };
     let mut offsets = Vec::with_capacity(length + 1);
     offsets.push(0);
@@ -59,7 +59,7 @@ struct Out {
 
 /// The slot that a value is written to.
 #[derive(Clone, Copy)]
-struct Place {
+struct RowPlace {
     /// The base of offsets.
     base: usize,
     /// The position where the slot begins.
@@ -86,7 +86,7 @@ impl Out {
     }
 
     /// Records the offset and the length of a part that began at `start` in the slot of its value.
-    fn refer(&mut self, place: Place, start: usize, length: usize) -> Result<()> {
+    fn refer(&mut self, place: RowPlace, start: usize, length: usize) -> Result<()> {
         let too_long = || Error::new(ErrorKind::LimitExceeded, "a row is larger than 2 GiB");
         let (start, length) = (offset(start - place.base)?, u32::try_from(length).map_err(|_| too_long())?);
         self.put(place.at, &length.to_le_bytes());
@@ -95,14 +95,14 @@ impl Out {
     }
 
     /// Appends bytes as a part and records the part in the slot.
-    fn part(&mut self, place: Place, bytes: &[u8]) -> Result<()> {
+    fn part(&mut self, place: RowPlace, bytes: &[u8]) -> Result<()> {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(bytes);
         self.pad(start);
         self.refer(place, start, bytes.len())
     }
 
-    fn byte_string(&mut self, place: Place, bytes: &[u8]) -> Result<()> {
+    fn byte_string(&mut self, place: RowPlace, bytes: &[u8]) -> Result<()> {
         match u8::try_from(bytes.len()) {
             Ok(length) if bytes.len() <= MAX_INLINE_BYTES => {
                 self.put(place.at, bytes);
@@ -115,13 +115,13 @@ impl Out {
 }
 
 /// The fields of a row.
-struct Row<'a> {
-    fields: Vec<Column<'a>>,
+struct EncodedRow<'a> {
+    fields: Vec<RowColumn<'a>>,
 }
 
-impl<'a> Row<'a> {
+impl<'a> EncodedRow<'a> {
     fn new(columns: &'a [ArrayRef], types: &[DataType]) -> Result<Self> {
-        let fields = columns.iter().zip(types).map(|(column, data_type)| Column::new(column, data_type));
+        let fields = columns.iter().zip(types).map(|(column, data_type)| RowColumn::new(column, data_type));
         Ok(Self { fields: fields.collect::<Result<_>>()? })
     }
 
@@ -135,7 +135,7 @@ impl<'a> Row<'a> {
         let header = row_header_bytes(self.fields.len());
         out.bytes.resize(base + self.fixed_bytes(), 0);
         for (number, field) in self.fields.iter().enumerate() {
-            let place = Place { base, at: base + header + 8 * number };
+            let place = RowPlace { base, at: base + header + 8 * number };
             if !field.is_null(index) {
                 field.write(index, place, out)?;
                 continue;
@@ -152,13 +152,13 @@ impl<'a> Row<'a> {
 }
 
 /// A column and the way its values are written.
-struct Column<'a> {
+struct RowColumn<'a> {
     nulls: Option<&'a NullBuffer>,
     reserved_bytes: usize,
-    values: Values<'a>,
+    values: EncodedValues<'a>,
 }
 
-enum Values<'a> {
+enum EncodedValues<'a> {
     Boolean(&'a BooleanArray),
     Int8(&'a Int8Array),
     Int16(&'a Int16Array),
@@ -170,15 +170,16 @@ enum Values<'a> {
     Timestamp { values: &'a [i64], unit: TimeUnit, compact: bool },
     Text(&'a StringArray),
     Bytes(&'a BinaryArray),
-    List(Elements<'a>),
-    Map { keys: Elements<'a>, values: Elements<'a> },
-    Row(Row<'a>),
+    List(EncodedElements<'a>),
+    Map { keys: EncodedElements<'a>, values: EncodedElements<'a> },
+    Row(EncodedRow<'a>),
     Variant { metadata: &'a BinaryArray, values: &'a BinaryArray },
 }
 
-impl<'a> Column<'a> {
+impl<'a> RowColumn<'a> {
     fn new(array: &'a ArrayRef, data_type: &DataType) -> Result<Self> {
-        let values = Values::new(array, data_type).transpose().unwrap_or_else(|| Err(mismatch(array, data_type)))?;
+        let values =
+            EncodedValues::new(array, data_type).transpose().unwrap_or_else(|| Err(mismatch(array, data_type)))?;
         Ok(Self { nulls: array.nulls(), reserved_bytes: reserved_bytes(data_type), values })
     }
 
@@ -188,35 +189,35 @@ impl<'a> Column<'a> {
     }
 
     /// Writes a value that is not NULL.
-    fn write(&self, index: usize, place: Place, out: &mut Out) -> Result<()> {
+    fn write(&self, index: usize, place: RowPlace, out: &mut Out) -> Result<()> {
         let at = place.at;
         match &self.values {
-            Values::Boolean(values) => out.put(at, &[u8::from(values.value(index))]),
-            Values::Int8(values) => out.put(at, &values.value(index).to_le_bytes()),
-            Values::Int16(values) => out.put(at, &values.value(index).to_le_bytes()),
-            Values::Int32(values) => out.put(at, &values.get(index).copied().unwrap_or_default().to_le_bytes()),
-            Values::Int64(values) => out.put(at, &values.value(index).to_le_bytes()),
-            Values::Float32(values) => out.put(at, &values.value(index).to_le_bytes()),
-            Values::Float64(values) => out.put(at, &values.value(index).to_le_bytes()),
-            Values::Decimal { values, compact } => write_decimal(values.value(index), *compact, place, out)?,
-            Values::Timestamp { values, unit, compact } => {
+            EncodedValues::Boolean(values) => out.put(at, &[u8::from(values.value(index))]),
+            EncodedValues::Int8(values) => out.put(at, &values.value(index).to_le_bytes()),
+            EncodedValues::Int16(values) => out.put(at, &values.value(index).to_le_bytes()),
+            EncodedValues::Int32(values) => out.put(at, &values.get(index).copied().unwrap_or_default().to_le_bytes()),
+            EncodedValues::Int64(values) => out.put(at, &values.value(index).to_le_bytes()),
+            EncodedValues::Float32(values) => out.put(at, &values.value(index).to_le_bytes()),
+            EncodedValues::Float64(values) => out.put(at, &values.value(index).to_le_bytes()),
+            EncodedValues::Decimal { values, compact } => write_decimal(values.value(index), *compact, place, out)?,
+            EncodedValues::Timestamp { values, unit, compact } => {
                 let value = values.get(index).copied().unwrap_or_default();
                 write_timestamp(value, *unit, *compact, place, out)?;
             }
-            Values::Text(values) => out.byte_string(place, values.value(index).as_bytes())?,
-            Values::Bytes(values) => out.byte_string(place, values.value(index))?,
-            Values::List(elements) => {
+            EncodedValues::Text(values) => out.byte_string(place, values.value(index).as_bytes())?,
+            EncodedValues::Bytes(values) => out.byte_string(place, values.value(index))?,
+            EncodedValues::List(elements) => {
                 let start = out.bytes.len();
                 elements.write(index, out)?;
                 out.refer(place, start, out.bytes.len() - start)?;
             }
-            Values::Map { keys, values } => write_map(keys, values, index, place, out)?,
-            Values::Row(row) => {
+            EncodedValues::Map { keys, values } => write_map(keys, values, index, place, out)?,
+            EncodedValues::Row(row) => {
                 let start = out.bytes.len();
                 row.write(index, out)?;
                 out.refer(place, start, out.bytes.len() - start)?;
             }
-            Values::Variant { metadata, values } => {
+            EncodedValues::Variant { metadata, values } => {
                 let value = values.value(index);
                 let start = out.bytes.len();
                 out.bytes.extend_from_slice(&offset(value.len())?.to_le_bytes());
@@ -231,7 +232,7 @@ impl<'a> Column<'a> {
     }
 }
 
-impl<'a> Values<'a> {
+impl<'a> EncodedValues<'a> {
     /// Creates a column, or returns None if the Arrow type is not that of `data_type`.
     fn new(array: &'a ArrayRef, data_type: &DataType) -> Result<Option<Self>> {
         Ok(match &data_type.root {
@@ -259,14 +260,14 @@ impl<'a> Values<'a> {
             TypeRoot::Char(_) | TypeRoot::VarChar(_) => array.as_string_opt().map(Self::Text),
             TypeRoot::Binary(_) | TypeRoot::VarBinary(_) | TypeRoot::Blob => array.as_binary_opt().map(Self::Bytes),
             TypeRoot::Array(element) => match array.as_list_opt::<i32>() {
-                Some(list) => Some(Self::List(Elements::new(list.values(), list.offsets(), element)?)),
+                Some(list) => Some(Self::List(EncodedElements::new(list.values(), list.offsets(), element)?)),
                 None => None,
             },
             TypeRoot::Map(key, value) => Self::map(array, key, value)?,
             TypeRoot::Multiset(element) => Self::map(array, element, &count_type())?,
             TypeRoot::Row(fields) => match array.as_struct_opt() {
                 Some(row) if row.num_columns() == fields.len() => {
-                    Some(Self::Row(Row::new(row.columns(), &field_types(fields))?))
+                    Some(Self::Row(EncodedRow::new(row.columns(), &field_types(fields))?))
                 }
                 _ => None,
             },
@@ -279,22 +280,22 @@ impl<'a> Values<'a> {
 
     fn map(array: &'a ArrayRef, key: &DataType, value: &DataType) -> Result<Option<Self>> {
         let Some(map) = array.as_map_opt() else { return Ok(None) };
-        let keys = Elements::new(map.keys(), map.offsets(), key)?;
-        let values = Elements::new(map.values(), map.offsets(), value)?;
+        let keys = EncodedElements::new(map.keys(), map.offsets(), key)?;
+        let values = EncodedElements::new(map.values(), map.offsets(), value)?;
         Ok(Some(Self::Map { keys, values }))
     }
 }
 
 /// The elements of all arrays of a column.
-struct Elements<'a> {
+struct EncodedElements<'a> {
     offsets: &'a OffsetBuffer<i32>,
     element_bytes: usize,
-    column: Box<Column<'a>>,
+    column: Box<RowColumn<'a>>,
 }
 
-impl<'a> Elements<'a> {
+impl<'a> EncodedElements<'a> {
     fn new(values: &'a ArrayRef, offsets: &'a OffsetBuffer<i32>, data_type: &DataType) -> Result<Self> {
-        let column = Box::new(Column::new(values, data_type)?);
+        let column = Box::new(RowColumn::new(values, data_type)?);
         Ok(Self { offsets, element_bytes: element_bytes(data_type), column })
     }
 
@@ -313,14 +314,20 @@ impl<'a> Elements<'a> {
                 out.set_bit(base + 4, number);
             } else {
                 let at = base + header + number * self.element_bytes;
-                self.column.write(first + number, Place { base, at }, out)?;
+                self.column.write(first + number, RowPlace { base, at }, out)?;
             }
         }
         Ok(())
     }
 }
 
-fn write_map(keys: &Elements<'_>, values: &Elements<'_>, index: usize, place: Place, out: &mut Out) -> Result<()> {
+fn write_map(
+    keys: &EncodedElements<'_>,
+    values: &EncodedElements<'_>,
+    index: usize,
+    place: RowPlace,
+    out: &mut Out,
+) -> Result<()> {
     let start = out.bytes.len();
     out.bytes.extend_from_slice(&[0; 4]);
     keys.write(index, out)?;
@@ -332,7 +339,7 @@ fn write_map(keys: &Elements<'_>, values: &Elements<'_>, index: usize, place: Pl
     out.refer(place, start, length)
 }
 
-fn write_decimal(value: i128, compact: bool, place: Place, out: &mut Out) -> Result<()> {
+fn write_decimal(value: i128, compact: bool, place: RowPlace, out: &mut Out) -> Result<()> {
     if compact {
         let value = i64::try_from(value);
         let value = value.map_err(|_| Error::invalid("a DECIMAL has more digits than its type allows"))?;
@@ -346,7 +353,7 @@ fn write_decimal(value: i128, compact: bool, place: Place, out: &mut Out) -> Res
     out.refer(place, start, length)
 }
 
-fn write_timestamp(value: i64, unit: TimeUnit, compact: bool, place: Place, out: &mut Out) -> Result<()> {
+fn write_timestamp(value: i64, unit: TimeUnit, compact: bool, place: RowPlace, out: &mut Out) -> Result<()> {
     let (millis, nanos) = match unit {
         TimeUnit::Second => {
             let millis = value.checked_mul(1_000);

@@ -8,15 +8,15 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, BinaryArray, StringArray};
 use frazil_core::error::{Error, ErrorKind, Result};
 
-use super::{MAX_LENGTH, Rule, Step, rule_of};
+use super::{CastRule, CastStep, MAX_LENGTH, rule_of};
 use crate::spec::types::TypeRoot;
 
 /// Returns the step between strings and bytes, or None for other types.
-pub(super) fn step(from: &TypeRoot, to: &TypeRoot) -> Option<Step> {
+pub(super) fn step(from: &TypeRoot, to: &TypeRoot) -> Option<CastStep> {
     use TypeRoot as T;
-    let rule: Option<Rule> = match (from, to) {
+    let rule: Option<CastRule> = match (from, to) {
         (T::Char(_) | T::VarChar(_), T::VarChar(MAX_LENGTH))
-        | (T::Binary(_) | T::VarBinary(_), T::VarBinary(MAX_LENGTH)) => return Some(Step::Same),
+        | (T::Binary(_) | T::VarBinary(_), T::VarBinary(MAX_LENGTH)) => return Some(CastStep::Same),
         (T::Char(_) | T::VarChar(_), T::Char(_) | T::VarChar(_)) => {
             let length = Length::of(to)?;
             rule_of(move |array| {
@@ -49,7 +49,7 @@ pub(super) fn step(from: &TypeRoot, to: &TypeRoot) -> Option<Step> {
         }),
         _ => None,
     };
-    rule.map(Step::Rule)
+    rule.map(CastStep::Rule)
 }
 
 /// The length limit of values.

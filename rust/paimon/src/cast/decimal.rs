@@ -6,13 +6,13 @@ use arrow_array::{ArrayRef, Decimal128Array, Float64Array};
 use frazil_core::error::{Error, Result};
 
 use super::number::{doubles, from_long, longs};
-use super::{Rule, finish, float, rule_of, try_map};
+use super::{CastRule, finish, float, rule_of, try_map};
 use crate::spec::types::TypeRoot;
 
 /// The maximum precision of a decimal that Java keeps as a 64-bit number.
 const COMPACT_DIGITS: u8 = 18;
 
-pub(super) fn rule(from: &TypeRoot, to: &TypeRoot) -> Option<Rule> {
+pub(super) fn rule(from: &TypeRoot, to: &TypeRoot) -> Option<CastRule> {
     use TypeRoot as T;
     match (from, to) {
         (T::TinyInt | T::SmallInt | T::Int | T::BigInt | T::Boolean, T::Decimal(..)) => {

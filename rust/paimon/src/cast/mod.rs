@@ -44,11 +44,11 @@ use crate::spec::types::{DataField, DataType, TypeRoot};
 pub struct Caster {
     from: String,
     to: String,
-    rule: Rule,
+    rule: CastRule,
 }
 
 /// A function from one array to another of the same length.
-type Rule = Box<dyn Fn(&ArrayRef) -> Result<ArrayRef> + Send + Sync>;
+type CastRule = Box<dyn Fn(&ArrayRef) -> Result<ArrayRef> + Send + Sync>;
 
 impl Caster {
     /// Creates the cast from `from` to `to`, or returns None if both types have the same arrays. Whether top-level
@@ -63,8 +63,8 @@ impl Caster {
     /// As [`Caster::try_new`], for a nested value. Errors report its `path`.
     pub(crate) fn at(path: &str, from: &DataType, to: &DataType) -> Result<Option<Self>> {
         match resolve(path, from, to)? {
-            Step::Same => Ok(None),
-            Step::Rule(rule) => Ok(Some(Self { from: describe(from), to: describe(to), rule })),
+            CastStep::Same => Ok(None),
+            CastStep::Rule(rule) => Ok(Some(Self { from: describe(from), to: describe(to), rule })),
         }
     }
 
@@ -126,22 +126,23 @@ fn digits(root: &TypeRoot) -> Option<u8> {
     }
 }
 
-enum Step {
+enum CastStep {
     Same,
-    Rule(Rule),
+    Rule(CastRule),
 }
 
-fn resolve(path: &str, from: &DataType, to: &DataType) -> Result<Step> {
+fn resolve(path: &str, from: &DataType, to: &DataType) -> Result<CastStep> {
     let refuse = || Error::unsupported(format!("no cast from {} to {}", describe(from), describe(to)));
     if from.root == to.root {
-        return Ok(Step::Same);
+        return Ok(CastStep::Same);
     }
     if let Some(rule) = nested::rule(path, from, to)? {
-        return Ok(Step::Rule(rule));
+        return Ok(CastStep::Rule(rule));
     }
     let (root, target) = (&from.root, &to.root);
     let rules = [number::rule, decimal::rule, time::rule, print::rule, parse::rule, parse_time::rule];
-    let rule = bytes::step(root, target).or_else(|| rules.iter().find_map(|rule| rule(root, target)).map(Step::Rule));
+    let rule =
+        bytes::step(root, target).or_else(|| rules.iter().find_map(|rule| rule(root, target)).map(CastStep::Rule));
     rule.ok_or_else(|| match path {
         "" => refuse(),
         _ => refuse().with("column", path),
@@ -193,7 +194,7 @@ fn unparsable(text: &str, to: &str) -> Error {
 
 /// Boxes a rule.
 #[expect(clippy::unnecessary_wraps, reason = "rules are looked up as options")]
-fn rule_of(rule: impl Fn(&ArrayRef) -> Result<ArrayRef> + Send + Sync + 'static) -> Option<Rule> {
+fn rule_of(rule: impl Fn(&ArrayRef) -> Result<ArrayRef> + Send + Sync + 'static) -> Option<CastRule> {
     Some(Box::new(rule))
 }
 

@@ -10,16 +10,16 @@ use arrow_schema::{DataType as ArrowType, FieldRef, Fields};
 use frazil_core::error::{Error, Result};
 use frazil_core::nested::{Repeated, child};
 
-use super::{Caster, Rule, rule_of};
+use super::{CastRule, Caster, rule_of};
 use crate::spec::types::{DataField, DataType, TypeRoot};
 
 /// Returns the rule for two nested types of the same type root. Returns None for other types, and for maps with
 /// different key types.
-pub(super) fn rule(path: &str, from: &DataType, to: &DataType) -> Result<Option<Rule>> {
+pub(super) fn rule(path: &str, from: &DataType, to: &DataType) -> Result<Option<CastRule>> {
     match (&from.root, &to.root) {
         (TypeRoot::Row(from), TypeRoot::Row(fields)) => row(path, from, fields),
         (TypeRoot::Array(from), TypeRoot::Array(element)) => {
-            let Part { path, cast, .. } = part(path, "element", from, element)?;
+            let NestedPart { path, cast, .. } = part(path, "element", from, element)?;
             let ArrowType::List(field) = to.arrow() else { return Ok(None) };
             Ok(rule_of(move |array| {
                 let list = Repeated::of(array)?;
@@ -28,7 +28,7 @@ pub(super) fn rule(path: &str, from: &DataType, to: &DataType) -> Result<Option<
             }))
         }
         (TypeRoot::Map(from_key, from), TypeRoot::Map(key, value)) if from_key.root == key.root => {
-            let Part { path, cast, .. } = part(path, "value", from, value)?;
+            let NestedPart { path, cast, .. } = part(path, "value", from, value)?;
             let arrow = to.arrow();
             Ok(rule_of(move |array| map(array, cast.as_ref(), &arrow).map_err(|error| error.with("column", &path))))
         }
@@ -42,15 +42,15 @@ pub(super) fn rule(path: &str, from: &DataType, to: &DataType) -> Result<Option<
 }
 
 /// The parts of a nested value that are cast.
-struct Part {
+struct NestedPart {
     path: String,
     cast: Option<Caster>,
 }
 
-fn part(path: &str, name: &str, from: &DataType, to: &DataType) -> Result<Part> {
+fn part(path: &str, name: &str, from: &DataType, to: &DataType) -> Result<NestedPart> {
     let path = if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
     let cast = Caster::at(&path, from, to)?;
-    Ok(Part { path, cast })
+    Ok(NestedPart { path, cast })
 }
 
 fn apply(cast: Option<&Caster>, array: ArrayRef) -> Result<ArrayRef> {
@@ -79,10 +79,10 @@ fn map(array: &ArrayRef, cast: Option<&Caster>, to: &ArrowType) -> Result<ArrayR
 /// A field of a row and the position of its values in the source row, if the row has them.
 struct Column {
     source: Option<usize>,
-    part: Part,
+    part: NestedPart,
 }
 
-fn row(path: &str, from: &[DataField], to: &[DataField]) -> Result<Option<Rule>> {
+fn row(path: &str, from: &[DataField], to: &[DataField]) -> Result<Option<CastRule>> {
     let column = |field: &DataField| {
         let found = from.iter().enumerate().find(|(_, other)| other.id == field.id);
         let source = found.map(|(position, _)| position);

@@ -8,10 +8,10 @@ use arrow_array::{Array, ArrayRef, BooleanArray, Float64Array, Int64Array};
 use arrow_schema::DataType as ArrowType;
 use frazil_core::error::{Error, Result};
 
-use super::{Rule, finish, rule_of};
+use super::{CastRule, finish, rule_of};
 use crate::spec::types::TypeRoot;
 
-pub(super) fn rule(from: &TypeRoot, to: &TypeRoot) -> Option<Rule> {
+pub(super) fn rule(from: &TypeRoot, to: &TypeRoot) -> Option<CastRule> {
     use TypeRoot as T;
     match (from, to) {
         (T::TinyInt | T::SmallInt | T::Int | T::BigInt, T::Boolean) => rule_of(|array| Ok(truth(&longs(array)?))),

@@ -18,10 +18,10 @@ use frazil_core::error::Result;
 
 use super::bytes::text;
 use super::decimal::Digits;
-use super::{Rule, finish, rule_of, unparsable};
+use super::{CastRule, finish, rule_of, unparsable};
 use crate::spec::types::TypeRoot;
 
-pub(super) fn rule(from: &TypeRoot, to: &TypeRoot) -> Option<Rule> {
+pub(super) fn rule(from: &TypeRoot, to: &TypeRoot) -> Option<CastRule> {
     use TypeRoot as T;
     let (T::Char(_) | T::VarChar(_)) = from else { return None };
     match to {

@@ -25,7 +25,7 @@ use super::{Caster, MAX_LENGTH, float, unparsable};
 use crate::spec::types::{DataField, DataType, TypeRoot, arrow_fields};
 
 /// Strings, with None for NULL.
-type Texts = Vec<Option<String>>;
+type ParsedTexts = Vec<Option<String>>;
 
 /// Returns the values of strings in the Arrow type of `data_type`.
 ///
@@ -52,7 +52,7 @@ fn single(texts: &[Option<String>], data_type: &DataType) -> Result<ArrayRef> {
 
 fn arrays(texts: &[Option<String>], element: &DataType, arrow: &ArrowType) -> Result<ArrayRef> {
     let ArrowType::List(field) = arrow else { return Err(Error::internal("the Arrow type of an array is not a list")) };
-    let mut elements: Texts = Vec::new();
+    let mut elements: ParsedTexts = Vec::new();
     let mut lengths = Vec::with_capacity(texts.len());
     for text in texts {
         let content = text.as_deref().map(|text| content(text, ['[', ']'], "ARRAY")).transpose()?;
@@ -67,7 +67,7 @@ fn arrays(texts: &[Option<String>], element: &DataType, arrow: &ArrowType) -> Re
 }
 
 fn rows(texts: &[Option<String>], fields: &[DataField]) -> Result<ArrayRef> {
-    let mut columns: Vec<Texts> = vec![Vec::with_capacity(texts.len()); fields.len()];
+    let mut columns: Vec<ParsedTexts> = vec![Vec::with_capacity(texts.len()); fields.len()];
     for text in texts {
         let content = text.as_deref().map(|text| content(text, ['{', '}'], "STRUCT")).transpose()?;
         let mut found = match content {
@@ -81,7 +81,7 @@ fn rows(texts: &[Option<String>], fields: &[DataField]) -> Result<ArrayRef> {
         columns.iter_mut().zip(found.drain(..)).for_each(|(column, value)| column.push(value));
     }
     let is_null = texts.iter().filter(|text| text.is_none()).count();
-    let column = |(texts, field): (&Texts, &DataField)| {
+    let column = |(texts, field): (&ParsedTexts, &DataField)| {
         let values = parse(texts, &field.data_type)?;
         if !field.data_type.nullable && values.logical_null_count() > is_null {
             return Err(Error::corrupt("a NULL in a NOT NULL field").with("field", &field.name));
@@ -94,15 +94,16 @@ fn rows(texts: &[Option<String>], fields: &[DataField]) -> Result<ArrayRef> {
 }
 
 fn maps(texts: &[Option<String>], [key, value]: [&DataType; 2], arrow: &ArrowType) -> Result<ArrayRef> {
-    let (mut keys, mut values): (Texts, Texts) = (Vec::new(), Vec::new());
+    let (mut keys, mut values): (ParsedTexts, ParsedTexts) = (Vec::new(), Vec::new());
     let mut lengths = Vec::with_capacity(texts.len());
     for text in texts {
         let found = text.as_deref().map(entries).transpose()?.unwrap_or_default();
-        let (found_keys, found_values): (Texts, Texts) = found.into_iter().unzip();
+        let (found_keys, found_values): (ParsedTexts, ParsedTexts) = found.into_iter().unzip();
         let parsed = parse(&found_keys, key)?;
         let kept = last_of_equal(&parsed)?;
         lengths.push(kept.len());
-        let kept_of = |texts: &Texts| kept.iter().filter_map(|at| texts.get(*at).cloned()).collect::<Texts>();
+        let kept_of =
+            |texts: &ParsedTexts| kept.iter().filter_map(|at| texts.get(*at).cloned()).collect::<ParsedTexts>();
         keys.extend(kept_of(&found_keys));
         values.extend(kept_of(&found_values));
     }
@@ -146,7 +147,7 @@ fn content<'a>(text: &'a str, [open, close]: [char; 2], function: &str) -> Resul
 }
 
 /// Splits a string at the commas outside of brackets and quotes. Empty parts are left out.
-fn tokens(content: &str) -> Texts {
+fn tokens(content: &str) -> ParsedTexts {
     let mut found = Vec::new();
     let mut current = String::new();
     let (mut depth, mut is_quoted, mut is_escaped) = (0_usize, false, false);

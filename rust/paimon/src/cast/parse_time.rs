@@ -18,13 +18,13 @@ use frazil_core::scalar::civil::days_from_civil;
 use super::bytes::text;
 use super::parse::{integer, parse_all};
 use super::time::{Clock, too_far};
-use super::{Rule, finish, rule_of, unparsable};
+use super::{CastRule, finish, rule_of, unparsable};
 use crate::spec::types::TypeRoot;
 
 const MILLIS_PER_DAY: i64 = 86_400_000;
 const NANOS_PER_SECOND: i64 = 1_000_000_000;
 
-pub(super) fn rule(from: &TypeRoot, to: &TypeRoot) -> Option<Rule> {
+pub(super) fn rule(from: &TypeRoot, to: &TypeRoot) -> Option<CastRule> {
     use TypeRoot as T;
     let (T::Char(_) | T::VarChar(_)) = from else { return None };
     match to {

@@ -25,10 +25,10 @@ use super::bytes::{Length, text, texts};
 use super::decimal::unscaled;
 use super::number::longs;
 use super::time::{Clock, values};
-use super::{Caster, MAX_LENGTH, Rule, float, rule_of};
+use super::{CastRule, Caster, MAX_LENGTH, float, rule_of};
 use crate::spec::types::{DataField, DataType, TypeRoot};
 
-pub(super) fn rule(from: &TypeRoot, to: &TypeRoot) -> Option<Rule> {
+pub(super) fn rule(from: &TypeRoot, to: &TypeRoot) -> Option<CastRule> {
     use TypeRoot as T;
     let (T::Char(_) | T::VarChar(_)) = to else { return None };
     let (length, any) = (Length::of(to)?, matches!(to, T::VarChar(MAX_LENGTH)));
@@ -54,7 +54,7 @@ pub(super) fn rule(from: &TypeRoot, to: &TypeRoot) -> Option<Rule> {
 }
 
 /// Returns the rule for dates and times.
-fn moment(from: &TypeRoot) -> Option<Rule> {
+fn moment(from: &TypeRoot) -> Option<CastRule> {
     use TypeRoot as T;
     match from {
         T::Date => rule_of(|array| {
@@ -96,7 +96,7 @@ fn moment(from: &TypeRoot) -> Option<Rule> {
     }
 }
 
-fn nested(from: &TypeRoot) -> Option<Rule> {
+fn nested(from: &TypeRoot) -> Option<CastRule> {
     use TypeRoot as T;
     match from {
         T::Array(element) => {

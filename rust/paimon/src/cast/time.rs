@@ -26,12 +26,12 @@ use arrow_schema::{DataType as ArrowType, TimeUnit};
 use frazil_core::error::{Error, Result};
 
 use super::number::longs;
-use super::{Rule, finish, rule_of, try_map};
+use super::{CastRule, finish, rule_of, try_map};
 use crate::spec::types::{DataType, TypeRoot};
 
 const MILLIS_PER_DAY: i64 = 86_400_000;
 
-pub(super) fn rule(from: &TypeRoot, to: &TypeRoot) -> Option<Rule> {
+pub(super) fn rule(from: &TypeRoot, to: &TypeRoot) -> Option<CastRule> {
     use TypeRoot as T;
     if let Some(target) = Clock::of(to) {
         return to_timestamp(from, target);
@@ -54,7 +54,7 @@ pub(super) fn rule(from: &TypeRoot, to: &TypeRoot) -> Option<Rule> {
     }
 }
 
-fn to_timestamp(from: &TypeRoot, target: Clock) -> Option<Rule> {
+fn to_timestamp(from: &TypeRoot, target: Clock) -> Option<CastRule> {
     use TypeRoot as T;
     match from {
         // Seconds whose milliseconds overflow 64 bits wrap to the low bits.

@@ -17,7 +17,7 @@ use super::merge::ManifestMerger;
 use super::overwrite::Replaced;
 use super::request::{BATCH_IDENTIFIER, Counts, Request};
 use crate::spec::json::{self, Object};
-use crate::spec::manifest::{DELETE, ManifestEntries, Wanted};
+use crate::spec::manifest::{DELETE, ManifestEntries, WantedFields};
 use crate::spec::snapshot::{CommitKind, Snapshot};
 use crate::table::Table;
 use crate::write::check::check_committable;
@@ -131,7 +131,7 @@ impl Attempt<'_> {
             return Ok(Cow::Borrowed(changes));
         }
         let (table, schema) = (self.table, self.table.schema());
-        let live = |partitions: Option<&BTreeSet<Vec<u8>>>, wanted: Wanted| match before {
+        let live = |partitions: Option<&BTreeSet<Vec<u8>>>, wanted: WantedFields| match before {
             Some(before) => table.live_files(before, partitions, wanted, self.context),
             None => ManifestEntries::concat(&[]),
         };
@@ -141,12 +141,12 @@ impl Attempt<'_> {
             if has_index && !changes.removed.is_empty() {
                 return Err(no_index());
             }
-            conflict::check(schema, &live(Some(&changes.partitions()), Wanted::FILES)?, changes)?;
+            conflict::check(schema, &live(Some(&changes.partitions()), WantedFields::FILES)?, changes)?;
             return Ok(Cow::Borrowed(changes));
         };
         let replaced = Replaced::try_new(schema, overwrite, changes.added.partitions())?;
         let partitions = matches!(replaced, Replaced::These(_)).then(|| changes.partitions());
-        let files = live(partitions.as_ref(), Wanted::ALL)?;
+        let files = live(partitions.as_ref(), WantedFields::ALL)?;
         let removed = files.filter(&replaced.of(files.partitions())?)?.with_kind(DELETE)?;
         if has_index && !removed.is_empty() {
             return Err(no_index());

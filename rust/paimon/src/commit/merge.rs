@@ -11,7 +11,7 @@ use frazil_core::error::{Error, ErrorKind, Result};
 
 use super::manifests::{MetadataWriter, Rolling};
 use super::merge_plan::{ManifestNumbers, MergeSettings};
-use crate::spec::manifest::{self, ADD, FileSet, ManifestEntries, Wanted, can_rewrite};
+use crate::spec::manifest::{self, ADD, FileSet, ManifestEntries, WantedFields, can_rewrite};
 use crate::spec::manifest_list::ManifestFileMeta;
 use crate::table::{PartitionBounds, Table};
 
@@ -222,7 +222,7 @@ impl<'a> ManifestMerger<'a> {
         {
             let bytes = bytes?;
             if can_rewrite(&bytes).map_err(|error| error.with("file", path))? {
-                let entries = manifest::read(bytes, Wanted::ALL, self.context);
+                let entries = manifest::read(bytes, WantedFields::ALL, self.context);
                 found.push(Read::Entries(entries.map_err(|error| error.with("file", path))?));
             } else {
                 self.fixed.insert(manifest.file_name.clone());

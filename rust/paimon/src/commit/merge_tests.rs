@@ -14,7 +14,7 @@ use super::merge_plan::MergeSettings;
 use super::*;
 use crate::binary_row;
 use crate::spec::entries_builder::{BucketOf, EntriesBuilder, NewFile};
-use crate::spec::manifest::{ADD, DELETE, ManifestEntries, Wanted, read};
+use crate::spec::manifest::{ADD, DELETE, ManifestEntries, WantedFields, read};
 use crate::spec::manifest_list::ManifestFileMeta;
 use crate::spec::stats::SimpleStats;
 use crate::spec::testing::{avro, entry, manifest_fields, new_file, with};
@@ -58,7 +58,7 @@ impl Fixture {
 
     fn read(&self, name: &str) -> ManifestEntries {
         let bytes = self.table.files().read(&self.table.manifest_location(name), u64::MAX).unwrap();
-        read(bytes, Wanted::ALL, &self.context).unwrap()
+        read(bytes, WantedFields::ALL, &self.context).unwrap()
     }
 
     /// Stores a manifest in the form that a newer release would write.

@@ -12,7 +12,7 @@ use super::*;
 use crate::schema::create::{Definition, create};
 use crate::spec::entries_builder::{BucketOf, EntriesBuilder};
 use crate::spec::index_manifest::{DELETION_VECTORS, IndexEntry};
-use crate::spec::manifest::{self, ADD, ManifestEntries, Wanted};
+use crate::spec::manifest::{self, ADD, ManifestEntries, WantedFields};
 use crate::spec::manifest_list;
 use crate::spec::snapshot::CommitKind;
 use crate::spec::testing::{NO_FIELDS, golden_files, new_file};
@@ -74,7 +74,7 @@ pub(super) fn live(table: &Table) -> Vec<String> {
         for manifest in manifest_list::read(read(list), &context).unwrap() {
             let content = read(&manifest.file_name);
             assert_eq!(manifest.file_size, i64::try_from(content.len()).unwrap());
-            parts.push(manifest::read(content, Wanted::ALL, &context).unwrap());
+            parts.push(manifest::read(content, WantedFields::ALL, &context).unwrap());
         }
     }
     let live = ManifestEntries::concat(&parts).unwrap().live().unwrap();

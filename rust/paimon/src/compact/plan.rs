@@ -23,7 +23,7 @@ use crate::read::expiry::Expiry;
 use crate::scan::partitions::Partitions;
 use crate::scan::prune::EntryStats;
 use crate::spec::data_file_meta::DataFileMeta;
-use crate::spec::manifest::{ManifestEntries, Wanted};
+use crate::spec::manifest::{ManifestEntries, WantedFields};
 use crate::spec::options::Options;
 use crate::spec::schema::TableSchema;
 use crate::spec::snapshot::Snapshot;
@@ -76,7 +76,7 @@ pub fn plan(table: &Table, request: &CompactRequest, context: &Context) -> Resul
     if request.written.is_some() && !compacts_itself(schema, &options)? {
         return Ok(planned);
     }
-    let rule = Rule::try_new(schema, &options, request)?;
+    let rule = CompactionRule::try_new(schema, &options, request)?;
     let live = live(table, &snapshot, request, context)?;
     let read = read_context(table, &options, &live)?;
     let live = selected(&read, live, request)?;
@@ -94,7 +94,7 @@ pub fn plan(table: &Table, request: &CompactRequest, context: &Context) -> Resul
     }
     let reads = Reads::try_new(read, rule.expiry(), snapshot.id)?;
     let shared = Arc::new(Shared::try_new(table, &options, snapshot.id, request.utc_offset_ms)?);
-    for (home, entries, Pick { rewritten, upgraded, level, keeps_retracts }) in picked {
+    for (home, entries, BucketPick { rewritten, upgraded, level, keeps_retracts }) in picked {
         let upgraded = entries.take(&UInt32Array::from(upgraded))?;
         if !upgraded.is_empty() {
             let total_buckets = total_buckets(&upgraded);
@@ -127,7 +127,7 @@ fn compacts_itself(schema: &TableSchema, options: &Options) -> Result<bool> {
 fn live(table: &Table, snapshot: &Snapshot, request: &CompactRequest, context: &Context) -> Result<ManifestEntries> {
     let partitions = |written: &BTreeSet<Home>| written.iter().map(|home| home.partition.to_vec()).collect();
     let partitions: Option<BTreeSet<Vec<u8>>> = request.written.as_ref().map(partitions);
-    table.live_files(snapshot, partitions.as_ref(), Wanted::ALL, context)
+    table.live_files(snapshot, partitions.as_ref(), WantedFields::ALL, context)
 }
 
 /// Returns the files of the requested partitions.
@@ -159,7 +159,7 @@ fn selected(reads: &ReadContext, live: ManifestEntries, request: &CompactRequest
 }
 
 /// Files that are compacted, and the level of the files that replace them.
-struct Pick {
+struct BucketPick {
     /// Files that are rewritten together.
     rewritten: Vec<Vec<u32>>,
     /// Files that only change their level.
@@ -170,7 +170,7 @@ struct Pick {
 }
 
 /// The rule that selects the files of a bucket to rewrite.
-enum Rule {
+enum CompactionRule {
     Keyed {
         picker: Picker,
         full: bool,
@@ -191,7 +191,7 @@ struct SmallFiles {
     is_ordered: bool,
 }
 
-impl Rule {
+impl CompactionRule {
     fn try_new(schema: &TableSchema, options: &Options, request: &CompactRequest) -> Result<Self> {
         if !schema.primary_keys.is_empty() {
             let picker = Picker::new(Strategy::try_new(options)?);
@@ -221,11 +221,15 @@ impl Rule {
         }
     }
 
-    fn pick(&self, entries: &ManifestEntries, read: &ReadContext) -> Result<Vec<Pick>> {
+    fn pick(&self, entries: &ManifestEntries, read: &ReadContext) -> Result<Vec<BucketPick>> {
         match self {
             Self::Append(small) => {
-                let pick =
-                    |files| Pick { rewritten: vec![files], upgraded: Vec::new(), level: 0, keeps_retracts: false };
+                let pick = |files| BucketPick {
+                    rewritten: vec![files],
+                    upgraded: Vec::new(),
+                    level: 0,
+                    keeps_retracts: false,
+                };
                 Ok(small.pick(entries).into_iter().map(pick).collect())
             }
             Self::Keyed { picker, full, now, key_types, upgrades, expiry } => {
@@ -239,7 +243,7 @@ impl Rule {
                 let Some(unit) = unit else { return Ok(Vec::new()) };
                 let keys = KeyRanges::of_files(&files, key_types)?;
                 let work = upgrades.split(&unit, (&files, &keys), levels.max_level(), &is_expired);
-                Ok(vec![Pick {
+                Ok(vec![BucketPick {
                     rewritten: work.rewritten.iter().map(|files| numbers(files)).collect(),
                     upgraded: numbers(&work.upgraded),
                     level: unit.output_level,

@@ -41,7 +41,7 @@ pub(super) struct Work {
 
 /// Files that wait for further files.
 #[derive(Debug, Default)]
-struct Waiting {
+struct WaitingUpgrade {
     files: Vec<usize>,
     sections: usize,
     /// Whether the files have overlapping keys.
@@ -80,8 +80,8 @@ impl Upgrades {
                 work.upgraded.push(at);
             }
         };
-        let flush = |work: &mut Work, waiting: &mut Waiting| {
-            let Waiting { files, sections, is_merge } = std::mem::take(waiting);
+        let flush = |work: &mut Work, waiting: &mut WaitingUpgrade| {
+            let WaitingUpgrade { files, sections, is_merge } = std::mem::take(waiting);
             if sections == 1 && !is_merge {
                 for at in files {
                     place(work, at);
@@ -90,7 +90,7 @@ impl Upgrades {
                 work.rewritten.push(files);
             }
         };
-        let mut waiting = Waiting::default();
+        let mut waiting = WaitingUpgrade::default();
         for section in keys.sections(&unit.files) {
             let is_merge = section.runs.len() > 1;
             for at in section.runs.into_iter().flatten() {

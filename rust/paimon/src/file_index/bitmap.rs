@@ -39,7 +39,7 @@ pub(super) fn rows(
         Values::NotIn(members) => (members.as_slice(), true),
         Values::Range(..) | Values::StartsWith(_) | Values::NotStartsWith(_) => return Ok(None),
     };
-    let Some(index) = Index::read(body, layout, rows)? else { return Ok(None) };
+    let Some(index) = BitmapColumnIndex::read(body, layout, rows)? else { return Ok(None) };
     let mut found = Positions::new();
     index.add_members(members, &mut found)?;
     // NULL rows are added if `found` is the result and NULL passes, or if the complement is the result and NULL fails.
@@ -52,16 +52,16 @@ pub(super) fn rows(
     Ok(Some(if negated { others } else { !&others }))
 }
 
-struct Index<'a> {
+struct BitmapColumnIndex<'a> {
     layout: Layout,
     rows: usize,
-    null: Option<Place>,
-    values: Dictionary<'a>,
+    null: Option<BitmapPlace>,
+    values: BitmapDictionary<'a>,
     /// The bitmaps.
     body: &'a [u8],
 }
 
-enum Dictionary<'a> {
+enum BitmapDictionary<'a> {
     /// Version 1: the number of entries, and the bytes from the first entry.
     Plain(u32, &'a [u8]),
     /// Version 2: the first values of blocks with the offsets of the blocks, and the bytes of the blocks.
@@ -69,12 +69,12 @@ enum Dictionary<'a> {
 }
 
 /// The location of the rows of a value.
-struct Place {
+struct BitmapPlace {
     start: i32,
     length: i32,
 }
 
-impl<'a> Index<'a> {
+impl<'a> BitmapColumnIndex<'a> {
     fn read(bytes: &'a [u8], layout: Layout, rows: usize) -> Result<Option<Self>> {
         let mut cursor = Cursor::new(bytes);
         let version = cursor.byte()?;
@@ -86,17 +86,17 @@ impl<'a> Index<'a> {
         let has_null = cursor.byte()? != 0;
         let start = if has_null { Some(cursor.be_i32()?) } else { None };
         if version == 1 {
-            let null = start.map(|start| Place { start, length: -1 });
+            let null = start.map(|start| BitmapPlace { start, length: -1 });
             let entries = cursor.rest();
             for _ in 0..values {
                 layout.read(&mut cursor)?;
                 cursor.be_i32()?;
             }
             let body = cursor.rest();
-            return Ok(Some(Self { layout, rows, null, values: Dictionary::Plain(values, entries), body }));
+            return Ok(Some(Self { layout, rows, null, values: BitmapDictionary::Plain(values, entries), body }));
         }
         let length = if has_null { cursor.be_i32()? } else { -1 };
-        let null = start.map(|start| Place { start, length });
+        let null = start.map(|start| BitmapPlace { start, length });
         let mut firsts: Vec<(Value<'_>, i32)> = Vec::new();
         for _ in 0..count(&mut cursor)? {
             let (first, start) = (layout.read(&mut cursor)?, cursor.be_i32()?);
@@ -108,23 +108,23 @@ impl<'a> Index<'a> {
         let blocks_bytes = cursor.be_i32()?;
         let blocks = cursor.take_declared(i64::from(blocks_bytes))?;
         let body = cursor.rest();
-        Ok(Some(Self { layout, rows, null, values: Dictionary::Blocks(firsts, blocks), body }))
+        Ok(Some(Self { layout, rows, null, values: BitmapDictionary::Blocks(firsts, blocks), body }))
     }
 
     /// Adds the rows with one of these values, which are in ascending order.
     fn add_members(&self, members: &[Value<'_>], found: &mut Positions) -> Result<()> {
         match &self.values {
-            Dictionary::Plain(count, entries) if !members.is_empty() => {
+            BitmapDictionary::Plain(count, entries) if !members.is_empty() => {
                 let mut cursor = Cursor::new(entries);
                 for _ in 0..*count {
                     let (value, start) = (self.layout.read(&mut cursor)?, cursor.be_i32()?);
                     if members.binary_search_by(|member| member.order(&value)).is_ok() {
-                        self.add(&Place { start, length: -1 }, found)?;
+                        self.add(&BitmapPlace { start, length: -1 }, found)?;
                     }
                 }
             }
-            Dictionary::Plain(..) => {}
-            Dictionary::Blocks(firsts, blocks) => {
+            BitmapDictionary::Plain(..) => {}
+            BitmapDictionary::Blocks(firsts, blocks) => {
                 for member in members {
                     // Equal values (0.0 and -0.0) may end one block and begin the next.
                     let from = firsts.partition_point(|(first, _)| first.order(member).is_lt()).saturating_sub(1);
@@ -145,7 +145,7 @@ impl<'a> Index<'a> {
         let mut cursor = Cursor::new(block);
         for _ in 0..count(&mut cursor)? {
             let value = self.layout.read(&mut cursor)?;
-            let place = Place { start: cursor.be_i32()?, length: cursor.be_i32()? };
+            let place = BitmapPlace { start: cursor.be_i32()?, length: cursor.be_i32()? };
             match value.order(member) {
                 Ordering::Less => {}
                 Ordering::Equal => self.add(&place, found)?,
@@ -155,7 +155,7 @@ impl<'a> Index<'a> {
         Ok(())
     }
 
-    fn add(&self, place: &Place, found: &mut Positions) -> Result<()> {
+    fn add(&self, place: &BitmapPlace, found: &mut Positions) -> Result<()> {
         let check = |row: u64| {
             let beyond = || Error::corrupt(format!("row {row} is out of range in an index of {} rows", self.rows));
             (row < self.rows as u64).then_some(()).ok_or_else(beyond)

@@ -35,7 +35,7 @@ pub(super) fn rows(
     if !Layout::of(file).is_some_and(|layout| integers.contains(&layout)) {
         return Ok(None);
     }
-    let Some(index) = Index::read(body, rows)? else { return Ok(None) };
+    let Some(index) = BsiIndex::read(body, rows)? else { return Ok(None) };
     let exists = index.exists();
     let passing = match &question.values {
         Values::All => exists.clone(),
@@ -47,28 +47,28 @@ pub(super) fn rows(
     Ok(Some(if question.nulls { &passing | &!&exists } else { passing }))
 }
 
-struct Index<'a> {
-    positive: Part<'a>,
-    negative: Part<'a>,
+struct BsiIndex<'a> {
+    positive: BsiPart<'a>,
+    negative: BsiPart<'a>,
     rows: usize,
 }
 
 /// The numbers of one sign: all negative or all non-negative numbers.
-struct Part<'a> {
+struct BsiPart<'a> {
     min: u64,
     max: u64,
     slices: Option<BitSlices<'a>>,
 }
 
-impl<'a> Index<'a> {
+impl<'a> BsiIndex<'a> {
     fn read(body: &'a [u8], rows: usize) -> Result<Option<Self>> {
         let mut cursor = Cursor::new(body);
         if cursor.byte()? != VERSION {
             return Ok(None);
         }
         check_rows(cursor.be_i32()?, rows)?;
-        let Some(positive) = Part::read(&mut cursor, rows)? else { return Ok(None) };
-        let Some(negative) = Part::read(&mut cursor, rows)? else { return Ok(None) };
+        let Some(positive) = BsiPart::read(&mut cursor, rows)? else { return Ok(None) };
+        let Some(negative) = BsiPart::read(&mut cursor, rows)? else { return Ok(None) };
         if !cursor.is_empty() {
             return Err(cursor.error(format_args!("{} bytes left over after the bit slices", cursor.remaining())));
         }
@@ -124,7 +124,7 @@ impl<'a> Index<'a> {
     }
 }
 
-impl<'a> Part<'a> {
+impl<'a> BsiPart<'a> {
     fn read(cursor: &mut Cursor<'a>, rows: usize) -> Result<Option<Self>> {
         if cursor.byte()? == 0 {
             return Ok(Some(Self { min: 0, max: 0, slices: None }));

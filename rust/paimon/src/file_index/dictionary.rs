@@ -28,7 +28,7 @@ pub(super) struct Dictionary<'a> {
 }
 
 /// The first value of a chunk, and the values after it.
-struct Chunk<'a> {
+struct DictionaryChunk<'a> {
     first: Value<'a>,
     code: u32,
     further: u32,
@@ -69,7 +69,7 @@ impl<'a> Dictionary<'a> {
         })
     }
 
-    fn chunk(&self, at: usize) -> Result<Chunk<'a>> {
+    fn chunk(&self, at: usize) -> Result<DictionaryChunk<'a>> {
         let start = start_at(self.starts, at)?;
         let mut cursor = Cursor::new(self.chunks);
         cursor.take(start)?;
@@ -89,10 +89,10 @@ impl<'a> Dictionary<'a> {
             _ => None,
         };
         let keys = keys.take(count(&mut cursor)? as usize)?;
-        Ok(Chunk { first, code, further, starts, keys })
+        Ok(DictionaryChunk { first, code, further, starts, keys })
     }
 
-    fn further(&self, chunk: &Chunk<'a>, at: usize) -> Result<Value<'a>> {
+    fn further(&self, chunk: &DictionaryChunk<'a>, at: usize) -> Result<Value<'a>> {
         let start = match (chunk.starts, self.layout) {
             (Some(starts), _) => start_at(starts, at)?,
             (None, Layout::Boolean | Layout::Int8) => at,

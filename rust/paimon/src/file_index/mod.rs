@@ -46,7 +46,7 @@ const MEMBERS_MAX: usize = 64;
 
 /// The rows of a file that may match.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Selection {
+pub enum IndexSelection {
     /// No row.
     Skip,
     /// Any row: the indexes do not exclude rows.
@@ -72,21 +72,21 @@ pub struct IndexedColumn {
 #[derive(Debug, Clone)]
 pub struct FileIndex {
     bytes: Bytes,
-    indexes: Vec<Index>,
+    indexes: Vec<ColumnIndex>,
 }
 
 /// One index of one column.
 #[derive(Debug, Clone)]
-struct Index {
+struct ColumnIndex {
     /// The name of the column, in modified UTF-8.
     column: Range<usize>,
-    kind: Kind,
+    kind: IndexKind,
     /// The body; None if the column has no value in the file.
     body: Option<Range<usize>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum IndexKind {
     BloomFilter,
     Bitmap,
     Bsi,
@@ -125,25 +125,25 @@ impl FileIndex {
         filter: &BoundPredicate,
         rows: usize,
         column: &dyn Fn(i32) -> Option<IndexedColumn>,
-    ) -> Selection {
+    ) -> IndexSelection {
         match filter {
-            BoundPredicate::True => Selection::All,
-            BoundPredicate::False => Selection::Skip,
+            BoundPredicate::True => IndexSelection::All,
+            BoundPredicate::False => IndexSelection::Skip,
             BoundPredicate::And(parts) => {
-                let mut all = Selection::All;
+                let mut all = IndexSelection::All;
                 for part in parts {
                     all = all.intersect(self.evaluate(part, rows, column));
-                    if all == Selection::Skip {
+                    if all == IndexSelection::Skip {
                         break;
                     }
                 }
                 all
             }
             BoundPredicate::Or(parts) => {
-                let mut any = Selection::Skip;
+                let mut any = IndexSelection::Skip;
                 for part in parts {
                     any = any.unite(self.evaluate(part, rows, column));
-                    if any == Selection::All {
+                    if any == IndexSelection::All {
                         break;
                     }
                 }
@@ -159,42 +159,44 @@ impl FileIndex {
         test: &Test,
         rows: usize,
         column: &dyn Fn(i32) -> Option<IndexedColumn>,
-    ) -> Selection {
-        let Some(column) = column(tested.id) else { return Selection::All };
+    ) -> IndexSelection {
+        let Some(column) = column(tested.id) else { return IndexSelection::All };
         let file = &column.file_type.root;
         let is_text = matches!(file, TypeRoot::Char(_) | TypeRoot::VarChar(_));
         if column.is_replaced && is_text && !is_same_of_replaced(test) {
-            return Selection::All;
+            return IndexSelection::All;
         }
         if !value::widens(file, &column.read_type.root) {
-            return Selection::All;
+            return IndexSelection::All;
         }
-        let Some(question) = Question::new(test, file) else { return Selection::All };
+        let Some(question) = Question::new(test, file) else { return IndexSelection::All };
         let name = modified_utf8(&column.name);
-        let mut selection = Selection::All;
+        let mut selection = IndexSelection::All;
         for index in &self.indexes {
             if self.bytes.get(index.column.clone()) != Some(&name) {
                 continue;
             }
             let said = match &index.body {
                 // An index without a body has no values, but the file may have rows with NULL.
-                None if question.nulls => Ok(Selection::All),
-                None => Ok(Selection::Skip),
+                None if question.nulls => Ok(IndexSelection::All),
+                None => Ok(IndexSelection::Skip),
                 Some(body) => {
                     let body = self.bytes.get(body.clone()).unwrap_or_default();
                     match index.kind {
-                        Kind::BloomFilter => bloom_filter::may_match(body, &question, file)
-                            .map(|may| if may == Some(false) { Selection::Skip } else { Selection::All }),
-                        Kind::Bitmap => bitmap::rows(body, &question, file, rows).map(Selection::of),
-                        Kind::Bsi => bsi::rows(body, &question, file, rows).map(Selection::of),
-                        Kind::RangeBitmap => range_bitmap::rows(body, &question, file, rows).map(Selection::of),
-                        Kind::Unknown => Ok(Selection::All),
+                        IndexKind::BloomFilter => bloom_filter::may_match(body, &question, file)
+                            .map(|may| if may == Some(false) { IndexSelection::Skip } else { IndexSelection::All }),
+                        IndexKind::Bitmap => bitmap::rows(body, &question, file, rows).map(IndexSelection::of),
+                        IndexKind::Bsi => bsi::rows(body, &question, file, rows).map(IndexSelection::of),
+                        IndexKind::RangeBitmap => {
+                            range_bitmap::rows(body, &question, file, rows).map(IndexSelection::of)
+                        }
+                        IndexKind::Unknown => Ok(IndexSelection::All),
                     }
                 }
             };
             // A damaged index excludes nothing.
-            selection = selection.intersect(said.unwrap_or(Selection::All));
-            if selection == Selection::Skip {
+            selection = selection.intersect(said.unwrap_or(IndexSelection::All));
+            if selection == IndexSelection::Skip {
                 break;
             }
         }
@@ -202,7 +204,7 @@ impl FileIndex {
     }
 }
 
-impl Selection {
+impl IndexSelection {
     fn of(rows: Option<BooleanBuffer>) -> Self {
         match rows {
             None => Self::All,
@@ -246,17 +248,17 @@ pub(crate) fn has_replacement(text: &Scalar) -> bool {
     matches!(text, Scalar::String(text) if text.contains(char::REPLACEMENT_CHARACTER))
 }
 
-fn read_head(cursor: &mut Cursor<'_>, indexes: &mut Vec<Index>, end: usize) -> Result<()> {
+fn read_head(cursor: &mut Cursor<'_>, indexes: &mut Vec<ColumnIndex>, end: usize) -> Result<()> {
     for _ in 0..count(cursor)? {
         let column = text(cursor)?;
         for _ in 0..count(cursor)? {
             let kind_length = cursor.array().map(u16::from_be_bytes)?;
             let kind = match cursor.take(usize::from(kind_length))? {
-                b"bloom-filter" => Kind::BloomFilter,
-                b"bitmap" => Kind::Bitmap,
-                b"bsi" => Kind::Bsi,
-                b"range-bitmap" => Kind::RangeBitmap,
-                _ => Kind::Unknown,
+                b"bloom-filter" => IndexKind::BloomFilter,
+                b"bitmap" => IndexKind::Bitmap,
+                b"bsi" => IndexKind::Bsi,
+                b"range-bitmap" => IndexKind::RangeBitmap,
+                _ => IndexKind::Unknown,
             };
             let (start, length) = (cursor.be_i32()?, cursor.be_i32()?);
             let body = if start == NO_VALUES {
@@ -268,7 +270,7 @@ fn read_head(cursor: &mut Cursor<'_>, indexes: &mut Vec<Index>, end: usize) -> R
                     cursor.error(format_args!("an index of {length} bytes at {start:?} exceeds a file of {end} bytes"))
                 })?)
             };
-            indexes.push(Index { column: column.clone(), kind, body });
+            indexes.push(ColumnIndex { column: column.clone(), kind, body });
         }
     }
     Ok(())

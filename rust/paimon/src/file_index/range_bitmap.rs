@@ -45,7 +45,7 @@ pub(super) fn rows(
             | TypeRoot::LocalZonedTimestamp(7..)
     );
     let Some(layout) = Layout::of(file).filter(|_| !unsupported) else { return Ok(None) };
-    let Some(index) = Index::read(body, layout, rows)? else { return Ok(None) };
+    let Some(index) = RangeBitmapIndex::read(body, layout, rows)? else { return Ok(None) };
     let passing = match &question.values {
         Values::All => index.slices.exists().clone(),
         Values::In(members) => index.members(members)?,
@@ -58,7 +58,7 @@ pub(super) fn rows(
     Ok(Some(if question.nulls { &passing | &!index.slices.exists() } else { passing }))
 }
 
-struct Index<'a> {
+struct RangeBitmapIndex<'a> {
     extent: Option<(Value<'a>, Value<'a>)>,
     dictionary: Dictionary<'a>,
     slices: BitSlices<'a>,
@@ -66,7 +66,7 @@ struct Index<'a> {
     rows: usize,
 }
 
-impl<'a> Index<'a> {
+impl<'a> RangeBitmapIndex<'a> {
     fn read(body: &'a [u8], layout: Layout, rows: usize) -> Result<Option<Self>> {
         let mut cursor = Cursor::new(body);
         let mut head = dictionary::block(&mut cursor)?;

@@ -6,18 +6,18 @@ use arrow_array::{ArrayRef, StringArray};
 use frazil_core::context::Context;
 use frazil_core::error::Result;
 
-use super::{Column, Kind, NULLABLE, REQUIRED, State, display};
+use super::{InspectColumn, InspectState, NULLABLE, REQUIRED, ViewKind, display};
 
-pub(super) const COLUMNS: [Column; 5] = [
-    ("field_name", Kind::Text, REQUIRED),
-    ("field_type", Kind::Text, REQUIRED),
-    ("function", Kind::Text, NULLABLE),
-    ("function_options", Kind::Text, NULLABLE),
-    ("comment", Kind::Text, NULLABLE),
+pub(super) const COLUMNS: [InspectColumn; 5] = [
+    ("field_name", ViewKind::Text, REQUIRED),
+    ("field_type", ViewKind::Text, REQUIRED),
+    ("function", ViewKind::Text, NULLABLE),
+    ("function_options", ViewKind::Text, NULLABLE),
+    ("comment", ViewKind::Text, NULLABLE),
 ];
 
 #[expect(clippy::unnecessary_wraps, reason = "as the rows of other tables")]
-pub(super) fn rows(state: &State, _: &Context) -> Result<Vec<ArrayRef>> {
+pub(super) fn rows(state: &InspectState, _: &Context) -> Result<Vec<ArrayRef>> {
     let fields = || state.schema.fields.iter();
     let options = display::hash_order(&state.schema.options);
     let (mut functions, mut function_options) = (Vec::new(), Vec::new());

@@ -17,7 +17,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, BinaryArray, StringArray, StructArray};
 use frazil_core::error::{Error, ErrorKind, Result};
 
-use super::State;
+use super::InspectState;
 use crate::binary_row;
 use crate::cast::Caster;
 use crate::spec::partition_path;
@@ -27,7 +27,7 @@ use crate::spec::types::{DataField, DataType, TypeRoot, arrow_fields};
 const STRING: TypeRoot = TypeRoot::VarChar(i32::MAX.cast_unsigned());
 
 /// Formats partitions, given as rows with their arity. In a partitioned table, a row without fields becomes NULL.
-pub(super) fn partitions(rows: &BinaryArray, state: &State) -> Result<StringArray> {
+pub(super) fn partitions(rows: &BinaryArray, state: &InspectState) -> Result<StringArray> {
     let fields: Vec<DataField> = state.partition_fields().into_iter().cloned().collect();
     if fields.is_empty() {
         return Ok(StringArray::from_iter_values(rows.iter().map(|_| "{}")));

@@ -17,14 +17,14 @@ use super::display;
 use crate::binary_row;
 use crate::cast::Caster;
 use crate::context::ReadContext;
-use crate::scan::layout::{Layout, Layouts, Place};
+use crate::scan::layout::{FileLayout, Layouts, Place};
 use crate::spec::manifest::ManifestEntries;
 use crate::spec::types::{DataField, DataType};
 
 const NULL: &str = "null";
 
 /// Statistics as strings, one for each file.
-pub(super) struct Stats {
+pub(super) struct DecodedStats {
     null_counts: ArrayRef,
     min: ArrayRef,
     max: ArrayRef,
@@ -35,7 +35,7 @@ pub(super) fn is_of(column: &str) -> bool {
     matches!(column, "null_value_counts" | "min_value_stats" | "max_value_stats")
 }
 
-impl Stats {
+impl DecodedStats {
     /// Returns the column with this name.
     pub(super) fn column(&self, name: &str) -> Option<ArrayRef> {
         match name {
@@ -48,7 +48,7 @@ impl Stats {
 }
 
 /// Returns the statistics of files.
-pub(super) fn stats(read: &ReadContext, entries: &ManifestEntries) -> Result<Stats> {
+pub(super) fn stats(read: &ReadContext, entries: &ManifestEntries) -> Result<DecodedStats> {
     let layouts = Layouts::try_new(read, entries)?;
     let mut fields: Vec<&DataField> = read.schema.fields.iter().collect();
     fields.sort_by(|a, b| a.name.encode_utf16().cmp(b.name.encode_utf16()));
@@ -66,12 +66,12 @@ pub(super) fn stats(read: &ReadContext, entries: &ManifestEntries) -> Result<Sta
         }
     }
     let [null_counts, min, max] = texts.map(Maps::finish);
-    Ok(Stats { null_counts, min, max })
+    Ok(DecodedStats { null_counts, min, max })
 }
 
 /// Returns the null counts and bounds of a column.
 fn of_field(
-    layout: &Layout,
+    layout: &FileLayout,
     field: &DataField,
     rows: &[usize],
     entries: &ManifestEntries,

@@ -11,54 +11,54 @@ use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder};
 use arrow_schema::{DataType, SchemaRef};
 use frazil_core::context::Context;
 use frazil_core::error::{Error, ErrorKind, Result};
-use frazil_core::virtual_table::{Batches, Part, VirtualTable};
+use frazil_core::virtual_table::{Part, PartBatches, VirtualTable};
 use serde::{Deserialize, Serialize};
 
-use super::file_stats::{self, Stats};
+use super::file_stats::{self, DecodedStats};
 use super::live::{self, Live};
 use super::manifests::path;
-use super::{Column, Kind, NULLABLE, REQUIRED, State, display, project, schema};
+use super::{InspectColumn, InspectState, NULLABLE, REQUIRED, ViewKind, display, project, schema};
 use crate::context::ReadContext;
 use crate::scan::partitions::Partitions;
 use crate::spec::file_name::is_file_name;
 use crate::spec::json::shown;
-use crate::spec::manifest::{ManifestEntries, Wanted};
+use crate::spec::manifest::{ManifestEntries, WantedFields};
 
-pub(super) const FILES: [Column; 20] = [
-    ("partition", Kind::Text, NULLABLE),
-    ("bucket", Kind::Int, REQUIRED),
-    ("file_path", Kind::Text, REQUIRED),
-    ("file_format", Kind::Text, REQUIRED),
-    ("schema_id", Kind::Long, REQUIRED),
-    ("level", Kind::Int, REQUIRED),
-    ("record_count", Kind::Long, REQUIRED),
-    ("file_size_in_bytes", Kind::Long, REQUIRED),
-    ("min_key", Kind::Text, NULLABLE),
-    ("max_key", Kind::Text, NULLABLE),
-    ("null_value_counts", Kind::Text, REQUIRED),
-    ("min_value_stats", Kind::Text, REQUIRED),
-    ("max_value_stats", Kind::Text, REQUIRED),
-    ("min_sequence_number", Kind::Long, NULLABLE),
-    ("max_sequence_number", Kind::Long, NULLABLE),
-    ("creation_time", Kind::Time, NULLABLE),
-    ("deleteRowCount", Kind::Long, NULLABLE),
-    ("file_source", Kind::Text, NULLABLE),
-    ("first_row_id", Kind::Long, NULLABLE),
-    ("write_cols", Kind::Texts, NULLABLE),
+pub(super) const FILES: [InspectColumn; 20] = [
+    ("partition", ViewKind::Text, NULLABLE),
+    ("bucket", ViewKind::Int, REQUIRED),
+    ("file_path", ViewKind::Text, REQUIRED),
+    ("file_format", ViewKind::Text, REQUIRED),
+    ("schema_id", ViewKind::Long, REQUIRED),
+    ("level", ViewKind::Int, REQUIRED),
+    ("record_count", ViewKind::Long, REQUIRED),
+    ("file_size_in_bytes", ViewKind::Long, REQUIRED),
+    ("min_key", ViewKind::Text, NULLABLE),
+    ("max_key", ViewKind::Text, NULLABLE),
+    ("null_value_counts", ViewKind::Text, REQUIRED),
+    ("min_value_stats", ViewKind::Text, REQUIRED),
+    ("max_value_stats", ViewKind::Text, REQUIRED),
+    ("min_sequence_number", ViewKind::Long, NULLABLE),
+    ("max_sequence_number", ViewKind::Long, NULLABLE),
+    ("creation_time", ViewKind::Time, NULLABLE),
+    ("deleteRowCount", ViewKind::Long, NULLABLE),
+    ("file_source", ViewKind::Text, NULLABLE),
+    ("first_row_id", ViewKind::Long, NULLABLE),
+    ("write_cols", ViewKind::Texts, NULLABLE),
 ];
 
-pub(super) const FILE_KEY_RANGES: [Column; 11] = [
-    ("partition", Kind::Text, NULLABLE),
-    ("bucket", Kind::Int, REQUIRED),
-    ("file_path", Kind::Text, REQUIRED),
-    ("file_format", Kind::Text, REQUIRED),
-    ("schema_id", Kind::Long, REQUIRED),
-    ("level", Kind::Int, REQUIRED),
-    ("record_count", Kind::Long, REQUIRED),
-    ("file_size_in_bytes", Kind::Long, REQUIRED),
-    ("min_key", Kind::Text, NULLABLE),
-    ("max_key", Kind::Text, NULLABLE),
-    ("first_row_id", Kind::Long, NULLABLE),
+pub(super) const FILE_KEY_RANGES: [InspectColumn; 11] = [
+    ("partition", ViewKind::Text, NULLABLE),
+    ("bucket", ViewKind::Int, REQUIRED),
+    ("file_path", ViewKind::Text, REQUIRED),
+    ("file_format", ViewKind::Text, REQUIRED),
+    ("schema_id", ViewKind::Long, REQUIRED),
+    ("level", ViewKind::Int, REQUIRED),
+    ("record_count", ViewKind::Long, REQUIRED),
+    ("file_size_in_bytes", ViewKind::Long, REQUIRED),
+    ("min_key", ViewKind::Text, NULLABLE),
+    ("max_key", ViewKind::Text, NULLABLE),
+    ("first_row_id", ViewKind::Long, NULLABLE),
 ];
 
 /// The extensions of compressed text files, which follow the extension of the format.
@@ -67,8 +67,8 @@ const COMPRESSIONS: [&str; 6] = ["bz2", "deflate", "gz", "lz4", "snappy", "zst"]
 /// The data files of a snapshot.
 #[derive(Debug)]
 pub(super) struct DataFiles {
-    state: State,
-    columns: &'static [Column],
+    state: InspectState,
+    columns: &'static [InspectColumn],
     schema: SchemaRef,
 }
 
@@ -80,18 +80,18 @@ struct FilesPart {
 }
 
 impl DataFiles {
-    pub(super) fn new(state: State, columns: &'static [Column]) -> Self {
+    pub(super) fn new(state: InspectState, columns: &'static [InspectColumn]) -> Self {
         Self { state, columns, schema: schema(columns) }
     }
 
     fn batch_columns(&self, part: &FilesPart, columns: &[usize], context: &Context) -> Result<Vec<ArrayRef>> {
         let wanted: Vec<&str> = columns.iter().filter_map(|&column| Some(self.columns.get(column)?.0)).collect();
         let value_stats = wanted.iter().any(|column| file_stats::is_of(column));
-        let entries = live::read(&self.state, &part.manifest, Wanted { key_stats: false, value_stats }, context)?;
+        let entries = live::read(&self.state, &part.manifest, WantedFields { key_stats: false, value_stats }, context)?;
         let entries = entries.filter(&BooleanArray::from(lasting(&part.entries, entries.len())?))?;
         let read = live::read_context(&self.state, &entries)?;
         let stats = value_stats.then(|| file_stats::stats(&read, &entries)).transpose()?;
-        let files = Files { state: &self.state, read: &read, entries: &entries, stats };
+        let files = ListedFiles { state: &self.state, read: &read, entries: &entries, stats };
         wanted.iter().map(|column| files.column(column)).collect()
     }
 }
@@ -115,7 +115,7 @@ impl VirtualTable for DataFiles {
         Ok(parts)
     }
 
-    fn read(&self, part: &[u8], columns: &[usize], context: &Context) -> Result<Batches> {
+    fn read(&self, part: &[u8], columns: &[usize], context: &Context) -> Result<PartBatches> {
         let other = || Error::invalid("the part belongs to another system table");
         let part: FilesPart = serde_json::from_slice(part).map_err(|error| other().caused_by(error))?;
         if !is_file_name(&part.manifest) {
@@ -145,14 +145,14 @@ fn lasting(ranges: &[Range<usize>], entries: usize) -> Result<BooleanBuffer> {
 }
 
 /// The files of a manifest.
-struct Files<'a> {
-    state: &'a State,
+struct ListedFiles<'a> {
+    state: &'a InspectState,
     read: &'a ReadContext,
     entries: &'a ManifestEntries,
-    stats: Option<Stats>,
+    stats: Option<DecodedStats>,
 }
 
-impl Files<'_> {
+impl ListedFiles<'_> {
     fn column(&self, name: &str) -> Result<ArrayRef> {
         let entries = self.entries;
         Ok(match name {
@@ -226,7 +226,7 @@ impl Files<'_> {
     }
 
     fn written_columns(&self) -> Result<ArrayRef> {
-        let DataType::List(item) = Kind::Texts.arrow() else {
+        let DataType::List(item) = ViewKind::Texts.arrow() else {
             return Err(Error::internal("the type of column names is not a list"));
         };
         let lists = self.entries.write_cols();

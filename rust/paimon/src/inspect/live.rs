@@ -10,10 +10,10 @@ use frazil_core::error::Result;
 use frazil_core::parallel;
 use frazil_core::predicate::BoundPredicate;
 
-use super::State;
+use super::InspectState;
 use super::manifests::{LIMIT_BYTES, listed, path};
 use crate::context::{ReadContext, View};
-use crate::spec::manifest::{self, ManifestEntries, Wanted};
+use crate::spec::manifest::{self, ManifestEntries, WantedFields};
 
 /// The number of threads that decode manifests.
 const WORKERS: usize = 4;
@@ -29,14 +29,14 @@ pub(super) struct Live {
 }
 
 /// Returns the data files of the displayed snapshot.
-pub(super) fn files(state: &State, context: &Context) -> Result<Live> {
+pub(super) fn files(state: &InspectState, context: &Context) -> Result<Live> {
     let snapshot = state.snapshot.iter();
     let lists = snapshot.flat_map(|snapshot| [&snapshot.base_manifest_list, &snapshot.delta_manifest_list]);
     let lists: Vec<String> = lists.cloned().collect();
     let manifests = listed(state, &lists, context)?;
     let parts = parallel::map(&manifests, WORKERS, |manifest| {
         context.check()?;
-        let read = read(state, &manifest.file_name, Wanted::FILES, context);
+        let read = read(state, &manifest.file_name, WantedFields::FILES, context);
         read.map_err(|error| error.with("file", path(state, &manifest.file_name)))
     })?;
     let mut start = 0;
@@ -69,13 +69,18 @@ impl Live {
 }
 
 /// Returns the entries of a manifest.
-pub(super) fn read(state: &State, name: &str, wanted: Wanted, context: &Context) -> Result<ManifestEntries> {
+pub(super) fn read(
+    state: &InspectState,
+    name: &str,
+    wanted: WantedFields,
+    context: &Context,
+) -> Result<ManifestEntries> {
     let bytes = state.table.files().read(&path(state, name), LIMIT_BYTES)?;
     manifest::read(bytes, wanted, context)
 }
 
 /// Returns the context that all splits of a scan of the entries would share.
-pub(super) fn read_context(state: &State, entries: &ManifestEntries) -> Result<ReadContext> {
+pub(super) fn read_context(state: &InspectState, entries: &ManifestEntries) -> Result<ReadContext> {
     let mut schemas = BTreeMap::from([(state.schema.id, state.schema.clone())]);
     for id in entries.schema_ids().values() {
         if !schemas.contains_key(id) {

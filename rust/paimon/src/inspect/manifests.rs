@@ -6,26 +6,26 @@ use arrow_array::{ArrayRef, BinaryArray, Int64Array, StringArray};
 use frazil_core::context::Context;
 use frazil_core::error::Result;
 
-use super::{Column, Kind, NULLABLE, REQUIRED, State, display};
+use super::{InspectColumn, InspectState, NULLABLE, REQUIRED, ViewKind, display};
 use crate::spec::manifest_list::{self, ManifestFileMeta};
 use crate::spec::snapshot::Snapshot;
 
 /// The maximum length of a manifest or manifest list that is read.
 pub(super) const LIMIT_BYTES: u64 = 2 << 30;
 
-pub(super) const COLUMNS: [Column; 9] = [
-    ("file_name", Kind::Text, REQUIRED),
-    ("file_size", Kind::Long, REQUIRED),
-    ("num_added_files", Kind::Long, REQUIRED),
-    ("num_deleted_files", Kind::Long, REQUIRED),
-    ("schema_id", Kind::Long, REQUIRED),
-    ("min_partition_stats", Kind::Text, NULLABLE),
-    ("max_partition_stats", Kind::Text, NULLABLE),
-    ("min_row_id", Kind::Long, NULLABLE),
-    ("max_row_id", Kind::Long, NULLABLE),
+pub(super) const COLUMNS: [InspectColumn; 9] = [
+    ("file_name", ViewKind::Text, REQUIRED),
+    ("file_size", ViewKind::Long, REQUIRED),
+    ("num_added_files", ViewKind::Long, REQUIRED),
+    ("num_deleted_files", ViewKind::Long, REQUIRED),
+    ("schema_id", ViewKind::Long, REQUIRED),
+    ("min_partition_stats", ViewKind::Text, NULLABLE),
+    ("max_partition_stats", ViewKind::Text, NULLABLE),
+    ("min_row_id", ViewKind::Long, NULLABLE),
+    ("max_row_id", ViewKind::Long, NULLABLE),
 ];
 
-pub(super) fn rows(state: &State, context: &Context) -> Result<Vec<ArrayRef>> {
+pub(super) fn rows(state: &InspectState, context: &Context) -> Result<Vec<ArrayRef>> {
     let lists = |snapshot: &Snapshot| {
         let (base, delta) = (snapshot.base_manifest_list.clone(), snapshot.delta_manifest_list.clone());
         [Some(base), Some(delta), snapshot.changelog_manifest_list.clone()]
@@ -52,7 +52,7 @@ pub(super) fn rows(state: &State, context: &Context) -> Result<Vec<ArrayRef>> {
 }
 
 /// Returns the manifests of manifest lists, in the order in which their entries apply.
-pub(super) fn listed(state: &State, lists: &[String], context: &Context) -> Result<Vec<ManifestFileMeta>> {
+pub(super) fn listed(state: &InspectState, lists: &[String], context: &Context) -> Result<Vec<ManifestFileMeta>> {
     let mut manifests = Vec::new();
     for list in lists {
         context.check()?;
@@ -65,6 +65,6 @@ pub(super) fn listed(state: &State, lists: &[String], context: &Context) -> Resu
 }
 
 /// Returns the location of a manifest, manifest list or index manifest.
-pub(super) fn path(state: &State, name: &str) -> String {
+pub(super) fn path(state: &InspectState, name: &str) -> String {
     format!("{}/manifest/{name}", state.table.location())
 }

@@ -26,7 +26,7 @@ use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use frazil_core::context::Context;
 use frazil_core::error::{Error, Result};
-use frazil_core::virtual_table::{Batches, Part, TableInfo, VirtualTable, find};
+use frazil_core::virtual_table::{Part, PartBatches, TableInfo, VirtualTable, find};
 
 use crate::spec::options::Options;
 use crate::spec::schema::TableSchema;
@@ -85,8 +85,8 @@ pub fn open(table: &Table, name: &str, choice: &SnapshotChoice) -> Result<Arc<dy
             .with("table", table.location())
             .hint("open it without a snapshot, tag or time"));
     }
-    let state = if info.time_travel { State::at(table, choice)? } else { State::latest(table) };
-    let (columns, rows): (&[Column], Rows) = match info.name {
+    let state = if info.time_travel { InspectState::at(table, choice)? } else { InspectState::latest(table) };
+    let (columns, rows): (&[InspectColumn], InspectRows) = match info.name {
         "files" => return Ok(Arc::new(DataFiles::new(state, &files::FILES))),
         "file_key_ranges" => return Ok(Arc::new(DataFiles::new(state, &files::FILE_KEY_RANGES))),
         "aggregation_fields" => (&aggregation_fields::COLUMNS, aggregation_fields::rows),
@@ -108,7 +108,7 @@ pub fn open(table: &Table, name: &str, choice: &SnapshotChoice) -> Result<Arc<dy
 
 /// A table at the displayed state.
 #[derive(Debug, Clone)]
-struct State {
+struct InspectState {
     table: Table,
     /// The schema that defines names and types.
     schema: Arc<TableSchema>,
@@ -117,7 +117,7 @@ struct State {
     snapshot: Option<Snapshot>,
 }
 
-impl State {
+impl InspectState {
     fn latest(table: &Table) -> Self {
         let schema = table.schema().clone();
         let options = Options::new(schema.options.clone());
@@ -139,14 +139,14 @@ impl State {
 }
 
 /// A column of a system table: its name, type, and whether it is nullable.
-type Column = (&'static str, Kind, bool);
+type InspectColumn = (&'static str, ViewKind, bool);
 
 const REQUIRED: bool = false;
 const NULLABLE: bool = true;
 
 /// The type of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum ViewKind {
     Text,
     Int,
     Long,
@@ -160,7 +160,7 @@ enum Kind {
     DeletionRanges,
 }
 
-impl Kind {
+impl ViewKind {
     fn arrow(self) -> DataType {
         match self {
             Self::Text => DataType::Utf8,
@@ -177,20 +177,20 @@ impl Kind {
     }
 }
 
-fn schema(columns: &[Column]) -> SchemaRef {
-    let field = |&(name, kind, nullable): &Column| Field::new(name, kind.arrow(), nullable);
+fn schema(columns: &[InspectColumn]) -> SchemaRef {
+    let field = |&(name, kind, nullable): &InspectColumn| Field::new(name, kind.arrow(), nullable);
     Arc::new(Schema::new(columns.iter().map(field).collect::<Vec<_>>()))
 }
 
 /// A function that computes all columns of all rows.
-type Rows = fn(&State, &Context) -> Result<Vec<ArrayRef>>;
+type InspectRows = fn(&InspectState, &Context) -> Result<Vec<ArrayRef>>;
 
 /// A small table with a single part, whose rows are computed together.
 #[derive(Debug)]
 struct Computed {
-    state: State,
+    state: InspectState,
     schema: SchemaRef,
-    rows: Rows,
+    rows: InspectRows,
 }
 
 impl VirtualTable for Computed {
@@ -202,7 +202,7 @@ impl VirtualTable for Computed {
         Ok(vec![Part::new()])
     }
 
-    fn read(&self, part: &[u8], columns: &[usize], context: &Context) -> Result<Batches> {
+    fn read(&self, part: &[u8], columns: &[usize], context: &Context) -> Result<PartBatches> {
         if !part.is_empty() {
             return Err(Error::invalid("the part belongs to another system table"));
         }

@@ -6,12 +6,12 @@ use arrow_array::{ArrayRef, StringArray};
 use frazil_core::context::Context;
 use frazil_core::error::Result;
 
-use super::{Column, Kind, REQUIRED, State};
+use super::{InspectColumn, InspectState, REQUIRED, ViewKind};
 
-pub(super) const COLUMNS: [Column; 2] = [("key", Kind::Text, REQUIRED), ("value", Kind::Text, REQUIRED)];
+pub(super) const COLUMNS: [InspectColumn; 2] = [("key", ViewKind::Text, REQUIRED), ("value", ViewKind::Text, REQUIRED)];
 
 #[expect(clippy::unnecessary_wraps, reason = "as the rows of other tables")]
-pub(super) fn rows(state: &State, _: &Context) -> Result<Vec<ArrayRef>> {
+pub(super) fn rows(state: &InspectState, _: &Context) -> Result<Vec<ArrayRef>> {
     let options = state.options.all();
     Ok(vec![
         Arc::new(StringArray::from_iter_values(options.keys())),

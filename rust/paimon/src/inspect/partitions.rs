@@ -9,30 +9,30 @@ use frazil_core::error::Result;
 use hashbrown::HashMap;
 
 use super::live::{self, Live};
-use super::{Column, Kind, NULLABLE, REQUIRED, State, display};
+use super::{InspectColumn, InspectState, NULLABLE, REQUIRED, ViewKind, display};
 use crate::scan::partitions::Partitions;
 use crate::spec::manifest::ManifestEntries;
 use crate::spec::partition_path::Naming;
 
-pub(super) const PARTITIONS: [Column; 9] = [
-    ("partition", Kind::Text, NULLABLE),
-    ("record_count", Kind::Long, REQUIRED),
-    ("file_size_in_bytes", Kind::Long, REQUIRED),
-    ("file_count", Kind::Long, REQUIRED),
-    ("last_update_time", Kind::Time, NULLABLE),
-    ("created_at", Kind::Time, NULLABLE),
-    ("created_by", Kind::Text, NULLABLE),
-    ("updated_by", Kind::Text, NULLABLE),
-    ("options", Kind::Text, NULLABLE),
+pub(super) const PARTITIONS: [InspectColumn; 9] = [
+    ("partition", ViewKind::Text, NULLABLE),
+    ("record_count", ViewKind::Long, REQUIRED),
+    ("file_size_in_bytes", ViewKind::Long, REQUIRED),
+    ("file_count", ViewKind::Long, REQUIRED),
+    ("last_update_time", ViewKind::Time, NULLABLE),
+    ("created_at", ViewKind::Time, NULLABLE),
+    ("created_by", ViewKind::Text, NULLABLE),
+    ("updated_by", ViewKind::Text, NULLABLE),
+    ("options", ViewKind::Text, NULLABLE),
 ];
 
-pub(super) const BUCKETS: [Column; 6] = [
-    ("partition", Kind::Text, NULLABLE),
-    ("bucket", Kind::Int, REQUIRED),
-    ("record_count", Kind::Long, REQUIRED),
-    ("file_size_in_bytes", Kind::Long, REQUIRED),
-    ("file_count", Kind::Long, REQUIRED),
-    ("last_update_time", Kind::Time, NULLABLE),
+pub(super) const BUCKETS: [InspectColumn; 6] = [
+    ("partition", ViewKind::Text, NULLABLE),
+    ("bucket", ViewKind::Int, REQUIRED),
+    ("record_count", ViewKind::Long, REQUIRED),
+    ("file_size_in_bytes", ViewKind::Long, REQUIRED),
+    ("file_count", ViewKind::Long, REQUIRED),
+    ("last_update_time", ViewKind::Time, NULLABLE),
 ];
 
 /// The totals of the files of a partition or bucket.
@@ -48,19 +48,19 @@ struct Total {
 
 /// Computes the rows of `partitions`. `created_at`, `created_by`, `updated_by` and `options` are known only to REST
 /// catalogs.
-pub(super) fn partitions(state: &State, context: &Context) -> Result<Vec<ArrayRef>> {
+pub(super) fn partitions(state: &InspectState, context: &Context) -> Result<Vec<ArrayRef>> {
     let (entries, partitions) = entries(state, live::files(state, context)?.with_bucket())?;
     let texts = names(state, &partitions)?;
     let totals = totals(&entries, &partitions, &texts, |_| 0);
     let mut columns = vec![text(&totals)];
     columns.extend(counts(&totals));
-    let unknown = [Kind::Time.arrow(), DataType::Utf8, DataType::Utf8, DataType::Utf8];
+    let unknown = [ViewKind::Time.arrow(), DataType::Utf8, DataType::Utf8, DataType::Utf8];
     columns.extend(unknown.iter().map(|data_type| new_null_array(data_type, totals.len())));
     Ok(columns)
 }
 
 /// Computes the rows of `buckets`. Bucket -2 contains the files that are not yet assigned to a bucket.
-pub(super) fn buckets(state: &State, context: &Context) -> Result<Vec<ArrayRef>> {
+pub(super) fn buckets(state: &InspectState, context: &Context) -> Result<Vec<ArrayRef>> {
     let (entries, partitions) = entries(state, live::files(state, context)?)?;
     let texts = display::partitions(partitions.rows(), state)?;
     let texts: Vec<Option<String>> = texts.iter().map(|text| text.map(ToString::to_string)).collect();
@@ -72,14 +72,14 @@ pub(super) fn buckets(state: &State, context: &Context) -> Result<Vec<ArrayRef>>
     Ok(columns)
 }
 
-fn entries(state: &State, live: Live) -> Result<(ManifestEntries, Partitions)> {
+fn entries(state: &InspectState, live: Live) -> Result<(ManifestEntries, Partitions)> {
     let entries = live.into_entries()?;
     let partitions = Partitions::try_new(entries.partitions(), &live::read_context(state, &entries)?)?;
     Ok((entries, partitions))
 }
 
 /// Formats partitions as `p=a/q=1`, with each value cast to STRING.
-fn names(state: &State, partitions: &Partitions) -> Result<Vec<Option<String>>> {
+fn names(state: &InspectState, partitions: &Partitions) -> Result<Vec<Option<String>>> {
     let default_name = Naming::from_options(&state.options)?.default_name;
     let mut names = vec![String::new(); partitions.rows().len()];
     for (field, values) in state.partition_fields().into_iter().zip(partitions.columns()) {

@@ -6,24 +6,25 @@ use arrow_array::{ArrayRef, Int64Array, StringArray, TimestampMicrosecondArray, 
 use frazil_core::context::Context;
 use frazil_core::error::Result;
 
-use super::{Column, Kind, NULLABLE, REQUIRED, State, display};
+use super::{InspectColumn, InspectState, NULLABLE, REQUIRED, ViewKind, display};
 
-pub(super) const TAGS: [Column; 7] = [
-    ("tag_name", Kind::Text, REQUIRED),
-    ("snapshot_id", Kind::Long, REQUIRED),
-    ("schema_id", Kind::Long, REQUIRED),
-    ("commit_time", Kind::Time, REQUIRED),
-    ("record_count", Kind::Long, NULLABLE),
-    ("create_time", Kind::PreciseTime, NULLABLE),
-    ("time_retained", Kind::Text, NULLABLE),
+pub(super) const TAGS: [InspectColumn; 7] = [
+    ("tag_name", ViewKind::Text, REQUIRED),
+    ("snapshot_id", ViewKind::Long, REQUIRED),
+    ("schema_id", ViewKind::Long, REQUIRED),
+    ("commit_time", ViewKind::Time, REQUIRED),
+    ("record_count", ViewKind::Long, NULLABLE),
+    ("create_time", ViewKind::PreciseTime, NULLABLE),
+    ("time_retained", ViewKind::Text, NULLABLE),
 ];
 
-pub(super) const BRANCHES: [Column; 2] = [("branch_name", Kind::Text, REQUIRED), ("create_time", Kind::Time, REQUIRED)];
+pub(super) const BRANCHES: [InspectColumn; 2] =
+    [("branch_name", ViewKind::Text, REQUIRED), ("create_time", ViewKind::Time, REQUIRED)];
 
-pub(super) const CONSUMERS: [Column; 2] =
-    [("consumer_id", Kind::Text, REQUIRED), ("next_snapshot_id", Kind::Long, REQUIRED)];
+pub(super) const CONSUMERS: [InspectColumn; 2] =
+    [("consumer_id", ViewKind::Text, REQUIRED), ("next_snapshot_id", ViewKind::Long, REQUIRED)];
 
-pub(super) fn tags(state: &State, _: &Context) -> Result<Vec<ArrayRef>> {
+pub(super) fn tags(state: &InspectState, _: &Context) -> Result<Vec<ArrayRef>> {
     let tags = state.table.tags()?;
     let snapshots = || tags.iter().map(|(_, snapshot)| snapshot);
     let create_times = snapshots().map(|snapshot| snapshot.tag_create_time_us);
@@ -41,7 +42,7 @@ pub(super) fn tags(state: &State, _: &Context) -> Result<Vec<ArrayRef>> {
 
 /// Computes the rows of `branches`. The time of a branch is the creation time of its first schema file, because not all
 /// stores record times of folders.
-pub(super) fn branches(state: &State, context: &Context) -> Result<Vec<ArrayRef>> {
+pub(super) fn branches(state: &InspectState, context: &Context) -> Result<Vec<ArrayRef>> {
     let names = state.table.branches()?;
     let mut times_ms = Vec::new();
     for name in &names {
@@ -54,7 +55,7 @@ pub(super) fn branches(state: &State, context: &Context) -> Result<Vec<ArrayRef>
     ])
 }
 
-pub(super) fn consumers(state: &State, _: &Context) -> Result<Vec<ArrayRef>> {
+pub(super) fn consumers(state: &InspectState, _: &Context) -> Result<Vec<ArrayRef>> {
     let consumers = state.table.consumers()?;
     Ok(vec![
         Arc::new(StringArray::from_iter_values(consumers.iter().map(|(name, _)| name))),

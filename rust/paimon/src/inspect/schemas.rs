@@ -7,21 +7,21 @@ use arrow_array::{ArrayRef, Int64Array, StringArray, TimestampMillisecondArray};
 use frazil_core::context::Context;
 use frazil_core::error::{Error, Result};
 
-use super::{Column, Kind, NULLABLE, REQUIRED, State, display};
+use super::{InspectColumn, InspectState, NULLABLE, REQUIRED, ViewKind, display};
 use crate::spec::schema::TableSchema;
 use crate::spec::type_text::fields_to_json;
 
-pub(super) const COLUMNS: [Column; 7] = [
-    ("schema_id", Kind::Long, REQUIRED),
-    ("fields", Kind::Text, REQUIRED),
-    ("partition_keys", Kind::Text, REQUIRED),
-    ("primary_keys", Kind::Text, REQUIRED),
-    ("options", Kind::Text, REQUIRED),
-    ("comment", Kind::Text, NULLABLE),
-    ("update_time", Kind::Time, REQUIRED),
+pub(super) const COLUMNS: [InspectColumn; 7] = [
+    ("schema_id", ViewKind::Long, REQUIRED),
+    ("fields", ViewKind::Text, REQUIRED),
+    ("partition_keys", ViewKind::Text, REQUIRED),
+    ("primary_keys", ViewKind::Text, REQUIRED),
+    ("options", ViewKind::Text, REQUIRED),
+    ("comment", ViewKind::Text, NULLABLE),
+    ("update_time", ViewKind::Time, REQUIRED),
 ];
 
-pub(super) fn rows(state: &State, context: &Context) -> Result<Vec<ArrayRef>> {
+pub(super) fn rows(state: &InspectState, context: &Context) -> Result<Vec<ArrayRef>> {
     let mut schemas: Vec<Arc<TableSchema>> = Vec::new();
     for id in state.table.schema_ids()? {
         context.check()?;

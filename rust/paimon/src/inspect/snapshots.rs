@@ -6,27 +6,27 @@ use arrow_array::{ArrayRef, Int64Array, StringArray, TimestampMillisecondArray};
 use frazil_core::context::Context;
 use frazil_core::error::Result;
 
-use super::{Column, Kind, NULLABLE, REQUIRED, State};
+use super::{InspectColumn, InspectState, NULLABLE, REQUIRED, ViewKind};
 use crate::spec::snapshot::Snapshot;
 
-pub(super) const COLUMNS: [Column; 14] = [
-    ("snapshot_id", Kind::Long, REQUIRED),
-    ("schema_id", Kind::Long, REQUIRED),
-    ("commit_user", Kind::Text, REQUIRED),
-    ("commit_identifier", Kind::Long, REQUIRED),
-    ("commit_kind", Kind::Text, REQUIRED),
-    ("commit_time", Kind::Time, REQUIRED),
-    ("base_manifest_list", Kind::Text, REQUIRED),
-    ("delta_manifest_list", Kind::Text, REQUIRED),
-    ("changelog_manifest_list", Kind::Text, NULLABLE),
-    ("total_record_count", Kind::Long, NULLABLE),
-    ("delta_record_count", Kind::Long, NULLABLE),
-    ("changelog_record_count", Kind::Long, NULLABLE),
-    ("watermark", Kind::Long, NULLABLE),
-    ("next_row_id", Kind::Long, NULLABLE),
+pub(super) const COLUMNS: [InspectColumn; 14] = [
+    ("snapshot_id", ViewKind::Long, REQUIRED),
+    ("schema_id", ViewKind::Long, REQUIRED),
+    ("commit_user", ViewKind::Text, REQUIRED),
+    ("commit_identifier", ViewKind::Long, REQUIRED),
+    ("commit_kind", ViewKind::Text, REQUIRED),
+    ("commit_time", ViewKind::Time, REQUIRED),
+    ("base_manifest_list", ViewKind::Text, REQUIRED),
+    ("delta_manifest_list", ViewKind::Text, REQUIRED),
+    ("changelog_manifest_list", ViewKind::Text, NULLABLE),
+    ("total_record_count", ViewKind::Long, NULLABLE),
+    ("delta_record_count", ViewKind::Long, NULLABLE),
+    ("changelog_record_count", ViewKind::Long, NULLABLE),
+    ("watermark", ViewKind::Long, NULLABLE),
+    ("next_row_id", ViewKind::Long, NULLABLE),
 ];
 
-pub(super) fn rows(state: &State, _: &Context) -> Result<Vec<ArrayRef>> {
+pub(super) fn rows(state: &InspectState, _: &Context) -> Result<Vec<ArrayRef>> {
     let snapshots = state.table.snapshots()?;
     let snapshots = snapshots.as_slice();
     Ok(vec![

@@ -13,17 +13,17 @@ use frazil_core::error::{Error, ErrorKind, Result};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{Column, Kind, NULLABLE, REQUIRED, State, display};
+use super::{InspectColumn, InspectState, NULLABLE, REQUIRED, ViewKind, display};
 
 /// The maximum length of a statistics file that is read.
 const LIMIT_BYTES: u64 = 256 << 20;
 
-pub(super) const COLUMNS: [Column; 5] = [
-    ("snapshot_id", Kind::Long, REQUIRED),
-    ("schema_id", Kind::Long, REQUIRED),
-    ("mergedRecordCount", Kind::Long, NULLABLE),
-    ("mergedRecordSize", Kind::Long, NULLABLE),
-    ("colstat", Kind::Text, NULLABLE),
+pub(super) const COLUMNS: [InspectColumn; 5] = [
+    ("snapshot_id", ViewKind::Long, REQUIRED),
+    ("schema_id", ViewKind::Long, REQUIRED),
+    ("mergedRecordCount", ViewKind::Long, NULLABLE),
+    ("mergedRecordSize", ViewKind::Long, NULLABLE),
+    ("colstat", ViewKind::Text, NULLABLE),
 ];
 
 #[derive(Debug, Deserialize)]
@@ -37,7 +37,7 @@ struct Statistics {
 }
 
 /// Computes one row, or none for a snapshot without statistics.
-pub(super) fn rows(state: &State, _: &Context) -> Result<Vec<ArrayRef>> {
+pub(super) fn rows(state: &InspectState, _: &Context) -> Result<Vec<ArrayRef>> {
     let name = state.snapshot.as_ref().and_then(|snapshot| snapshot.statistics.as_ref());
     let statistics = name.map(|name| {
         let path = format!("{}/statistics/{name}", state.table.location());

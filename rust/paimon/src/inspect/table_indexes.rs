@@ -9,17 +9,17 @@ use frazil_core::context::Context;
 use frazil_core::error::{Error, Result};
 
 use super::manifests::{LIMIT_BYTES, path};
-use super::{Column, Kind, NULLABLE, REQUIRED, State, display};
+use super::{InspectColumn, InspectState, NULLABLE, REQUIRED, ViewKind, display};
 use crate::spec::index_manifest::{self, DELETION_VECTORS, DeletionRange, IndexEntry};
 
-pub(super) const COLUMNS: [Column; 7] = [
-    ("partition", Kind::Text, NULLABLE),
-    ("bucket", Kind::Int, REQUIRED),
-    ("index_type", Kind::Text, REQUIRED),
-    ("file_name", Kind::Text, REQUIRED),
-    ("file_size", Kind::Long, REQUIRED),
-    ("row_count", Kind::Long, REQUIRED),
-    ("dv_ranges", Kind::DeletionRanges, NULLABLE),
+pub(super) const COLUMNS: [InspectColumn; 7] = [
+    ("partition", ViewKind::Text, NULLABLE),
+    ("bucket", ViewKind::Int, REQUIRED),
+    ("index_type", ViewKind::Text, REQUIRED),
+    ("file_name", ViewKind::Text, REQUIRED),
+    ("file_size", ViewKind::Long, REQUIRED),
+    ("row_count", ViewKind::Long, REQUIRED),
+    ("dv_ranges", ViewKind::DeletionRanges, NULLABLE),
 ];
 
 /// Returns the fields of a deletion range: the data file, the offset and length of its vector, and its number of
@@ -33,7 +33,7 @@ pub(super) fn range_fields() -> Fields {
     ])
 }
 
-pub(super) fn rows(state: &State, context: &Context) -> Result<Vec<ArrayRef>> {
+pub(super) fn rows(state: &InspectState, context: &Context) -> Result<Vec<ArrayRef>> {
     let entries = match state.snapshot.as_ref().and_then(|snapshot| snapshot.index_manifest.as_ref()) {
         None => Vec::new(),
         Some(name) => {
@@ -59,7 +59,7 @@ pub(super) fn rows(state: &State, context: &Context) -> Result<Vec<ArrayRef>> {
 
 /// Returns the ranges of each index, or NULL for indexes other than deletion vectors.
 fn deletion_ranges(entries: &[IndexEntry]) -> Result<ArrayRef> {
-    let DataType::List(item) = Kind::DeletionRanges.arrow() else {
+    let DataType::List(item) = ViewKind::DeletionRanges.arrow() else {
         return Err(Error::internal("the type of deletion ranges is not a list"));
     };
     let ranges = || entries.iter().flat_map(|entry| &entry.deletion_ranges);

@@ -24,11 +24,11 @@ pub(super) struct Aggregation {
     orders: Arc<Orders>,
     remove_on_delete: bool,
     /// The rules, by column.
-    rules: Vec<Rule>,
+    rules: Vec<AggregationRule>,
 }
 
 #[derive(Debug)]
-enum Rule {
+enum AggregationRule {
     /// A column of the primary key.
     Key,
     /// The last value, or the last value that is not NULL.
@@ -53,12 +53,14 @@ impl Aggregation {
             rules.push(match (spec.field(name), spec.function(name)) {
                 // Includes columns outside the table, such as sequence numbers and row kinds, which are never
                 // requested.
-                (None, _) => Rule::Key,
-                _ if spec.is_sequence(name) => Rule::Last { nulls: true, retractable: true },
-                _ if spec.is_key(name) => Rule::Key,
-                (_, Some("last_value")) => Rule::Last { nulls: true, retractable: !ignores },
-                (_, None | Some("last_non_null_value")) => Rule::Last { nulls: false, retractable: !ignores },
-                (Some(field), Some(function)) => Rule::Function(aggregator(function, field, &spec.options)?),
+                (None, _) => AggregationRule::Key,
+                _ if spec.is_sequence(name) => AggregationRule::Last { nulls: true, retractable: true },
+                _ if spec.is_key(name) => AggregationRule::Key,
+                (_, Some("last_value")) => AggregationRule::Last { nulls: true, retractable: !ignores },
+                (_, None | Some("last_non_null_value")) => {
+                    AggregationRule::Last { nulls: false, retractable: !ignores }
+                }
+                (Some(field), Some(function)) => AggregationRule::Function(aggregator(function, field, &spec.options)?),
             });
         }
         Ok(Self { orders, remove_on_delete, rules })
@@ -79,9 +81,11 @@ impl Engine for Aggregation {
         let remove_on_delete = self.remove_on_delete;
         let rule = self.rules.get_mut(column).ok_or_else(|| Error::internal("a column does not exist"))?;
         Ok(match rule {
-            Rule::Key => Decided::picks(keys.keys.iter().map(|key| key.last).collect()),
-            Rule::Last { nulls, retractable } => Decided::picks(last(column, *nulls, *retractable, batches, keys)),
-            Rule::Function(function) => fold(function.as_mut(), column, remove_on_delete, batches, keys)?,
+            AggregationRule::Key => Decided::picks(keys.keys.iter().map(|key| key.last).collect()),
+            AggregationRule::Last { nulls, retractable } => {
+                Decided::picks(last(column, *nulls, *retractable, batches, keys))
+            }
+            AggregationRule::Function(function) => fold(function.as_mut(), column, remove_on_delete, batches, keys)?,
         })
     }
 }

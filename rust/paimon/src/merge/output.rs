@@ -14,14 +14,14 @@ use arrow_schema::DataType;
 use frazil_core::error::{Error, Result};
 
 use super::held::Pick;
-use super::pending::Part;
+use super::pending::PendingPart;
 use crate::dictionary::{Copy, Texts};
 
 /// The rows to copy: `parts` interleaves single rows and ranges.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rows<'a> {
     pub(super) picks: &'a [Pick],
-    pub(super) parts: &'a [Part],
+    pub(super) parts: &'a [PendingPart],
     pub(super) len: usize,
 }
 
@@ -35,12 +35,12 @@ impl<'a> Rows<'a> {
     fn stretches(self) -> impl Iterator<Item = Stretch<'a>> {
         let mut at = 0;
         self.parts.iter().map(move |part| match *part {
-            Part::Rows(count) => {
+            PendingPart::Rows(count) => {
                 let start = at;
                 at += count as usize;
                 Stretch::Single(self.picks.get(start..at).unwrap_or_default())
             }
-            Part::Range { batch, start, len } => {
+            PendingPart::Range { batch, start, len } => {
                 Stretch::Range(batch as usize, start as usize, (start as usize).saturating_add(len as usize))
             }
         })
@@ -53,7 +53,7 @@ impl<'a> Rows<'a> {
 /// # Errors
 /// `LimitExceeded` if the strings exceed an Arrow column.
 pub(super) fn gather(data_type: &DataType, arrays: &[ArrayRef], rows: Rows<'_>) -> Result<ArrayRef> {
-    if let [Part::Range { batch, start, len }] = rows.parts
+    if let [PendingPart::Range { batch, start, len }] = rows.parts
         && let Some(array) = arrays.get(*batch as usize)
         && array.data_type() == data_type
     {
@@ -247,8 +247,8 @@ mod tests {
         let mixed = [arrow_cast::cast(&plain[0], &dictionary).unwrap(), plain[1].clone()];
         let pick = |batch, row| Pick { batch, row };
         let picks = [pick(0, 3), pick(1, 29), Pick::NULL, pick(0, 4), pick(0, 29)];
-        let range = |batch, start, len| Part::Range { batch, start, len };
-        let parts = [Part::Rows(5), range(0, 5, 25), range(1, 0, 3)];
+        let range = |batch, start, len| PendingPart::Range { batch, start, len };
+        let parts = [PendingPart::Rows(5), range(0, 5, 25), range(1, 0, 3)];
         let rows = Rows { picks: &picks, parts: &parts, len: 33 };
         assert_eq!(&gather(data_type, &mixed, rows).unwrap(), &gather(data_type, &plain, rows).unwrap());
         let whole = Rows { picks: &[], parts: &[range(0, 5, 25)], len: 25 };
@@ -263,8 +263,8 @@ mod tests {
         let arrays: Vec<ArrayRef> = [0, 100].iter().map(|&offset| array(of, offset).slice(skipped, 30)).collect();
         let pick = |batch, row| Pick { batch, row };
         let picks = [pick(0, 3), pick(1, 29), Pick::NULL, pick(1, 0), pick(0, 29)];
-        let range = |batch, start, len| Part::Range { batch, start, len };
-        let parts = [Part::Rows(2), range(1, 5, 25), range(0, 0, 1), Part::Rows(3), range(0, 2, 9)];
+        let range = |batch, start, len| PendingPart::Range { batch, start, len };
+        let parts = [PendingPart::Rows(2), range(1, 5, 25), range(0, 0, 1), PendingPart::Rows(3), range(0, 2, 9)];
         let rows = Rows { picks: &picks, parts: &parts, len: 40 };
         let data_type = arrays[0].data_type();
         let null = new_null_array(data_type, 1);

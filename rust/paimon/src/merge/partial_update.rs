@@ -37,14 +37,14 @@ pub(super) struct PartialUpdate {
     remove_on_delete: bool,
     groups: Vec<Group>,
     /// The rules, by column.
-    rules: Vec<Rule>,
+    rules: Vec<PartialUpdateRule>,
     /// Records that remove the row by a sequence group: the number of the merged key, and the position among its
     /// records.
     removals: Vec<(usize, usize)>,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Rule {
+enum PartialUpdateRule {
     /// A column of the primary key.
     Key,
     /// A column without a group.
@@ -97,17 +97,17 @@ impl PartialUpdate {
             let sequence = groups.iter().position(|group| group.sequence.contains(&name));
             let member = groups.iter().position(|group| group.values.contains(&name));
             rules.push(match (sequence, member, field) {
-                _ if spec.is_key(&name) => Rule::Key,
-                (Some(group), ..) => Rule::Sequence(group),
+                _ if spec.is_key(&name) => PartialUpdateRule::Key,
+                (Some(group), ..) => PartialUpdateRule::Sequence(group),
                 (None, Some(group), Some(field)) => match (spec.function(&name), made.get_mut(group)) {
                     (Some(function), Some(of)) => {
                         let aggregator = aggregator(function, field, &spec.options)?;
                         of.functions.push(Function { column: at, aggregator, result: None });
-                        Rule::Function(group, of.functions.len() - 1)
+                        PartialUpdateRule::Function(group, of.functions.len() - 1)
                     }
-                    _ => Rule::Value(group),
+                    _ => PartialUpdateRule::Value(group),
                 },
-                _ => Rule::LastNonNull,
+                _ => PartialUpdateRule::LastNonNull,
             });
         }
         let ignore_delete = spec.ignore_delete;
@@ -185,11 +185,15 @@ impl Engine for PartialUpdate {
     fn column(&mut self, column: usize, batches: &Batches, keys: &MergedKeys) -> Result<Decided> {
         let rule = self.rules.get(column).ok_or_else(|| Error::internal("a column does not exist"))?;
         let picks = match *rule {
-            Rule::Key => keys.keys.iter().map(|key| key.last).collect(),
-            Rule::LastNonNull => last_non_null(column, batches, keys),
-            Rule::Sequence(group) => self.groups.get(group).map(|group| group.sequence.clone()).unwrap_or_default(),
-            Rule::Value(group) => self.groups.get(group).map(|group| group.values.clone()).unwrap_or_default(),
-            Rule::Function(group, function) => {
+            PartialUpdateRule::Key => keys.keys.iter().map(|key| key.last).collect(),
+            PartialUpdateRule::LastNonNull => last_non_null(column, batches, keys),
+            PartialUpdateRule::Sequence(group) => {
+                self.groups.get(group).map(|group| group.sequence.clone()).unwrap_or_default()
+            }
+            PartialUpdateRule::Value(group) => {
+                self.groups.get(group).map(|group| group.values.clone()).unwrap_or_default()
+            }
+            PartialUpdateRule::Function(group, function) => {
                 let function = self.groups.get_mut(group).and_then(|group| group.functions.get_mut(function));
                 let result = function.and_then(|function| function.result.take());
                 let result = result.ok_or_else(|| Error::internal("an aggregate was not computed"))?;
@@ -217,7 +221,7 @@ impl Group {
             let records = keys.records(key);
             let first = records.first().copied().filter(|&first| batches.retracts(first));
             let removed = removals.peek().is_some_and(|(of, _)| *of == number);
-            let mut row = Row::default();
+            let mut row = PartialRow::default();
             if let Some(base) = first.or(key.base.filter(|_| !removed)) {
                 self.replace(batches, base, &mut row)?;
             }
@@ -239,8 +243,8 @@ impl Group {
     }
 
     /// Replaces the row by all columns of a record.
-    fn replace(&mut self, batches: &Batches, record: Pick, row: &mut Row) -> Result<()> {
-        *row = Row { sequence: record, values: record };
+    fn replace(&mut self, batches: &Batches, record: Pick, row: &mut PartialRow) -> Result<()> {
+        *row = PartialRow { sequence: record, values: record };
         for function in &mut self.functions {
             if let Some(values) = function.values(batches, record) {
                 function.aggregator.replace(values, record.row as usize)?;
@@ -250,7 +254,7 @@ impl Group {
     }
 
     /// Merges a record into the row.
-    fn take(&mut self, batches: &Batches, record: Pick, row: &mut Row) -> Result<()> {
+    fn take(&mut self, batches: &Batches, record: Pick, row: &mut PartialRow) -> Result<()> {
         if self.order.is_empty(batches, record) {
             return Ok(());
         }
@@ -260,7 +264,7 @@ impl Group {
             function.take(batches, record, newer, retracts)?;
         }
         if newer {
-            *row = Row { sequence: record, values: if retracts { Pick::NULL } else { record } };
+            *row = PartialRow { sequence: record, values: if retracts { Pick::NULL } else { record } };
         }
         Ok(())
     }
@@ -268,12 +272,12 @@ impl Group {
 
 /// The origin of the columns of a group in a row.
 #[derive(Debug, Clone, Copy)]
-struct Row {
+struct PartialRow {
     sequence: Pick,
     values: Pick,
 }
 
-impl Default for Row {
+impl Default for PartialRow {
     fn default() -> Self {
         Self { sequence: Pick::NULL, values: Pick::NULL }
     }

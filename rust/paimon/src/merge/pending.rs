@@ -4,7 +4,7 @@ use super::held::Pick;
 
 /// A part of the rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum PendingPart {
     /// The next single rows, by count.
     Rows(u32),
     /// Consecutive rows of a batch.
@@ -15,7 +15,7 @@ pub(super) enum Part {
 #[derive(Debug, Default)]
 pub(super) struct Pending {
     rows: Vec<Pick>,
-    parts: Vec<Part>,
+    parts: Vec<PendingPart>,
     in_parts: usize,
     ranged: usize,
     /// Keys whose columns are decided one by one. [`Pick::merged`] represents them among the rows.
@@ -73,13 +73,13 @@ impl Pending {
 
     pub(super) fn push_range(&mut self, batch: u32, start: u32, len: u32) {
         self.end_part();
-        self.parts.push(Part::Range { batch, start, len });
+        self.parts.push(PendingPart::Range { batch, start, len });
         self.ranged += len as usize;
     }
 
     /// Removes the last row of the most recently pushed range.
     pub(super) fn shorten(&mut self) {
-        if let Some(Part::Range { len, .. }) = self.parts.last_mut() {
+        if let Some(PendingPart::Range { len, .. }) = self.parts.last_mut() {
             *len -= 1;
             self.ranged -= 1;
         }
@@ -104,7 +104,7 @@ impl Pending {
     }
 
     /// Returns all parts, after [`Pending::end`].
-    pub(super) fn parts(&self) -> &[Part] {
+    pub(super) fn parts(&self) -> &[PendingPart] {
         &self.parts
     }
 
@@ -119,7 +119,7 @@ impl Pending {
     fn end_part(&mut self) {
         let open = self.rows.len() - self.in_parts;
         if open > 0 {
-            self.parts.push(Part::Rows(narrow(open)));
+            self.parts.push(PendingPart::Rows(narrow(open)));
             self.in_parts = self.rows.len();
         }
     }

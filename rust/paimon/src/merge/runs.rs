@@ -86,7 +86,7 @@ pub(super) trait Race: Debug + Send {
 
 /// The position of a run in its batch.
 #[derive(Debug)]
-struct Place<K> {
+struct RunPlace<K> {
     keys: Option<K>,
     batch: u32,
     row: u32,
@@ -96,7 +96,7 @@ struct Place<K> {
     ended: bool,
 }
 
-impl<K: Keys> Place<K> {
+impl<K: Keys> RunPlace<K> {
     fn new() -> Self {
         Self { keys: None, batch: 0, row: 0, len: 0, strict: false, ended: false }
     }
@@ -119,7 +119,7 @@ struct Node<W> {
 pub(super) struct Runs<K: Keys> {
     /// The keys, by held batch.
     keys: Vec<Option<K>>,
-    places: Vec<Place<K>>,
+    places: Vec<RunPlace<K>>,
     /// The greatest word of each run so far.
     tops: Vec<Option<K::Word>>,
     /// The runs in the tree, oldest first.
@@ -147,7 +147,7 @@ impl<K: Keys> Runs<K> {
     pub(super) fn new(runs: u32) -> Self {
         Self {
             keys: Vec::new(),
-            places: (0..runs).map(|_| Place::new()).collect(),
+            places: (0..runs).map(|_| RunPlace::new()).collect(),
             tops: vec![None; runs as usize],
             leaves: Vec::new(),
             leaf_of: vec![0; runs as usize],
@@ -165,7 +165,7 @@ impl<K: Keys> Runs<K> {
 
     #[inline]
     #[expect(clippy::indexing_slicing, reason = "nodes reference runs that have a place")]
-    fn place(&self, run: u32) -> &Place<K> {
+    fn place(&self, run: u32) -> &RunPlace<K> {
         &self.places[run as usize]
     }
 
@@ -405,7 +405,7 @@ impl<K: Keys> Race for Runs<K> {
         }
         *top = rows.checked_sub(1).map(|last| keys.word(last));
         let (batch, len) = (narrow(at)?, narrow(rows)?);
-        *place = Place { keys: Some(keys.clone()), batch, row: 0, len, strict: order.is_lt(), ended: false };
+        *place = RunPlace { keys: Some(keys.clone()), batch, row: 0, len, strict: order.is_lt(), ended: false };
         if self.keys.len() <= at {
             self.keys.resize_with(at + 1, || None);
         }
@@ -477,7 +477,7 @@ impl<K: Keys> Race for Runs<K> {
     }
 
     fn needs(&self, batch: usize) -> bool {
-        let running = |place: &Place<K>| !place.ended && place.row < place.len && place.batch as usize == batch;
+        let running = |place: &RunPlace<K>| !place.ended && place.row < place.len && place.batch as usize == batch;
         self.places.iter().any(running) || self.open.iter().any(|pick| pick.batch as usize == batch)
     }
 

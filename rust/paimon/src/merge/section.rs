@@ -148,8 +148,8 @@ impl KeyRanges {
         let mut runs: Vec<Vec<usize>> = Vec::new();
         let mut ends = BinaryHeap::new();
         for file in files {
-            let end = |run: usize| Reverse(End { ranges: self, file, run });
-            let first = ends.peek().filter(|Reverse(end): &&Reverse<End<'_>>| self.follows(file, end.file));
+            let end = |run: usize| Reverse(SectionEnd { ranges: self, file, run });
+            let first = ends.peek().filter(|Reverse(end): &&Reverse<SectionEnd<'_>>| self.follows(file, end.file));
             let run = first.map(|Reverse(end)| end.run);
             if let Some((run, files)) = run.and_then(|run| Some((run, runs.get_mut(run)?))) {
                 files.push(file);
@@ -169,32 +169,32 @@ impl KeyRanges {
 }
 
 /// The last file of a run, ordered by its maximum key.
-struct End<'a> {
+struct SectionEnd<'a> {
     ranges: &'a KeyRanges,
     file: usize,
     run: usize,
 }
 
-impl Ord for End<'_> {
+impl Ord for SectionEnd<'_> {
     fn cmp(&self, other: &Self) -> Ordering {
         let key = |end: &Self| end.ranges.max.row(end.file);
         key(self).cmp(&key(other)).then_with(|| self.run.cmp(&other.run))
     }
 }
 
-impl PartialOrd for End<'_> {
+impl PartialOrd for SectionEnd<'_> {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for End<'_> {
+impl PartialEq for SectionEnd<'_> {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other).is_eq()
     }
 }
 
-impl Eq for End<'_> {}
+impl Eq for SectionEnd<'_> {}
 
 fn keys(converter: &RowConverter, rows: &BinaryArray, types: &[DataType]) -> Result<Rows> {
     let wanted: Vec<usize> = (0..types.len()).collect();

@@ -62,7 +62,7 @@ pub struct BlobFile {
 }
 
 /// Consecutive rows: the lengths of their records, None for NULL.
-struct Rows {
+struct BlobRows {
     start: u64,
     lengths: Vec<Option<u64>>,
 }
@@ -158,7 +158,7 @@ impl BlobFile {
 
     /// Returns the next rows, with records of at most `batch_bytes` unless a single record is longer, or None at the
     /// end.
-    fn rows(&mut self, batch_bytes: u64) -> Result<Option<Rows>> {
+    fn rows(&mut self, batch_bytes: u64) -> Result<Option<BlobRows>> {
         let start = self.offset;
         let mut lengths = Vec::new();
         let mut index = Cursor::new(self.index.get(self.decoded..).unwrap_or_default());
@@ -181,7 +181,7 @@ impl BlobFile {
             let left = self.records_end - self.offset;
             return Err(Error::corrupt(format!("{left} bytes of a blob file belong to no record")));
         }
-        Ok((!lengths.is_empty()).then_some(Rows { start, lengths }))
+        Ok((!lengths.is_empty()).then_some(BlobRows { start, lengths }))
     }
 
     fn read(&self, files: &Files, start: u64, length: u64) -> Result<Bytes> {

@@ -31,7 +31,7 @@ pub(super) fn zip_stages(read: &ReadContext, split: &DataSplit, target: &Target)
     for (range, group) in groups(split)? {
         match group.as_slice() {
             [only] => stages.push(Stage::Files(vec![*only])),
-            _ => stages.push(Stage::Zip(Group { read, split, range, files: &group }.sources(target)?)),
+            _ => stages.push(Stage::Zip(RowIdGroup { read, split, range, files: &group }.sources(target)?)),
         }
     }
     Ok(stages)
@@ -63,14 +63,14 @@ fn range(file: &DataFileMeta) -> Result<Range> {
     Ok((first, end.ok_or_else(|| corrupt("a file has invalid row ids", file))?))
 }
 
-struct Group<'a> {
+struct RowIdGroup<'a> {
     read: &'a ReadContext,
     split: &'a DataSplit,
     range: Range,
     files: &'a [usize],
 }
 
-impl Group<'_> {
+impl RowIdGroup<'_> {
     fn sources(&self, target: &Target) -> Result<Vec<ZipSource>> {
         let mut sources: Vec<ZipSource> = Vec::new();
         for (position, field) in target.fields.iter().enumerate() {

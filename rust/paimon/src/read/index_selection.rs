@@ -6,7 +6,7 @@ use frazil_core::predicate::BoundPredicate;
 
 use crate::context::ReadContext;
 use crate::context::altered_columns::is_altered;
-use crate::file_index::{FileIndex, IndexedColumn, Selection};
+use crate::file_index::{FileIndex, IndexSelection, IndexedColumn};
 use crate::spec::data_file_meta::DataFileMeta;
 use crate::spec::types::DataField;
 
@@ -18,9 +18,9 @@ const INDEX_LIMIT_BYTES: u64 = 256 << 20;
 ///
 /// # Errors
 /// The errors of reading the index.
-pub(super) fn selection(read: &ReadContext, file: &DataFileMeta, path: &str) -> Result<Selection> {
+pub(super) fn selection(read: &ReadContext, file: &DataFileMeta, path: &str) -> Result<IndexSelection> {
     if read.filter == BoundPredicate::True || !read.options.boolean("file-index.read.enabled", true)? {
-        return Ok(Selection::All);
+        return Ok(IndexSelection::All);
     }
     let bytes = match (&file.embedded_file_index, file.extra_files.iter().find(|name| is_index(name))) {
         (Some(bytes), _) => Bytes::from(bytes.clone()),
@@ -28,10 +28,10 @@ pub(super) fn selection(read: &ReadContext, file: &DataFileMeta, path: &str) -> 
             let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
             read.files.read(&format!("{folder}/{name}"), INDEX_LIMIT_BYTES)?
         }
-        (None, None) => return Ok(Selection::All),
+        (None, None) => return Ok(IndexSelection::All),
     };
     let (Ok(index), Ok(rows)) = (FileIndex::parse(bytes), usize::try_from(file.row_count)) else {
-        return Ok(Selection::All);
+        return Ok(IndexSelection::All);
     };
     let schema = read.file_schema(file.schema_id)?;
     let column = |id| {

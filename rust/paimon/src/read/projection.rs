@@ -65,7 +65,7 @@ impl SystemColumn {
 /// The conversion from one data file to the columns of a read.
 #[derive(Debug)]
 pub struct Projection {
-    columns: Vec<Column>,
+    columns: Vec<ProjectedColumn>,
     leaves: Vec<usize>,
     top_level: Vec<usize>,
     /// Whether strings and bytes may stay dictionary-encoded.
@@ -131,15 +131,15 @@ impl Projection {
 
 /// A column of the read and the source of its values.
 #[derive(Debug)]
-struct Column {
+struct ProjectedColumn {
     name: String,
     to: ArrowType,
     nullable: bool,
-    source: Source,
+    source: ColumnSource,
 }
 
 #[derive(Debug)]
-enum Source {
+enum ColumnSource {
     Null,
     Constant(ArrayRef),
     File(Box<FileColumn>),
@@ -173,10 +173,12 @@ impl<'p, 'a> Lookup<'p, 'a> {
         Self { file, written, places }
     }
 
-    fn plan(&self, field: &DataField) -> Result<Column> {
+    fn plan(&self, field: &DataField) -> Result<ProjectedColumn> {
         let to = field.data_type.arrow();
         let source = match self.file.constants.get(&field.id) {
-            Some(value) if value.len() == 1 && *value.data_type() == to => Source::Constant(ArrayRef::clone(value)),
+            Some(value) if value.len() == 1 && *value.data_type() == to => {
+                ColumnSource::Constant(ArrayRef::clone(value))
+            }
             Some(value) => {
                 let (found, length) = (value.data_type(), value.len());
                 return Err(Error::internal(format!(
@@ -185,24 +187,24 @@ impl<'p, 'a> Lookup<'p, 'a> {
             }
             None => self.source(field)?,
         };
-        Ok(Column { name: field.name.clone(), to, nullable: field.data_type.nullable, source })
+        Ok(ProjectedColumn { name: field.name.clone(), to, nullable: field.data_type.nullable, source })
     }
 
-    fn source(&self, field: &DataField) -> Result<Source> {
-        let Some(written) = self.written.get(&field.id) else { return Ok(Source::Null) };
+    fn source(&self, field: &DataField) -> Result<ColumnSource> {
+        let Some(written) = self.written.get(&field.id) else { return Ok(ColumnSource::Null) };
         // The types must be compatible even if the file has no values.
         let from = prune(&written.data_type, &field.data_type);
         let cast = Caster::at(&field.name, &from, &field.data_type)?;
         Ok(self.column(&written.name, from, cast))
     }
 
-    fn system_column(&self, column: SystemColumn) -> Column {
+    fn system_column(&self, column: SystemColumn) -> ProjectedColumn {
         let to = column.data_type();
         let source = self.column(column.name(), to.clone(), None);
-        Column { name: column.name().to_owned(), to: to.arrow(), nullable: true, source }
+        ProjectedColumn { name: column.name().to_owned(), to: to.arrow(), nullable: true, source }
     }
 
-    fn column(&self, name: &str, from: DataType, cast: Option<Caster>) -> Source {
+    fn column(&self, name: &str, from: DataType, cast: Option<Caster>) -> ColumnSource {
         let file = |index: &usize| FileColumn {
             index: *index,
             position: 0,
@@ -211,15 +213,15 @@ impl<'p, 'a> Lookup<'p, 'a> {
             format: self.file.format,
             cast,
         };
-        self.places.get(name).map(file).map_or(Source::Null, |column| Source::File(Box::new(column)))
+        self.places.get(name).map(file).map_or(ColumnSource::Null, |column| ColumnSource::File(Box::new(column)))
     }
 }
 
 /// Returns the leaves and the top-level columns to read, and records in `columns` the position of each.
-fn select(columns: &mut [Column], file: &FileColumns) -> Result<(Vec<usize>, Vec<usize>)> {
+fn select(columns: &mut [ProjectedColumn], file: &FileColumns) -> Result<(Vec<usize>, Vec<usize>)> {
     let mut readers = vec![Vec::new(); file.arrow.fields().len()];
     for (at, column) in columns.iter().enumerate() {
-        if let Source::File(column) = &column.source
+        if let ColumnSource::File(column) = &column.source
             && let Some(readers) = readers.get_mut(column.index)
         {
             readers.push(at);
@@ -229,7 +231,7 @@ fn select(columns: &mut [Column], file: &FileColumns) -> Result<(Vec<usize>, Vec
     let mut top_level = Vec::new();
     for (at, (field, readers)) in file.arrow.fields().iter().zip(readers).enumerate() {
         for reader in &readers {
-            if let Some(Column { source: Source::File(column), .. }) = columns.get_mut(*reader) {
+            if let Some(ProjectedColumn { source: ColumnSource::File(column), .. }) = columns.get_mut(*reader) {
                 column.position = top_level.len();
             }
         }
@@ -238,7 +240,7 @@ fn select(columns: &mut [Column], file: &FileColumns) -> Result<(Vec<usize>, Vec
             _ => None,
         };
         let wanted = match only {
-            Some(Source::File(column)) => Wanted::Part(&column.from),
+            Some(ColumnSource::File(column)) => Wanted::Part(&column.from),
             _ if readers.is_empty() => Wanted::Nothing,
             _ => Wanted::All,
         };
@@ -250,12 +252,12 @@ fn select(columns: &mut [Column], file: &FileColumns) -> Result<(Vec<usize>, Vec
     Ok((leaves.wanted, top_level))
 }
 
-impl Column {
+impl ProjectedColumn {
     fn read(&self, batch: Option<&RecordBatch>, rows: usize, dictionaries: bool) -> Result<ArrayRef> {
         let array = match &self.source {
-            Source::Null => new_null_array(&self.to, rows),
-            Source::Constant(value) => arrow_select::take::take(value, &UInt64Array::from(vec![0; rows]), None)?,
-            Source::File(column) => column.read(batch, dictionaries)?,
+            ColumnSource::Null => new_null_array(&self.to, rows),
+            ColumnSource::Constant(value) => arrow_select::take::take(value, &UInt64Array::from(vec![0; rows]), None)?,
+            ColumnSource::File(column) => column.read(batch, dictionaries)?,
         };
         if !dictionary::holds(array.data_type(), &self.to) {
             return Err(Error::internal(format!("a column has type {}, expected {}", array.data_type(), self.to)));

@@ -20,7 +20,7 @@ use crate::context::ReadContext;
 use crate::context::output::{MetadataColumn, Output, leaf_ids, pruned};
 use crate::context::split::DataSplit;
 use crate::deletion_vector;
-use crate::file_index::Selection;
+use crate::file_index::IndexSelection;
 use crate::merge::MergeSpec;
 use crate::spec::data_file_meta::DataFileMeta;
 use crate::spec::types::DataField;
@@ -90,12 +90,12 @@ impl ScanRead {
             let mut reader = self.file(split, file, &target, &constants)?.without(self.deleted(split, number)?);
             if split.raw_convertible {
                 match selection(&self.context, file, &reader.path)? {
-                    Selection::Skip => drop(skipped.insert(number)),
+                    IndexSelection::Skip => drop(skipped.insert(number)),
                     // The index selects single images, but the other image of an update may not match. All rows are
                     // read.
-                    Selection::Rows(_) if self.pairs_updates(split) => {}
-                    Selection::All => {}
-                    Selection::Rows(rows) => reader = reader.only(Some(rows)),
+                    IndexSelection::Rows(_) if self.pairs_updates(split) => {}
+                    IndexSelection::All => {}
+                    IndexSelection::Rows(rows) => reader = reader.only(Some(rows)),
                 }
             }
             files.push(reader);

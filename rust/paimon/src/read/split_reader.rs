@@ -38,7 +38,7 @@ use crate::spec::data_file_meta::DataFileMeta;
 
 /// The next step of the reader.
 #[derive(Debug)]
-pub enum Step {
+pub enum ReadStep {
     /// The file with this index must be opened.
     Open(usize),
     /// The next batch of an open file must be pushed.
@@ -248,12 +248,12 @@ impl SplitReader {
     ///
     /// # Errors
     /// The errors of merging; `Cancelled`.
-    pub fn step(&mut self) -> Result<Step> {
+    pub fn step(&mut self) -> Result<ReadStep> {
         loop {
             self.context.check()?;
             let Some(running) = &mut self.running else {
                 match self.stages.pop_front() {
-                    None => return Ok(self.last()?.map_or(Step::Done, Step::Batch)),
+                    None => return Ok(self.last()?.map_or(ReadStep::Done, ReadStep::Batch)),
                     Some(stage) => self.begin(stage)?,
                 }
                 continue;
@@ -264,12 +264,12 @@ impl SplitReader {
                 Running::Zip { zip, files } => zip_step(&mut self.files, zip, files)?,
             };
             match step {
-                Next::Open(file) => return Ok(Step::Open(file)),
-                Next::Read(file) => return Ok(Step::Read(file)),
+                Next::Open(file) => return Ok(ReadStep::Open(file)),
+                Next::Read(file) => return Ok(ReadStep::Read(file)),
                 Next::End => self.running = None,
                 Next::Batch(batch) => {
                     if let Some(rows) = self.finish(batch)? {
-                        return Ok(Step::Batch(rows));
+                        return Ok(ReadStep::Batch(rows));
                     }
                 }
             }

@@ -8,11 +8,11 @@ use frazil_core::error::{Error, ErrorKind, Result};
 #[derive(Debug)]
 pub struct Zip {
     schema: SchemaRef,
-    sources: Vec<Source>,
+    sources: Vec<ZippedSource>,
 }
 
 #[derive(Debug)]
-struct Source {
+struct ZippedSource {
     /// The schema columns that the source provides.
     columns: Vec<usize>,
     /// Rows that are not yet combined with rows of the other sources.
@@ -24,7 +24,7 @@ impl Zip {
     /// Creates the combination. `columns` lists for each source the columns of `schema` that it provides. Columns
     /// without a source are NULL.
     pub fn new(schema: SchemaRef, columns: Vec<Vec<usize>>) -> Self {
-        let source = |columns| Source { columns, rows: None, ended: false };
+        let source = |columns| ZippedSource { columns, rows: None, ended: false };
         Self { schema, sources: columns.into_iter().map(source).collect() }
     }
 

@@ -44,7 +44,7 @@ pub struct States {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Mode {
+enum IncrementalMode {
     Delta,
     Changelog,
     Diff,
@@ -57,7 +57,7 @@ impl Incremental {
     /// `InvalidArgument` for options that do not parse or contradict each other; `NoSuchSnapshot` for snapshots that do
     /// not exist or have expired.
     pub fn from_options(table: &Table, options: &Options) -> Result<Option<Self>> {
-        let range = Range { table, options };
+        let range = SnapshotRange { table, options };
         match (options.text(BETWEEN), options.text(BETWEEN_TIMESTAMP), options.text(TO_AUTO_TAG)) {
             (None, None, None) => Ok(None),
             (Some(between), None, None) => range.between(between).map(Some),
@@ -75,18 +75,18 @@ impl Incremental {
     }
 }
 
-struct Range<'a> {
+struct SnapshotRange<'a> {
     table: &'a Table,
     options: &'a Options,
 }
 
-impl Range<'_> {
-    fn mode(&self) -> Result<Mode> {
+impl SnapshotRange<'_> {
+    fn mode(&self) -> Result<IncrementalMode> {
         let changelog = has_changelog(self.options);
         match self.options.text(MODE).unwrap_or("auto").trim().to_ascii_lowercase().as_str() {
-            "diff" => Ok(Mode::Diff),
-            mode if mode == "changelog" || (mode == "auto" && changelog) => Ok(Mode::Changelog),
-            "auto" | "delta" => Ok(Mode::Delta),
+            "diff" => Ok(IncrementalMode::Diff),
+            mode if mode == "changelog" || (mode == "auto" && changelog) => Ok(IncrementalMode::Changelog),
+            "auto" | "delta" => Ok(IncrementalMode::Delta),
             other => Err(refused(MODE, other, "auto, delta, changelog or diff")),
         }
     }
@@ -115,9 +115,9 @@ impl Range<'_> {
             return Ok(Incremental::nothing());
         }
         let selection = match mode {
-            Mode::Delta => Selection::Delta,
-            Mode::Changelog => Selection::Changelog,
-            Mode::Diff => {
+            IncrementalMode::Delta => Selection::Delta,
+            IncrementalMode::Changelog => Selection::Changelog,
+            IncrementalMode::Diff => {
                 let before = if start == 0 { None } else { Some(self.table.snapshot(start)?) };
                 return self.diff(before, self.table.snapshot(end)?);
             }
@@ -141,7 +141,7 @@ impl Range<'_> {
         }
         let before = if start_ms < first.time_ms { None } else { self.as_of(start_ms)? };
         let after = self.as_of(end_ms)?.unwrap_or(last);
-        if self.mode()? == Mode::Diff {
+        if self.mode()? == IncrementalMode::Diff {
             // The state before the first snapshot is known only if the table still has snapshot 1.
             return self.diff(before.or((first.id > 1).then_some(first)), after);
         }

@@ -17,11 +17,11 @@ use crate::spec::types::{DataField, DataType, TypeRoot};
 
 /// The layouts of the value statistics of some entries.
 #[derive(Debug)]
-pub(crate) struct Layouts(Vec<Layout>);
+pub(crate) struct Layouts(Vec<FileLayout>);
 
 /// The columns of the value statistics of some files.
 #[derive(Debug)]
-pub(crate) struct Layout {
+pub(crate) struct FileLayout {
     /// The schema of the files.
     schema: Arc<TableSchema>,
     /// The columns that the files have; None for all columns of their schema.
@@ -47,7 +47,7 @@ pub(crate) enum Place<'a> {
 }
 
 /// The key that identifies the layout of an entry.
-type Key<'a> = (i64, Option<Vec<&'a str>>, Option<Vec<&'a str>>);
+type LayoutKey<'a> = (i64, Option<Vec<&'a str>>, Option<Vec<&'a str>>);
 
 impl Layouts {
     /// Returns the layouts of entries.
@@ -55,8 +55,8 @@ impl Layouts {
     /// # Errors
     /// `CorruptManifest` for a schema that is not in the table.
     pub(crate) fn try_new(read: &ReadContext, entries: &ManifestEntries) -> Result<Self> {
-        let mut numbers: HashMap<Key<'_>, usize> = HashMap::new();
-        let mut layouts: Vec<(Key<'_>, Vec<u32>)> = Vec::new();
+        let mut numbers: HashMap<LayoutKey<'_>, usize> = HashMap::new();
+        let mut layouts: Vec<(LayoutKey<'_>, Vec<u32>)> = Vec::new();
         let (stats_columns, written) = (entries.value_stats_cols(), entries.write_cols());
         let schema_ids = entries.schema_ids();
         let mut last: Option<(usize, usize)> = None;
@@ -81,13 +81,13 @@ impl Layouts {
             last = Some((row, number));
         }
         let single = layouts.len() == 1;
-        let layout = |((schema_id, stats_columns, written), rows): (Key<'_>, Vec<u32>)| {
+        let layout = |((schema_id, stats_columns, written), rows): (LayoutKey<'_>, Vec<u32>)| {
             let schema = read.file_schema(schema_id)?.clone();
             let owned = |names: Vec<&str>| names.into_iter().map(str::to_string).collect();
             let written: Option<Vec<String>> = written.map(owned);
             let names_stats = stats_columns.is_some();
             let columns = columns(&schema, stats_columns.map(owned).as_ref().or(written.as_ref()));
-            Ok(Layout {
+            Ok(FileLayout {
                 schema,
                 written,
                 names_stats,
@@ -113,12 +113,12 @@ impl Layouts {
     }
 
     /// Returns all layouts.
-    pub(crate) fn all(&self) -> &[Layout] {
+    pub(crate) fn all(&self) -> &[FileLayout] {
         &self.0
     }
 }
 
-impl Layout {
+impl FileLayout {
     /// Returns the position of the column with a field id.
     pub(crate) fn place(&self, id: i32) -> Place<'_> {
         let Some(field) = self.schema.fields.iter().find(|field| field.id == id) else { return Place::Absent };
@@ -160,7 +160,7 @@ impl Layout {
     }
 }
 
-fn push(layouts: &mut [(Key<'_>, Vec<u32>)], number: usize, row: usize) {
+fn push(layouts: &mut [(LayoutKey<'_>, Vec<u32>)], number: usize, row: usize) {
     if let (Some((_, rows)), Ok(row)) = (layouts.get_mut(number), u32::try_from(row)) {
         rows.push(row);
     }

@@ -22,7 +22,7 @@ use super::plan::{PlanRequest, Selection};
 use super::prune::{ManifestStats, part_of};
 use crate::context::{ReadContext, View};
 use crate::spec::index_manifest::{self, IndexEntry};
-use crate::spec::manifest::{self, ADD, ManifestEntries, Wanted};
+use crate::spec::manifest::{self, ADD, ManifestEntries, WantedFields};
 use crate::spec::manifest_list::{self, ManifestFileMeta};
 use crate::spec::schema::TableSchema;
 use crate::spec::snapshot::CommitKind;
@@ -102,7 +102,7 @@ impl MetadataReader<'_> {
         let bytes = self.read.files.read(path, MANIFEST_LIMIT_BYTES)?;
         let wanted = self.wanted();
         let entries = self.selected(manifest::read(bytes, wanted, self.context)?, least_level, skipped)?;
-        if wanted == Wanted::FILES || self.mode.kind == TableKind::DataEvolution {
+        if wanted == WantedFields::FILES || self.mode.kind == TableKind::DataEvolution {
             return Ok(Judged::unknown(entries));
         }
         let known = |id: &i64| self.read.schemas.contains_key(id);
@@ -249,12 +249,12 @@ impl MetadataReader<'_> {
     }
 
     /// Returns the statistics that the filter needs.
-    fn wanted(&self) -> Wanted {
+    fn wanted(&self) -> WantedFields {
         let partitions = self.partition_ids();
         let keys: Vec<i32> = self.read.key_fields().iter().map(|field| field.id).collect();
         let columns = self.read.filter.columns();
         let mut others = columns.iter().map(|column| column.id).filter(|id| !partitions.contains(id));
-        Wanted {
+        WantedFields {
             key_stats: others.clone().any(|id| keys.contains(&id)),
             value_stats: others.any(|id| !keys.contains(&id)),
         }

@@ -24,7 +24,7 @@ use frazil_core::scalar::ScalarType;
 use hashbrown::HashMap;
 
 use super::altered_bounds::{End, trusted, within_day};
-use super::layout::{Layout, Layouts, Place};
+use super::layout::{FileLayout, Layouts, Place};
 use super::partitions::Partitions;
 use super::printed::{is_printed, with_numbers};
 use super::replaced::{WithReplaced, where_replaced};
@@ -33,7 +33,7 @@ use crate::binary_row;
 use crate::context::ReadContext;
 use crate::context::altered_columns::is_altered;
 use crate::context::file_format::FileFormat;
-use crate::file_index::{FileIndex, IndexedColumn, Selection};
+use crate::file_index::{FileIndex, IndexSelection, IndexedColumn};
 use crate::spec::manifest::ManifestEntries;
 use crate::spec::manifest_list::ManifestFileMeta;
 use crate::spec::schema::TableSchema;
@@ -191,7 +191,7 @@ pub fn may_match_index(read: &ReadContext, entries: &ManifestEntries, file: usiz
     let bytes = Bytes::copy_from_slice(entries.embedded_indexes().value(file));
     let rows = usize::try_from(entries.row_counts().value(file)).unwrap_or(usize::MAX);
     let selection = FileIndex::parse(bytes).map(|index| index.evaluate(&read.filter, rows, &column));
-    Ok(!matches!(selection, Ok(Selection::Skip)))
+    Ok(!matches!(selection, Ok(IndexSelection::Skip)))
 }
 
 /// The statistics of entries: values of partition columns, key ranges of key columns, and the recorded statistics of
@@ -377,7 +377,7 @@ impl<'a> EntryStats<'a> {
     /// Returns the bounds of the values that are read from a column, for files of one layout.
     fn read_bounds(
         &self,
-        layout: &Layout,
+        layout: &FileLayout,
         position: usize,
         from: &DataType,
         widening: &Widening,

@@ -31,13 +31,13 @@ pub fn plan_schema() -> SchemaRef {
 }
 
 /// Returns the batches of a plan, with those of the fallback branch last.
-pub fn batches(plan: &Plan) -> Batches<'_> {
-    Batches { plan, split: 0, before: 0, folders: vec![None; plan.partitions.rows().len()] }
+pub fn batches(plan: &Plan) -> SplitBatches<'_> {
+    SplitBatches { plan, split: 0, before: 0, folders: vec![None; plan.partitions.rows().len()] }
 }
 
 /// An iterator over the batches of a plan.
 #[derive(Debug)]
-pub struct Batches<'a> {
+pub struct SplitBatches<'a> {
     plan: &'a Plan,
     split: usize,
     /// The number of splits in the earlier plans of the iteration, so that numbers continue in the plan of the fallback
@@ -47,7 +47,7 @@ pub struct Batches<'a> {
     folders: Vec<Option<Arc<str>>>,
 }
 
-impl Iterator for Batches<'_> {
+impl Iterator for SplitBatches<'_> {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -59,9 +59,9 @@ impl Iterator for Batches<'_> {
     }
 }
 
-impl Batches<'_> {
+impl SplitBatches<'_> {
     fn batch(&mut self) -> Result<RecordBatch> {
-        let mut rows = Rows::default();
+        let mut rows = StreamRows::default();
         while rows.files < BATCH_FILES
             && let Some(planned) = self.plan.splits.get(self.split)
         {
@@ -73,7 +73,7 @@ impl Batches<'_> {
     }
 
     /// Appends the files of a split, which all belong to one bucket.
-    fn append(&mut self, rows: &mut Rows, planned: &Planned, number: i64) -> Result<()> {
+    fn append(&mut self, rows: &mut StreamRows, planned: &Planned, number: i64) -> Result<()> {
         let (plan, entries) = (self.plan, &self.plan.entries);
         let Some(first) = plan.rows(planned).next() else { return Ok(()) };
         let bucket = entries.buckets().value(first);
@@ -114,7 +114,7 @@ impl Batches<'_> {
 }
 
 #[derive(Default)]
-struct Rows {
+struct StreamRows {
     files: usize,
     partition: StringBuilder,
     bucket: Int32Builder,
@@ -128,7 +128,7 @@ struct Rows {
     deletion_file: StringBuilder,
 }
 
-impl Rows {
+impl StreamRows {
     fn finish(mut self) -> Result<RecordBatch> {
         let columns: Vec<ArrayRef> = vec![
             Arc::new(self.partition.finish()),

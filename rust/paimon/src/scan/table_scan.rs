@@ -62,14 +62,14 @@ pub struct TableScan {
     options: Options,
     filter: BoundPredicate,
     view: View,
-    reads: Reads,
+    reads: ScanReads,
     limit: Option<u64>,
     fallback: Option<Box<TableScan>>,
 }
 
 /// The content of a read.
 #[derive(Debug, Clone, PartialEq)]
-enum Reads {
+enum ScanReads {
     /// The rows of a snapshot; empty if the table has no snapshots.
     State(Vec<Snapshot>),
     Changes(Selection, Vec<Snapshot>),
@@ -97,7 +97,7 @@ impl TableScan {
         let mut bound = Self::of_branch(table, scan)?;
         let branch = bound.options.fallback_branch().filter(|branch| *branch != table.branch());
         if let Some(branch) = branch {
-            let Reads::State(snapshot) = &bound.reads else {
+            let ScanReads::State(snapshot) = &bound.reads else {
                 return Err(Error::unsupported(
                     "incremental reads of a table with `scan.fallback-branch` are not supported",
                 ));
@@ -137,8 +137,8 @@ impl TableScan {
     /// Returns the snapshot; for an incremental scan, the last one.
     pub fn snapshot(&self) -> Option<&Snapshot> {
         match &self.reads {
-            Reads::State(snapshots) | Reads::Changes(_, snapshots) => snapshots.last(),
-            Reads::Diff(states) => Some(&states.after),
+            ScanReads::State(snapshots) | ScanReads::Changes(_, snapshots) => snapshots.last(),
+            ScanReads::Diff(states) => Some(&states.after),
         }
     }
 
@@ -157,12 +157,12 @@ impl TableScan {
         };
         let rows = |rows| ScanPlan { rows, before: None };
         match &self.reads {
-            Reads::State(snapshots) => {
+            ScanReads::State(snapshots) => {
                 let state = plan(Selection::Live, snapshots.clone(), self.limit)?;
                 self.with_fallback(state, workers, context).map(rows)
             }
-            Reads::Changes(selection, snapshots) => plan(*selection, snapshots.clone(), self.limit).map(rows),
-            Reads::Diff(states) => {
+            ScanReads::Changes(selection, snapshots) => plan(*selection, snapshots.clone(), self.limit).map(rows),
+            ScanReads::Diff(states) => {
                 let mut before = plan(Selection::Live, states.before.iter().cloned().collect(), None)?;
                 let mut rows = plan(Selection::Live, vec![states.after.clone()], None)?;
                 rows.know_schemas_of(&before);
@@ -220,7 +220,7 @@ impl TableScan {
 
     fn with_fallback(&self, main: Plan, workers: usize, context: &Context) -> Result<Plan> {
         let Some(scan) = &self.fallback else { return Ok(main) };
-        let Reads::State(snapshots) = &scan.reads else { return Ok(main) };
+        let ScanReads::State(snapshots) = &scan.reads else { return Ok(main) };
         let excluded: HashSet<Vec<u8>> = main.partition_rows();
         let mut request = scan.request(Selection::Live, snapshots.clone(), scan.limit, workers);
         request.excluded_partitions = Arc::new(excluded);
@@ -236,23 +236,23 @@ impl TableScan {
                 return Err(Error::invalid("an incremental read cannot be combined with a snapshot")
                     .hint("remove either the snapshot or the options `incremental-*`"));
             }
-            Some(Incremental::Changes(selection, snapshots)) => Reads::Changes(selection, snapshots),
-            Some(Incremental::Diff(states)) => Reads::Diff(states),
-            None => Reads::State(table.choose(&choice, &options)?.into_iter().collect()),
+            Some(Incremental::Changes(selection, snapshots)) => ScanReads::Changes(selection, snapshots),
+            Some(Incremental::Diff(states)) => ScanReads::Diff(states),
+            None => ScanReads::State(table.choose(&choice, &options)?.into_iter().collect()),
         };
-        if matches!(reads, Reads::Diff(_)) && options.boolean("data-evolution.enabled", false)? {
+        if matches!(reads, ScanReads::Diff(_)) && options.boolean("data-evolution.enabled", false)? {
             // A new file may hold new columns of old rows, so the difference of files is not the difference of rows.
             return Err(Error::unsupported(
                 "the difference of snapshots of a table with `data-evolution.enabled` is not supported",
             ));
         }
-        if scan.view.has_kinds() && matches!(reads, Reads::Diff(_)) {
+        if scan.view.has_kinds() && matches!(reads, ScanReads::Diff(_)) {
             return Err(Error::unsupported("the audit log or binlog of a difference of snapshots is not supported")
                 .hint("read the changes with the mode `delta` or `changelog`"));
         }
         let snapshot = match &reads {
-            Reads::State(snapshots) => snapshots.first(),
-            Reads::Changes(..) | Reads::Diff(..) => None,
+            ScanReads::State(snapshots) => snapshots.first(),
+            ScanReads::Changes(..) | ScanReads::Diff(..) => None,
         };
         let schema = with_older_nulls(table, table.read_schema(choice.is_time_travel(), snapshot)?)?;
         check_readable(&schema, &options)?;

@@ -29,7 +29,7 @@ use super::stats::Stats;
 
 pub(crate) use decode::can_rewrite;
 pub(super) use decode::{KEY_STATS, VALUE_STATS, schema};
-pub use decode::{VERSION, Wanted, read};
+pub use decode::{VERSION, WantedFields, read};
 pub(crate) use fold::FileSet;
 
 /// The kind of an entry whose file was added.

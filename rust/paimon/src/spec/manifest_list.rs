@@ -58,7 +58,7 @@ fn decode(bytes: Bytes, context: &Context) -> Result<Vec<ManifestFileMeta>> {
     let batch = meta_file::read(bytes, &projection(), context)?;
     check_version(&batch, VERSION)?;
     check_file_names(typed(&batch, "_FILE_NAME")?, "_FILE_NAME")?;
-    let columns = Columns::of(&batch)?;
+    let columns = ManifestListColumns::of(&batch)?;
     let manifests = (0..batch.num_rows()).map(|row| columns.manifest(row)).collect::<Result<Vec<_>>>()?;
     let mut names: Vec<&str> = manifests.iter().map(|manifest| manifest.file_name.as_str()).collect();
     names.sort_unstable();
@@ -88,7 +88,7 @@ fn projection() -> Vec<Column> {
 }
 
 /// The columns of a manifest list.
-struct Columns<'a> {
+struct ManifestListColumns<'a> {
     file_names: &'a StringArray,
     /// The columns `_FILE_SIZE`, `_NUM_ADDED_FILES` and `_NUM_DELETED_FILES`.
     counts: [(&'static str, &'a Int64Array); 3],
@@ -100,7 +100,7 @@ struct Columns<'a> {
     row_ids: [&'a Int64Array; 2],
 }
 
-impl<'a> Columns<'a> {
+impl<'a> ManifestListColumns<'a> {
     fn of(batch: &'a RecordBatch) -> Result<Self> {
         let [min, max, null_counts] = STATS;
         let count = |name: &'static str| typed(batch, name).map(|counts| (name, counts));

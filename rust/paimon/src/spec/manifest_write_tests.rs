@@ -1,11 +1,11 @@
 use frazil_core::context::Context;
 
-use super::super::manifest::{DELETE, Wanted, read};
+use super::super::manifest::{DELETE, WantedFields, read};
 use super::super::testing::{entry, golden_files, manifest_fields, with};
 use super::*;
 
 fn all(bytes: Vec<u8>) -> ManifestEntries {
-    read(bytes.into(), Wanted::ALL, &Context::default()).unwrap()
+    read(bytes.into(), WantedFields::ALL, &Context::default()).unwrap()
 }
 
 fn written(entries: &ManifestEntries, codec: Codec) -> (ManifestFileMeta, Bytes) {
@@ -68,7 +68,7 @@ fn deleted_files_keep_their_statistics() {
 #[test]
 fn entries_without_statistics_and_empty_manifests_are_not_written() {
     let file = super::super::testing::avro(&manifest_fields("_WRITE_COLS"), &[entry("a")]);
-    let entries = read(file, Wanted::FILES, &Context::default()).unwrap();
+    let entries = read(file, WantedFields::FILES, &Context::default()).unwrap();
     let mut writer = ManifestWriter::try_new(Codec::Null).unwrap();
     assert!(writer.write(&entries).is_err());
     assert!(ManifestWriter::try_new(Codec::Null).unwrap().finish("m".into(), SimpleStats::default()).is_err());

@@ -8,7 +8,7 @@ use frazil_core::error::Result;
 use frazil_core::parallel;
 
 use super::{PartitionBounds, Table};
-use crate::spec::manifest::{self, ManifestEntries, Wanted};
+use crate::spec::manifest::{self, ManifestEntries, WantedFields};
 use crate::spec::manifest_list::{self, ManifestFileMeta};
 use crate::spec::snapshot::Snapshot;
 use crate::spec::types::DataType;
@@ -43,7 +43,7 @@ impl Table {
         &self,
         snapshot: &Snapshot,
         partitions: Option<&BTreeSet<Vec<u8>>>,
-        wanted: Wanted,
+        wanted: WantedFields,
         context: &Context,
     ) -> Result<ManifestEntries> {
         let mut manifests = self.manifests(snapshot, context)?;

@@ -153,7 +153,7 @@ mod tests {
     use frazil_core::context::Context;
 
     use super::*;
-    use crate::spec::manifest::{Wanted, read};
+    use crate::spec::manifest::{WantedFields, read};
     use crate::spec::manifest_list;
     use crate::spec::manifest_write::ManifestWriter;
     use crate::spec::schema::TableSchema;
@@ -188,7 +188,7 @@ mod tests {
         for (path, bytes) in golden_files(is_manifest) {
             let Some(expected) = listed.get(&path) else { continue };
             let types = partition_types(path.parent().unwrap().parent().unwrap());
-            let entries = read(bytes.into(), Wanted::ALL, &Context::default()).unwrap();
+            let entries = read(bytes.into(), WantedFields::ALL, &Context::default()).unwrap();
             let mut writer = ManifestWriter::try_new(Codec::Zstandard).unwrap();
             writer.write(&entries).unwrap();
             let mut bounds = PartitionBounds::new(&types);

@@ -59,7 +59,7 @@ pub struct ChangeOptions {
 pub struct ChangeScan {
     scan: TableScan,
     /// The returned rows and columns.
-    wanted: Arc<Wanted>,
+    wanted: Arc<WantedChanges>,
     /// The predicate for the rows that are compared. If updates are computed, the predicate keeps both rows of an
     /// update.
     compared: BoundPredicate,
@@ -72,7 +72,7 @@ pub struct ChangeScan {
 
 /// The rows and columns that are returned.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Wanted {
+pub struct WantedChanges {
     /// The columns of the table; a ROW may have only some of its fields.
     pub fields: Vec<DataField>,
     /// The predicate that returned rows satisfy.
@@ -83,11 +83,11 @@ pub struct Wanted {
 struct Commit {
     ordinal: i32,
     snapshot: Snapshot,
-    reads: Reads,
+    reads: ChangeReads,
 }
 
 #[derive(Debug, Clone)]
-enum Reads {
+enum ChangeReads {
     /// The changelog files of the snapshot.
     Changelog,
     /// The states before and after the snapshot. The state before the snapshot is None for an empty table.
@@ -129,7 +129,7 @@ pub struct ChangeStage {
     /// The splits to read; splits of one side share their read.
     pub splits: Vec<(Side, SplitTask)>,
     /// The returned rows and columns.
-    pub wanted: Arc<Wanted>,
+    pub wanted: Arc<WantedChanges>,
     /// The positions of the columns that identify rows, if rows are paired; None if each split is read separately.
     pub pairing: Option<Vec<usize>>,
     /// Whether updates of a changelog are returned as updates instead of deletes and inserts.
@@ -177,7 +177,7 @@ impl ChangeScan {
             }
             _ => scan.filter().clone(),
         };
-        let wanted = Arc::new(Wanted { fields: output.fields, filter: scan.filter().clone() });
+        let wanted = Arc::new(WantedChanges { fields: output.fields, filter: scan.filter().clone() });
         let (commits, until) = commits(table, &scan, options)?;
         Ok(Self { wanted, compared, mode: options.mode.clone(), identifiers, commits, until, scan })
     }
@@ -206,8 +206,8 @@ impl ChangeScan {
         for commit in &self.commits {
             context.check()?;
             let stage = match &commit.reads {
-                Reads::Changelog => self.changelog(commit, workers, context),
-                Reads::States(before) => self.states(commit, before.as_deref(), workers, context),
+                ChangeReads::Changelog => self.changelog(commit, workers, context),
+                ChangeReads::States(before) => self.states(commit, before.as_deref(), workers, context),
             };
             let stage = stage.map_err(|e| e.with("snapshot", commit.snapshot.id))?;
             stages.extend(Some(stage).filter(|stage| !stage.splits.is_empty()));
@@ -313,12 +313,12 @@ fn commits(table: &Table, scan: &TableScan, options: &ChangeOptions) -> Result<(
     for id in if is_net { end..=end } else { start + 1..=end } {
         let snapshot = written(table, id, selection)?;
         let before = if is_net { start } else { id - 1 };
-        let states = || Ok::<_, Error>(Reads::States(state(table, before)?.map(Box::new)));
+        let states = || Ok::<_, Error>(ChangeReads::States(state(table, before)?.map(Box::new)));
         let reads = match snapshot.commit_kind {
             _ if is_net => states()?,
             CommitKind::Analyze => continue,
             CommitKind::Overwrite => states()?,
-            _ if has_changelog => Reads::Changelog,
+            _ if has_changelog => ChangeReads::Changelog,
             CommitKind::Compact if !independent => continue,
             CommitKind::Append | CommitKind::Compact => states()?,
         };
@@ -357,7 +357,7 @@ fn tasks(plan: &Plan, side: Side, filter: &BoundPredicate, output: Output) -> Re
     (0..plan.len()).map(task).collect()
 }
 
-impl Wanted {
+impl WantedChanges {
     /// Returns the schema of the changes.
     pub fn schema(&self) -> SchemaRef {
         change_schema(&arrow_fields(&self.fields))

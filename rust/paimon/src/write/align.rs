@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType as ArrowType, Field, Fields, SchemaRef, TimeUnit};
-use frazil_core::align::{Aligner, Limit, Rules, Shape, Target};
+use frazil_core::align::{Aligner, Limit, RowShape, Rules, Target};
 use frazil_core::error::{Error, Result};
 
 use crate::spec::columns::ROW_KIND;
@@ -108,21 +108,21 @@ impl Id {
 
 fn target(name: &str, data_type: &DataType, id: Id) -> Target {
     let shape = match &data_type.root {
-        TypeRoot::Array(element) => Shape::List(Box::new(target("element", element, id.part()))),
+        TypeRoot::Array(element) => RowShape::List(Box::new(target("element", element, id.part()))),
         TypeRoot::Map(key, value) => map(key, value, id),
         TypeRoot::Multiset(element) => map(element, &DataType::required(TypeRoot::Int), id),
-        TypeRoot::Row(fields) => Shape::Struct(fields.iter().map(target_of).collect()),
-        TypeRoot::Variant => Shape::Variant,
-        _ => Shape::Leaf(limit(data_type)),
+        TypeRoot::Row(fields) => RowShape::Struct(fields.iter().map(target_of).collect()),
+        TypeRoot::Variant => RowShape::Variant,
+        _ => RowShape::Leaf(limit(data_type)),
     };
     let arrow = match &shape {
-        Shape::Struct(fields) => ArrowType::Struct(fields.iter().map(|field| field.field.clone()).collect()),
-        Shape::List(element) => ArrowType::List(element.field.clone()),
-        Shape::Map(parts) => {
+        RowShape::Struct(fields) => ArrowType::Struct(fields.iter().map(|field| field.field.clone()).collect()),
+        RowShape::List(element) => ArrowType::List(element.field.clone()),
+        RowShape::Map(parts) => {
             let entries: Fields = parts.iter().map(|part| part.field.clone()).collect();
             ArrowType::Map(Arc::new(Field::new("entries", ArrowType::Struct(entries), false)), false)
         }
-        Shape::Leaf(_) | Shape::Variant => data_type.arrow(),
+        RowShape::Leaf(_) | RowShape::Variant => data_type.arrow(),
     };
     // The metadata of a variant field includes its extension type.
     let mut field = data_type.field(name).with_data_type(arrow);
@@ -131,9 +131,9 @@ fn target(name: &str, data_type: &DataType, id: Id) -> Target {
 }
 
 /// Returns the shape of a map. Keys are not nullable, regardless of their type: Arrow does not support nullable keys.
-fn map(key: &DataType, value: &DataType, id: Id) -> Shape {
+fn map(key: &DataType, value: &DataType, id: Id) -> RowShape {
     let key = DataType::required(key.root.clone());
-    Shape::Map(Box::new([target("key", &key, id.key()), target("value", value, id.part())]))
+    RowShape::Map(Box::new([target("key", &key, id.key()), target("value", value, id.part())]))
 }
 
 /// Returns the limit of the values of a type.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use frazil_core::envelope::{self, Kind};
+use frazil_core::envelope::{self, EnvelopeKind};
 use frazil_core::error::{Error, ErrorKind, Result};
 use frazil_core::hex;
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::spec::index_manifest::IndexEntry;
 use crate::spec::manifest::ManifestEntries;
 
-const KIND: Kind = Kind { name: "commit message", key: "frazil.paimon.change", version: "1" };
+const KIND: EnvelopeKind = EnvelopeKind { name: "commit message", key: "frazil.paimon.change", version: "1" };
 
 /// A bucket of a partition.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -7,7 +7,7 @@ use frazil_core::context::Context;
 use frazil_core::error::{Error, ErrorKind, Result};
 
 use super::change::Home;
-use crate::spec::manifest::Wanted;
+use crate::spec::manifest::WantedFields;
 use crate::spec::snapshot::Snapshot;
 use crate::table::Table;
 
@@ -58,7 +58,7 @@ impl Restorer {
             return Ok(());
         }
         let wanted = read.is_empty().then(|| new.iter().map(|partition| partition.to_vec()).collect::<BTreeSet<_>>());
-        let files = self.table.live_files(snapshot, wanted.as_ref(), Wanted::FILES, &self.context)?;
+        let files = self.table.live_files(snapshot, wanted.as_ref(), WantedFields::FILES, &self.context)?;
         // Manifests are read at most twice: for the first partitions only those, and then for all partitions.
         match wanted {
             Some(_) => read.extend(new.into_iter().cloned()),

@@ -23,14 +23,14 @@ const UNAWARE_BUCKET: i32 = 0;
 /// The state that splits rows by partition and bucket.
 #[derive(Debug)]
 pub struct RowPlacement {
-    partition: Columns,
+    partition: PlacementColumns,
     fixed: Option<FixedBuckets>,
     converter: RowConverter,
 }
 
 /// Columns by their positions in the rows.
 #[derive(Debug)]
-struct Columns {
+struct PlacementColumns {
     places: Vec<usize>,
     types: Vec<DataType>,
 }
@@ -38,7 +38,7 @@ struct Columns {
 #[derive(Debug)]
 struct FixedBuckets {
     function: BucketFunction,
-    keys: Columns,
+    keys: PlacementColumns,
     count: i32,
 }
 
@@ -61,14 +61,14 @@ impl RowPlacement {
             let field = schema.field(key);
             field.ok_or_else(|| Error::invalid(format!("the partition key `{key}` is not a column")))
         });
-        let partition = Columns::try_new(schema, &keys.collect::<Result<Vec<_>>>()?)?;
+        let partition = PlacementColumns::try_new(schema, &keys.collect::<Result<Vec<_>>>()?)?;
         let count = options.bucket()?;
         let fixed = (count > 0).then(|| -> Result<FixedBuckets> {
             let no_key = || {
                 Error::invalid("a table with a fixed number of buckets needs the option `bucket-key`")
                     .hint("set `bucket-key` to the columns that determine the bucket of a row, or `bucket` to -1")
             };
-            let keys = Columns::try_new(schema, &key_fields(schema, options).ok_or_else(no_key)?)?;
+            let keys = PlacementColumns::try_new(schema, &key_fields(schema, options).ok_or_else(no_key)?)?;
             let function = BucketFunction::parse(options.text("bucket-function.type").unwrap_or("default"))?;
             Ok(FixedBuckets { function, keys, count })
         });
@@ -137,12 +137,12 @@ impl RowPlacement {
 }
 
 /// Returns the partition columns, followed by the bucket if it is computed from values.
-fn sort_fields(partition: &Columns, has_bucket: bool) -> Vec<SortField> {
+fn sort_fields(partition: &PlacementColumns, has_bucket: bool) -> Vec<SortField> {
     let types = partition.types.iter().map(DataType::arrow);
     types.chain(has_bucket.then_some(ArrowType::Int32)).map(SortField::new).collect()
 }
 
-impl Columns {
+impl PlacementColumns {
     fn try_new(schema: &TableSchema, fields: &[&DataField]) -> Result<Self> {
         let place = |field: &&DataField| schema.fields.iter().position(|known| known.id == field.id);
         let places: Option<Vec<usize>> = fields.iter().map(place).collect();

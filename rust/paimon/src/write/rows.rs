@@ -119,13 +119,13 @@ struct Slot {
     folder: String,
     /// The sequence number of the next row.
     next_sequence: i64,
-    data: Output,
-    changelog: Output,
+    data: SlotOutput,
+    changelog: SlotOutput,
 }
 
 /// New files of a bucket.
 #[derive(Debug, Default)]
-struct Output {
+struct SlotOutput {
     open: Option<FileBuilder>,
     files: Vec<NewFile>,
 }
@@ -342,7 +342,7 @@ impl RowWriter {
         let total_buckets = self.homes.total_buckets();
         let change = |slot: &Slot| -> Result<BucketChange> {
             let Home { partition, bucket } = &slot.home;
-            let entries = |output: &Output| {
+            let entries = |output: &SlotOutput| {
                 let mut entries = EntriesBuilder::default();
                 for file in &output.files {
                     entries.push(BucketOf { partition, bucket: *bucket, total_buckets }, file.clone());
@@ -439,7 +439,13 @@ impl RowWriter {
         let folder = partition_folder(&self.schema, &home.partition, &self.naming)?;
         let number = self.slots.len();
         self.by_home.insert(home.clone(), number);
-        self.slots.push(Slot { home, folder, next_sequence, data: Output::default(), changelog: Output::default() });
+        self.slots.push(Slot {
+            home,
+            folder,
+            next_sequence,
+            data: SlotOutput::default(),
+            changelog: SlotOutput::default(),
+        });
         Ok(number)
     }
 }

@@ -108,11 +108,11 @@ fn nullable(field: &DataField) -> DataField {
 #[derive(Debug)]
 pub struct StatsCollector {
     settings: Arc<StatsSettings>,
-    columns: Vec<Column>,
+    columns: Vec<StatsColumn>,
 }
 
 #[derive(Debug, Clone, Default)]
-struct Column {
+struct StatsColumn {
     nulls: i64,
     /// The minimum and the maximum.
     bounds: Option<ArrayRef>,
@@ -123,7 +123,7 @@ struct Column {
 impl StatsCollector {
     /// Creates a collector for a new file.
     pub fn new(settings: Arc<StatsSettings>) -> Self {
-        Self { columns: vec![Column::default(); settings.columns.len()], settings }
+        Self { columns: vec![StatsColumn::default(); settings.columns.len()], settings }
     }
 
     /// Adds the columns of rows.
@@ -176,7 +176,7 @@ pub(super) fn row(values: &[ArrayRef], types: &[DataType]) -> Result<Vec<u8>> {
     Ok(binary_row::with_arity(&binary_row::encode(values, types)?, types.len())?.value(0).to_vec())
 }
 
-impl Column {
+impl StatsColumn {
     fn widen(&mut self, values: &ArrayRef) -> Result<()> {
         let (has_nan, found) = bounds_of(values);
         self.has_nan |= has_nan;

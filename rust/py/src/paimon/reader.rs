@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use frazil_paimon::read::split_reader::{SplitReader as CoreReader, Step};
+use frazil_paimon::read::split_reader::{ReadStep, SplitReader as CoreReader};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 
@@ -36,10 +36,10 @@ impl SplitReader {
     /// and None is the end.
     fn step<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         match detached(py, || self.lock().step())? {
-            Step::Open(file) => ("open", file).into_bound_py_any(py),
-            Step::Read(file) => ("read", file).into_bound_py_any(py),
-            Step::Batch(rows) => arrow::record_batch(py, rows),
-            Step::Done => Ok(py.None().into_bound(py)),
+            ReadStep::Open(file) => ("open", file).into_bound_py_any(py),
+            ReadStep::Read(file) => ("read", file).into_bound_py_any(py),
+            ReadStep::Batch(rows) => arrow::record_batch(py, rows),
+            ReadStep::Done => Ok(py.None().into_bound(py)),
         }
     }
 

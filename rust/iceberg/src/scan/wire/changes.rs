@@ -14,7 +14,7 @@
 use std::sync::Arc;
 
 use frazil_core::context::Budget;
-use frazil_core::envelope::{self, Kind};
+use frazil_core::envelope::{self, EnvelopeKind};
 use frazil_core::error::{Error, Result};
 use frazil_core::storage::Storage;
 use serde::{Deserialize, Serialize};
@@ -24,7 +24,7 @@ use super::super::changes::{ChangeStage, ChangeTask, Pairing};
 use super::super::context::ReadContext;
 use super::{context, rows};
 
-const STAGE: Kind = Kind { name: "stage of changes", key: "frazil.changes", version: "1" };
+const STAGE: EnvelopeKind = EnvelopeKind { name: "stage of changes", key: "frazil.changes", version: "1" };
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

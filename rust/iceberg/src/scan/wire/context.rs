@@ -34,7 +34,7 @@ use crate::spec::types::{NestedField, StructType, Type};
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-struct Wire {
+struct ContextWire {
     schema: Box<RawValue>,
     columns: Box<RawValue>,
     metadata_columns: Vec<String>,
@@ -64,7 +64,7 @@ pub fn to_json(read: &ReadContext) -> Result<String> {
     let specs = read.partitions.values().map(|partition| {
         Ok(WireSpec { spec: raw(partition.spec.to_json())?, r#type: struct_json(&partition.fields)? })
     });
-    let wire = Wire {
+    let wire = ContextWire {
         schema: raw(read.schema.to_json())?,
         columns: struct_json(&StructType { fields: columns })?,
         metadata_columns: metadata.into_iter().map(|field| field.name).collect(),
@@ -85,7 +85,7 @@ pub fn to_json(read: &ReadContext) -> Result<String> {
 
 /// Reads the context.
 pub fn from_json(text: &str, storage: Arc<dyn Storage>, budget: Budget) -> Result<ReadContext> {
-    let wire: Wire =
+    let wire: ContextWire =
         serde_json::from_str(text).map_err(|e| Error::corrupt("the context of a task is malformed").caused_by(e))?;
     let partition_type = struct_of(&wire.partition_type)?;
     let mut fields = struct_of(&wire.columns)?;

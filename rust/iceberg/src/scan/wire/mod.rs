@@ -19,7 +19,7 @@ mod rows;
 use std::sync::Arc;
 
 use frazil_core::context::Budget;
-use frazil_core::envelope::{self, Kind};
+use frazil_core::envelope::{self, EnvelopeKind};
 use frazil_core::error::{Error, Result};
 use frazil_core::storage::Storage;
 
@@ -28,7 +28,7 @@ use super::task::FileScanTask;
 /// The version of the wire form that this library writes and reads.
 pub const VERSION: &str = "1";
 
-const TASK: Kind = Kind { name: "task", key: "frazil.task", version: VERSION };
+const TASK: EnvelopeKind = EnvelopeKind { name: "task", key: "frazil.task", version: VERSION };
 
 /// Serialises tasks of one scan.
 ///

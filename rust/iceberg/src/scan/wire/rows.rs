@@ -44,7 +44,7 @@ pub(super) fn write(tasks: &[FileScanTask]) -> Result<RecordBatch> {
 }
 
 pub(super) fn read(batch: &RecordBatch, read: &Arc<ReadContext>) -> Result<Vec<FileScanTask>> {
-    let columns = Columns(batch);
+    let columns = WireColumns(batch);
     let mut tasks: Vec<FileScanTask> = Vec::new();
     for row in 0..batch.num_rows() {
         let content = FileContent::from_code(columns.int("content", row)?.unwrap_or(-1));
@@ -163,9 +163,9 @@ impl Builder {
     }
 }
 
-struct Columns<'a>(&'a RecordBatch);
+struct WireColumns<'a>(&'a RecordBatch);
 
-impl Columns<'_> {
+impl WireColumns<'_> {
     fn column(&self, name: &str) -> Result<&ArrayRef> {
         self.0.column_by_name(name).ok_or_else(malformed)
     }

@@ -17,7 +17,7 @@ pub(super) struct BitmapIndex {
 }
 
 /// The offset and length of the bitmap of a value. Both are negative for a single row.
-type Place = (i32, i32);
+type EncodedPlace = (i32, i32);
 
 impl BitmapIndex {
     pub(super) fn finish(self, rows: u32) -> Result<Vec<u8>> {
@@ -57,7 +57,7 @@ impl BitmapIndex {
     }
 }
 
-fn places(sorted: &Sorted, bodies: &mut Vec<u8>) -> Result<Vec<Place>> {
+fn places(sorted: &Sorted, bodies: &mut Vec<u8>) -> Result<Vec<EncodedPlace>> {
     let (rows, ends) = sorted.rows_by_rank();
     let mut places = Vec::with_capacity(ends.len());
     for rank in 0..ends.len() {
@@ -79,7 +79,7 @@ fn single(row: u32) -> Result<i32> {
     place.ok_or_else(|| Error::new(ErrorKind::LimitExceeded, "a file index has 2^31 or more rows"))
 }
 
-fn blocks(head: &mut Vec<u8>, sorted: &Sorted, places: &[Place], block_bytes: usize) -> Result<()> {
+fn blocks(head: &mut Vec<u8>, sorted: &Sorted, places: &[EncodedPlace], block_bytes: usize) -> Result<()> {
     let mut firsts = Vec::new();
     let (mut count, mut blocks) = (0_usize, Vec::new());
     // The start of the last block, and the number of its entries.

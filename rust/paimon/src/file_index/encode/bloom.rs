@@ -2,7 +2,7 @@
 
 use xxhash_rust::xxh64::xxh64;
 
-use super::column::Held;
+use super::column::HeldColumn;
 use crate::file_index::bloom_filter::mixed;
 
 /// A Bloom filter of 64-bit hashes.
@@ -30,16 +30,16 @@ impl BloomFilter {
         Self { bits: vec![0; usize::try_from(bit_count / 8).unwrap_or(0)], bit_count, functions }
     }
 
-    pub(super) fn add(&mut self, held: &Held<'_>) {
+    pub(super) fn add(&mut self, held: &HeldColumn<'_>) {
         match held {
-            Held::Numbers(numbers, nulls) => {
+            HeldColumn::Numbers(numbers, nulls) => {
                 for (row, number) in numbers.iter().enumerate() {
                     if nulls.as_ref().is_none_or(|nulls| nulls.is_valid(row)) {
                         self.insert(mixed(*number));
                     }
                 }
             }
-            Held::Bytes(texts) => texts.iter().flatten().for_each(|bytes| self.insert(xxh64(bytes, 0))),
+            HeldColumn::Bytes(texts) => texts.iter().flatten().for_each(|bytes| self.insert(xxh64(bytes, 0))),
         }
     }
 

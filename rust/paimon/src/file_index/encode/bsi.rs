@@ -3,27 +3,27 @@
 use frazil_core::error::{Error, ErrorKind, Result};
 use roaring::RoaringBitmap;
 
-use super::column::Held;
+use super::column::HeldColumn;
 use super::int;
 use super::rows::{push_digits, serialized};
 
 /// Numbers by binary digits. Negative numbers are stored separately by magnitude.
 #[derive(Debug, Default)]
-pub(super) struct BitSlices {
-    positive: Side,
-    negative: Side,
+pub(super) struct EncodedSlices {
+    positive: SliceSide,
+    negative: SliceSide,
 }
 
 #[derive(Debug, Default)]
-struct Side {
+struct SliceSide {
     exists: RoaringBitmap,
     slices: Vec<RoaringBitmap>,
     max: u64,
 }
 
-impl BitSlices {
-    pub(super) fn add(&mut self, held: &Held<'_>, first_row: u32) -> Result<()> {
-        let Held::Numbers(numbers, nulls) = held else { return Ok(()) };
+impl EncodedSlices {
+    pub(super) fn add(&mut self, held: &HeldColumn<'_>, first_row: u32) -> Result<()> {
+        let HeldColumn::Numbers(numbers, nulls) = held else { return Ok(()) };
         for (at, (row, number)) in (first_row..).zip(numbers).enumerate() {
             if nulls.as_ref().is_some_and(|nulls| nulls.is_null(at)) {
                 continue;

@@ -18,21 +18,21 @@ use crate::spec::types::TypeRoot;
 
 /// The values of a column.
 #[derive(Debug)]
-pub(super) enum Held<'a> {
+pub(super) enum HeldColumn<'a> {
     /// Numbers, and their validity.
     Numbers(Vec<i64>, Option<NullBuffer>),
     /// Strings or bytes.
-    Bytes(Texts<'a>),
+    Bytes(ColumnTexts<'a>),
 }
 
 /// Strings or bytes.
 #[derive(Debug)]
-pub(super) enum Texts<'a> {
+pub(super) enum ColumnTexts<'a> {
     Text(&'a StringArray),
     Bytes(&'a BinaryArray),
 }
 
-impl Texts<'_> {
+impl ColumnTexts<'_> {
     pub(super) fn iter(&self) -> impl Iterator<Item = Option<&[u8]>> {
         let (texts, bytes) = match self {
             Self::Text(texts) => (Some(texts.iter().map(|text| text.map(str::as_bytes))), None),
@@ -42,7 +42,7 @@ impl Texts<'_> {
     }
 }
 
-impl<'a> Held<'a> {
+impl<'a> HeldColumn<'a> {
     /// Returns the values of a column of the field's type.
     pub(super) fn new(column: &'a ArrayRef, field: &IndexedField) -> Result<Self> {
         let root = &field.data_type.root;
@@ -71,11 +71,11 @@ impl<'a> Held<'a> {
             },
             TypeRoot::Char(_) | TypeRoot::VarChar(_) => {
                 let texts = column.as_string_opt().ok_or_else(|| mismatch(column, field))?;
-                return Ok(Self::Bytes(Texts::Text(texts)));
+                return Ok(Self::Bytes(ColumnTexts::Text(texts)));
             }
             TypeRoot::Binary(_) | TypeRoot::VarBinary(_) => {
                 let bytes = column.as_binary_opt().ok_or_else(|| mismatch(column, field))?;
-                return Ok(Self::Bytes(Texts::Bytes(bytes)));
+                return Ok(Self::Bytes(ColumnTexts::Bytes(bytes)));
             }
             _ => return Err(mismatch(column, field)),
         };

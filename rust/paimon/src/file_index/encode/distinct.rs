@@ -5,7 +5,7 @@ use hashbrown::hash_table::Entry;
 use hashbrown::{HashMap, HashTable};
 use xxhash_rust::xxh64::xxh64;
 
-use super::column::Held;
+use super::column::HeldColumn;
 use crate::file_index::value::Layout;
 
 /// The number of a row that is NULL.
@@ -48,9 +48,9 @@ impl Distinct {
         }
     }
 
-    pub(super) fn add(&mut self, held: &Held<'_>) -> Result<()> {
+    pub(super) fn add(&mut self, held: &HeldColumn<'_>) -> Result<()> {
         match held {
-            Held::Numbers(numbers, nulls) => {
+            HeldColumn::Numbers(numbers, nulls) => {
                 self.rows.reserve(numbers.len());
                 for (row, number) in numbers.iter().enumerate() {
                     let is_valid = nulls.as_ref().is_none_or(|nulls| nulls.is_valid(row));
@@ -58,7 +58,7 @@ impl Distinct {
                     self.rows.push(id);
                 }
             }
-            Held::Bytes(texts) => {
+            HeldColumn::Bytes(texts) => {
                 for text in texts.iter() {
                     let id = text.map_or(Ok(NULL), |text| self.text(text))?;
                     self.rows.push(id);

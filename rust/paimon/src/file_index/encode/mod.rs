@@ -18,8 +18,8 @@ use frazil_core::error::{Error, ErrorKind, Result};
 
 use self::bitmap::BitmapIndex;
 use self::bloom::BloomFilter;
-use self::bsi::BitSlices;
-use self::column::{Held, map_values};
+use self::bsi::EncodedSlices;
+use self::column::{HeldColumn, map_values};
 use self::distinct::Distinct;
 pub use self::options::IndexOptions;
 use self::options::{IndexedField, Settings};
@@ -38,7 +38,7 @@ pub struct IndexBuilder {
 enum Index {
     Bloom(BloomFilter),
     Bitmap(BitmapIndex),
-    Bsi(BitSlices),
+    Bsi(EncodedSlices),
     Range(RangeBitmap),
 }
 
@@ -72,7 +72,7 @@ impl IndexBuilder {
                 Some(key) => map_values(column, key, field)?,
                 None => ArrayRef::clone(column),
             };
-            let held = Held::new(&values, field)?;
+            let held = HeldColumn::new(&values, field)?;
             for index in indexes {
                 index.add(&held, self.rows).map_err(|error| field.named(error))?;
             }
@@ -111,7 +111,7 @@ impl Index {
             Settings::Bitmap { version, block_bytes } => {
                 Self::Bitmap(BitmapIndex { version, block_bytes, distinct: Distinct::new(layout) })
             }
-            Settings::Bsi => Self::Bsi(BitSlices::default()),
+            Settings::Bsi => Self::Bsi(EncodedSlices::default()),
             Settings::Range { chunk_bytes } => {
                 Self::Range(RangeBitmap { chunk_bytes, layout, distinct: Distinct::new(layout) })
             }
@@ -127,7 +127,7 @@ impl Index {
         }
     }
 
-    fn add(&mut self, held: &Held<'_>, first_row: u32) -> Result<()> {
+    fn add(&mut self, held: &HeldColumn<'_>, first_row: u32) -> Result<()> {
         match self {
             Self::Bloom(filter) => filter.add(held),
             Self::Bitmap(index) => index.distinct.add(held)?,

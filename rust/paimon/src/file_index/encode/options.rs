@@ -51,7 +51,7 @@ pub(super) enum BitmapVersion {
 }
 
 /// The options of one index, as strings.
-type Texts = BTreeMap<String, String>;
+type OptionTexts = BTreeMap<String, String>;
 
 impl IndexOptions {
     /// Returns the indexes that the options of a table request, or None for no index. `fields` are the columns of its
@@ -130,14 +130,14 @@ fn of_column(option: &str) -> Option<(&str, &str, &str)> {
     parts.next().is_none().then_some(found)
 }
 
-fn texts(options: &Options, kind: &str, name: &str) -> Texts {
+fn texts(options: &Options, kind: &str, name: &str) -> OptionTexts {
     let (column, key) = split_key(name);
     let of = |wanted: &str| {
         let parts = options.all().iter().filter_map(|(option, value)| Some((of_column(option)?, value)));
         let parts = parts.filter(|((of_kind, of_name, _), _)| *of_kind == kind && *of_name == wanted);
-        parts.map(|((_, _, option), value)| (option.to_string(), value.clone())).collect::<Texts>()
+        parts.map(|((_, _, option), value)| (option.to_string(), value.clone())).collect::<OptionTexts>()
     };
-    let mut texts = if key.is_some() { of(column) } else { Texts::new() };
+    let mut texts = if key.is_some() { of(column) } else { OptionTexts::new() };
     texts.extend(of(name));
     texts
 }
@@ -216,7 +216,7 @@ fn is_held(kind: &str, root: &TypeRoot) -> bool {
 }
 
 impl Settings {
-    fn try_new(kind: &str, field: &IndexedField, texts: &Texts) -> Result<Self> {
+    fn try_new(kind: &str, field: &IndexedField, texts: &OptionTexts) -> Result<Self> {
         let name = |option: &str| format!("{PREFIX}{kind}.{}.{option}", field.stored_name());
         Ok(match kind {
             "bloom-filter" => {
@@ -256,13 +256,13 @@ impl Settings {
     }
 }
 
-fn number<T: FromStr>(texts: &Texts, option: &str, name: &dyn Fn(&str) -> String) -> Result<Option<T>> {
+fn number<T: FromStr>(texts: &OptionTexts, option: &str, name: &dyn Fn(&str) -> String) -> Result<Option<T>> {
     let Some(text) = texts.get(option) else { return Ok(None) };
     let number = text.trim().parse().map(Some);
     number.map_err(|_| Error::invalid(format!("the option `{}` is `{text}`, expected a number", name(option))))
 }
 
-fn size(texts: &Texts, option: &str, name: &dyn Fn(&str) -> String) -> Result<Option<usize>> {
+fn size(texts: &OptionTexts, option: &str, name: &dyn Fn(&str) -> String) -> Result<Option<usize>> {
     let Some(text) = texts.get(option) else { return Ok(None) };
     let name = name(option);
     let bytes = Options::new([(name.clone(), text.clone())].into()).size_bytes(&name)?;

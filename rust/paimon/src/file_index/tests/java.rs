@@ -8,7 +8,7 @@ use rstest::rstest;
 
 use super::encode;
 use crate::file_index::value::{Layout, Value};
-use crate::file_index::{FileIndex, IndexedColumn, MEMBERS_MAX, Selection, modified_utf8};
+use crate::file_index::{FileIndex, IndexSelection, IndexedColumn, MEMBERS_MAX, modified_utf8};
 use crate::spec::types::{DataType, TypeRoot};
 
 /// Indexes of six rows: `c` INT 0, 1, 2, 0, 1, 2 (bitmap), `s` STRING s0, s1, ... (bitmap), `d` INT 0 to 5 (bloom
@@ -46,9 +46,9 @@ fn leaf(read: &TypeRoot, test: Test) -> BoundPredicate {
     BoundPredicate::Leaf(BoundColumn { id: 1, name: "x".into(), data_type, nullable: true }, test)
 }
 
-fn rows(selection: &Selection) -> Vec<usize> {
+fn rows(selection: &IndexSelection) -> Vec<usize> {
     match selection {
-        Selection::Rows(bits) => bits.set_indices().collect(),
+        IndexSelection::Rows(bits) => bits.set_indices().collect(),
         other => panic!("{other:?}"),
     }
 }
@@ -63,21 +63,21 @@ fn a_column_is_found_by_its_name_and_type_in_the_file() {
     let int = || TypeRoot::Int;
     assert_eq!(rows(&ask("c", int(), int(), equal(Scalar::Int32(1)))), [1, 4]);
     assert_eq!(rows(&ask("c", int(), TypeRoot::BigInt, equal(Scalar::Int64(1)))), [1, 4], "widened");
-    assert_eq!(ask("c", int(), TypeRoot::BigInt, equal(Scalar::Int64(1 << 40))), Selection::All, "no INT");
-    assert_eq!(ask("c", int(), int(), equal(Scalar::Int32(3))), Selection::Skip);
-    assert_eq!(ask("c", int(), int(), Test::IsNull), Selection::Skip);
-    assert_eq!(ask("c", int(), int(), Test::NotNull), Selection::All);
+    assert_eq!(ask("c", int(), TypeRoot::BigInt, equal(Scalar::Int64(1 << 40))), IndexSelection::All, "no INT");
+    assert_eq!(ask("c", int(), int(), equal(Scalar::Int32(3))), IndexSelection::Skip);
+    assert_eq!(ask("c", int(), int(), Test::IsNull), IndexSelection::Skip);
+    assert_eq!(ask("c", int(), int(), Test::NotNull), IndexSelection::All);
     let text = |text: &str| equal(Scalar::String(text.into()));
     let string = || TypeRoot::VarChar(i32::MAX.cast_unsigned());
     assert_eq!(rows(&ask("s", string(), string(), text("s1"))), [1, 3, 5]);
-    assert_eq!(ask("s", string(), string(), text("z0")), Selection::Skip);
-    assert_eq!(ask("s", string(), TypeRoot::VarChar(1), text("s")), Selection::All, "cut when read");
-    assert_eq!(ask("s2", string(), string(), text("z0")), Selection::All, "not indexed by that name");
-    assert_eq!(ask("d", int(), int(), equal(Scalar::Int32(3))), Selection::All);
-    assert_eq!(ask("d", int(), int(), equal(Scalar::Int32(12))), Selection::Skip);
-    assert_eq!(ask("d", int(), int(), Test::IsNull), Selection::All);
+    assert_eq!(ask("s", string(), string(), text("z0")), IndexSelection::Skip);
+    assert_eq!(ask("s", string(), TypeRoot::VarChar(1), text("s")), IndexSelection::All, "cut when read");
+    assert_eq!(ask("s2", string(), string(), text("z0")), IndexSelection::All, "not indexed by that name");
+    assert_eq!(ask("d", int(), int(), equal(Scalar::Int32(3))), IndexSelection::All);
+    assert_eq!(ask("d", int(), int(), equal(Scalar::Int32(12))), IndexSelection::Skip);
+    assert_eq!(ask("d", int(), int(), Test::IsNull), IndexSelection::All);
     let filter = leaf(&int(), equal(Scalar::Int32(12)));
-    assert_eq!(index.evaluate(&filter, 6, &|_| None), Selection::All, "not in the file");
+    assert_eq!(index.evaluate(&filter, 6, &|_| None), IndexSelection::All, "not in the file");
 }
 
 #[test]
@@ -87,12 +87,12 @@ fn and_or_and_constants() {
     let above = leaf(&TypeRoot::Int, Test::Compare(CompareOp::Gt, Scalar::Int32(0)));
     let ask = |filter: BoundPredicate| index.evaluate(&filter, 6, &column("c", TypeRoot::Int, TypeRoot::Int));
     assert_eq!(rows(&ask(BoundPredicate::or([is(0), is(2), is(9)]))), [0, 2, 3, 5]);
-    assert_eq!(ask(BoundPredicate::or([is(0), is(1), is(2)])), Selection::All);
-    assert_eq!(ask(BoundPredicate::or([is(0), above.clone()])), Selection::All, "bitmaps know no ranges");
+    assert_eq!(ask(BoundPredicate::or([is(0), is(1), is(2)])), IndexSelection::All);
+    assert_eq!(ask(BoundPredicate::or([is(0), above.clone()])), IndexSelection::All, "bitmaps know no ranges");
     assert_eq!(rows(&ask(BoundPredicate::and([above, is(1)]))), [1, 4]);
-    assert_eq!(ask(BoundPredicate::and([is(0), is(1)])), Selection::Skip);
-    assert_eq!(ask(BoundPredicate::True), Selection::All);
-    assert_eq!(ask(BoundPredicate::False), Selection::Skip);
+    assert_eq!(ask(BoundPredicate::and([is(0), is(1)])), IndexSelection::Skip);
+    assert_eq!(ask(BoundPredicate::True), IndexSelection::All);
+    assert_eq!(ask(BoundPredicate::False), IndexSelection::Skip);
 }
 
 /// Returns five rows of two alternating values and a NULL.
@@ -178,11 +178,11 @@ fn what_java_wrote_is_read(#[case] kind: &str, #[case] body: &str, #[case] test:
     let index = FileIndex::parse(encode::container(&[("x", &[(kind, Some(hex(body)))])])).unwrap();
     let ask = |rows| index.evaluate(&leaf(&string, test.clone()), rows, &column("x", string.clone(), string.clone()));
     match expected.len() {
-        0 => assert_eq!(ask(6), Selection::Skip),
-        6 => assert_eq!(ask(6), Selection::All),
+        0 => assert_eq!(ask(6), IndexSelection::Skip),
+        6 => assert_eq!(ask(6), IndexSelection::All),
         _ => assert_eq!(rows(&ask(6)), expected),
     }
-    assert_eq!(ask(7), Selection::All, "an index of another number of rows");
+    assert_eq!(ask(7), IndexSelection::All, "an index of another number of rows");
 }
 
 #[test]
@@ -191,10 +191,10 @@ fn an_index_of_no_value_keeps_rows_of_null_only() {
     let ask =
         |test| index.evaluate(&leaf(&TypeRoot::Double, test), 3, &column("x", TypeRoot::Double, TypeRoot::Double));
     for test in [Test::NotNull, Test::IsNan, Test::Compare(CompareOp::NotEq, Scalar::Float64(1.0))] {
-        assert_eq!(ask(test), Selection::Skip);
+        assert_eq!(ask(test), IndexSelection::Skip);
     }
     for test in [Test::IsNull, Test::NotNan] {
-        assert_eq!(ask(test), Selection::All);
+        assert_eq!(ask(test), IndexSelection::All);
     }
 }
 
@@ -214,20 +214,20 @@ fn what_is_not_known_or_damaged_leaves_nothing_out() {
             let index = FileIndex::parse(encode::container(&[("x", &[(kind, Some(body.to_vec()))])])).unwrap();
             index.evaluate(&nine, 6, &column("x", int.clone(), int.clone()))
         };
-        assert_eq!(ask(kind, &body), Selection::Skip);
-        assert_eq!(ask("zone-map", &body), Selection::All, "kind");
+        assert_eq!(ask(kind, &body), IndexSelection::Skip);
+        assert_eq!(ask("zone-map", &body), IndexSelection::All, "kind");
         let version = if kind == "range-bitmap" { 4 } else { 0 };
         let mut other = body.clone();
         other[version] = 3;
-        assert_eq!(ask(kind, &other), Selection::All, "version of {kind}");
+        assert_eq!(ask(kind, &other), IndexSelection::All, "version of {kind}");
         for end in 0..10 {
-            assert_eq!(ask(kind, &body[..end]), Selection::All, "{kind} cut at {end}");
+            assert_eq!(ask(kind, &body[..end]), IndexSelection::All, "{kind} cut at {end}");
         }
     }
     let mut later = hex(THREE_COLUMNS);
     later[11] = 2;
     let later = FileIndex::parse(later.into()).unwrap();
-    assert_eq!(later.evaluate(&nine, 6, &column("c", int.clone(), int)), Selection::All, "version of the file");
+    assert_eq!(later.evaluate(&nine, 6, &column("c", int.clone(), int)), IndexSelection::All, "version of the file");
 }
 
 #[rstest]
@@ -292,6 +292,6 @@ fn long_lists_of_members_and_many_rows() {
         let step = if kind == "bitmap" { 2 } else { 1 };
         let between = |value| (2..=2 * i64::from(last)).contains(&value) && value % step == 0;
         assert_eq!(selected, expected(&between), "{kind}");
-        assert_eq!(ask(Test::NotIn(many.into())) == Selection::All, kind != "bitmap");
+        assert_eq!(ask(Test::NotIn(many.into())) == IndexSelection::All, kind != "bitmap");
     }
 }

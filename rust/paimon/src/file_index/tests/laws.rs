@@ -13,7 +13,7 @@ use proptest::prelude::*;
 
 use super::encode;
 use crate::file_index::value::{Layout, Value};
-use crate::file_index::{FileIndex, IndexedColumn, Selection};
+use crate::file_index::{FileIndex, IndexSelection, IndexedColumn};
 use crate::spec::types::{DataType, TypeRoot};
 
 /// A type with ascending values of it, and the form in which indexes hold them.
@@ -167,11 +167,11 @@ fn is_exact(kind: &str, domain: &Domain, test: &Test) -> bool {
     !coarse && (equality && kind == "bitmap" || kind == "bsi" || kind == "range-bitmap")
 }
 
-fn set_bits(selection: &Selection, rows: usize) -> Vec<bool> {
+fn set_bits(selection: &IndexSelection, rows: usize) -> Vec<bool> {
     match selection {
-        Selection::Skip => vec![false; rows],
-        Selection::All => vec![true; rows],
-        Selection::Rows(bits) => bits.iter().collect(),
+        IndexSelection::Skip => vec![false; rows],
+        IndexSelection::All => vec![true; rows],
+        IndexSelection::Rows(bits) => bits.iter().collect(),
     }
 }
 

@@ -7,9 +7,9 @@ use frazil_core::error::Result;
 
 use super::FieldAggregator;
 use super::lists::Lists;
-use super::picks::Pick;
+use super::picks::ElementPick;
 use super::subject::{Subject, option};
-use super::table::Table;
+use super::table::FunctionTable;
 use crate::spec::options::Options;
 use crate::spec::types::{DataField, TypeRoot};
 
@@ -23,8 +23,8 @@ pub(super) struct Collect {
 
 #[derive(Debug)]
 enum Elements {
-    All(Vec<Pick>),
-    Distinct(Table),
+    All(Vec<ElementPick>),
+    Distinct(FunctionTable),
 }
 
 impl Collect {
@@ -37,7 +37,7 @@ impl Collect {
     }
 
     /// Sets the accumulator to the picked elements, or to NULL if `picks` is None.
-    fn append_picks(&mut self, picks: Option<Vec<Pick>>) -> Result<()> {
+    fn append_picks(&mut self, picks: Option<Vec<ElementPick>>) -> Result<()> {
         let known = self.accumulator.take();
         self.accumulator = match (known, picks) {
             (None, None) => None,
@@ -48,8 +48,8 @@ impl Collect {
             (None, Some(picks)) if !self.distinct => Some(Elements::All(picks)),
             (known, picks) => {
                 let (mut table, first) = match known {
-                    None => (Table::default(), Vec::new()),
-                    Some(Elements::All(known)) => (Table::default(), known),
+                    None => (FunctionTable::default(), Vec::new()),
+                    Some(Elements::All(known)) => (FunctionTable::default(), known),
                     Some(Elements::Distinct(table)) => (table, Vec::new()),
                 };
                 for pick in first.into_iter().chain(picks.into_iter().flatten()) {
@@ -120,7 +120,7 @@ impl FieldAggregator for Collect {
 
     fn append(&mut self) -> Result<()> {
         match self.accumulator.take() {
-            None => self.lists.append(None::<[Pick; 0]>),
+            None => self.lists.append(None::<[ElementPick; 0]>),
             Some(Elements::All(picks)) => self.lists.append(Some(picks)),
             Some(Elements::Distinct(table)) => self.lists.append(Some(table.picks())),
         }

@@ -12,7 +12,7 @@ use arrow_schema::DataType as ArrowType;
 use arrow_select::interleave::interleave;
 use frazil_core::error::{Error, ErrorKind, Result};
 
-use super::picks::{Pick, Sources};
+use super::picks::{ElementPick, Sources};
 use super::subject::Subject;
 
 /// The lists or maps that elements were picked from, and those that are built from the picks.
@@ -21,17 +21,17 @@ pub(super) struct Lists {
     pub(super) subject: Subject,
     sources: Sources,
     /// The parts, one for each array of the sources.
-    parts: Vec<Part>,
+    parts: Vec<ListPart>,
     /// The columns that determine whether elements are equal.
-    identity: Columns,
+    identity: ListColumns,
     /// The columns that elements are ordered by.
-    order: Columns,
+    order: ListColumns,
     results: Results,
 }
 
 /// The elements of an array of lists.
 #[derive(Debug)]
-struct Part {
+struct ListPart {
     elements: ArrayRef,
     offsets: OffsetBuffer<i32>,
     identities: OnceCell<Rows>,
@@ -40,14 +40,14 @@ struct Part {
 
 #[derive(Debug, Default)]
 struct Results {
-    picks: Vec<Pick>,
+    picks: Vec<ElementPick>,
     /// The end of each list in the picks; None is NULL.
     ends: Vec<Option<usize>>,
 }
 
 /// Columns of elements, encoded as bytes with the same equality and order as the values.
 #[derive(Debug)]
-struct Columns {
+struct ListColumns {
     /// The fields of the elements; None is the whole elements.
     fields: Option<Vec<usize>>,
     converter: Option<RowConverter>,
@@ -57,8 +57,8 @@ impl Lists {
     /// Creates lists whose elements are compared by the fields in `identity`, or as a whole if it is None.
     pub(super) fn try_new(subject: Subject, identity: Option<Vec<usize>>, order: Vec<usize>) -> Result<Self> {
         let element = element_type(&subject.data_type).ok_or_else(|| subject.wrong_type("ARRAY or MAP"))?;
-        let identity = Columns::try_new(element, identity)?;
-        let order = Columns::try_new(element, Some(order))?;
+        let identity = ListColumns::try_new(element, identity)?;
+        let order = ListColumns::try_new(element, Some(order))?;
         let mut lists = Self {
             sources: Sources::new(&subject.data_type),
             parts: Vec::new(),
@@ -67,30 +67,30 @@ impl Lists {
             results: Results::default(),
             subject,
         };
-        let null = lists.sources.array(0).and_then(Part::of);
+        let null = lists.sources.array(0).and_then(ListPart::of);
         lists.parts.extend(null);
         Ok(lists)
     }
 
     /// References the elements of a list by position. Returns None for NULL.
-    pub(super) fn picks(&mut self, values: &ArrayRef, row: usize) -> Result<Option<Vec<Pick>>> {
+    pub(super) fn picks(&mut self, values: &ArrayRef, row: usize) -> Result<Option<Vec<ElementPick>>> {
         let list = self.list(values, row)?;
         Ok(list.map(|(part, elements)| elements.map(|element| (part, element)).collect()))
     }
 
     /// Returns whether an element is NULL.
-    pub(super) fn is_null(&self, (part, element): Pick) -> bool {
+    pub(super) fn is_null(&self, (part, element): ElementPick) -> bool {
         self.parts.get(part).is_none_or(|part| part.elements.is_null(element))
     }
 
     /// Returns the bytes that identify an element.
-    pub(super) fn identity(&self, (part, element): Pick) -> Result<&[u8]> {
+    pub(super) fn identity(&self, (part, element): ElementPick) -> Result<&[u8]> {
         let rows = self.part(part)?.rows(&self.identity, |part| &part.identities)?;
         Ok(rows.row(element).data())
     }
 
     /// Returns the bytes that an element is ordered by.
-    pub(super) fn order(&self, (part, element): Pick) -> Result<&[u8]> {
+    pub(super) fn order(&self, (part, element): ElementPick) -> Result<&[u8]> {
         let rows = self.part(part)?.rows(&self.order, |part| &part.orders)?;
         Ok(rows.row(element).data())
     }
@@ -107,7 +107,7 @@ impl Lists {
     }
 
     /// Appends the next list to the result.
-    pub(super) fn append(&mut self, elements: Option<impl IntoIterator<Item = Pick>>) {
+    pub(super) fn append(&mut self, elements: Option<impl IntoIterator<Item = ElementPick>>) {
         let Results { picks, ends } = &mut self.results;
         let is_valid = elements.is_some();
         picks.extend(elements.into_iter().flatten());
@@ -132,7 +132,7 @@ impl Lists {
         self.parts.truncate(1);
     }
 
-    fn part(&self, part: usize) -> Result<&Part> {
+    fn part(&self, part: usize) -> Result<&ListPart> {
         self.parts.get(part).ok_or_else(|| Error::internal("an element belongs to a released list"))
     }
 
@@ -141,7 +141,7 @@ impl Lists {
             return Err(self.subject.misfit(values, row));
         };
         if number == self.parts.len() {
-            self.parts.extend(Part::of(values));
+            self.parts.extend(ListPart::of(values));
         }
         if values.is_null(row) {
             return Ok(None);
@@ -175,7 +175,7 @@ pub(super) fn assemble(data_type: &ArrowType, elements: ArrayRef, ends: &[Option
     })
 }
 
-impl Part {
+impl ListPart {
     /// Creates the part, or returns None if the array is neither a list nor a map.
     fn of(lists: &ArrayRef) -> Option<Self> {
         let (elements, offsets): (ArrayRef, _) = match lists.data_type() {
@@ -190,7 +190,7 @@ impl Part {
     }
 
     /// Returns the encoded bytes of columns, which are computed on first use.
-    fn rows(&self, columns: &Columns, cell: fn(&Self) -> &OnceCell<Rows>) -> Result<&Rows> {
+    fn rows(&self, columns: &ListColumns, cell: fn(&Self) -> &OnceCell<Rows>) -> Result<&Rows> {
         let cell = cell(self);
         if let Some(rows) = cell.get() {
             return Ok(rows);
@@ -200,7 +200,7 @@ impl Part {
     }
 }
 
-impl Columns {
+impl ListColumns {
     fn try_new(element: &ArrowType, fields: Option<Vec<usize>>) -> Result<Self> {
         let types: Vec<ArrowType> = match (&fields, element) {
             (None, _) => vec![element.clone()],

@@ -6,9 +6,9 @@ use frazil_core::error::Result;
 
 use super::FieldAggregator;
 use super::lists::Lists;
-use super::picks::Pick;
+use super::picks::ElementPick;
 use super::subject::Subject;
-use super::table::Table;
+use super::table::FunctionTable;
 use crate::spec::types::{DataField, TypeRoot};
 
 /// The index of the keys in the entries of a map.
@@ -22,7 +22,7 @@ pub(super) struct MergeMap {
     lists: Lists,
     /// The field of the values that holds the time, a STRING, if entries are chosen by time.
     time: Option<usize>,
-    accumulator: Option<Table>,
+    accumulator: Option<FunctionTable>,
 }
 
 impl MergeMap {
@@ -53,7 +53,7 @@ impl MergeMap {
     }
 
     /// Merges later entries into a table.
-    fn merge(&self, table: &mut Table, later: impl IntoIterator<Item = Pick>) -> Result<()> {
+    fn merge(&self, table: &mut FunctionTable, later: impl IntoIterator<Item = ElementPick>) -> Result<()> {
         let Some(time) = self.time else {
             return later.into_iter().try_for_each(|pick| table.put(&self.lists, pick));
         };
@@ -79,15 +79,15 @@ impl MergeMap {
     }
 
     /// Returns the time of an entry, or None if it has none.
-    fn time(&self, (part, entry): Pick, field: usize) -> Result<Option<&str>> {
+    fn time(&self, (part, entry): ElementPick, field: usize) -> Result<Option<&str>> {
         let values = self.lists.field(part, VALUE)?;
         let times = values.as_struct_opt().and_then(|values| values.columns().get(field));
         let times = times.and_then(|times| times.as_string_opt::<i32>());
         Ok(times.filter(|times| values.is_valid(entry) && times.is_valid(entry)).map(|times| times.value(entry)))
     }
 
-    fn table(&self, picks: Vec<Pick>) -> Result<Table> {
-        let mut table = Table::default();
+    fn table(&self, picks: Vec<ElementPick>) -> Result<FunctionTable> {
+        let mut table = FunctionTable::default();
         picks.into_iter().try_for_each(|pick| table.put(&self.lists, pick))?;
         Ok(table)
     }
@@ -135,7 +135,7 @@ impl FieldAggregator for MergeMap {
 
     fn append(&mut self) -> Result<()> {
         let table = self.accumulator.take();
-        self.lists.append(table.as_ref().map(Table::picks));
+        self.lists.append(table.as_ref().map(FunctionTable::picks));
         Ok(())
     }
 

@@ -5,9 +5,9 @@ use frazil_core::error::Result;
 
 use super::FieldAggregator;
 use super::lists::Lists;
-use super::picks::Pick;
+use super::picks::ElementPick;
 use super::subject::{Subject, option};
-use super::table::Table;
+use super::table::FunctionTable;
 use crate::spec::options::Options;
 use crate::spec::types::{DataField, TypeRoot};
 
@@ -20,16 +20,16 @@ pub(super) struct NestedUpdate {
     has_sequence: bool,
     /// The maximum number of rows of a table.
     limit: usize,
-    accumulator: Rows,
+    accumulator: NestedRows,
 }
 
 #[derive(Debug, Default)]
-enum Rows {
+enum NestedRows {
     #[default]
     Null,
     /// All rows in the order of arrival.
-    All(Vec<Pick>),
-    Keyed(Table),
+    All(Vec<ElementPick>),
+    Keyed(FunctionTable),
 }
 
 impl NestedUpdate {
@@ -48,39 +48,39 @@ impl NestedUpdate {
         };
         let (has_keys, has_sequence) = (!keys.is_empty(), !sequence.is_empty());
         let lists = Lists::try_new(subject, has_keys.then_some(keys), sequence)?;
-        Ok(Self { lists, has_keys, has_sequence, limit, accumulator: Rows::Null })
+        Ok(Self { lists, has_keys, has_sequence, limit, accumulator: NestedRows::Null })
     }
 
     /// Merges earlier and later rows; later rows are added only up to the limit.
-    fn merged(&self, earlier: Rows, later: Vec<Pick>) -> Result<Rows> {
+    fn merged(&self, earlier: NestedRows, later: Vec<ElementPick>) -> Result<NestedRows> {
         let count = match &earlier {
-            Rows::Null => return Ok(Rows::All(later)),
-            Rows::All(rows) => rows.len(),
-            Rows::Keyed(table) => table.len(),
+            NestedRows::Null => return Ok(NestedRows::All(later)),
+            NestedRows::All(rows) => rows.len(),
+            NestedRows::Keyed(table) => table.len(),
         };
         if count >= self.limit {
             return Ok(earlier);
         }
         let later = later.into_iter().filter(|row| !self.lists.is_null(*row)).take(self.limit - count);
         let mut table = match earlier {
-            Rows::Keyed(table) => table,
-            Rows::Null => Table::default(),
-            Rows::All(mut rows) => {
+            NestedRows::Keyed(table) => table,
+            NestedRows::Null => FunctionTable::default(),
+            NestedRows::All(mut rows) => {
                 rows.retain(|row| !self.lists.is_null(*row));
                 if !self.has_keys {
                     rows.extend(later);
-                    return Ok(Rows::All(rows));
+                    return Ok(NestedRows::All(rows));
                 }
-                let mut table = Table::default();
+                let mut table = FunctionTable::default();
                 rows.into_iter().try_for_each(|row| self.put(&mut table, row))?;
                 table
             }
         };
         later.into_iter().try_for_each(|row| self.put(&mut table, row))?;
-        Ok(Rows::Keyed(table))
+        Ok(NestedRows::Keyed(table))
     }
 
-    fn put(&self, table: &mut Table, row: Pick) -> Result<()> {
+    fn put(&self, table: &mut FunctionTable, row: ElementPick) -> Result<()> {
         if self.has_sequence
             && let Some((_, known)) = table.find(&self.lists, row)?
             && self.lists.order(row)? < self.lists.order(known)?
@@ -93,7 +93,7 @@ impl NestedUpdate {
 
 impl FieldAggregator for NestedUpdate {
     fn begin(&mut self) {
-        self.accumulator = Rows::Null;
+        self.accumulator = NestedRows::Null;
     }
 
     fn add(&mut self, values: &ArrayRef, row: usize) -> Result<()> {
@@ -106,14 +106,14 @@ impl FieldAggregator for NestedUpdate {
     fn add_reversed(&mut self, values: &ArrayRef, row: usize) -> Result<()> {
         let Some(earlier) = self.lists.picks(values, row)? else { return Ok(()) };
         let later = match std::mem::take(&mut self.accumulator) {
-            Rows::Null => {
-                self.accumulator = Rows::All(earlier);
+            NestedRows::Null => {
+                self.accumulator = NestedRows::All(earlier);
                 return Ok(());
             }
-            Rows::All(rows) => rows,
-            Rows::Keyed(table) => table.picks().collect(),
+            NestedRows::All(rows) => rows,
+            NestedRows::Keyed(table) => table.picks().collect(),
         };
-        self.accumulator = self.merged(Rows::All(earlier), later)?;
+        self.accumulator = self.merged(NestedRows::All(earlier), later)?;
         Ok(())
     }
 
@@ -123,14 +123,14 @@ impl FieldAggregator for NestedUpdate {
         }
         let Some(retracted) = self.lists.picks(values, row)? else { return Ok(()) };
         let rows = match std::mem::take(&mut self.accumulator) {
-            Rows::Null => return Ok(()),
-            Rows::All(rows) => rows,
-            Rows::Keyed(table) => table.picks().collect(),
+            NestedRows::Null => return Ok(()),
+            NestedRows::All(rows) => rows,
+            NestedRows::Keyed(table) => table.picks().collect(),
         };
-        let is_row = |row: &Pick| !self.lists.is_null(*row);
-        let mut gone = Table::default();
+        let is_row = |row: &ElementPick| !self.lists.is_null(*row);
+        let mut gone = FunctionTable::default();
         retracted.into_iter().filter(is_row).try_for_each(|row| gone.put(&self.lists, row))?;
-        let mut kept = Table::default();
+        let mut kept = FunctionTable::default();
         let mut all = Vec::new();
         for row in rows.into_iter().filter(is_row) {
             if gone.find(&self.lists, row)?.is_some() {
@@ -142,26 +142,26 @@ impl FieldAggregator for NestedUpdate {
                 all.push(row);
             }
         }
-        self.accumulator = if self.has_keys { Rows::Keyed(kept) } else { Rows::All(all) };
+        self.accumulator = if self.has_keys { NestedRows::Keyed(kept) } else { NestedRows::All(all) };
         Ok(())
     }
 
     fn append(&mut self) -> Result<()> {
         match std::mem::take(&mut self.accumulator) {
-            Rows::Null => self.lists.append(None::<[Pick; 0]>),
-            Rows::All(rows) => self.lists.append(Some(rows)),
-            Rows::Keyed(table) => self.lists.append(Some(table.picks())),
+            NestedRows::Null => self.lists.append(None::<[ElementPick; 0]>),
+            NestedRows::All(rows) => self.lists.append(Some(rows)),
+            NestedRows::Keyed(table) => self.lists.append(Some(table.picks())),
         }
         Ok(())
     }
 
     fn replace(&mut self, values: &ArrayRef, row: usize) -> Result<()> {
-        self.accumulator = self.lists.picks(values, row)?.map_or(Rows::Null, Rows::All);
+        self.accumulator = self.lists.picks(values, row)?.map_or(NestedRows::Null, NestedRows::All);
         Ok(())
     }
 
     fn finish(&mut self) -> Result<ArrayRef> {
-        self.lists.finish(!matches!(self.accumulator, Rows::Null))
+        self.lists.finish(!matches!(self.accumulator, NestedRows::Null))
     }
 }
 

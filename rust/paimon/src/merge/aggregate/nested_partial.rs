@@ -11,21 +11,21 @@ use frazil_core::error::{Error, Result};
 use super::FieldAggregator;
 use super::lists::{self, Lists};
 use super::nested::{check_null_keys, named, row_fields};
-use super::picks::Pick;
+use super::picks::ElementPick;
 use super::subject::{Subject, option};
-use super::table::Table;
+use super::table::FunctionTable;
 use crate::spec::options::Options;
 use crate::spec::types::DataField;
 
 /// The position of each field of a row; None is NULL. A NULL row has no fields.
-type Row = Vec<Option<Pick>>;
+type Row = Vec<Option<ElementPick>>;
 
 /// The aggregator that merges tables. For each field, the last non-NULL value among the rows of a key is kept.
 #[derive(Debug)]
 pub(super) struct NestedPartialUpdate {
     lists: Lists,
     fields: Fields,
-    accumulator: Rows,
+    accumulator: NestedPartialRows,
     /// The rows of the result, one list after another.
     rows: Vec<Row>,
     /// The end of each list; None is NULL.
@@ -33,13 +33,13 @@ pub(super) struct NestedPartialUpdate {
 }
 
 #[derive(Debug, Default)]
-enum Rows {
+enum NestedPartialRows {
     #[default]
     Null,
     /// The only array so far, unchanged.
-    One(Vec<Pick>),
+    One(Vec<ElementPick>),
     /// The rows by key: a row of each key, whose position is that of its merged row.
-    Merged(Table, Vec<Row>),
+    Merged(FunctionTable, Vec<Row>),
 }
 
 impl NestedPartialUpdate {
@@ -54,11 +54,11 @@ impl NestedPartialUpdate {
             _ => return Err(subject.wrong_type("ARRAY of ROW")),
         };
         let lists = Lists::try_new(subject, Some(keys), Vec::new())?;
-        Ok(Self { lists, fields, accumulator: Rows::Null, rows: Vec::new(), ends: Vec::new() })
+        Ok(Self { lists, fields, accumulator: NestedPartialRows::Null, rows: Vec::new(), ends: Vec::new() })
     }
 
     /// Returns the positions of the fields of an element, or no fields for a NULL row.
-    fn row(&self, (part, element): Pick) -> Result<Row> {
+    fn row(&self, (part, element): ElementPick) -> Result<Row> {
         if self.lists.is_null((part, element)) {
             return Ok(Row::new());
         }
@@ -67,7 +67,7 @@ impl NestedPartialUpdate {
     }
 
     /// Merges later rows into the rows of a table: non-NULL fields of later rows replace the earlier values.
-    fn complete(&self, table: &mut Table, rows: &mut Vec<Row>, later: Vec<Pick>) -> Result<()> {
+    fn complete(&self, table: &mut FunctionTable, rows: &mut Vec<Row>, later: Vec<ElementPick>) -> Result<()> {
         for pick in later.into_iter().filter(|pick| !self.lists.is_null(*pick)) {
             let row = self.row(pick)?;
             match table.find(&self.lists, pick)? {
@@ -98,48 +98,48 @@ impl NestedPartialUpdate {
         let arrays = std::iter::once(Ok(&*null)).chain(parts).collect::<Result<Vec<&dyn Array>>>()?;
         // In the concatenation, source 0 holds a single NULL, so part numbers are shifted by one.
         let pick = |row: &Row| row.get(field).copied().flatten().map_or((0, 0), |(part, element)| (part + 1, element));
-        let picks: Vec<Pick> = self.rows.iter().map(pick).collect();
+        let picks: Vec<ElementPick> = self.rows.iter().map(pick).collect();
         Ok(interleave(&arrays, &picks)?)
     }
 }
 
 impl FieldAggregator for NestedPartialUpdate {
     fn begin(&mut self) {
-        self.accumulator = Rows::Null;
+        self.accumulator = NestedPartialRows::Null;
     }
 
     fn add(&mut self, values: &ArrayRef, row: usize) -> Result<()> {
         let Some(later) = self.lists.picks(values, row)? else { return Ok(()) };
         let (mut table, mut rows) = match std::mem::take(&mut self.accumulator) {
-            Rows::Null => {
-                self.accumulator = Rows::One(later);
+            NestedPartialRows::Null => {
+                self.accumulator = NestedPartialRows::One(later);
                 return Ok(());
             }
-            Rows::One(earlier) => {
-                let (mut table, mut rows) = (Table::default(), Vec::new());
+            NestedPartialRows::One(earlier) => {
+                let (mut table, mut rows) = (FunctionTable::default(), Vec::new());
                 self.complete(&mut table, &mut rows, earlier)?;
                 (table, rows)
             }
-            Rows::Merged(table, rows) => (table, rows),
+            NestedPartialRows::Merged(table, rows) => (table, rows),
         };
         self.complete(&mut table, &mut rows, later)?;
-        self.accumulator = Rows::Merged(table, rows);
+        self.accumulator = NestedPartialRows::Merged(table, rows);
         Ok(())
     }
 
     fn add_reversed(&mut self, values: &ArrayRef, row: usize) -> Result<()> {
         let Some(earlier) = self.lists.picks(values, row)? else { return Ok(()) };
-        let (mut table, mut rows) = (Table::default(), Vec::new());
+        let (mut table, mut rows) = (FunctionTable::default(), Vec::new());
         match std::mem::take(&mut self.accumulator) {
-            Rows::Null => {
-                self.accumulator = Rows::One(earlier);
+            NestedPartialRows::Null => {
+                self.accumulator = NestedPartialRows::One(earlier);
                 return Ok(());
             }
-            Rows::One(later) => {
+            NestedPartialRows::One(later) => {
                 self.complete(&mut table, &mut rows, earlier)?;
                 self.complete(&mut table, &mut rows, later)?;
             }
-            Rows::Merged(later, later_rows) => {
+            NestedPartialRows::Merged(later, later_rows) => {
                 self.complete(&mut table, &mut rows, earlier)?;
                 for (pick, later_row) in later.picks().zip(later_rows) {
                     let Some((place, _)) = table.find(&self.lists, pick)? else {
@@ -153,7 +153,7 @@ impl FieldAggregator for NestedPartialUpdate {
                 }
             }
         }
-        self.accumulator = Rows::Merged(table, rows);
+        self.accumulator = NestedPartialRows::Merged(table, rows);
         Ok(())
     }
 
@@ -163,16 +163,16 @@ impl FieldAggregator for NestedPartialUpdate {
 
     fn append(&mut self) -> Result<()> {
         let rows = match std::mem::take(&mut self.accumulator) {
-            Rows::Null => None,
-            Rows::One(picks) => Some(picks.into_iter().map(|pick| self.row(pick)).collect::<Result<_>>()?),
-            Rows::Merged(_, rows) => Some(rows),
+            NestedPartialRows::Null => None,
+            NestedPartialRows::One(picks) => Some(picks.into_iter().map(|pick| self.row(pick)).collect::<Result<_>>()?),
+            NestedPartialRows::Merged(_, rows) => Some(rows),
         };
         self.append_rows(rows);
         Ok(())
     }
 
     fn replace(&mut self, values: &ArrayRef, row: usize) -> Result<()> {
-        self.accumulator = self.lists.picks(values, row)?.map_or(Rows::Null, Rows::One);
+        self.accumulator = self.lists.picks(values, row)?.map_or(NestedPartialRows::Null, NestedPartialRows::One);
         Ok(())
     }
 
@@ -188,7 +188,7 @@ impl FieldAggregator for NestedPartialUpdate {
         let result = lists::assemble(&self.lists.subject.data_type, Arc::new(elements), &self.ends)?;
         self.rows.clear();
         self.ends.clear();
-        if matches!(self.accumulator, Rows::Null) {
+        if matches!(self.accumulator, NestedPartialRows::Null) {
             self.lists.clear();
         }
         Ok(result)

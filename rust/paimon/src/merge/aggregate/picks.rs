@@ -8,10 +8,10 @@ use arrow_select::interleave::interleave;
 use frazil_core::error::Result;
 
 /// A reference to a value: the number of an array of [`Sources`], and a row of it.
-pub(super) type Pick = (usize, usize);
+pub(super) type ElementPick = (usize, usize);
 
 /// The reference to NULL.
-pub(super) const NULL: Pick = (0, 0);
+pub(super) const NULL: ElementPick = (0, 0);
 
 /// The arrays that values were picked from. The first contains a single NULL.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ impl Sources {
     /// Picks a row of an array, which is retained. Returns None if there is no such row, or if the array has another
     /// type.
     #[inline]
-    pub(super) fn pick(&mut self, array: &ArrayRef, row: usize) -> Option<Pick> {
+    pub(super) fn pick(&mut self, array: &ArrayRef, row: usize) -> Option<ElementPick> {
         if self.arrays.get(self.last).is_none_or(|last| !same(last, array)) {
             self.last = self.find_or_keep(array)?;
         }
@@ -41,12 +41,12 @@ impl Sources {
         self.arrays.get(number)
     }
 
-    pub(super) fn is_null(&self, (array, row): Pick) -> bool {
+    pub(super) fn is_null(&self, (array, row): ElementPick) -> bool {
         self.arrays.get(array).is_none_or(|array| array.is_null(row))
     }
 
     /// Returns the values of `picks`.
-    pub(super) fn gather(&self, picks: &[Pick]) -> Result<ArrayRef> {
+    pub(super) fn gather(&self, picks: &[ElementPick]) -> Result<ArrayRef> {
         let arrays: Vec<&dyn Array> = self.arrays.iter().map(|array| &**array).collect();
         Ok(interleave(&arrays, picks)?)
     }

@@ -13,7 +13,7 @@ use arrow_schema::{DataType as ArrowType, TimeUnit};
 use frazil_core::error::{Error, Result};
 
 use super::FieldAggregator;
-use super::picks::{NULL, Pick, Sources};
+use super::picks::{ElementPick, NULL, Sources};
 use super::subject::Subject;
 use crate::spec::types::{DataType, TypeRoot};
 
@@ -46,10 +46,10 @@ pub(super) struct Select {
     rule: Rule,
     compare: Compare,
     sources: Sources,
-    chosen: Pick,
+    chosen: ElementPick,
     /// Whether a value was selected by [`Rule::First`] or [`Rule::FirstNonNull`]: Java's `initialized`.
     found: bool,
-    results: Vec<Pick>,
+    results: Vec<ElementPick>,
 }
 
 impl Select {
@@ -66,7 +66,7 @@ impl Select {
         Ok(Self { compare, ..Self::new(subject, rule) })
     }
 
-    fn pick(&mut self, values: &ArrayRef, row: usize) -> Result<Pick> {
+    fn pick(&mut self, values: &ArrayRef, row: usize) -> Result<ElementPick> {
         self.sources.pick(values, row).ok_or_else(|| self.subject.misfit(values, row))
     }
 

@@ -6,31 +6,31 @@ use frazil_core::error::Result;
 use hashbrown::{DefaultHashBuilder, HashTable};
 
 use super::lists::Lists;
-use super::picks::Pick;
+use super::picks::ElementPick;
 
 /// A table with one element for each identity.
 #[derive(Debug, Default)]
-pub(super) struct Table {
+pub(super) struct FunctionTable {
     /// The elements; None was removed.
-    entries: Vec<Option<Pick>>,
+    entries: Vec<Option<ElementPick>>,
     /// The hashes and positions of the entries.
     index: HashTable<(u64, usize)>,
     hasher: DefaultHashBuilder,
 }
 
-impl Table {
+impl FunctionTable {
     /// Returns the number of elements.
     pub(super) fn len(&self) -> usize {
         self.index.len()
     }
 
     /// Returns all elements.
-    pub(super) fn picks(&self) -> impl Iterator<Item = Pick> + '_ {
+    pub(super) fn picks(&self) -> impl Iterator<Item = ElementPick> + '_ {
         self.entries.iter().flatten().copied()
     }
 
     /// Returns the element with the same identity as `pick`, and its position, or None.
-    pub(super) fn find(&self, lists: &Lists, pick: Pick) -> Result<Option<(usize, Pick)>> {
+    pub(super) fn find(&self, lists: &Lists, pick: ElementPick) -> Result<Option<(usize, ElementPick)>> {
         let identity = lists.identity(pick)?;
         let hash = self.hasher.hash_one(identity);
         let found = self.index.find(hash, |(known, place)| {
@@ -41,7 +41,7 @@ impl Table {
     }
 
     /// Inserts an element, and replaces the element with the same identity if there is one.
-    pub(super) fn put(&mut self, lists: &Lists, pick: Pick) -> Result<()> {
+    pub(super) fn put(&mut self, lists: &Lists, pick: ElementPick) -> Result<()> {
         if let Some((place, _)) = self.find(lists, pick)? {
             self.replace(place, pick);
             return Ok(());
@@ -53,14 +53,14 @@ impl Table {
     }
 
     /// Replaces the element at a known position by an equal one.
-    pub(super) fn replace(&mut self, place: usize, pick: Pick) {
+    pub(super) fn replace(&mut self, place: usize, pick: ElementPick) {
         if let Some(entry) = self.entries.get_mut(place) {
             *entry = Some(pick);
         }
     }
 
     /// Removes the element with the same identity as `pick`, if there is one.
-    pub(super) fn remove(&mut self, lists: &Lists, pick: Pick) -> Result<()> {
+    pub(super) fn remove(&mut self, lists: &Lists, pick: ElementPick) -> Result<()> {
         if let Some((place, _)) = self.find(lists, pick)? {
             let hash = self.hasher.hash_one(lists.identity(pick)?);
             if let Ok(entry) = self.index.find_entry(hash, |(_, known)| *known == place) {
@@ -73,7 +73,7 @@ impl Table {
         Ok(())
     }
 
-    fn at(&self, place: usize) -> Option<Pick> {
+    fn at(&self, place: usize) -> Option<ElementPick> {
         self.entries.get(place).copied().flatten()
     }
 }

@@ -33,14 +33,14 @@ const CREATION_TIME: &str = "_CREATION_TIME";
 
 /// The statistics that a reader of a manifest needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Wanted {
+pub struct WantedFields {
     /// Whether bounds and null counts of key fields are read.
     pub key_stats: bool,
     /// Whether bounds and null counts of columns are read, and the names of these columns.
     pub value_stats: bool,
 }
 
-impl Wanted {
+impl WantedFields {
     /// All statistics.
     pub const ALL: Self = Self { key_stats: true, value_stats: true };
     /// No statistics.
@@ -53,11 +53,11 @@ impl Wanted {
 /// `CorruptManifest` for violations of the spec: NULL in required fields, unknown kinds, negative lengths, counts and
 /// levels, or names that are paths; `Unsupported` for versions other than 2; `LimitExceeded` and `Cancelled` by
 /// `context`.
-pub fn read(bytes: Bytes, wanted: Wanted, context: &Context) -> Result<ManifestEntries> {
+pub fn read(bytes: Bytes, wanted: WantedFields, context: &Context) -> Result<ManifestEntries> {
     decode(bytes, wanted, context).map_err(|error| error.corrupt_as(ErrorKind::CorruptManifest))
 }
 
-fn decode(bytes: Bytes, wanted: Wanted, context: &Context) -> Result<ManifestEntries> {
+fn decode(bytes: Bytes, wanted: WantedFields, context: &Context) -> Result<ManifestEntries> {
     let batch = meta_file::read_projected(bytes, projection(wanted), context)?;
     check_version(&batch, VERSION)?;
     check(&batch)?;
@@ -107,7 +107,7 @@ fn has_known_fields(record: &Record, prefix: &str) -> bool {
 /// Returns the schema of all entries, regardless of the wanted statistics.
 pub(in super::super) fn schema() -> &'static SchemaRef {
     static SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
-        let all = meta_file::schema(&columns(Wanted::ALL));
+        let all = meta_file::schema(&columns(WantedFields::ALL));
         let field = |field: &Arc<Field>| match field.name().as_str() {
             "_VERSION" => None,
             CREATION_TIME => Some(Field::new(CREATION_TIME, DataType::Int64, true)),
@@ -127,10 +127,10 @@ pub(super) fn is_stats(name: &str) -> bool {
 }
 
 /// Returns the columns that are decoded. The projection is cached, because a scan reads hundreds of manifests.
-fn projection(wanted: Wanted) -> &'static Projection {
+fn projection(wanted: WantedFields) -> &'static Projection {
     static ALL: [LazyLock<Projection>; 4] = {
         const fn wanted<const KEYS: bool, const VALUES: bool>() -> LazyLock<Projection> {
-            LazyLock::new(|| Projection::new(columns(Wanted { key_stats: KEYS, value_stats: VALUES })))
+            LazyLock::new(|| Projection::new(columns(WantedFields { key_stats: KEYS, value_stats: VALUES })))
         }
         [wanted::<false, false>(), wanted::<false, true>(), wanted::<true, false>(), wanted::<true, true>()]
     };
@@ -143,7 +143,7 @@ fn projection(wanted: Wanted) -> &'static Projection {
     }
 }
 
-fn columns(wanted: Wanted) -> Vec<Column> {
+fn columns(wanted: WantedFields) -> Vec<Column> {
     let required = |name, data_type| leaf(name, data_type).required();
     let mut file = vec![
         required("_FILE_NAME", DataType::Utf8),

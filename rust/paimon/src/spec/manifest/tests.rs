@@ -13,7 +13,7 @@ use super::*;
 const ORC: &[u8] = include_bytes!("../../../testdata/manifest.orc");
 
 fn read_all(bytes: Bytes) -> Result<ManifestEntries> {
-    read(bytes, Wanted::ALL, &Context::default())
+    read(bytes, WantedFields::ALL, &Context::default())
 }
 
 fn entries(records: &[Json]) -> ManifestEntries {
@@ -100,7 +100,7 @@ fn fields_that_a_release_did_not_have_are_null_and_later_ones_are_ignored() {
 fn statistics_that_are_not_wanted_are_null() {
     let record = with(entry("a"), "/_FILE/_VALUE_STATS_COLS", json!([]));
     let file = avro(&manifest_fields("_LATER"), &[record]);
-    let read = read(file, Wanted::FILES, &Context::default()).unwrap();
+    let read = read(file, WantedFields::FILES, &Context::default()).unwrap();
     assert!(read.key_stats().min.is_null(0) && read.value_stats().max.is_null(0));
     assert!(read.value_stats().null_counts.is_null(0) && read.value_stats_cols().is_null(0));
     assert_eq!(names(&ManifestEntries::concat(&[read, entries(&[entry("b")])]).unwrap()), ["a", "b"]);
@@ -240,9 +240,9 @@ fn budget_and_cancellation_are_respected() {
     let file = avro(&manifest_fields("_LATER"), &[entry("a")]);
     for bytes in [file, Bytes::from_static(ORC)] {
         let poor = Context::new(Budget::new(10));
-        assert_eq!(read(bytes.clone(), Wanted::ALL, &poor).unwrap_err().kind(), ErrorKind::LimitExceeded);
+        assert_eq!(read(bytes.clone(), WantedFields::ALL, &poor).unwrap_err().kind(), ErrorKind::LimitExceeded);
         let cancelled = Context::default();
         cancelled.cancel();
-        assert_eq!(read(bytes, Wanted::ALL, &cancelled).unwrap_err().kind(), ErrorKind::Cancelled);
+        assert_eq!(read(bytes, WantedFields::ALL, &cancelled).unwrap_err().kind(), ErrorKind::Cancelled);
     }
 }

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, BinaryArray, RecordBatch, StringArray};
-use frazil_core::envelope::{self, Kind};
+use frazil_core::envelope::{self, EnvelopeKind};
 use frazil_core::error::{Error, Result};
 use frazil_core::predicate::Predicate;
 use frazil_core::predicate::bind::bind;
@@ -26,9 +26,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::context::output::{leaf_ids, pruned};
 use crate::task::SplitTask;
-use crate::task::changes::{ChangeStage, Side, Wanted};
+use crate::task::changes::{ChangeStage, Side, WantedChanges};
 
-const STAGE: Kind = Kind { name: "stage of changes", key: "frazil.paimon.changes", version: "1" };
+const STAGE: EnvelopeKind = EnvelopeKind { name: "stage of changes", key: "frazil.paimon.changes", version: "1" };
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -98,7 +98,7 @@ pub fn read(bytes: &[u8], storage: &Arc<dyn Storage>) -> Result<ChangeStage> {
         ordinal: wire.ordinal,
         snapshot_id: wire.snapshot_id,
         splits,
-        wanted: Arc::new(Wanted { fields: pruned(&schema.fields, &ids), filter }),
+        wanted: Arc::new(WantedChanges { fields: pruned(&schema.fields, &ids), filter }),
         pairing: wire.identifiers,
         has_updates: wire.updates,
     })

@@ -36,7 +36,7 @@ use crate::spec::types::DataField;
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-struct Wire {
+struct ContextWire {
     table: String,
     schema: Box<RawValue>,
     schemas: Vec<Box<RawValue>>,
@@ -65,7 +65,7 @@ pub fn to_json(read: &ScanRead) -> Result<String> {
         return Err(Error::invalid(format!("the filter nests more than {MAX_FILTER_DEPTH} ANDs and ORs"))
             .hint("splits are sent with their filter: reduce its nesting"));
     }
-    let wire = Wire {
+    let wire = ContextWire {
         table: context.table_location.clone(),
         schema: raw(without_options(&context.schema).to_json())?,
         schemas: context
@@ -91,7 +91,7 @@ pub fn to_json(read: &ScanRead) -> Result<String> {
 /// # Errors
 /// Fails for anything that [`to_json`] did not write.
 pub fn from_json(text: &str, storage: Arc<dyn Storage>) -> Result<ScanRead> {
-    let wire: Wire = serde_json::from_str(text).map_err(|e| Error::corrupt("malformed JSON").caused_by(e))?;
+    let wire: ContextWire = serde_json::from_str(text).map_err(|e| Error::corrupt("malformed JSON").caused_by(e))?;
     let schema = Arc::new(TableSchema::parse(wire.schema.get().as_bytes())?);
     let schemas = wire.schemas.iter().map(|schema| {
         let schema = TableSchema::parse(schema.get().as_bytes())?;

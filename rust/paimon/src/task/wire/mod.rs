@@ -16,7 +16,7 @@ mod rows;
 
 use std::sync::Arc;
 
-use frazil_core::envelope::{self, Kind};
+use frazil_core::envelope::{self, EnvelopeKind};
 use frazil_core::error::{Error, Result};
 use frazil_core::storage::Storage;
 
@@ -25,7 +25,7 @@ use super::SplitTask;
 /// The version of the wire form that this library reads and writes.
 pub const VERSION: &str = "1";
 
-const SPLIT: Kind = Kind { name: "split", key: "frazil.split", version: VERSION };
+const SPLIT: EnvelopeKind = EnvelopeKind { name: "split", key: "frazil.split", version: VERSION };
 
 /// Writes splits of one scan.
 ///

@@ -78,7 +78,7 @@ pub(super) fn write(tasks: &[SplitTask]) -> Result<RecordBatch> {
 /// # Errors
 /// `CorruptData` if columns are missing or have invalid values.
 pub(super) fn read(batch: &RecordBatch, read: &Arc<ScanRead>) -> Result<Vec<SplitTask>> {
-    let rows = Rows(batch);
+    let rows = WireRows(batch);
     let mut tasks: Vec<SplitTask> = Vec::new();
     let mut last = None;
     for row in 0..batch.num_rows() {
@@ -181,9 +181,9 @@ impl Columns {
     }
 }
 
-struct Rows<'a>(&'a RecordBatch);
+struct WireRows<'a>(&'a RecordBatch);
 
-impl<'a> Rows<'a> {
+impl<'a> WireRows<'a> {
     fn column(&self, name: &str) -> Result<&'a ArrayRef> {
         self.0.column_by_name(name).ok_or_else(malformed)
     }
