@@ -29,7 +29,7 @@ OLDEST_SQLGLOT := $(shell sed -n 's/^spark = .*"sqlglot>=\([0-9]*\)".*/\1/p' pyp
 # Minor releases of pyspark that the metadata allows, the lowest and the newest; those of .venv are tested there.
 SPARK_LINES := $(shell $(PYTHON) tools/spark_lines.py)
 SPARK_TESTS := tests/spark/test_sql_timestamps.py tests/spark/test_write_source.py tests/spark/test_paimon_write.py \
-	tests/spark/test_write.py::test_rows_of_a_partition_go_to_one_file \
+	tests/spark/test_write.py::test_hash_distribution_writes_one_file_per_partition \
 	tests/spark/test_write.py::test_types_that_spark_has_in_another_form
 OLDEST_PYARROW := $(shell sed -n 's/^dependencies = .*"pyarrow>=\([0-9]*\)".*/\1/p' pyproject.toml)
 BENCH := $(TARGET)/bench

@@ -66,7 +66,7 @@ def test_formats_never_import_each_other(module: str) -> None:
 
 
 @pytest.mark.parametrize("module", FILES)
-def test_what_formats_share_knows_none_of_them(module: str) -> None:
+def test_shared_modules_do_not_import_formats(module: str) -> None:
     # The package itself references the packages of the formats.
     if module != "frazil" and not within(module, (*FORMATS, *ABOVE_FORMATS, *OUTERMOST)):
         formats = {name for name in imports(FILES[module]) if within(name, FORMATS)}

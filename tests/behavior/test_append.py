@@ -65,7 +65,7 @@ def made(folder: Path, **arguments: Any) -> Any:
 
 @pytest.mark.parametrize("version", [1, 2, 3])
 @pytest.mark.parametrize("partition_by", [[], ["day(ts)"], ["bucket(3, id)", "truncate(1, name)"], ["name"]])
-def test_rows_come_back_as_they_went_in(tmp_path: Path, version: int, partition_by: list[str]) -> None:
+def test_appended_rows_round_trip(tmp_path: Path, version: int, partition_by: list[str]) -> None:
     table = made(tmp_path, format_version=version, partition_by=partition_by)
     expected = pa.Table.from_pylist(ROWS, schema=SCHEMA)
     result = table.append(expected)
@@ -163,7 +163,7 @@ def test_rows_that_do_not_fit_are_refused_and_leave_nothing(tmp_path: Path, rows
     assert not list((tmp_path / "t").rglob("*.parquet"))
 
 
-def test_a_failure_in_the_middle_of_the_rows_deletes_what_was_written(tmp_path: Path) -> None:
+def test_failure_amid_the_rows_deletes_the_written_files(tmp_path: Path) -> None:
     table = frazil.create_table(tmp_path / "t", pa.schema([("id", pa.int64())]))
 
     def batches() -> Any:
@@ -177,14 +177,14 @@ def test_a_failure_in_the_middle_of_the_rows_deletes_what_was_written(tmp_path: 
     assert not list((tmp_path / "t").rglob("*.parquet"))
 
 
-def test_nothing_to_append_is_no_commit(tmp_path: Path) -> None:
+def test_empty_append_does_not_commit(tmp_path: Path) -> None:
     table = made(tmp_path)
     result = table.append(pa.Table.from_pylist([], schema=SCHEMA))
     assert (result.snapshot_id, result.added_files) == (None, 0)
     assert table.metadata_location.endswith("v1.metadata.json")
 
 
-def test_a_handle_that_is_behind_appends_to_the_newest_state(tmp_path: Path) -> None:
+def test_stale_handle_appends_to_the_latest_state(tmp_path: Path) -> None:
     table = frazil.create_table(tmp_path / "t", pa.schema([("id", pa.int64())]))
     behind = frazil.load_table(tmp_path / "t")
     table.append([{"id": 1}])
@@ -194,7 +194,7 @@ def test_a_handle_that_is_behind_appends_to_the_newest_state(tmp_path: Path) -> 
     assert rows_of(behind) == [{"id": 1}, {"id": 2}, {"id": 3}]
 
 
-def test_what_cannot_be_made_or_written_is_refused(tmp_path: Path) -> None:
+def test_invalid_tables_and_appends_are_rejected(tmp_path: Path) -> None:
     table = made(tmp_path)
     with pytest.raises(AlreadyExistsError):
         made(tmp_path)
@@ -223,7 +223,7 @@ def test_a_table_in_a_relative_folder_is_found_from_others(tmp_path: Path, monke
             frazil.create_table(nowhere, SCHEMA)
 
 
-def test_properties_are_texts_or_what_has_one(tmp_path: Path) -> None:
+def test_properties_are_strings_or_convertible_scalars(tmp_path: Path) -> None:
     table = made(tmp_path, properties={"commit.retry.num-retries": 7, "write.object-storage.enabled": False})
     assert table.properties == {"commit.retry.num-retries": "7", "write.object-storage.enabled": "false"}
     table.append(ROWS, snapshot_properties={"batch": 7})

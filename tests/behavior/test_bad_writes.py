@@ -290,7 +290,7 @@ BAD: dict[str, tuple[Callable[[Any], Any], type[Exception], str | None]] = {
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("case", BAD)
-def test_what_cannot_be_is_refused_and_changes_nothing(tmp_path: Path, case: str, mode: str) -> None:
+def test_invalid_writes_are_rejected_and_change_nothing(tmp_path: Path, case: str, mode: str) -> None:
     act, expected, words = BAD[case]
     table = made(tmp_path, **{f"write.{operation}.mode": mode for operation in ("delete", "update", "merge")})
     location = table.metadata_location
@@ -326,7 +326,7 @@ def test_a_table_is_not_made_of_wrong_arguments(tmp_path: Path, arguments: dict[
 
 
 @pytest.mark.parametrize("case", sorted(BAD.keys() - {"transaction that fails"}))
-def test_what_is_refused_in_a_transaction_leaves_nothing_to_commit(tmp_path: Path, case: str) -> None:
+def test_rejected_writes_in_a_transaction_stage_nothing(tmp_path: Path, case: str) -> None:
     act, expected, words = BAD[case]
     table = made(tmp_path)
     with table.transaction() as changes:
@@ -337,7 +337,7 @@ def test_what_is_refused_in_a_transaction_leaves_nothing_to_commit(tmp_path: Pat
 
 
 @pytest.mark.parametrize("index", [pa.int8(), pa.uint32(), pa.int64()])
-def test_dictionaries_are_taken_whatever_their_order(tmp_path: Path, index: Any) -> None:
+def test_dictionaries_are_accepted_in_any_order(tmp_path: Path, index: Any) -> None:
     table = made(tmp_path)
     values = [*(f"v{i:03}" for i in reversed(range(100))), "a", "b" * (1 << 20)]
     table.append(dictionary(index, values))
@@ -475,7 +475,7 @@ MEANWHILE: dict[str, tuple[Callable[[Path], Any], type[Exception] | None]] = {
 
 @pytest.mark.parametrize("verb", ["append", "delete", "update"])
 @pytest.mark.parametrize("what", MEANWHILE)
-def test_a_table_that_changed_meanwhile(tmp_path: Path, what: str, verb: str) -> None:
+def test_concurrently_changed_table(tmp_path: Path, what: str, verb: str) -> None:
     change, expected = MEANWHILE[what]
     table = made(tmp_path)
     act: dict[str, Callable[[], Any]] = {

@@ -55,7 +55,7 @@ def test_the_option_may_be_of_the_table_and_the_scan_wins(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("option", ["blob-descriptor-field", "blob-view-field"])
-def test_blobs_that_lie_elsewhere_are_refused_by_name(tmp_path: Path, option: str) -> None:
+def test_externally_stored_blobs_are_rejected_by_option_name(tmp_path: Path, option: str) -> None:
     folder = tmp_path / "table"
     shutil.copytree(TABLES[0], folder)
     edit_options(folder, **{option: "f5"})

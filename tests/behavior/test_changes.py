@@ -58,7 +58,7 @@ def test_changes_are_rows_inserted_and_deleted(table: Table) -> None:
     assert table.changes(first).count() == len(expected)
 
 
-def test_net_changes_leave_out_what_was_taken_back(table: Table) -> None:
+def test_net_changes_omit_reverted_changes(table: Table) -> None:
     changes = [change[:3] for change in listed(table, net_changes=True)]
     assert changes == [(1, "a", "INSERT"), (2, "B", "INSERT"), (4, "d", "INSERT")]
 
@@ -140,7 +140,7 @@ def test_identifiers_that_identify_several_rows_are_refused(tmp_path: Path) -> N
         ({"from_snapshot_id_exclusive": 17}, "snapshot 17 is not an ancestor of snapshot"),
     ],
 )
-def test_what_cannot_be_meant_is_refused(table: Table, options: dict[str, Any], message: str) -> None:
+def test_invalid_change_options_are_rejected(table: Table, options: dict[str, Any], message: str) -> None:
     with pytest.raises(errors.InvalidArgumentError, match=message):
         table.changes(**options)
 

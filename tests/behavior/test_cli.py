@@ -253,7 +253,7 @@ def test_tables_are_found_by_name(run: Run, tmp_path: Path, monkeypatch: pytest.
         (["expire", "{t}", "--retain-last", "0"], 2, "retain_last is 0"),
     ],
 )
-def test_wrong_uses_say_what_is_wrong(run: Run, table: Any, arguments: list[str], code: int, message: str) -> None:
+def test_invalid_usage_reports_the_error(run: Run, table: Any, arguments: list[str], code: int, message: str) -> None:
     found, out, err = run(*(one.replace("{t}", table.location) for one in arguments))
     assert (found, out) == (code, "")
     assert message.lower() in err.lower()
@@ -261,7 +261,7 @@ def test_wrong_uses_say_what_is_wrong(run: Run, table: Any, arguments: list[str]
     assert table.refresh().metadata_location == table.metadata_location
 
 
-def test_a_pipe_that_closes_is_no_error(table: Any) -> None:
+def test_closed_pipe_is_not_an_error(table: Any) -> None:
     command = f"'{sys.executable}' -m frazil scan '{table.location}' -o json | head -n 1"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)  # noqa: S603, S607
     assert (len(done.stdout.splitlines()), done.stderr) == (1, "")

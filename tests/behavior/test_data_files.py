@@ -153,7 +153,7 @@ def rows_of(table: Any) -> str:
 
 @pytest.mark.parametrize("data_format", FORMATS)
 @pytest.mark.parametrize("partition_by", [[], ["bucket(2, id)"]])
-def test_every_type_comes_back_from_every_format(tmp_path: Path, data_format: str, partition_by: list[str]) -> None:
+def test_every_type_round_trips_in_every_format(tmp_path: Path, data_format: str, partition_by: list[str]) -> None:
     properties = {"write.format.default": data_format}
     table = frazil.create_table(tmp_path / "t", SCHEMA, partition_by=partition_by, properties=properties)
     data = data_for(data_format)
@@ -329,7 +329,7 @@ def test_parquet_properties_are_followed(tmp_path: Path) -> None:
         ({"encryption.key-id": "k"}, UnsupportedError, "encrypted"),
     ],
 )
-def test_what_cannot_be_meant_is_refused(
+def test_invalid_change_options_are_rejected(
     tmp_path: Path, properties: dict[str, str], error: type[Exception], words: str
 ) -> None:
     frazil.create_table(tmp_path / "t", pa.schema([("id", pa.int64())]))
@@ -441,7 +441,7 @@ def test_a_sort_beyond_memory_spills(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert sorted(row["id"] for row in found) == list(range(rows))
 
 
-def test_spilling_without_room_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_spill_failure_suggests_setting_tmpdir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = ordered(tmp_path / "t", pa.schema([("k", pa.int64())]), [by(1)])
     monkeypatch.setattr("frazil.iceberg._write.write_memory", lambda: 1_000)
     monkeypatch.setenv("TMPDIR", str(tmp_path / "missing"))

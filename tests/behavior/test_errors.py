@@ -51,7 +51,7 @@ def table() -> Table:
     ],
     ids=lambda value: str(value)[:40] if isinstance(value, dict) else "",
 )
-def test_a_wrong_scan_says_what_is_wrong(
+def test_invalid_scan_arguments_are_explained(
     table: Table, arguments: dict[str, Any], error: type[Exception], text: str
 ) -> None:
     with pytest.raises(error) as caught:
@@ -67,7 +67,7 @@ def test_a_wrong_snapshot_id_is_a_typed_error(table: Table, value: Any) -> None:
 
 
 @pytest.mark.parametrize("argument", ["snapshot_id", "as_of", "limit"])
-def test_text_is_no_number(table: Table, argument: str) -> None:
+def test_strings_are_rejected_as_numbers(table: Table, argument: str) -> None:
     arguments: dict[str, Any] = {argument: "1"}
     with pytest.raises(errors.InvalidArgumentError, match=f"{argument} is '1'"):
         table.scan(**arguments)
@@ -99,7 +99,7 @@ def test_a_range_of_appends_needs_an_ancestor(table: Table) -> None:
         table.incremental_append_scan(from_snapshot_id_exclusive=last, to_snapshot_id_inclusive=first)
 
 
-def test_no_table_where_there_is_none(tmp_path: Path) -> None:
+def test_load_table_fails_without_a_table(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     for place in (tmp_path, tmp_path / "missing", tmp_path / "file", tmp_path / "missing.metadata.json"):
         with pytest.raises(errors.FrazilError) as caught:

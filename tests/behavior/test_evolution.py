@@ -290,7 +290,7 @@ def test_tables_are_upgraded_one_way(tmp_path: Path) -> None:
     table.upgrade(3)
 
 
-def test_types_that_are_none_are_refused(tmp_path: Path) -> None:
+def test_invalid_types_and_paths_are_rejected(tmp_path: Path) -> None:
     table = made(tmp_path)
     for field_type in ("frob", 7, "list<", pa.duration("s")):
         with pytest.raises(InvalidArgumentError):
@@ -331,7 +331,7 @@ def test_pyiceberg_makes_of_the_same_updates_the_same_schema(tmp_path: Path) -> 
     assert [str(column) for column in table_schema.fields] == [str(column) for column in theirs.schema().fields]
 
 
-def test_pyiceberg_reads_what_evolved(tmp_path: Path) -> None:
+def test_pyiceberg_reads_evolved_tables(tmp_path: Path) -> None:
     table = made(tmp_path, partition_by=["day(ts)"])
     table.update_spec().remove_field("ts_day").add_field("bucket(4, id)").commit()
     table.update_schema().add_column("note", "string").rename_column("price", "cost").update_column(
@@ -488,7 +488,7 @@ class Model:
 
 @pytest.mark.parametrize("version", [1, 2, 3])
 @pytest.mark.parametrize("seed", range(4))
-def test_rows_stay_what_they_are_whatever_changes(tmp_path: Path, version: int, seed: int) -> None:
+def test_rows_survive_random_schema_evolution(tmp_path: Path, version: int, seed: int) -> None:
     table = frazil.create_table(tmp_path / "t", pa.schema([("id", pa.int32())]), format_version=version)
     model = Model(table, seed)
     for number in range(30):
@@ -529,7 +529,7 @@ def test_processes_that_add_columns_at_once_get_ids_of_their_own(tmp_path: Path)
 
 
 @pytest.mark.parametrize("version", [1, 2, 3])
-def test_rows_are_deleted_from_what_evolved(tmp_path: Path, version: int) -> None:
+def test_rows_are_deleted_from_evolved_tables(tmp_path: Path, version: int) -> None:
     table = made(tmp_path, format_version=version, partition_by=["day(ts)"])
     table.append([{"id": i, "ts": dt.datetime.fromisoformat(f"2024-03-0{i}")} for i in range(2, 6)])
     table.update_spec().remove_field("ts_day").add_field("bucket(2, id)").commit()

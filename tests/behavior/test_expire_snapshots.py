@@ -85,7 +85,7 @@ def test_old_snapshots_and_their_files_go(tmp_path: Path, version: int) -> None:
     assert ids_of(table) == [3, 4, 5]
 
 
-def test_a_read_of_an_expired_snapshot_says_what_may_have_happened(tmp_path: Path) -> None:
+def test_reading_an_expired_snapshot_explains_the_likely_cause(tmp_path: Path) -> None:
     table = made(tmp_path)
     table.overwrite(rows(5))
     stale, scan = frazil.load_table(table.location), table.scan()
@@ -97,7 +97,7 @@ def test_a_read_of_an_expired_snapshot_says_what_may_have_happened(tmp_path: Pat
     assert ids_of(stale.refresh()) == [6]
 
 
-def test_by_default_only_what_is_older_than_five_days_expires(tmp_path: Path) -> None:
+def test_by_default_only_snapshots_older_than_five_days_expire(tmp_path: Path) -> None:
     table = made(tmp_path)
     plan = table.expire_snapshots()
     assert (plan.snapshot_ids, plan.refs, plan.size_bytes) == ((), (), 0)
@@ -158,7 +158,7 @@ def test_the_calls_of_pyiceberg(tmp_path: Path) -> None:
     assert snapshot_ids(table) == ids[3:]
 
 
-def test_what_is_refused_changes_nothing(tmp_path: Path) -> None:
+def test_rejected_operations_change_nothing(tmp_path: Path) -> None:
     table = made(tmp_path)
     ids = snapshot_ids(table)
     table.manage_snapshots().create_tag(ids[0], "v1").commit()
@@ -182,7 +182,7 @@ def test_what_is_refused_changes_nothing(tmp_path: Path) -> None:
     assert snapshot_ids(table.refresh()) == ids
 
 
-def test_what_a_kept_snapshot_needs_must_be_readable(tmp_path: Path) -> None:
+def test_manifests_of_retained_snapshots_must_be_readable(tmp_path: Path) -> None:
     table = made(tmp_path)
     plan = table.expire_snapshots(FUTURE_MS)
     manifest = next(path for path in reachable(metadata_of(table)) if path not in _planned(plan) and "-m" in path.name)
@@ -198,7 +198,7 @@ def test_what_a_kept_snapshot_needs_must_be_readable(tmp_path: Path) -> None:
     assert snapshot_ids(table.refresh()) == before
 
 
-def test_what_an_expired_snapshot_lacks_is_passed_over(tmp_path: Path) -> None:
+def test_missing_files_of_expired_snapshots_are_ignored(tmp_path: Path) -> None:
     table = made(tmp_path)
     first = path_of(table.snapshots()[0].manifest_list)
     first.unlink()
@@ -222,7 +222,7 @@ def test_files_that_cannot_be_deleted_are_named(tmp_path: Path) -> None:
     assert len(snapshot_ids(table)) == 1
 
 
-def test_what_others_do_between_plan_and_apply(tmp_path: Path) -> None:
+def test_concurrent_changes_between_plan_and_apply(tmp_path: Path) -> None:
     table = made(tmp_path)
     ids = snapshot_ids(table)
     other = frazil.load_table(tmp_path / "t")
@@ -244,7 +244,7 @@ def test_what_others_do_between_plan_and_apply(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["tag", "branch", "rollback"])
-def test_files_of_a_snapshot_that_is_referenced_meanwhile_stay(tmp_path: Path, kind: str) -> None:
+def test_files_of_a_concurrently_referenced_snapshot_are_kept(tmp_path: Path, kind: str) -> None:
     table = frazil.create_table(tmp_path / "t", {"id": "long"})
     table.append([{"id": 1}])
     (old,) = snapshot_ids(table)
@@ -292,7 +292,7 @@ def test_handles_whose_state_has_expired_still_change_the_table(tmp_path: Path, 
     assert files_in(tmp_path) >= reachable(metadata_of(stale.refresh()))
 
 
-def test_tables_of_catalogs_and_what_cannot_expire(tmp_path: Path) -> None:
+def test_expiration_in_catalogs_and_unsupported_tables(tmp_path: Path) -> None:
     catalog = frazil.load_catalog(type="local", path=str(tmp_path / "lake"))
     catalog.create_namespace("ns")
     table = catalog.create_table("ns.t", SCHEMA)
@@ -343,7 +343,7 @@ def _change(chance: random.Random, table: Any) -> None:
 
 
 @pytest.mark.parametrize("seed", range(24))
-def test_random_tables_keep_what_the_specification_says(tmp_path: Path, seed: int) -> None:
+def test_random_tables_retain_snapshots_per_specification(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)  # noqa: S311
     mode = chance.choice(["copy-on-write", "merge-on-read"])
     properties = {"write.delete.mode": mode, "commit.manifest.min-count-to-merge": chance.choice(["2", "100"])}

@@ -178,7 +178,7 @@ def test_columnar_files_by_name(tmp_path: Path, extension: str, save: Callable[.
 PARTITIONED = [("s", "STRING"), ("d", "DATE"), ("id", "INT")]
 
 
-def test_partitions_stand_in_names(tmp_path: Path) -> None:
+def test_partition_values_come_from_directory_names(tmp_path: Path) -> None:
     write(tmp_path, "d=2024-02-29/s=a%2Fb c/x.csv", "1\n")
     write(tmp_path, "d=__DEFAULT_PARTITION__/s=/x.csv", "2\n")
     write(tmp_path, "d=2024-02-29/s=é/deeper/x.csv", "3\n")
@@ -205,13 +205,13 @@ def test_partitions_by_value_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("folder", ["d=2024-02-30/s=1", "s=1/d=2024-02-29", "plain/s=1"])
-def test_folders_that_are_no_partitions(tmp_path: Path, folder: str) -> None:
+def test_invalid_partition_folders(tmp_path: Path, folder: str) -> None:
     write(tmp_path, f"{folder}/x.csv", "1\n")
     with pytest.raises(errors.CorruptMetadataError):
         rows(tmp_path, PARTITIONED, partition_keys=["d", "s"])
 
 
-def test_what_is_no_format_table(tmp_path: Path) -> None:
+def test_unsupported_and_missing_format_tables_are_rejected(tmp_path: Path) -> None:
     write(tmp_path, "a.avro", "x")
     for options in ({}, {"file.format": "avro"}, {"file.format": "lance"}):
         with pytest.raises(errors.UnsupportedError, match="are not supported"):

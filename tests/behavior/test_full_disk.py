@@ -93,7 +93,7 @@ def test_a_read_only_disk_takes_no_table_and_keeps_nothing(disk: Path, kind: str
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_exists_is_unharmed_by_a_disk_that_is_full_or_read_only(disk: Path, kind: str) -> None:
+def test_full_or_read_only_disk_does_not_damage_existing_tables(disk: Path, kind: str) -> None:
     table = creator(kind, disk)()
     table.append([{"id": 1, "name": "a"}])
     before = left(disk)

@@ -229,7 +229,7 @@ def test_a_write_to_the_table_of_a_catalog_by_its_folder_is_refused_before_it_be
     assert catalog.load_table("ns.t").metadata_location == table.metadata_location
 
 
-def test_a_transaction_of_a_filter_conflicts_with_rows_that_came_meanwhile(tmp_path: Path) -> None:
+def test_filtered_transaction_conflicts_with_concurrently_added_rows(tmp_path: Path) -> None:
     table = made(tmp_path)
 
     def delete(changes: Transaction) -> None:

@@ -105,7 +105,7 @@ OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
 
 
 @pytest.mark.parametrize("name", TAKEN)
-def test_all_operations_take_what_append_takes(tmp_path: Path, name: str) -> None:
+def test_all_operations_accept_the_inputs_of_append(tmp_path: Path, name: str) -> None:
     data_type, rows, value = TAKEN[name]
     table = frazil.create_table(tmp_path / "t", pa.schema([("id", pa.int64()), ("c", data_type)]))
     table.append(rows)
@@ -235,7 +235,7 @@ def test_data_that_cannot_be_read_is_an_invalid_argument(tmp_path: Path, name: s
     assert table.scan().to_arrow().to_pylist() == [{"id": 1, "c": None}]
 
 
-def test_an_error_of_the_source_stays_what_it_is(tmp_path: Path) -> None:
+def test_source_errors_propagate_unchanged(tmp_path: Path) -> None:
     table = frazil.create_table(tmp_path / "t", pa.schema([("id", pa.int64())]))
 
     def rows() -> Any:

@@ -117,7 +117,7 @@ def lazy_frame() -> Any:
         (lazy_frame, r"LazyFrame.*\.collect\(\)"),
     ],
 )
-def test_rows_of_another_kind_say_what_to_write(table: Any, rows: Callable[[], Any], expected: str) -> None:
+def test_unsupported_row_types_suggest_a_conversion(table: Any, rows: Callable[[], Any], expected: str) -> None:
     with pytest.raises(errors.InvalidArgumentError, match=expected):
         table.append(rows())
 

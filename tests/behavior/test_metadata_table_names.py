@@ -45,7 +45,7 @@ def test_a_view_of_the_rows_is_a_table(name: str) -> None:
     assert frazil.load_table(PAIMON).system_table is None
 
 
-def test_a_metadata_file_and_a_format_go_with_a_name() -> None:
+def test_metadata_file_and_format_combine_with_a_metadata_table_name() -> None:
     first = min((GOLDEN / "iceberg" / "del_pos_file_parquet_part" / "metadata").glob("*.json"))
     opened = frazil.load_table(f"{first}$snapshots", format="iceberg")
     assert opened.scan().count() == len(frazil.load_table(first).snapshots())

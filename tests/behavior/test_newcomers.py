@@ -136,7 +136,7 @@ def test_catalogs_are_pickled(tmp_path: Path, kind: str) -> None:
         lambda _: frazil.load_table(PAIMON).scan().plan(),
     ],
 )
-def test_what_cannot_be_pickled_says_what_can(table: Any, thing: Callable[[Any], Any]) -> None:
+def test_pickling_unsupported_objects_suggests_alternatives(table: Any, thing: Callable[[Any], Any]) -> None:
     with pytest.raises(errors.UnsupportedError, match="cannot be pickled"):
         pickle.dumps(thing(table))
 
@@ -173,7 +173,7 @@ def file(folder: Path) -> Path:
     ],
 )
 @pytest.mark.usefixtures("table")
-def test_a_location_without_a_table_says_what_is_there(
+def test_error_for_a_location_without_a_table_describes_its_contents(
     tmp_path: Path, location: Callable[[Path], Path], expected: str
 ) -> None:
     place = location(tmp_path)
@@ -222,7 +222,7 @@ WRONG_MOMENTS = ["2024-01-01", "2024-01-01T00:00:00", "yesterday", "170000000000
 
 
 @pytest.mark.parametrize("moment", WRONG_MOMENTS)
-def test_a_moment_without_a_zone_is_refused_with_what_to_write(table: Any, moment: Any) -> None:
+def test_timestamp_without_a_zone_is_rejected_with_a_hint(table: Any, moment: Any) -> None:
     for opened in (table, frazil.load_table(PAIMON)):
         with pytest.raises(errors.InvalidArgumentError, match=r"as_of.*(zone|expected milliseconds)"):
             opened.scan(as_of=moment)

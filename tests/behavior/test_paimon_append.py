@@ -41,7 +41,7 @@ def rows(table: Table) -> list[dict[str, Any]]:
 # Create
 
 
-def test_a_table_has_what_it_was_created_with(tmp_path: Path) -> None:
+def test_table_keeps_its_creation_settings(tmp_path: Path) -> None:
     table = create(tmp_path, options={"file.compression": "snappy"}, comment="events")
     assert files(tmp_path / "t") == {"schema/schema-0"}
     assert [str(field) for field in table.schema().fields] == ["0: id: BIGINT NOT NULL", "1: name: STRING"]
@@ -62,7 +62,7 @@ def frames() -> Iterator[Any]:
     yield {"id": pa.int64(), "name": "string"}
 
 
-def test_schemas_come_from_arrow_frames_and_types_by_name(tmp_path: Path) -> None:
+def test_schemas_from_arrow_data_frames_and_type_names(tmp_path: Path) -> None:
     for number, schema in enumerate(frames()):
         table = create(tmp_path / str(number), schema)
         assert [str(field) for field in table.schema().fields] == ["0: id: BIGINT", "1: name: STRING"], schema
@@ -352,7 +352,7 @@ def test_a_branch_is_written_on_its_own(tmp_path: Path) -> None:
     assert (branch.scan().count(), table.scan().count()) == (0, 1)
 
 
-def test_defaults_stand_in_for_null(tmp_path: Path) -> None:
+def test_defaults_replace_nulls(tmp_path: Path) -> None:
     schema = {"id": "BIGINT NOT NULL", "name": "STRING", "day": "DATE NOT NULL"}
     for keyed in (False, True):
         folder = tmp_path / str(keyed)

@@ -96,7 +96,7 @@ def test_an_append_table_has_inserts_and_an_overwrite_deletes(tmp_path: Path) ->
     assert "1 files in 1 splits of 1 commits" in plan.explain()
 
 
-def test_what_cannot_be_meant_is_refused(keyed: Table, tmp_path: Path) -> None:
+def test_invalid_change_options_are_rejected(keyed: Table, tmp_path: Path) -> None:
     plain = frazil.create_table(tmp_path / "plain", SCHEMA, format="paimon")
     with pytest.raises(errors.NoSuchSnapshotError, match="some of the snapshots after 1 up to 9 do not exist"):
         keyed.changes(1, 9)

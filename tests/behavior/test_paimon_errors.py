@@ -63,7 +63,7 @@ def table() -> Table:
     ],
     ids=lambda value: str(value)[:40] if isinstance(value, dict) else "",
 )
-def test_a_wrong_scan_says_what_is_wrong(
+def test_invalid_scan_arguments_are_explained(
     table: Table, arguments: dict[str, Any], error: type[Exception], text: str
 ) -> None:
     with pytest.raises(error) as caught:
@@ -133,7 +133,7 @@ def test_arguments_and_options_do_not_choose_both(table: Table, options: dict[st
     ],
     ids=str,
 )
-def test_what_changes_reading_and_is_unknown_is_refused_before_any_row(
+def test_unknown_options_that_affect_reads_are_rejected_before_reading(
     tmp_path: Path, change: dict[str, str], error: type[Exception], text: str
 ) -> None:
     copy = shutil.copytree(TABLES / "tags_pk", tmp_path / "t")
@@ -158,14 +158,14 @@ def test_row_ids_are_there_where_they_are_tracked(table: Table) -> None:
     assert len(set(rows["_ROW_ID"].to_pylist())) == rows.num_rows
 
 
-def test_branches_that_are_not_there(table: Table) -> None:
+def test_missing_branches(table: Table) -> None:
     with pytest.raises(NO_SNAPSHOT, match="no branch `nope`"):
         table.with_branch("nope")
     with pytest.raises(NO_SNAPSHOT, match="existing tags and branches: t2, empty, fromtag"):
         load("branches_pk").scan(ref="mian")
 
 
-def test_tables_that_are_not_there(tmp_path: Path) -> None:
+def test_missing_tables(tmp_path: Path) -> None:
     with pytest.raises(errors.NoSuchTableError, match="Paimon"):
         frazil.load_table(tmp_path / "none", format="paimon")
 
@@ -199,7 +199,7 @@ def test_columns_inside_columns() -> None:
     assert filtered.num_rows == sum(1 for row in cut if row and row["yy"] is not None)
 
 
-def test_metadata_columns_stand_behind_the_others(table: Table) -> None:
+def test_metadata_columns_follow_the_others(table: Table) -> None:
     found = table.scan("k < 2", ["_SEQUENCE_NUMBER", "_ROW_KIND", "k"]).to_arrow()
     assert found.column_names == ["k", "_SEQUENCE_NUMBER", "_ROW_KIND"]
     assert found["_ROW_KIND"].to_pylist() == ["+I", "+I"]
@@ -217,7 +217,7 @@ def test_limits(name: str) -> None:
     assert table.scan(selected_fields=()).to_arrow().num_rows == total
 
 
-def test_a_filter_and_a_limit_go_together(table: Table) -> None:
+def test_filter_and_limit_combine(table: Table) -> None:
     assert table.scan("k >= 10", limit=2).count() == 2
     assert table.scan("k >= 10", limit=2).to_arrow()["k"].to_pylist() == [10, 11]
 
@@ -266,7 +266,7 @@ def test_splits_travel_to_other_processes(table: Table) -> None:
         assert repr(copy) == repr(split)
 
 
-def test_what_things_are_called(table: Table) -> None:
+def test_reprs(table: Table) -> None:
     place = str(TABLES)
     assert repr(table) == f"<frazil.paimon.Table '{place}/tags_pk': snapshot 6; columns k, v, s with key k>"
     branch = load("branches_pk").with_branch("fromtag")

@@ -258,14 +258,14 @@ def test_options_that_cannot_be_followed_are_refused(tmp_path: Path, options: di
     assert not (tmp_path / "t").exists()
 
 
-def test_a_scheme_that_is_not_known_is_refused(tmp_path: Path) -> None:
+def test_unknown_scheme_is_rejected(tmp_path: Path) -> None:
     table = create(tmp_path, **{PATHS: "oss://bucket/x"})
     with pytest.raises(errors.PathNotAllowedError, match=f"(?s)scheme 'oss' is not supported.*{PATHS}"):
         table.append(some(0))
     assert table.current_snapshot() is None
 
 
-def test_tables_of_a_catalog_are_allowed_what_their_creator_named(tmp_path: Path) -> None:
+def test_catalog_tables_may_access_the_external_paths_of_their_creator(tmp_path: Path) -> None:
     catalog = frazil.load_catalog("lake", type="paimon", warehouse=str(tmp_path / "wh"))
     catalog.create_namespace("db")
     options = {PATHS: f"file:{tmp_path}/a", STRATEGY: "round-robin"}

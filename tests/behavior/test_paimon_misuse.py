@@ -76,7 +76,7 @@ def test_lists_are_text_with_commas(table: Table) -> None:
     assert by_text.num_rows
 
 
-def test_the_folder_of_a_branch_is_no_table(table: Table) -> None:
+def test_branch_directory_is_not_a_table(table: Table) -> None:
     with pytest.raises(errors.InvalidArgumentError, match="call with_branch") as caught:
         frazil.load_table(DATABASE / "branches_pk" / "branch" / "branch-fromtag")
     assert "'fromtag'" in str(caught.value)

@@ -201,7 +201,7 @@ def test_the_name_of_the_folder_of_null_is_a_text(tmp_path: Path, name: str) -> 
     assert keys() == [3]
 
 
-def test_rows_are_deleted_whatever_types_files_hold(tmp_path: Path) -> None:
+def test_rows_are_deleted_regardless_of_file_column_types(tmp_path: Path) -> None:
     columns = {"p": "INT", "b": "VARBINARY(3)"}
     frazil.create_table(tmp_path / "t", columns, format="paimon", partition_keys=["p"]).append(
         [{"p": 1, "b": b"a"}, {"p": 2, "b": b"b"}]

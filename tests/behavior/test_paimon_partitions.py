@@ -91,7 +91,7 @@ def test_many_partitions_in_little_memory(tmp_path: Path, monkeypatch: pytest.Mo
     assert table.scan("part = 17").to_arrow()["id"].to_pylist() == [i for i in range(count) if i * 7919 % 300 == 17]
 
 
-def test_rows_go_to_the_bucket_of_their_key(tmp_path: Path) -> None:
+def test_rows_are_written_to_the_bucket_of_their_key(tmp_path: Path) -> None:
     table = create(tmp_path, partition_keys=["day"], options={"bucket": 3, "bucket-key": "id"})
     table.append(given(30))
     table.append(given(30, first=30))

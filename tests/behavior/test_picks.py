@@ -140,7 +140,7 @@ def test_partitions_that_others_changed_are_not_replaced(tmp_path: Path, case: s
 
 @pytest.mark.parametrize("granularity", ["file", "partition"])
 @pytest.mark.parametrize("version", [2, 3])
-def test_deletes_go_with_the_partition(tmp_path: Path, version: int, granularity: str) -> None:
+def test_deletes_are_dropped_with_the_partition(tmp_path: Path, version: int, granularity: str) -> None:
     table = empty(tmp_path, version, **MERGE_ON_READ, **{"write.delete.granularity": granularity})
     table.append(rows(1, 1, 3))
     table.append(rows(1, 4, 6))
@@ -178,7 +178,7 @@ def test_a_table_without_partitions_is_replaced_as_a_whole(tmp_path: Path, versi
     assert ids_of(table) == [1, 8]
 
 
-def test_what_replaced_nothing_waits_for_the_partition_too(tmp_path: Path) -> None:
+def test_cherry_pick_that_replaced_nothing_still_checks_its_partition(tmp_path: Path) -> None:
     for into, expected in ((1, None), (2, [5, 8])):
         table = empty(tmp_path / str(into))
         picked = staged(table, rows(1, 5))
@@ -210,7 +210,7 @@ def test_a_replacement_of_a_branch_is_picked(tmp_path: Path) -> None:
     assert ids_of(table) == [2, 5, 8]
 
 
-def test_no_more_goes_than_the_snapshot_removed(tmp_path: Path) -> None:
+def test_cherry_pick_removes_only_files_removed_by_the_snapshot(tmp_path: Path) -> None:
     """Any operation may be labelled as a replacement of partitions."""
     called = {"wap.id": "w", "replace-partitions": "true"}
     table = empty(tmp_path)
@@ -245,7 +245,9 @@ def test_deletes_for_files_that_stay_are_not_picked(tmp_path: Path) -> None:
     ],
     ids=["elsewhere", "in the partition", "partitions of another type"],
 )
-def test_a_pick_that_loses_is_looked_at_again(tmp_path: Path, meanwhile: Callable[[Any], Any], why: Any) -> None:
+def test_cherry_pick_that_loses_a_race_is_revalidated(
+    tmp_path: Path, meanwhile: Callable[[Any], Any], why: Any
+) -> None:
     table = empty(tmp_path)
     table.append(rows(1, 1))
     picked = staged(table, rows(1, 5))

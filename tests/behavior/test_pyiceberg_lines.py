@@ -240,7 +240,7 @@ def test_types_by_name_are_a_schema(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("wrong", [None, 5, [("id", "long")]])
-def test_a_wrong_schema_says_what_is_accepted(tmp_path: Path, wrong: Any) -> None:
+def test_invalid_schema_error_names_the_accepted_forms(tmp_path: Path, wrong: Any) -> None:
     with pytest.raises(errors.InvalidArgumentError, match=r"such as pyarrow\.schema"):
         frazil.create_table(tmp_path / "t", wrong)
 

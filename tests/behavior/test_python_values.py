@@ -298,7 +298,7 @@ def test_a_nested_value_that_does_not_fit_is_named_with_its_path_and_row(tmp_pat
     assert caught.value.context["column"] == path
 
 
-def test_what_a_scan_returns_can_be_appended_again(tmp_path: Path) -> None:
+def test_scanned_values_can_be_appended_again(tmp_path: Path) -> None:
     nested = pa.struct([("l", pa.list_(POINT)), ("m", pa.map_(pa.int32(), pa.list_(pa.float32()))), ("s", POINT)])
     table = one(tmp_path, nested)
     values = [

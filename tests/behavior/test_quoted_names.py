@@ -54,7 +54,7 @@ def test_schemas(tmp_path: Path, name: str) -> None:
     assert [field.name for field in table.schema().fields] == ["r", "v"]
 
 
-def test_a_column_with_quotes_in_its_name_comes_first(tmp_path: Path) -> None:
+def test_quoted_column_name_takes_precedence(tmp_path: Path) -> None:
     table = lake(tmp_path, ("q", pa.int64()), ('"q"', pa.string()))
     table.append([{"q": 1, '"q"': "x"}])
     assert table.scan(selected_fields=('"q"',)).to_arrow().to_pylist() == [{'"q"': "x"}]

@@ -117,7 +117,7 @@ def test_a_table_is_opened_by_any_of_its_metadata_files() -> None:
     assert len(counts) > 1
 
 
-def test_a_moved_table_reads_as_it_lies(tmp_path: Path) -> None:
+def test_moved_table_is_read_in_place(tmp_path: Path) -> None:
     copy = Copy("del_pos_file_parquet_part", tmp_path)
     assert sort(copy.open().scan().to_arrow()) == sort(golden("del_pos_file_parquet_part").scan().to_arrow())
     # If metadata and data are in different places, the location of the data is specified.
@@ -137,7 +137,7 @@ def test_names_differ_by_case_only_where_asked_for(table: Table) -> None:
         table.scan(selected_fields=("CAT",))
 
 
-def test_columns_come_in_the_order_of_the_table(table: Table) -> None:
+def test_columns_are_returned_in_table_order(table: Table) -> None:
     assert table.scan(selected_fields=("d", "id")).to_arrow().column_names == ["id", "d"]
     assert table.scan(selected_fields=()).to_arrow().num_rows == table.scan().count()
 
@@ -197,7 +197,7 @@ def test_a_reader_that_is_given_up_leaves_no_threads(table: Table) -> None:
     assert tasks < 200
 
 
-def test_reprs_say_what_they_stand_for(table: Table) -> None:
+def test_reprs_describe_their_objects(table: Table) -> None:
     scan = table.scan("id > 100")
     task = next(scan.plan_files())
     assert "pevo_v2_three_specs" in repr(table)

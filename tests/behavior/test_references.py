@@ -69,7 +69,7 @@ def test_numbers_of_other_libraries_are_taken(tmp_path: Path) -> None:
     assert ids_of(table) == [1]
 
 
-def test_rolling_back_goes_to_ancestors_only(tmp_path: Path) -> None:
+def test_rollback_accepts_only_ancestors(tmp_path: Path) -> None:
     table = made(tmp_path)
     first, second, third = snapshot_ids(table)
     table.manage_snapshots().rollback_to_snapshot(second).commit()
@@ -141,7 +141,7 @@ def test_a_pick_keeps_row_ids_unique(tmp_path: Path) -> None:
     assert table.scan(ref="before").count() == 3
 
 
-def test_only_appends_are_picked_behind_others(tmp_path: Path) -> None:
+def test_only_appends_are_cherry_picked_after_other_commits(tmp_path: Path) -> None:
     table = made(tmp_path)
     table.set_properties({"write.wap.enabled": "true"})
     staged = table.delete("id = 1", snapshot_properties={"wap.id": "w"}).snapshot_id
@@ -154,7 +154,7 @@ def test_only_appends_are_picked_behind_others(tmp_path: Path) -> None:
     assert ids_of(table) == [1, 2, 3, 4]
 
 
-def test_commits_that_nobody_looked_at_are_not_undone(tmp_path: Path) -> None:
+def test_unseen_commits_are_not_undone(tmp_path: Path) -> None:
     table = made(tmp_path)
     stale = frazil.load_table(tmp_path / "t")
     first = snapshot_ids(table)[0]
@@ -166,7 +166,7 @@ def test_commits_that_nobody_looked_at_are_not_undone(tmp_path: Path) -> None:
     assert (ids_of(stale), ids_of(stale, ref="v1")) == ([1, 2, 3, 4], [1])
 
 
-def test_what_cannot_be_is_refused_and_changes_nothing(tmp_path: Path) -> None:
+def test_invalid_writes_are_rejected_and_change_nothing(tmp_path: Path) -> None:
     empty = frazil.create_table(tmp_path / "empty", SCHEMA)
     with pytest.raises(NoSuchSnapshotError, match="no snapshot yet"):
         empty.manage_snapshots().create_tag(None, "v1").commit()

@@ -202,7 +202,7 @@ def test_hidden_names_and_folders_of_other_tables_stay(tmp_path: Path) -> None:
     assert planned(table) == {found}
 
 
-def test_what_any_snapshot_names_stays(tmp_path: Path) -> None:
+def test_files_referenced_by_any_snapshot_are_retained(tmp_path: Path) -> None:
     table = made(tmp_path, properties={"write.wap.enabled": "true", "write.metadata.previous-versions-max": "2"})
     table.append(rows(7), snapshot_properties={"wap.id": "staged"})
     table.manage_snapshots().create_tag(table.snapshots()[0].snapshot_id, "first").commit()
@@ -216,7 +216,7 @@ def test_what_any_snapshot_names_stays(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_random_tables_lose_what_an_oracle_says(tmp_path: Path, seed: int) -> None:
+def test_random_tables_remove_the_same_orphans_as_an_oracle(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)  # noqa: S311
     table = made(tmp_path, format_version=chance.choice([1, 2, 3]), properties={"write.delete.mode": "merge-on-read"})
     for number in range(10):
@@ -259,7 +259,7 @@ def test_files_that_are_committed_after_the_plan_stay(tmp_path: Path) -> None:
 # Refusals
 
 
-def test_more_than_half_goes_only_by_force(tmp_path: Path) -> None:
+def test_deleting_more_than_half_requires_force(tmp_path: Path) -> None:
     table = made(tmp_path)
     found = stray(Path(table.location, "data", "x"), content=bytes(1 << 20))
     with pytest.raises(CommitValidationError, match=r"1 of \d+ files, 1048576 of \d+ bytes, .* more than half"):
@@ -285,7 +285,7 @@ def test_shared_files_are_not_deleted(tmp_path: Path) -> None:
         _ = table.remove_orphan_files().files
 
 
-def test_only_folders_that_the_table_may_access_are_looked_at(tmp_path: Path) -> None:
+def test_only_allowed_locations_are_listed(tmp_path: Path) -> None:
     table = made(tmp_path)
     found = stray(tmp_path / "elsewhere" / "x")
     with pytest.raises(PathNotAllowedError, match="elsewhere"):

@@ -189,7 +189,7 @@ def test_new_files_have_the_format_and_length_that_the_table_asks_for(tmp_path: 
     assert len(files_of(table)) > 1
 
 
-def test_groups_are_committed_in_so_many_snapshots(tmp_path: Path) -> None:
+def test_groups_are_committed_in_at_most_max_commits_snapshots(tmp_path: Path) -> None:
     table = made(tmp_path, partition_by=["bucket(8, id)"])
     before, count, groups = content(table), len(table.snapshots()), table.rewrite_data_files().groups.num_rows
     assert groups > 3
@@ -267,7 +267,7 @@ def new_files_without_a_snapshot(folder: Path, table: Any) -> set[Path]:
 
 
 @pytest.mark.parametrize("version", [2, 3])
-def test_equality_deletes_that_come_meanwhile_apply_to_the_new_files(tmp_path: Path, version: int) -> None:
+def test_concurrent_equality_deletes_apply_to_the_rewritten_files(tmp_path: Path, version: int) -> None:
     table = made(tmp_path, format_version=version, partition_by=["p"])
     delete_by_key(table, {"id": [4, 5]}, {"p": "a"}, 0)
     table = table.refresh()
@@ -299,7 +299,7 @@ def test_a_newer_equality_delete_stops_files_that_change_their_spec(tmp_path: Pa
         assert sorted(table.refresh().scan().to_arrow()["id"].to_pylist()) == expected
 
 
-def test_rows_that_others_append_are_no_conflict(tmp_path: Path) -> None:
+def test_concurrent_appends_do_not_conflict(tmp_path: Path) -> None:
     table = made(tmp_path)
     other, plan = table.refresh(), table.rewrite_data_files()
     assert plan.input_files == 6
@@ -309,7 +309,7 @@ def test_rows_that_others_append_are_no_conflict(tmp_path: Path) -> None:
     assert table.scan().count() == 61
 
 
-def test_a_handle_that_is_behind_rewrites_the_newest_state(tmp_path: Path) -> None:
+def test_stale_handle_rewrites_the_latest_state(tmp_path: Path) -> None:
     table = made(tmp_path)
     behind = table.refresh()
     table.append(rows(100))
@@ -364,7 +364,7 @@ def test_a_rewrite_gives_up_when_the_columns_changed(tmp_path: Path) -> None:
 # Failures
 
 
-def test_a_group_whose_files_expired_meanwhile_is_skipped(tmp_path: Path) -> None:
+def test_group_with_concurrently_expired_files_is_skipped(tmp_path: Path) -> None:
     table = made(tmp_path, partition_by=["p"])
     plan = table.rewrite_data_files()
     assert plan.input_files == 12

@@ -102,7 +102,7 @@ def read(table: Table) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("race", RACES)
 @pytest.mark.parametrize("write", WRITES)
-def test_what_a_stale_handle_commits_can_be_read(table: Table, write: str, race: str) -> None:
+def test_commits_from_a_stale_handle_are_readable(table: Table, write: str, race: str) -> None:
     """The handle is stale when it writes."""
     change, row, _ = RACES[race]
     stale = frazil.load_table(table.location)
@@ -117,7 +117,7 @@ def test_what_a_stale_handle_commits_can_be_read(table: Table, write: str, race:
 
 @pytest.mark.parametrize("race", RACES)
 @pytest.mark.parametrize("write", ["append", "append a stream", "overwrite", "upsert", "merge"])
-def test_what_is_overtaken_while_it_writes_can_be_read(
+def test_writes_overtaken_before_commit_are_readable(
     table: Table, monkeypatch: pytest.MonkeyPatch, write: str, race: str
 ) -> None:
     """Other writers commit between the rows and the commit of a writer."""
@@ -173,7 +173,7 @@ def check(table: Table, race: str, write: Callable[[], Any], *, new_ids: bool) -
     assert {name: written[name] for name in names} == {name: expected[name] for name in names}
 
 
-def test_a_column_without_values_may_be_dropped_meanwhile(table: Table) -> None:
+def test_column_without_values_may_be_dropped_concurrently(table: Table) -> None:
     stale = frazil.load_table(table.location)
     table.update_schema().delete_column("m").commit()
     assert stale.append(iter([[{"id": 7}]])).attempts == 2

@@ -103,7 +103,7 @@ def test_locations_without_a_scheme_are_shown_without_their_secrets(
     assert CANARY not in str(texts)
 
 
-def test_errors_keep_what_is_not_a_secret() -> None:
+def test_errors_keep_non_secret_text() -> None:
     for text in (
         "the folder /data/a@b of table db.t (branch: x@y) is at 2024-01-01T00:00:00",
         "abfs://container@account.dfs.core.windows.net/k?x=1",

@@ -152,7 +152,7 @@ def test_a_change_by_an_old_handle_is_one_of_the_newest_state(tmp_path: Path, ea
 
 
 @pytest.mark.parametrize("name", LEAVING)
-def test_an_old_handle_leaves_no_snapshot_behind_that_it_does_not_know(tmp_path: Path, name: str) -> None:
+def test_stale_handle_does_not_drop_unseen_snapshots(tmp_path: Path, name: str) -> None:
     table = made(tmp_path)
     stale = frazil.load_table(table.location)
     table.append([{"id": 3}])

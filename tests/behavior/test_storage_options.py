@@ -68,7 +68,7 @@ def in_transaction(table: Any, given: dict[str, str]) -> None:
 
 @pytest.mark.parametrize("way", ["create_table", "set_properties", "transaction", *CATALOGS])
 @pytest.mark.parametrize("key", STORAGE_KEYS)
-def test_an_option_of_the_storage_is_no_property_of_a_table(tmp_path: Path, way: str, key: str) -> None:
+def test_storage_options_are_rejected_as_table_properties(tmp_path: Path, way: str, key: str) -> None:
     with pytest.raises(errors.InvalidArgumentError, match="is a storage option") as caught:
         setters(tmp_path)[way]({key: CANARY})
     assert CANARY not in str(caught.value)

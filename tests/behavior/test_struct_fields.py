@@ -54,7 +54,7 @@ def test_a_merge_sets_one_field_from_another(table: Table) -> None:
     assert rows(table, "id in (2, 9)") == [{"id": 2, "point": {"x": 2, "y": 7}}, {"id": 9, "point": None}]
 
 
-def test_what_is_set_twice_leaves_the_table_as_it_was(table: Table) -> None:
+def test_duplicate_assignments_leave_the_table_unchanged(table: Table) -> None:
     before = table.current_snapshot().snapshot_id
     with pytest.raises(InvalidArgumentError, match="`point` is set twice"):
         table.update({"point.x": 1, "point": None})

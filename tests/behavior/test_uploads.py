@@ -63,7 +63,7 @@ def test_a_short_file_is_put_at_once(store: ObjectStore, rows: pa.Table) -> None
 
 @pytest.mark.parametrize("fault", ["refused", "answer lost"])
 @pytest.mark.parametrize("request_of", ["?uploads", "partNumber=1&", "partNumber=3&", "?uploadId"])
-def test_a_file_whose_parts_fail_is_not_there(store: ObjectStore, rows: pa.Table, fault: str, request_of: str) -> None:
+def test_file_with_failed_parts_does_not_exist(store: ObjectStore, rows: pa.Table, fault: str, request_of: str) -> None:
     table = new_table(store, rows)
     store.arm()
     table.append(rows)

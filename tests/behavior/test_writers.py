@@ -204,7 +204,7 @@ class Interrupted:
 
 
 @pytest.mark.parametrize("change", ["append", "overwrite"])
-def test_an_interrupt_behind_the_commit_deletes_nothing(tmp_path: Path, change: str) -> None:
+def test_interrupt_after_the_commit_deletes_nothing(tmp_path: Path, change: str) -> None:
     table = frazil.create_table(tmp_path / "t", SCHEMA)
     begin = StagedTable.__init__
 
@@ -266,7 +266,7 @@ def beaten(meanwhile: Callable[[], Any], times: int = 1, how: type[Beaten] = Bea
 
 
 @pytest.mark.parametrize("change", ["append", "overwrite", "dynamic_partition_overwrite", "upsert"])
-def test_the_rows_of_a_stream_come_although_others_were_first(tmp_path: Path, change: str) -> None:
+def test_streamed_rows_are_committed_after_a_conflict(tmp_path: Path, change: str) -> None:
     table = frazil.create_table(tmp_path / "t", SCHEMA, partition_by=["writer"])
     rows = pa.table({"id": pa.array([1, 2]), "writer": pa.array([1, 1])}).to_reader()
     with beaten(lambda: None):

@@ -52,7 +52,7 @@ def test_addresses_of_databases_are_shown_without_their_secrets(uri: str, kind: 
     assert not [text for text in texts if CANARY in text]
 
 
-def test_what_a_driver_says_is_shown_without_secrets() -> None:
+def test_driver_errors_are_redacted() -> None:
     sa = pytest.importorskip("sqlalchemy")
     from frazil.catalog._server_database import ServerDatabase
 

@@ -138,7 +138,7 @@ def test_of_tables_made_at_once_one_stays(catalog: Catalog[Any], tmp_path: Path)
     assert len([name for name in files_below(tmp_path) if name.endswith("metadata.json")]) == 1
 
 
-def test_what_is_missing_is_named(catalog: Catalog[Any]) -> None:
+def test_errors_name_the_missing_object(catalog: Catalog[Any]) -> None:
     missing: list[Callable[[], object]] = [
         lambda: catalog.load_table("ns.no"),
         lambda: catalog.drop_table("ns.no"),
@@ -314,7 +314,7 @@ def test_namespaces_nest_and_only_empty_ones_are_dropped(catalog: Catalog[Any]) 
     assert not catalog.namespace_exists("a")
 
 
-def test_a_purge_deletes_what_it_planned(catalog: Catalog[Any], tmp_path: Path) -> None:
+def test_purge_deletes_the_planned_files(catalog: Catalog[Any], tmp_path: Path) -> None:
     table = catalog.create_table("ns.t", SCHEMA, properties={"write.metadata.previous-versions-max": "100"})
     for _ in range(3):
         table.append(ROWS)
@@ -336,9 +336,7 @@ def test_a_purge_deletes_what_it_planned(catalog: Catalog[Any], tmp_path: Path) 
     assert catalog.create_table("ns.t", SCHEMA).append(ROWS).added_records == 2
 
 
-def test_a_purge_deletes_what_only_old_snapshots_name_and_no_file_of_others(
-    catalog: Catalog[Any], tmp_path: Path
-) -> None:
+def test_purge_deletes_files_of_old_snapshots_but_no_foreign_files(catalog: Catalog[Any], tmp_path: Path) -> None:
     table = catalog.create_table("ns.t", SCHEMA)
     table.append(ROWS)
     alien = next(tmp_path.rglob("ns/t/data")) / "notes.txt"
@@ -450,7 +448,7 @@ class Failing:
         return getattr(self._files, name)
 
 
-def test_a_purge_that_fails_says_what_is_left(catalog: Catalog[Any], tmp_path: Path) -> None:
+def test_failed_purge_reports_the_remaining_files(catalog: Catalog[Any], tmp_path: Path) -> None:
     table = catalog.create_table("ns.t", SCHEMA)
     table.append(ROWS)
     if catalog.type == "hadoop":
@@ -576,7 +574,7 @@ def test_namespaces_have_properties(rows: Catalog[Any], tmp_path: Path) -> None:
     assert not rows.namespace_exists("ns")
 
 
-def test_metadata_goes_where_the_table_says(rows: Catalog[Any], tmp_path: Path) -> None:
+def test_metadata_is_written_to_the_configured_location(rows: Catalog[Any], tmp_path: Path) -> None:
     properties = {
         "write.metadata.path": f"{tmp_path}/place",
         "write.metadata.compression-codec": "gzip",
@@ -654,7 +652,7 @@ def test_a_table_creates_its_namespace_in_a_warehouse(tmp_path: Path) -> None:
     assert not catalog.namespace_exists("c")
 
 
-def test_a_copied_warehouse_is_purged_where_it_lies(warehouse: Path) -> None:
+def test_copied_warehouse_is_purged_in_place(warehouse: Path) -> None:
     """The tables record a different folder from the one that contains them."""
     catalog = frazil.load_catalog("c", warehouse=str(warehouse))
     for namespace in ((), ("sales",), ("sales", "eu")):

@@ -28,7 +28,7 @@ def catalog(warehouse: Path) -> Catalog:
     return frazil.load_catalog("local", type="hadoop", warehouse=str(warehouse))
 
 
-def test_namespaces_are_the_folders_that_are_no_tables(catalog: Catalog) -> None:
+def test_namespaces_are_the_folders_that_are_not_tables(catalog: Catalog) -> None:
     assert catalog.list_namespaces() == [("empty",), ("sales",)]
     assert catalog.list_namespaces("sales") == [("sales", "eu")]
     assert catalog.list_namespaces(("sales", "eu")) == []

@@ -36,7 +36,7 @@ def test_the_type_follows_from_the_properties(properties: dict[str, str], expect
     "properties",
     [{"type": name} for name in ("hive", "glue", "dynamodb", "bigquery")] + [{"uri": "thrift://host:9083"}],
 )
-def test_types_that_come_later_are_named(properties: dict[str, str]) -> None:
+def test_unsupported_catalog_types_are_named(properties: dict[str, str]) -> None:
     with pytest.raises(UnsupportedError, match="yet") as caught:
         load_catalog("c", **properties)
     assert caught.value.hint == "the supported catalog types are hadoop, local, memory, paimon, rest, sql"

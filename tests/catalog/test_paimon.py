@@ -81,14 +81,14 @@ def test_tables_are_purged_and_databases_dropped(tmp_path: Path) -> None:
     assert catalog.list_namespaces() == []
 
 
-def test_names_that_are_no_tables(catalog: Catalog[Any]) -> None:
+def test_invalid_table_names(catalog: Catalog[Any]) -> None:
     for name in ("orders", ("a", "b", "c")):
         with pytest.raises(errors.NoSuchTableError, match="a database and a table"):
             catalog.load_table(name)
 
 
 @pytest.mark.parametrize("metastore", ["hive", "rest"])
-def test_metastores_that_come_later_are_named(metastore: str) -> None:
+def test_unsupported_metastores_are_named(metastore: str) -> None:
     with pytest.raises(errors.UnsupportedError, match=metastore) as caught:
         frazil.load_catalog("p", metastore=metastore, warehouse=".")
     assert caught.value.hint == "the supported metastores are filesystem and jdbc"
@@ -125,7 +125,7 @@ def test_a_database_lists_databases_and_tables(database: str, folder: Path) -> N
         catalog.load_table("x.y")
 
 
-def test_tables_lie_where_their_database_says(database: str, folder: Path) -> None:
+def test_table_locations_follow_the_database_location(database: str, folder: Path) -> None:
     relocate = {"/recorded": str(folder / "copied"), str(folder): str(folder)}
     catalog: Any = frazil.load_catalog("p", metastore="jdbc", uri=database, warehouse=str(folder), relocate=relocate)
     make_table(folder / "copied" / "far" / "f")

@@ -94,7 +94,7 @@ def test_another_key_is_another_catalog() -> None:
     assert caught.value.hint == "the database contains tables under the catalog-key 'golden', but not 'silver'"
 
 
-def test_a_database_that_is_not_there_stays_away(tmp_path: Any) -> None:
+def test_missing_database_is_not_created(tmp_path: Any) -> None:
     missing = tmp_path / "none.db"
     with pytest.raises(errors.MissingFileError, match="does not exist"):
         jdbc_catalog(uri=f"jdbc:sqlite:{missing}?password={CANARY}").list_namespaces()

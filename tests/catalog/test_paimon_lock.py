@@ -115,7 +115,7 @@ WRITES: dict[str, Callable[[Any], object]] = {
 
 
 @pytest.mark.parametrize("write", WRITES)
-def test_a_lock_that_is_not_released_is_an_error_that_says_what_to_do(root: Path, write: str) -> None:
+def test_unreleased_lock_error_suggests_a_remedy(root: Path, write: str) -> None:
     table = opened(root).load_table("db.t")
     table.append([{"writer": 1}])
     before = files_below(root)
@@ -160,7 +160,7 @@ def test_locks_of_others_do_not_count(root: Path) -> None:
     assert opened(root).load_table("db.t").append([{"writer": 1}]).added_records == 1
 
 
-def test_without_lock_enabled_there_is_none(root: Path) -> None:
+def test_no_lock_without_lock_enabled(root: Path) -> None:
     hold(root)
     for given in ({"lock.enabled": "false"}, {"lock.enabled": "FALSE"}):
         assert opened(root, **given).load_table("db.t").append([{"writer": 1}]).added_records == 1

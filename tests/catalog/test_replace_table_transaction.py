@@ -36,7 +36,7 @@ def files(tmp_path: Path) -> set[Path]:
     }
 
 
-def test_the_new_definition_and_its_rows_come_at_once(catalog: Catalog[Any]) -> None:
+def test_replacement_definition_and_rows_commit_atomically(catalog: Catalog[Any]) -> None:
     before = catalog.load_table("ns.t")
     with catalog.replace_table_transaction(
         "ns.t", OTHER, partition_by=["new"], sort_order=["id"], properties={"b": "3"}, format_version=3

@@ -173,7 +173,7 @@ def test_tables_and_namespaces_are_renamed_registered_and_dropped(catalog: Any) 
     assert not catalog.namespace_exists("ns.inner")
 
 
-def test_lists_come_in_pages(tmp_path: Path) -> None:
+def test_listings_are_paginated(tmp_path: Path) -> None:
     server = RestServer(tmp_path, page_size=2)
     catalog = opened(server)
     for name in "abcde":
@@ -555,7 +555,7 @@ def test_signed_requests_are_refused(server: RestServer) -> None:
         opened(server, **{"rest.sigv4-enabled": "true"})
 
 
-def test_what_is_no_catalog_says_so(server: RestServer) -> None:
+def test_invalid_or_unavailable_rest_catalogs_are_reported(server: RestServer) -> None:
     with pytest.raises(InvalidArgumentError, match="must begin with http"):
         frazil.load_catalog("c", type="rest", uri="localhost:8181")
     with pytest.raises(InvalidArgumentError, match="must begin with http"):

@@ -86,7 +86,7 @@ def path(request: pytest.FixtureRequest, database: Database) -> Path:
     return database(ROWS, v1=request.param, properties=PROPERTIES)
 
 
-def test_namespaces_come_from_tables_and_properties(path: Path) -> None:
+def test_namespaces_are_derived_from_tables_and_properties(path: Path) -> None:
     catalog = frazil.load_catalog("gold", uri=f"sqlite:///{path}")
     assert catalog.list_namespaces() == [("a",), ("my_ns_112",), ("my_ns_1_2",), ("x%",), ("xyz",), ("z",)]
     assert catalog.list_namespaces("a") == [("a", "b")]
@@ -135,7 +135,7 @@ def test_absent_names_are_typed_errors_that_know_of_other_catalogs(path: Path) -
         catalog.list_tables("a.b")
 
 
-def test_a_view_is_no_table(database: Database) -> None:
+def test_view_is_not_a_table(database: Database) -> None:
     path = database(ROWS[:2], v1=True)
     with sqlite3.connect(path) as connection:
         connection.execute("INSERT INTO iceberg_tables VALUES ('gold', 'a.b', 'seen', ?, NULL, 'VIEW')", (ORDERS,))
@@ -165,7 +165,7 @@ def test_every_spelling_of_a_sqlite_address(database: Database, uri: str) -> Non
     assert frazil.load_catalog("gold", uri=uri.format(path)).table_exists("a.b.orders")
 
 
-def test_a_database_that_is_not_there_is_not_made(tmp_path: Path) -> None:
+def test_missing_database_is_not_created(tmp_path: Path) -> None:
     for uri in ("sqlite:///no.db", f"jdbc:sqlite:{tmp_path}/no.db"):
         with pytest.raises(errors.MissingFileError, match="does not exist"):
             frazil.load_catalog("gold", uri=uri).list_namespaces()
@@ -259,7 +259,7 @@ def test_secrets_never_show(monkeypatch: pytest.MonkeyPatch) -> None:
     assert password not in str(caught.value)
 
 
-def test_a_missing_driver_or_library_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_driver_or_library_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(errors.UnsupportedError, match="driver"):
         frazil.load_catalog("c", uri="mysql+nodriver://host/db")
     monkeypatch.delitem(sys.modules, "frazil.catalog._server_database", raising=False)

@@ -65,7 +65,7 @@ def select(root: Path, statement: str) -> list[tuple[Any, ...]]:
         return connection.execute(statement).fetchall()
 
 
-def test_pyiceberg_goes_on_with_our_tables(tmp_path: Path, theirs: Callable[[], Any]) -> None:
+def test_pyiceberg_continues_our_tables(tmp_path: Path, theirs: Callable[[], Any]) -> None:
     catalog = ours(tmp_path)
     catalog.create_namespace("a.b", {"owner": "me"})
     table = catalog.create_table("a.b.t", SCHEMA, partition_by=["name"])
@@ -89,7 +89,7 @@ def test_pyiceberg_goes_on_with_our_tables(tmp_path: Path, theirs: Callable[[], 
     assert other.list_namespaces() == [("n",)]
 
 
-def test_we_go_on_with_tables_of_pyiceberg(tmp_path: Path, theirs: Callable[[], Any]) -> None:
+def test_we_continue_pyiceberg_tables(tmp_path: Path, theirs: Callable[[], Any]) -> None:
     other = theirs()
     other.create_namespace("n", {"owner": "them"})
     made = other.create_table("n.t", SCHEMA)
@@ -113,7 +113,7 @@ def test_we_go_on_with_tables_of_pyiceberg(tmp_path: Path, theirs: Callable[[], 
     assert other.list_tables("n") == []
 
 
-def test_the_tables_are_those_of_java_and_the_row_keeps_what_was_before(tmp_path: Path) -> None:
+def test_catalog_schema_matches_java_and_keeps_the_previous_location(tmp_path: Path) -> None:
     _, table = with_table(tmp_path)
     first = table.metadata_location
     table.append(ROWS)
@@ -208,7 +208,7 @@ def test_a_change_waits_for_others_and_a_reader_does_not_stop_it(tmp_path: Path)
     holder.join()
 
 
-def test_what_a_killed_writer_left_is_undone(tmp_path: Path) -> None:
+def test_changes_of_a_killed_writer_are_rolled_back(tmp_path: Path) -> None:
     catalog, table = with_table(tmp_path)
     code = """
 import os, sqlite3, sys
@@ -376,7 +376,7 @@ def test_writers_that_are_killed_leave_whole_commits(tmp_path: Path) -> None:
     assert lake.load_table("n.t").append(ROWS).attempts == 1
 
 
-def test_a_copied_lake_opens_and_grows_where_it_lies(tmp_path: Path) -> None:
+def test_copied_lake_is_read_and_written_in_place(tmp_path: Path) -> None:
     lake = frazil.load_catalog("mine", path=f"{tmp_path}/lake")
     lake.create_namespace("n")
     lake.create_table("n.t", SCHEMA, partition_by=["bucket(2, id)"]).append(ROWS)

@@ -46,7 +46,7 @@ def change(chance: random.Random, table: Any) -> None:
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_java_deletes_what_was_planned(java: Java, warehouse: Path, seed: int) -> None:
+def test_java_expiration_deletes_the_planned_files(java: Java, warehouse: Path, seed: int) -> None:
     chance = random.Random(seed)  # noqa: S311
     catalog = frazil.load_catalog(type="hadoop", warehouse=str(warehouse))
     catalog.create_namespace_if_not_exists("expired")

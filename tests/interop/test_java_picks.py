@@ -77,7 +77,7 @@ MEANWHILE: dict[str, tuple[Callable[[Table], Any], tuple[str, ...], bool]] = {
 
 @pytest.mark.parametrize("version", [2, 3])
 @pytest.mark.parametrize("case", MEANWHILE)
-def test_java_picks_what_frazil_picks(java: Java, warehouse: Path, case: str, version: int) -> None:
+def test_java_and_frazil_cherry_picks_agree(java: Java, warehouse: Path, case: str, version: int) -> None:
     meanwhile, partition_by, is_picked = MEANWHILE[case]
     summaries = []
     for engine in ("frazil", "java"):
@@ -104,7 +104,7 @@ def test_java_picks_what_frazil_picks(java: Java, warehouse: Path, case: str, ve
     assert summaries[0] == summaries[1]
 
 
-def test_frazil_picks_what_java_replaced(java: Java, warehouse: Path) -> None:
+def test_frazil_cherry_picks_partitions_replaced_by_java(java: Java, warehouse: Path) -> None:
     for partition, expected in ((2, [2, 5, 8]), (1, None)):
         name = f"staged_{partition}"
         table = made(warehouse / "picks", name, 2, ("p",))

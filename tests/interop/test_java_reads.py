@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.parametrize("written", CHOSEN, ids=lambda written: written.identifier)
-def test_java_reads_what_is_written(java: Java, made: Callable[[Written], Table], written: Written) -> None:
+def test_java_reads_written_tables(java: Java, made: Callable[[Written], Table], written: Written) -> None:
     table = made(written)
     name = f"java.db.{written.identifier}"
     check_rows(java, table, name, signs=not written.known("java"))

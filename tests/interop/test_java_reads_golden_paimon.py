@@ -46,7 +46,7 @@ def written(table: Table) -> bool:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
-def test_a_golden_table_goes_on(oracle: Oracle, case: PaimonCase) -> None:
+def test_golden_table_can_be_written(oracle: Oracle, case: PaimonCase) -> None:
     folder = oracle.table.parent / case.id.replace("-", "_")
     shutil.copytree(case.root, folder)
     table = frazil.load_table(folder, format="paimon", relocate=case.relocate)

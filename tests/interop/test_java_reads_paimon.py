@@ -242,7 +242,7 @@ ENGINES: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("keys", [("id",), ("part", "id")])
-def test_upserts_are_read_and_go_on(oracle: Oracle, engine: str, keys: tuple[str, ...]) -> None:
+def test_java_reads_and_continues_upserts(oracle: Oracle, engine: str, keys: tuple[str, ...]) -> None:
     columns = [("id", "BIGINT"), ("part", "STRING"), ("at", "INT"), ("name", "STRING"), ("amount", "DECIMAL(9, 2)")]
     name = f"u_{engine}_{len(keys)}"
     options = {"bucket": 2, "primary_keys": keys, "num-sorted-run.compaction-trigger": 3} | ENGINES[engine]
@@ -295,7 +295,7 @@ def test_upserts_are_read_and_go_on(oracle: Oracle, engine: str, keys: tuple[str
     check(oracle, table)
 
 
-def test_records_have_what_java_writes_of_them(oracle: Oracle) -> None:
+def test_manifest_entries_match_java(oracle: Oracle) -> None:
     """The same rows result in the same entries in both: keys, bounds, counts and sequence numbers."""
     columns = [("id", "INT"), *((name, text) for name, (text, _) in TYPES.items() if name in FLAT_FOR_JAVA)]
     found = []
@@ -319,7 +319,7 @@ FLAT_FOR_JAVA = ("text", "whole", "day", "big")
 
 
 @pytest.mark.parametrize("keys", [(), ("part", "id")])
-def test_overwrites_are_read_and_go_on(oracle: Oracle, keys: tuple[str, ...]) -> None:
+def test_java_reads_and_continues_overwrites(oracle: Oracle, keys: tuple[str, ...]) -> None:
     columns = [("id", "BIGINT"), ("part", "STRING"), ("name", "STRING")]
     options: dict[str, Any] = {"bucket": 2, "primary_keys": keys} if keys else {}
     name = f"o_{len(keys)}"
@@ -373,7 +373,7 @@ def test_file_indexes_do_not_hide_rows(oracle: Oracle, keys: tuple[str, ...], th
 
 @pytest.mark.parametrize("keys", [(), ("part", "id")])
 @pytest.mark.parametrize("strategy", ["round-robin", "specific-fs", "entropy-inject", "weight-robin"])
-def test_files_below_external_paths_are_read_and_go_on(
+def test_tables_with_external_paths_are_read_and_written(
     oracle: Oracle, tmp_path: Path, strategy: str, keys: tuple[str, ...]
 ) -> None:
     paths = "data-file.external-paths"

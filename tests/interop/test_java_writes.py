@@ -44,7 +44,7 @@ IN_EVERY_RUN = {"upgraded_v2", "column_added_v3", "spec_evolved_v3"}
     [written for written in CHOSEN if CHOSEN is not SUBSET or written.identifier in IN_EVERY_RUN],
     ids=lambda written: written.identifier,
 )
-def test_java_goes_on(java: Java, warehouse: Path, written: Written) -> None:
+def test_java_continues_writing(java: Java, warehouse: Path, written: Written) -> None:
     table = written.make(warehouse / "on")
     name = f"java.on.{written.identifier}"
     # Java rejects merge-on-read in v1, where frazil rewrites files.

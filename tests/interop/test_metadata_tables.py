@@ -49,7 +49,7 @@ def evolved() -> Any:
 
 
 @pytest.mark.parametrize("name", Inspect.names())
-def test_a_method_gives_what_the_table_gives(evolved: Any, name: str) -> None:
+def test_inspect_method_matches_the_metadata_table(evolved: Any, name: str) -> None:
     assert getattr(evolved.inspect, name)().equals(evolved.inspect[name].scan().to_arrow())
 
 
@@ -108,7 +108,7 @@ def test_an_empty_table_has_empty_metadata_tables(tmp_path: Any) -> None:
     assert {name for name, count in counts.items() if count} == {"metadata_log_entries"}
 
 
-def test_rows_go_to_other_libraries(evolved: Any) -> None:
+def test_metadata_tables_convert_to_other_libraries(evolved: Any) -> None:
     scan = evolved.inspect["files"].scan("content = 0", ["file_path", "record_count"])
     rows = scan.to_arrow()
     assert len(scan.to_pandas()) == rows.num_rows

@@ -27,7 +27,7 @@ DUCKDB = os.environ.get("FRAZIL_DUCKDB")
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("written", CHOSEN, ids=lambda written: written.identifier)
-def test_pyiceberg_reads_what_is_written(made: Callable[[Written], Table], written: Written) -> None:
+def test_pyiceberg_reads_written_tables(made: Callable[[Written], Table], written: Written) -> None:
     table = made(written)
     scan = StaticTable.from_metadata(table.metadata_location).scan()
     message = written.refused("pyiceberg")
@@ -39,7 +39,7 @@ def test_pyiceberg_reads_what_is_written(made: Callable[[Written], Table], writt
 
 
 @pytest.mark.skipif(not DUCKDB, reason="FRAZIL_DUCKDB names no interpreter that has DuckDB's extension for Iceberg")
-def test_duckdb_reads_what_is_written(made: Callable[[Written], Table], warehouse: Path, tmp_path: Path) -> None:
+def test_duckdb_reads_written_tables(made: Callable[[Written], Table], warehouse: Path, tmp_path: Path) -> None:
     tables = {written: made(written) for written in CHOSEN}
     folders = [str(warehouse / "db" / written.identifier) for written in tables]
     subprocess.run([str(DUCKDB), "-I", str(READER), str(tmp_path), *folders], check=True)  # noqa: S603

@@ -77,7 +77,7 @@ def shared(tmp_path: Path) -> Iterator[Shared]:
 
 
 @pytest.mark.parametrize("keys", [(), ("id",)])
-def test_java_goes_on_in_a_catalog_of_frazil(shared: Shared, keys: tuple[str, ...]) -> None:
+def test_java_continues_in_a_frazil_catalog(shared: Shared, keys: tuple[str, ...]) -> None:
     catalog = shared.ours()
     catalog.create_namespace("db", {"owner": "me"})
     table = catalog.create_table(NAME, COLUMNS, primary_keys=keys, options={"bucket": "1"} if keys else {})
@@ -93,7 +93,7 @@ def test_java_goes_on_in_a_catalog_of_frazil(shared: Shared, keys: tuple[str, ..
 
 
 @pytest.mark.parametrize("keys", [(), ("id",)])
-def test_frazil_goes_on_in_a_catalog_of_java(shared: Shared, keys: tuple[str, ...]) -> None:
+def test_frazil_continues_in_a_java_catalog(shared: Shared, keys: tuple[str, ...]) -> None:
     columns = (Column("id", Type("BIGINT", nullable=False)), Column("name", Type("STRING")))
     asked = Create(columns, primary_keys=keys, options=(("bucket", "2" if keys else "-1"),))
     outcome = shared.java.run(History(0, asked, (write(1, 2),)))

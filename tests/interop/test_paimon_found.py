@@ -115,7 +115,7 @@ def test_times_that_were_timestamps_before_1970_are_within_the_day(snapshot: int
 
 @pytest.mark.parametrize("file_format", ["parquet", "orc", "avro"])
 @pytest.mark.parametrize("which", [-2, -1], ids=["cast by frazil", "compacted by Java"])
-def test_texts_that_were_bytes_have_a_replacement_character_for_what_is_not_utf_8(file_format: str, which: int) -> None:
+def test_invalid_utf8_in_former_binary_columns_reads_as_replacement_character(file_format: str, which: int) -> None:
     found = table(f"utf8_{file_format}")
     snapshot = found.snapshots()[which].snapshot_id
     texts = [(1, "\ufffd\ufffd"), (2, "ok"), (3, "\ufffd\ufffd")]

@@ -157,7 +157,7 @@ def test_branches(case: PaimonCase) -> None:
 
 
 @each("main_reads")
-def test_the_main_branch_beside_others(case: PaimonCase) -> None:
+def test_main_branch_is_read_alongside_other_branches(case: PaimonCase) -> None:
     check_all(case, [("main", case.content["main_reads"], partial(case.table.scan, ref="main"))])
 
 
@@ -306,7 +306,7 @@ def test_files_of_format_tables(case: PaimonCase) -> None:
 
 
 @each("iceberg_current")
-def test_iceberg_metadata_beside_the_table(case: PaimonCase) -> None:
+def test_iceberg_metadata_of_paimon_tables(case: PaimonCase) -> None:
     """Iceberg readers see the latest compacted state, which is the latest state of these tables."""
     place = case.root / case.content["iceberg_current"]
     table = frazil.load_table(place, format="iceberg", relocate={f"/golden/{case.content['dir']}": str(case.root)})

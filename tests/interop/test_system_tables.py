@@ -74,7 +74,7 @@ def tagged() -> Any:
 
 
 @pytest.mark.parametrize("name", [name for name in Inspect.names() if name != "row_tracking"])
-def test_a_method_gives_what_the_table_gives(tagged: Any, name: str) -> None:
+def test_inspect_method_matches_the_metadata_table(tagged: Any, name: str) -> None:
     assert getattr(tagged.inspect, name)().equals(tagged.inspect[name].scan().to_arrow())
 
 
@@ -195,7 +195,7 @@ def test_wrong_names_and_snapshots_are_refused(tagged: Any) -> None:
         tagged.inspect.files(selected_fields=["file_pth"])
 
 
-def test_rows_go_to_other_libraries(tagged: Any) -> None:
+def test_metadata_tables_convert_to_other_libraries(tagged: Any) -> None:
     scan = tagged.inspect["files"].scan("level > 0", ["file_path", "record_count"])
     rows = scan.to_arrow()
     assert len(scan.to_pandas()) == rows.num_rows

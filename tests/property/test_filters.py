@@ -109,7 +109,7 @@ SENTENCES = st.recursive(
 
 @given(text=SENTENCES)
 @examples(EXAMPLES * 25)
-def test_any_filter_that_parses_prints_to_what_parses_to_the_same(text: str) -> None:
+def test_printed_filters_round_trip(text: str) -> None:
     once = _native.normalize_predicate(text)
     assert _native.normalize_predicate(once) == once
 

@@ -194,7 +194,7 @@ def merged(merger: _native.Merger, batches: list[pa.RecordBatch]) -> list[Row]:
     st.integers(0, 12),
 )
 @settings(max_examples=300, deadline=None)
-def test_rows_become_what_sql_says(
+def test_merge_matches_sql_semantics(
     target: list[Row],
     source: list[Row],
     on: Condition,

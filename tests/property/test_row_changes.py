@@ -58,7 +58,7 @@ def drawn(name: str, mode: str, data: st.DataObject) -> Iterator[tuple[Whole, Fi
 
 
 @of_every_table
-def test_the_rows_that_go_are_those_that_a_scan_gives(name: str, mode: str, data: st.DataObject) -> None:
+def test_delete_removes_the_rows_a_scan_returns(name: str, mode: str, data: st.DataObject) -> None:
     with drawn(name, mode, data) as (table, chosen, copy):
         gone = table.expected(chosen)
         result = copy.delete(chosen.sql)
@@ -69,7 +69,7 @@ def test_the_rows_that_go_are_those_that_a_scan_gives(name: str, mode: str, data
 
 
 @of_every_table
-def test_rows_that_are_set_to_what_they_are_stay_what_they_are(name: str, mode: str, data: st.DataObject) -> None:
+def test_updating_a_column_to_itself_preserves_rows(name: str, mode: str, data: st.DataObject) -> None:
     with drawn(name, mode, data) as (table, chosen, copy):
         lineage = ["_row_id"] if copy.format_version > 2 else []
         before = copy.scan(selected_fields=["*", *lineage]).to_arrow()
@@ -108,7 +108,7 @@ def test_deleting_all_counts_the_rows_that_are_there(tmp_path: Path, version: in
 
 
 @pytest.mark.parametrize("name", sorted(READ_ONLY))
-def test_what_cannot_be_written_is_refused_and_stays_as_it_was(name: str) -> None:
+def test_unsupported_writes_are_rejected_and_leave_the_table_unchanged(name: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         copy = copied(name, "copy-on-write", folder)
         before = copy.metadata_location

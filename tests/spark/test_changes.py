@@ -74,7 +74,7 @@ def test_options_choose_rows_columns_and_snapshots(spark: SparkSession, table: C
         ({"start-snapshot-id": "17"}, "snapshot 17 is not an ancestor"),
     ],
 )
-def test_what_cannot_be_meant_is_refused(
+def test_invalid_change_options_are_rejected(
     spark: SparkSession, table: Callable[[str], str], options: dict[str, str], message: str
 ) -> None:
     with pytest.raises(Exception, match=message):

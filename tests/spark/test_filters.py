@@ -141,7 +141,7 @@ CONDITIONS = [
 ]
 
 
-def test_filters_mean_what_they_mean_in_spark(spark: SparkSession, table: Callable[[str], str]) -> None:
+def test_filters_match_spark_semantics(spark: SparkSession, table: Callable[[str], str]) -> None:
     path = table("type_all_v3")
     columns = ",".join(f"c{n}" for n in range(18) if n not in (9, 12, 13)) + ",id,_pos,_file"
     frame = spark.read.format("frazil").option("columns", columns).load(path)
@@ -164,7 +164,7 @@ def test_nested_columns_and_odd_names_are_pushed(table: Callable[[str], str]) ->
         assert len(rows(odd)) < len(rows(reader(table("meta_odd_names"))))
 
 
-def test_what_is_another_type_in_spark_is_not_pushed(table: Callable[[str], str]) -> None:
+def test_filters_on_columns_with_different_spark_types_are_not_pushed(table: Callable[[str], str]) -> None:
     options = {"columns": "id, c9, c12, c15, c16", "timestamp-ns-mode": "long"}
     made, whole = (reader(table("type_all_v3"), **options) for _ in range(2))
     values = {"c9": dt.time(1), "c12": 1, "c15": "F", "c16": b"x"}

@@ -127,7 +127,7 @@ def test_every_type_that_is_left_to_spark_is_right(spark: SparkSession, tmp_path
         ({"a": pa.int32()}, {"a": pa.int32(), "b": pa.int32()}),
     ],
 )
-def test_what_is_not_stored_as_the_table_has_it_is_read_by_frazil(
+def test_files_with_different_stored_types_are_read_by_frazil(
     tmp_path: Path, stored: dict[str, pa.DataType], wanted: dict[str, pa.DataType]
 ) -> None:
     footer = written(tmp_path / "a.parquet", fields(stored), [[None]] * len(stored))
@@ -149,7 +149,7 @@ def test_encodings_that_spark_may_not_read_are_read_by_frazil(tmp_path: Path, op
     assert not _fits(written(tmp_path / "b.parquet", schema, values, **options), schema)
 
 
-def test_ids_and_calendars_of_files_are_looked_at(tmp_path: Path) -> None:
+def test_field_ids_and_calendars_of_files_are_checked(tmp_path: Path) -> None:
     schema = fields({"a": pa.int32()})
     assert not _fits(written(tmp_path / "a.parquet", fields({"a": pa.int32()}, first=2), [[1]]), schema)
     assert not _fits(written(tmp_path / "b.parquet", pa.schema([("a", pa.int32())]), [[1]]), schema)

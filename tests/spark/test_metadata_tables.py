@@ -25,7 +25,7 @@ PAIMON = "tags_pk"
 
 
 @pytest.mark.parametrize("name", Inspect.names())
-def test_spark_shows_what_python_shows(spark: SparkSession, table: Callable[[str], str], name: str) -> None:
+def test_spark_metadata_tables_match_python(spark: SparkSession, table: Callable[[str], str], name: str) -> None:
     found = spark.read.format("frazil").load(f"{table(NAME)}${name}").toArrow()
     expected = frazil.load_table(table(NAME)).inspect[name].scan().to_arrow()
     assert found.column_names == expected.column_names

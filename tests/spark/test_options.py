@@ -163,12 +163,12 @@ def test_a_table_must_be_named() -> None:
 
 
 @pytest.mark.parametrize("name", ["start-timestamp", "stream-from-timestamp", "streaming-max-files-per-micro-batch"])
-def test_what_only_the_connector_of_java_has_is_unsupported(name: str) -> None:
+def test_options_specific_to_the_iceberg_connector_are_unsupported(name: str) -> None:
     with pytest.raises(UnsupportedError, match=name):
         iceberg.scan_arguments(parse({"path": "/t", name: "1"}))
 
 
 @pytest.mark.parametrize("name", ["read.changelog", "read.stream.maxFilesPerTrigger", "consumer-id", "table"])
-def test_what_only_the_connector_of_paimon_has_is_unsupported(name: str) -> None:
+def test_options_specific_to_the_paimon_connector_are_unsupported(name: str) -> None:
     with pytest.raises(UnsupportedError, match=name.lower()):
         paimon.scan_arguments(parse({"path": "/t", name: "1"}))

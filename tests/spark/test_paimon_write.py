@@ -60,7 +60,7 @@ def data_files(folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_mode_gives_what_the_table_itself_gives(spark: SparkSession, tmp_path: Path, kind: str) -> None:
+def test_every_write_mode_matches_the_table_api(spark: SparkSession, tmp_path: Path, kind: str) -> None:
     table, twin = make(tmp_path / "spark", kind), make(tmp_path / "local", kind)
     steps: list[tuple[pa.Table, str]] = [
         (data(0, 60), "append"),
@@ -137,7 +137,7 @@ def test_a_location_and_properties_of_the_snapshot(spark: SparkSession, tmp_path
         ({"branch": "nowhere"}, "nowhere"),
     ],
 )
-def test_what_does_not_fit_is_refused(
+def test_invalid_write_arguments_are_rejected(
     spark: SparkSession, tmp_path: Path, arguments: dict[str, Any], message: str
 ) -> None:
     table = make(tmp_path / "t", "partitioned")

@@ -264,7 +264,7 @@ def test_a_table_of_the_catalog_keeps_its_options(
         ),
     ],
 )
-def test_what_is_no_table_of_the_catalog_is_not_made(
+def test_invalid_catalog_tables_are_not_created(
     spark: SparkSession, table: Where, catalog: Callable[[str], object], statement: str, message: str
 ) -> None:
     with pytest.raises(AnalysisException, match=message):
@@ -286,9 +286,7 @@ def test_a_table_of_the_catalog_is_not_written_since_spark_does_not_say_which(
     assert frazil.load_table(path).current_snapshot() == before
 
 
-def test_a_table_of_the_catalog_with_columns_of_its_own_is_no_table(
-    spark: SparkSession, catalog: Callable[[str], object]
-) -> None:
+def test_catalog_table_with_its_own_columns_is_rejected(spark: SparkSession, catalog: Callable[[str], object]) -> None:
     catalog("create table t (id bigint) using frazil")
     with pytest.raises(AnalysisException, match="the table is not specified"):
         spark.sql("select * from t").collect()

@@ -96,7 +96,7 @@ def test_names_resolve_by_the_current_catalog_and_namespace(lake: Lake[DataFrame
     assert values(lake.sql("SHOW CATALOGS")) == [("local",), ("spark_catalog",)]
 
 
-def test_common_tables_and_temporary_views_come_before_tables(lake: Lake[DataFrame], spark: SparkSession) -> None:
+def test_ctes_and_temporary_views_take_precedence_over_tables(lake: Lake[DataFrame], spark: SparkSession) -> None:
     lake.script(walk_through.STATEMENTS + "USE local.db")
     query = "WITH table AS (SELECT 7 AS id), u AS (SELECT * FROM table) SELECT u.id FROM u, table"
     assert values(lake.sql(query)) == [(7,)]
@@ -202,7 +202,7 @@ def test_a_paimon_catalog(spark: SparkSession, tmp_path: Path) -> None:
     assert (tmp_path / "paimon" / "default.db" / "orders" / "schema" / "schema-0").is_file()
 
 
-def test_statements_of_spark_go_to_spark(lake: Lake[DataFrame], spark: SparkSession, tmp_path: Path) -> None:
+def test_spark_statements_are_delegated_to_spark(lake: Lake[DataFrame], spark: SparkSession, tmp_path: Path) -> None:
     lake.script(walk_through.STATEMENTS)
     lake.sql("CREATE OR REPLACE TEMPORARY VIEW v AS SELECT 5 AS id")
     try:
@@ -221,7 +221,7 @@ def test_statements_of_spark_go_to_spark(lake: Lake[DataFrame], spark: SparkSess
     assert values(lake.sql("SELECT 1 AS one")) == [(1,)]
 
 
-def test_procedures_take_what_spark_evaluates(lake: Lake[DataFrame]) -> None:
+def test_procedure_arguments_are_evaluated_by_spark(lake: Lake[DataFrame]) -> None:
     lake.script(walk_through.STATEMENTS)
     table = lake.table("local.db.table")
     for number in range(100, 105):
@@ -304,7 +304,7 @@ REJECTED = [
 ]
 
 
-def test_what_is_not_supported_is_rejected_and_changes_no_byte(lake: Lake[DataFrame], tmp_path: Path) -> None:
+def test_unsupported_statements_are_rejected_and_change_no_files(lake: Lake[DataFrame], tmp_path: Path) -> None:
     lake.script(walk_through.STATEMENTS)
     before = contents(tmp_path)
     for statement in REJECTED:
@@ -324,7 +324,7 @@ def test_a_rejection_names_the_call_to_use(lake: Lake[DataFrame]) -> None:
     )
 
 
-def test_a_rejection_names_what_a_paimon_table_can_do(spark: SparkSession, tmp_path: Path) -> None:
+def test_rejection_suggests_supported_paimon_operations(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "paimon").mkdir()
     lake = frazil.spark.connect(spark, {"p": {"type": "paimon", "warehouse": str(tmp_path / "paimon")}})
     lake.script("USE p; CREATE TABLE orders (id INT); INSERT INTO orders VALUES (1)")
@@ -361,7 +361,7 @@ def test_a_rejection_names_what_a_paimon_table_can_do(spark: SparkSession, tmp_p
         ("SELECT 'a", "line 1, column 8"),
     ],
 )
-def test_what_is_wrong_is_an_error_with_its_place(lake: Lake[DataFrame], statement: str, place: str) -> None:
+def test_invalid_statements_report_their_position(lake: Lake[DataFrame], statement: str, place: str) -> None:
     lake.sql("CREATE TABLE IF NOT EXISTS local.db.table (id BIGINT, data STRING)")
     with pytest.raises(InvalidArgumentError) as caught:
         lake.sql(statement)

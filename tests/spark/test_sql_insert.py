@@ -79,7 +79,7 @@ STATEMENTS = [
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["i.db.t", "p.default.t"])
 @pytest.mark.parametrize("what", ["INTO", "static", "dynamic"])
-def test_statements_do_what_they_do_to_tables_of_spark(
+def test_statements_match_native_spark_tables(
     lake: Lake[DataFrame], spark: SparkSession, tmp_path: Path, name: str, what: str
 ) -> None:
     lake.sql(f"CREATE TABLE {name} " + COLUMNS.format(format="iceberg" if name[0] == "i" else "paimon"))
@@ -196,7 +196,7 @@ def test_replace_where_deletes_the_rows_that_meet_the_condition(lake: Lake[DataF
         )
 
 
-def test_rows_go_into_a_branch(lake: Lake[DataFrame]) -> None:
+def test_insert_into_branch(lake: Lake[DataFrame]) -> None:
     lake.script("CREATE TABLE i.db.t (id BIGINT) USING iceberg; INSERT INTO i.db.t VALUES (1)")
     table = lake.table("i.db.t")
     first = table.snapshots()[0].snapshot_id
@@ -254,7 +254,7 @@ def test_a_failed_insert_leaves_no_files(lake: Lake[DataFrame], tmp_path: Path) 
             assert sorted(path for path in tmp_path.rglob("*") if path.is_file()) == before, statement
 
 
-def test_a_session_without_ansi_assigns_only_what_widens(lake: Lake[DataFrame], spark: SparkSession) -> None:
+def test_session_without_ansi_mode_allows_only_widening_assignments(lake: Lake[DataFrame], spark: SparkSession) -> None:
     lake.sql("CREATE TABLE i.db.t (id INT) USING iceberg")
     spark.conf.set("spark.sql.ansi.enabled", "false")
     try:

@@ -66,7 +66,7 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch, action: Callable[[], Any]) -> Non
 
 @pytest.mark.parametrize("table", TABLES)
 @pytest.mark.parametrize("what", STATEMENTS)
-def test_rows_that_others_add_meanwhile_are_a_conflict(
+def test_concurrent_appends_conflict_with_overwrite(
     spark: SparkSession, lake: Lake[DataFrame], monkeypatch: pytest.MonkeyPatch, table: str, what: str
 ) -> None:
     if what.startswith("dynamic"):
@@ -103,7 +103,7 @@ def test_a_table_is_loaded_once(
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_a_query_of_other_tables_replaces_what_others_add_meanwhile(
+def test_query_of_other_tables_replaces_concurrently_added_rows(
     lake: Lake[DataFrame], monkeypatch: pytest.MonkeyPatch, table: str
 ) -> None:
     other = next(one for one in TABLES if one != table)
@@ -295,7 +295,7 @@ def test_a_dataframe_of_a_branch_is_validated_against_the_branch(spark: SparkSes
     assert ids(lake, "i.db.t") == [1, 2]
 
 
-def test_a_compaction_is_no_conflict(lake: Lake[DataFrame], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compaction_does_not_conflict(lake: Lake[DataFrame], monkeypatch: pytest.MonkeyPatch) -> None:
     lake.sql("INSERT INTO p.default.t VALUES (3, 'a')")
     meanwhile(monkeypatch, lambda: lake.table("p.default.t").compact())
     lake.sql(STATEMENTS["all"].format(t="p.default.t"))

@@ -148,7 +148,7 @@ def test_parameters_by_name_and_by_position(lake: Lake[DataFrame]) -> None:
     assert values(lake, "SELECT * FROM lake.db.given") == [(5, "five")]
 
 
-def test_a_state_that_is_not_there_is_an_error_with_its_place(lake: Lake[DataFrame]) -> None:
+def test_missing_state_error_gives_its_position(lake: Lake[DataFrame]) -> None:
     for name in ("t VERSION AS OF 'nope'", "t VERSION AS OF 1", "t.branch_nope", "t TIMESTAMP AS OF '1999-01-01'"):
         with pytest.raises(NoSuchSnapshotError, match=r"line \d, column \d"):
             lake.sql(f"SELECT 1 FROM lake.db.{name}")

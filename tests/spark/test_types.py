@@ -57,7 +57,7 @@ def test_types_inside_others_are_converted(data_type: pa.DataType, values: list[
     assert result.to_pylist() == values[start:]
 
 
-def test_what_fits_is_not_copied() -> None:
+def test_matching_arrays_are_not_copied() -> None:
     array = pa.array([[{"a": 1}], None], pa.list_(pa.field("element", pa.struct([("a", pa.int64())]))))
     result = converted(pa.field("x", array.type), array)
     assert result.values.field("a").buffers()[1].address == array.values.field("a").buffers()[1].address
@@ -89,7 +89,7 @@ def test_a_type_that_spark_lacks_is_an_error_that_names_the_column(field: pa.Fie
     assert caught.value.context == {"column": column}
 
 
-def test_before_spark_4_1_there_is_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_time_type_requires_spark_4_1(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(spark, "TimeType", raising=False)
     with pytest.raises(UnsupportedError, match=r"use Spark 4\.1"):
         spark_schema(pa.schema([("t", pa.time64("us"))]), "error")
@@ -143,7 +143,7 @@ def test_a_value_that_spark_cannot_hold_is_an_error_that_names_the_column() -> N
         converted(pa.field("t", pa.timestamp("ms")), pa.array([1 << 60], pa.timestamp("ms")))
 
 
-def test_columns_come_in_the_order_asked_for() -> None:
+def test_columns_are_returned_in_the_requested_order() -> None:
     source = pa.schema([("a", pa.int32()), ("b", pa.string()), ("c", pa.binary(1))])
     batch = pa.RecordBatch.from_pylist([{"a": 1, "b": "x", "c": b"y"}], source)
     target = spark.StructType().add("c", "binary").add("a", "integer")

@@ -63,7 +63,7 @@ def bare(tmp_path: Path) -> str:
 
 
 @pytest.mark.parametrize("use", USES)
-def test_a_python_without_frazil_is_named_with_what_to_set(bare: str, use: str) -> None:
+def test_error_names_a_python_without_frazil_and_the_setting_to_change(bare: str, use: str) -> None:
     with pytest.raises(errors.InvalidArgumentError, match="frazil cannot be imported in Spark's Python,") as caught:
         USES[use](bare)
     text = str(caught.value)
@@ -87,6 +87,6 @@ def test_this_python_and_one_that_only_workers_have_are_left_to_spark(python: st
         (lambda: frazil.spark.merge([{"id": 1}], TABLE, ["id"]), "source must be a Spark DataFrame"),  # type: ignore[arg-type]
     ],
 )
-def test_other_things_are_no_sessions(call: Callable[[], Any], expected: str) -> None:
+def test_invalid_spark_arguments_are_rejected(call: Callable[[], Any], expected: str) -> None:
     with pytest.raises(errors.InvalidArgumentError, match=expected):
         call()

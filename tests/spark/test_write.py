@@ -32,9 +32,7 @@ if TYPE_CHECKING:
 
 @pytest.mark.parametrize("version", [1, 2, 3])
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_mode_gives_what_the_table_itself_gives(
-    spark: SparkSession, tmp_path: Path, kind: str, version: int
-) -> None:
+def test_every_write_mode_matches_the_table_api(spark: SparkSession, tmp_path: Path, kind: str, version: int) -> None:
     table, twin = make(tmp_path / "spark", kind, version), make(tmp_path / "local", kind, version)
     first, second = data(0, 60), data(40, 25)
     steps: list[tuple[str, Any, Any]] = [
@@ -58,7 +56,7 @@ def test_every_mode_gives_what_the_table_itself_gives(
 
 
 @pytest.mark.parametrize("kind", ["bucketed", "days", "sorted"])
-def test_rows_of_a_partition_go_to_one_file(spark: SparkSession, tmp_path: Path, kind: str) -> None:
+def test_hash_distribution_writes_one_file_per_partition(spark: SparkSession, tmp_path: Path, kind: str) -> None:
     table = make(tmp_path / "t", kind)
     done = write(frame(spark, data(0, 200), parts=8), table, distribution_mode="hash")
     partitions = set(rows(table.scan(selected_fields=("_partition",)).to_arrow()))
@@ -100,7 +98,7 @@ def test_a_task_that_fails_once_is_written_once(spark: SparkSession, tmp_path: P
     assert files(folder) == listed(table, folder)
 
 
-def test_only_messages_that_come_back_are_committed(tmp_path: Path) -> None:
+def test_only_returned_messages_are_committed(tmp_path: Path) -> None:
     folder = tmp_path / "t"
     table = make(folder, "bucketed")
     session = WriteSession(state_of(table))
@@ -161,7 +159,7 @@ def test_where_attempts_are_not_known_to_have_ended_files_are_looked_for_until_n
     assert files(folder) == []
 
 
-def test_nothing_is_known_of_attempts_where_there_is_no_context() -> None:
+def test_attempts_are_unknown_without_a_spark_context() -> None:
     attempts = Attempts(cast("SparkSession", object()), "nothing")
     with attempts:
         pass

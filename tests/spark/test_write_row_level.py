@@ -128,7 +128,7 @@ def test_a_source_above_the_limit_is_refused(spark: SparkSession, tmp_path: Path
 
 
 @pytest.mark.parametrize("key", ["id", "nothing"])
-def test_nothing_of_a_source_stays_behind(spark: SparkSession, tmp_path: Path, key: str) -> None:
+def test_merge_source_leaves_no_temporary_files(spark: SparkSession, tmp_path: Path, key: str) -> None:
     table = make(tmp_path / "t")
     table.append(data(1, 3))
     # Spark broadcasts task input of more than a mebibyte, and keeps its file until the session ends.
@@ -162,7 +162,7 @@ def test_a_branch_changes_and_main_does_not(spark: SparkSession, tmp_path: Path)
     assert table.scan("id < 10", ref="audit").count() == 0
 
 
-def test_what_does_not_fit_is_refused_before_a_task_runs(spark: SparkSession, tmp_path: Path) -> None:
+def test_invalid_arguments_are_rejected_before_any_task_runs(spark: SparkSession, tmp_path: Path) -> None:
     table, _ = twins(tmp_path, 2, "copy-on-write")
     with pytest.raises(InvalidArgumentError, match="colour"):
         delete(spark, table, "colour = 1")

@@ -48,7 +48,7 @@ def test_descendants_that_run_count(below: bool) -> None:  # noqa: FBT001
         process.communicate(b"done\n")
 
 
-def test_sleep_is_no_cpu_time() -> None:
+def test_sleep_does_not_count_as_cpu_time() -> None:
     with Clock() as clock:
         subprocess.run(["sleep", "0.2"], check=True)  # noqa: S607
     assert clock.cpu_s < clock.wall_s / 2
@@ -65,7 +65,7 @@ print(len(kept) == 64 << 20, clock.rise_mib)
 """
 
 
-def test_memory_is_what_was_added_at_most_even_if_it_is_gone() -> None:
+def test_memory_is_the_peak_increase_even_if_freed_later() -> None:
     # A process that reuses memory that it has freed does not grow.
     command = [sys.executable, "-c", MEMORY]
     done = subprocess.run(command, cwd=Path(clock_file).parent, capture_output=True, text=True, check=True)  # noqa: S603

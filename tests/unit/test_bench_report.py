@@ -55,7 +55,7 @@ def test_ratios_are_of_the_same_round() -> None:
     assert str(verdict.ratio) == "1 (0.9-1.1)"
 
 
-def test_what_the_same_takes_without_deletes_is_taken_off() -> None:
+def test_baseline_without_deletes_is_subtracted() -> None:
     less = Work("frazil", "list_files", "Ts")
     row = Row("X", "x", OURS, LIMIT, Mark(4), less=less)
     verdict = judged(row, {OURS: measured(1.5), less: measured(1.0), LIMIT: measured(0.25)})
@@ -63,7 +63,7 @@ def test_what_the_same_takes_without_deletes_is_taken_off() -> None:
     assert verdict.ratio.median == pytest.approx(2.0)
 
 
-def test_growth_is_per_what_the_index_says() -> None:
+def test_growth_is_normalized_by_the_unit_of_the_row() -> None:
     small = Work("frazil", "list_files", "Ts")
     row = Row("X", "x", OURS, small, Mark(1.15), per="files")
     assert judged(row, {OURS: measured(2.2), small: measured(0.2)}).ratio.median == pytest.approx(1.1)

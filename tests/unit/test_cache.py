@@ -45,7 +45,7 @@ def copied(tmp_path: Path) -> Path:
     return table
 
 
-def test_a_plan_finds_what_one_before_kept() -> None:
+def test_plan_reuses_entries_cached_by_an_earlier_plan() -> None:
     before = frazil.cache.stats()
     cold = plan()
     between = frazil.cache.stats()
@@ -77,7 +77,7 @@ def test_columns_of_several_filters_are_kept_side_by_side() -> None:
     assert frazil.cache.stats().bytes == both.bytes
 
 
-def test_nothing_is_kept_where_there_is_no_room() -> None:
+def test_cache_keeps_nothing_without_capacity() -> None:
     frazil.config.cache_bytes = 0
     expected = plan()
     assert frazil.cache.stats().entries == 0
@@ -145,7 +145,7 @@ def test_a_file_that_is_gone_is_missed(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "symlink"), reason="makes links")
-def test_a_table_does_not_see_what_another_one_may_read(tmp_path: Path) -> None:
+def test_cache_does_not_bypass_another_tables_allowed_paths(tmp_path: Path) -> None:
     table = copied(tmp_path)
     plan(table)
     # The same files, through links that lead out of a second table.

@@ -19,7 +19,7 @@ def test_memory_is_a_number_of_bytes_or_text_with_a_unit(value: int | str, expec
 
 
 @pytest.mark.parametrize("value", [0, -1, "", "many", "1 apple", True, 1.5, None, "-1", "1e3"])
-def test_memory_refuses_what_is_no_size(value: object) -> None:
+def test_memory_limit_rejects_invalid_sizes(value: object) -> None:
     with pytest.raises(InvalidArgumentError, match="memory_limit"):
         Config().memory_limit = value  # type: ignore[assignment]
 

@@ -22,7 +22,7 @@ def test_a_blob_of_java_is_read_and_written() -> None:
 
 
 @pytest.mark.parametrize("step", [1, 3, 10, 1000])
-def test_masks_of_every_density_keep_what_is_not_named(step: int) -> None:
+def test_masks_of_every_density_keep_undeleted_rows(step: int) -> None:
     rows = 200_001
     deleted = range(5, rows, step)
     blob = deletion_vector.encode(pa.array(deleted, pa.int64()))
@@ -51,7 +51,7 @@ def test_damage_is_noticed() -> None:
         deletion_vector.kept_rows(FIVE_ODD, 9)
 
 
-def test_what_is_no_position_is_refused() -> None:
+def test_invalid_positions_are_rejected() -> None:
     with pytest.raises(InvalidArgumentError):
         deletion_vector.encode(["a"])
     with pytest.raises(InvalidArgumentError):

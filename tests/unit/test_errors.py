@@ -55,7 +55,7 @@ def test_every_class_is_documented_and_needs_a_message_alone(cls: type[errors.Fr
 
 
 @pytest.mark.parametrize(("name", "base"), BUILT_IN_BASES.items())
-def test_built_in_bases_catch_what_they_say(name: str, base: type[Exception]) -> None:
+def test_errors_are_caught_by_their_built_in_bases(name: str, base: type[Exception]) -> None:
     with pytest.raises(base, match="what failed"):
         raise getattr(errors, name)("what failed")
 

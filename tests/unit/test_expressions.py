@@ -260,7 +260,7 @@ def test_rules(text: str, value: object) -> None:
         ("x = 1; drop", "unexpected `;`"),
     ],
 )
-def test_what_is_refused_says_why(text: str, message: str) -> None:
+def test_rejected_expressions_state_the_reason(text: str, message: str) -> None:
     with pytest.raises(InvalidArgumentError) as raised:
         evaluate(text)
     assert message in str(raised.value)
@@ -324,7 +324,7 @@ def test_scalars_of_other_libraries_are_literals(value: object) -> None:
 
 
 @pytest.mark.parametrize("value", [[1], np.array([1, 2]), pa.array([1])])
-def test_what_is_no_literal_is_refused(value: object) -> None:
+def test_invalid_literals_are_rejected(value: object) -> None:
     with pytest.raises(InvalidArgumentError, match=type(value).__name__):
         frazil.lit(value)
 

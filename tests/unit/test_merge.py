@@ -104,7 +104,7 @@ def test_python_values_are_literals_and_text_is_sql() -> None:
         (builder().when_matched_delete("target.n"), "a condition requires a boolean"),
     ],
 )
-def test_what_cannot_be_meant_is_refused_before_anything_is_read(plan: MergeBuilder[MergePlan], message: str) -> None:
+def test_invalid_merges_are_rejected_before_reading(plan: MergeBuilder[MergePlan], message: str) -> None:
     with pytest.raises(InvalidArgumentError) as raised:
         plan.execute().merger(TARGET, SOURCE, now_us=0)
     assert message in str(raised.value)
@@ -262,7 +262,7 @@ def test_a_field_of_a_struct_is_set_and_its_neighbours_stay(
     assert updated.to_pylist() == [{"id": 7, "a.b": 1, "s": after, "r": None, "l": None}]
 
 
-def test_a_column_with_a_dot_in_its_name_is_no_field() -> None:
+def test_dotted_column_name_is_not_a_nested_field() -> None:
     assert _native.Updater([("a.b", "2")], NESTED, "t", now_us=0).update(nested(None)).column("a.b").to_pylist() == [2]
 
 
@@ -279,7 +279,7 @@ def test_a_column_with_a_dot_in_its_name_is_no_field() -> None:
         (["s.x + 1"], "no column"),
     ],
 )
-def test_what_is_no_field_of_a_struct_is_not_set(assignments: list[str], message: str) -> None:
+def test_invalid_struct_field_assignments_are_rejected(assignments: list[str], message: str) -> None:
     with pytest.raises(InvalidArgumentError, match=message):
         _native.Updater([(name, "null") for name in assignments], NESTED, "t", now_us=0)
 
@@ -319,7 +319,7 @@ def test_batches_of_another_schema_are_refused() -> None:
         merger.merge_matched(b"\x00" * 8)
 
 
-def test_rows_come_back_in_the_forms_of_the_table() -> None:
+def test_merged_rows_use_the_arrow_types_of_the_table() -> None:
     forms = pa.schema(
         [
             ("key", pa.dictionary(pa.int32(), pa.string())),

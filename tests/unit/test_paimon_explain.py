@@ -75,6 +75,6 @@ def plan(**metrics: int) -> Plan:
         ),
     ],
 )
-def test_one_line_says_what_is_read_and_why_no_more(metrics: dict[str, int], line: str) -> None:
+def test_explain_summarizes_reads_and_skips_in_one_line(metrics: dict[str, int], line: str) -> None:
     assert plan(**metrics).explain() == line
     assert repr(plan(**metrics)) == f"<frazil.paimon.Plan {line}>"

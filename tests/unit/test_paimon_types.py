@@ -54,7 +54,7 @@ NO_TYPES = """INTT;INT INT;INT NOT;DECIMAL(1, 2, 3);DECIMAL(x);ARRAY;ARRAY<INT;M
 
 
 @pytest.mark.parametrize("text", NO_TYPES.split(";"))
-def test_text_that_is_no_type(text: str) -> None:
+def test_invalid_type_strings(text: str) -> None:
     with pytest.raises(InvalidArgumentError, match="unknown type"):
         parse_type(text)
 
@@ -75,7 +75,7 @@ def nested_json(depth: int) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "form", [{}, {"type": "ARRAY"}, {"type": "STRUCT", "fields": []}, {"type": "MAP", "key": "INT"}]
 )
-def test_json_that_is_no_type(form: dict[str, Any]) -> None:
+def test_invalid_type_json(form: dict[str, Any]) -> None:
     with pytest.raises(InvalidArgumentError):
         parse_type(form)
 
@@ -93,7 +93,7 @@ def test_arrow_types_have_types() -> None:
         type_of_arrow(pa.uint8())
 
 
-def test_a_schema_of_what_users_write() -> None:
+def test_schema_from_user_input() -> None:
     pairs = Schema.of([("id", "INT NOT NULL"), ("r", "ROW<x INT>"), ("p", "STRING")], ["p"], {"a": "b"})
     arrow = Schema.of(pairs.arrow(), ["p"])
     assert [column.type for column in arrow.fields] == [column.type for column in pairs.fields]

@@ -38,7 +38,7 @@ def test_a_function_is_told_rows_bytes_and_files(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("wish", "patience", "shown"), [(True, 0.0, True), (True, 60.0, False), (False, 0.0, False)])
-def test_a_line_is_shown_where_it_is_worth_it(
+def test_progress_line_is_shown_only_when_useful(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
@@ -54,7 +54,7 @@ def test_a_line_is_shown_where_it_is_worth_it(
     assert ("10 rows" in capsys.readouterr().err) == shown
 
 
-def test_nothing_is_shown_where_nobody_watches_or_rich_is_not_there(
+def test_no_progress_without_a_terminal_or_rich(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(progress, "PATIENCE_S", 0.0)
@@ -65,6 +65,6 @@ def test_nothing_is_shown_where_nobody_watches_or_rich_is_not_there(
     assert capsys.readouterr().err == ""
 
 
-def test_a_setting_that_is_no_function_is_refused() -> None:
+def test_non_function_setting_is_rejected() -> None:
     with pytest.raises(frazil.errors.InvalidArgumentError, match="progress must be a function"):
         Config().progress = "yes"  # type: ignore[assignment]

@@ -139,7 +139,7 @@ def test_simple_conditions_are_filters(where: str, expected: list[str]) -> None:
         ("c.t JOIN r.t ON true", False),
     ],
 )
-def test_conditions_go_below_joins_that_keep_the_rows(relations: str, has_filters: bool) -> None:  # noqa: FBT001
+def test_conditions_are_pushed_below_row_preserving_joins(relations: str, has_filters: bool) -> None:  # noqa: FBT001
     expected = ['"id" = 1'] if has_filters else []
     assert needs(f"SELECT 1 AS k FROM {relations} WHERE t.id = 1")[0][1] == expected
     if relations != "c.t":
@@ -154,7 +154,7 @@ def test_conditions_of_another_select_are_not_of_the_table() -> None:
     assert needs(inner)[0][1] == ['"id" = 1']
 
 
-def test_a_column_of_another_spelling_is_no_filter() -> None:
+def test_uuid_column_conditions_are_not_pushed_down() -> None:
     schema = pa.schema([pa.field("u", pa.string(), metadata={"ARROW:extension:name": "arrow.uuid"})])
     assert filters(schema, [Condition("u", "=", (("string", "x"),))]) == []
 

@@ -70,7 +70,7 @@ def test_a_name_reads_a_table_or_a_state_or_a_metadata_table(
     assert (source.metadata_table, source.state) == (metadata_table, state)
 
 
-def test_a_table_comes_before_a_selector(folder: Path) -> None:
+def test_table_takes_precedence_over_a_selector(folder: Path) -> None:
     catalog, _ = iceberg_catalog(folder / "both", "memory")
     catalog.create_namespace("db.t")
     for name in ("files", "branch_b1"):

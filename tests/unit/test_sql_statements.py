@@ -123,7 +123,7 @@ def test_the_kind_of_a_statement(text: str, kind: type) -> None:
         ("TRUNCATE TABLE a.", "None"),
     ],
 )
-def test_the_table_of_a_statement_that_is_not_supported(text: str, table: str) -> None:
+def test_unsupported_statements_identify_their_table(text: str, table: str) -> None:
     found = parse(text)
     assert isinstance(found, Other)
     assert str(found.table) == table

@@ -35,7 +35,7 @@ def forever(stop: Stop) -> str:
         time.sleep(0.001)
 
 
-def test_the_first_error_stops_the_others_and_undoes_what_is_done() -> None:
+def test_first_error_stops_other_tasks_and_undoes_completed_ones() -> None:
     undone: list[str] = []
     done = threading.Event()
 

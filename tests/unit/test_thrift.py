@@ -26,6 +26,6 @@ def test_a_value_that_ends_after_the_data_is_rejected(kind: int) -> None:
 
 
 @pytest.mark.parametrize("kind", [1, BYTE, DOUBLE, BINARY, LIST, STRUCT])
-def test_a_list_ends_with_the_data_whatever_length_it_declares(kind: int) -> None:
+def test_list_ends_with_the_data_regardless_of_its_declared_length(kind: int) -> None:
     with pytest.raises(IndexError):
         CompactCursor(bytes([0xF0 | kind]) + LONGEST + bytes(100)).skip(LIST)

@@ -94,7 +94,9 @@ def test_truncate(width: int, data_type: pa.DataType, pairs: dict[Any, Any]) -> 
         (None, (None, None, None, None)),
     ],
 )
-def test_dates_and_times_go_down_to_the_unit(microseconds: int | None, expected: tuple[int | None, ...]) -> None:
+def test_dates_and_times_are_rounded_down_to_the_unit(
+    microseconds: int | None, expected: tuple[int | None, ...]
+) -> None:
     for zone in (None, "UTC", "Europe/Berlin"):
         values = pa.array([microseconds], pa.timestamp("us", zone))
         found = tuple(transform(values).cast(pa.int32())[0].as_py() for transform in (years, months, days, hours))

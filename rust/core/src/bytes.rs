@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn zigzag_refuses_what_is_no_long() {
+    fn zigzag_rejects_invalid_longs() {
         assert!(Cursor::new(&[0xff; 10]).zigzag().is_err());
         assert!(Cursor::new(&[0x80]).zigzag().is_err());
         assert!(Cursor::new(&[]).zigzag().is_err());

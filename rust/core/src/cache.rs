@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn the_least_recently_used_goes_first() {
+    fn least_recently_used_entry_is_evicted_first() {
         let cache = Cache::new(10);
         keep(&cache, "a", 4);
         keep(&cache, "b", 4);
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_are_counted_whatever_happens() {
+    fn byte_counts_stay_accurate() {
         let cache = Cache::new(10);
         (0..10).for_each(|_| keep(&cache, "a", 6));
         assert_eq!((cache.stats().entries, cache.stats().bytes), (1, 6));

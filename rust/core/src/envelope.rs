@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sealed_is_opened_again() {
+    fn sealed_envelopes_can_be_opened() {
         let (context, batch) = open(KIND, &sealed()).unwrap();
         assert_eq!((context.as_str(), batch.num_rows()), ("{}", 2));
     }

@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nulls_and_nans_are_no_extremes() {
+    fn extremes_ignore_nulls_and_nans() {
         let numbers = PrimitiveArray::<Int32Type>::from(vec![Some(3), None, Some(-7)]);
         assert_eq!(extremes(&numbers), Some((-7, 3)));
         assert_eq!(extremes(&numbers.slice(1, 1)), None);
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn upper_texts_are_not_less_than_what_they_bound() {
+    fn truncated_upper_bounds_are_not_less_than_their_strings() {
         assert_eq!(upper_text("abc", 3).as_deref(), Some("abc"));
         assert_eq!(upper_text("abcd", 3).as_deref(), Some("abd"));
         assert_eq!(upper_text("a\u{10ffff}x", 2).as_deref(), Some("b"));

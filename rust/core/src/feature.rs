@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_supported_is_refused_by_name() {
+    fn unsupported_features_are_rejected_by_name() {
         let views = Feature {
             section: "Views",
             modules: &[],

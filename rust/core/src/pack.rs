@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_heaviest_come_first_and_light_ones_fill_up() {
+    fn heaviest_items_come_first_and_light_ones_fill_gaps() {
         assert_eq!(first_fit_decreasing(vec![1, 5, 4, 3, 12], 8, |w| *w), [vec![12], vec![5, 3], vec![4, 1]]);
     }
 }

@@ -150,7 +150,7 @@ fn a_metadata_file_is_itself() {
 }
 
 #[test]
-fn what_is_no_table_is_named_with_what_was_looked_for() {
+fn missing_table_error_lists_what_was_searched_for() {
     let error = table(&["version-hint.text=4", "v1.metadata.json="]).found().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NoSuchTable);
     for part in ["`/t`", "v<N>.metadata.json", "references `4`", "except empty files"] {

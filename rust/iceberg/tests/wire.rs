@@ -91,7 +91,7 @@ fn reread(tasks: &[FileScanTask]) -> Vec<FileScanTask> {
 }
 
 #[rstest]
-fn what_is_read_is_what_was_written(#[values(0, 1, 2, 3)] index: usize) {
+fn scan_tasks_round_trip(#[values(0, 1, 2, 3)] index: usize) {
     let tasks = case(CASES[index]);
     let (first, reread) = (&tasks[0].read, reread(&tasks));
     assert_eq!(tasks.len(), reread.len());

@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_not_there_is_missing() {
+    fn a_nonexistent_file_is_reported_as_missing() {
         let files = Files::below(Arc::new(MemoryStorage::default()), "memory://m/t").unwrap();
         assert_eq!(read(&files, &at(1, 24, None)).unwrap_err().kind(), ErrorKind::MissingFile);
     }

@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_what_arrow_casts_them_to() {
+    fn unpacked_dictionaries_match_arrow_casts() {
         let entries: ArrayRef = Arc::new(StringArray::from(vec!["x", "", "h\u{e9}", "y"]).slice(1, 3));
         let array = dictionary(vec![Some(2), None, Some(0), Some(1), Some(2)], entries);
         let expected = cast(&array, &DataType::Utf8).unwrap();

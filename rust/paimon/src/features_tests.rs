@@ -97,7 +97,7 @@ fn values_that_do_not_parse_are_refused() {
 }
 
 #[test]
-fn a_scan_does_not_switch_off_what_the_table_demands() {
+fn scan_options_cannot_disable_table_requirements() {
     let table = schema(&["k INT"], &[("query-auth.enabled", "true")]);
     let options = Options::new([("query-auth.enabled".to_string(), "false".to_string())].into());
     assert_eq!(check_readable(&table, &options).unwrap_err().kind(), ErrorKind::Unsupported);

@@ -239,7 +239,7 @@ fn the_bytes_of_a_version_never_change(#[values("append", "merged", "difference"
 }
 
 #[rstest]
-fn what_is_read_is_what_was_written(#[values("append", "merged", "difference")] name: &str) {
+fn scan_tasks_round_trip(#[values("append", "merged", "difference")] name: &str) {
     let tasks = case(name);
     let reread = wire::read(&wire::write(&tasks).unwrap(), storage()).unwrap();
     assert_eq!(tasks.len(), reread.len());
@@ -272,7 +272,7 @@ fn columns_that_are_null_elsewhere_stay_nullable() {
 }
 
 #[test]
-fn what_is_said_of_a_field_is_sent_whatever_it_is_called() {
+fn per_field_options_are_serialized_for_any_field_name() {
     let reread = wire::read(&wire::write(&case("merged")).unwrap(), storage()).unwrap();
     for (name, value) in MERGE_OPTIONS {
         assert_eq!(reread[0].read.context.options.text(name), Some(*value), "{name}");

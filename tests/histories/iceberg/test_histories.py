@@ -29,7 +29,7 @@ ROWS = Batch(COLUMNS, ({"id": 1}, {"id": 2}))
 
 
 @pytest.mark.parametrize("part", range(PARTS))
-def test_tables_are_what_the_model_says_after_each_step(part: int) -> None:
+def test_tables_match_the_model_after_each_step(part: int) -> None:
     found = list(failures(range(FIRST + part, FIRST + COUNT, PARTS)))
     assert not found, "\n\n".join(found)
 

@@ -34,7 +34,7 @@ def oracle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Oracle]:
 
 
 @pytest.mark.parametrize("seed", range(HISTORIES))
-def test_frazil_reads_what_java_reads(seed: int, oracle: Oracle) -> None:
+def test_frazil_reads_match_java(seed: int, oracle: Oracle) -> None:
     history = random_history(seed)
     failures = compare(history, oracle).failures
     if failures:

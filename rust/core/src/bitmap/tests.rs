@@ -177,7 +177,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
     #[test]
-    fn it_is_the_set_of_what_was_inserted(values in values(), more in values(), start in 0..200_000_u64, n in 0..140_000_usize) {
+    fn bitmap_matches_the_set_of_inserted_values(values in values(), more in values(), start in 0..200_000_u64, n in 0..140_000_usize) {
         let mut set = positions(values.iter().copied());
         let union: BTreeSet<u64> = values.iter().chain(&more).copied().collect();
         let mut by_one = set.clone();

@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn little_is_kept_and_not_what_is_small() {
+    fn only_a_few_large_buffers_are_kept() {
         let spare = Spare::default();
         spare.lend(vec![0_u8; 10]);
         assert_eq!(lent(&spare), 0);

@@ -47,7 +47,7 @@ fn check(values: &[Option<i64>], keep: &BooleanBuffer, offset: usize) {
 }
 
 #[test]
-fn masks_of_any_density_and_length_keep_what_arrow_keeps() {
+fn masks_of_any_density_and_length_match_arrow() {
     let values: Vec<Option<i64>> = (0..400).map(|i| (i % 11 != 0).then_some(i * 7919)).collect();
     for length in [0, 1, 63, 64, 65, 127, 128, 200, 390] {
         for every in [1, 2, 3, 10, 64, 65, 1000] {
@@ -92,7 +92,7 @@ fn batches_keep_their_schema_and_other_lengths_are_refused() {
 
 proptest! {
     #[test]
-    fn scattered_and_long_runs_keep_what_arrow_keeps(
+    fn scattered_and_long_runs_match_arrow(
         runs in prop::collection::vec((any::<bool>(), 1_usize..150, 1_u32..12), 0..12),
         seed in any::<u32>(),
         offset in 0_usize..3,

@@ -66,7 +66,7 @@ pub fn hash_numbers<T: ArrowPrimitiveType>(
 }
 
 /// Hashes `head` followed by the eight bytes of each `number`. The values of NULL slots are hashed too.
-pub fn hash_behind<T: Copy>(
+pub fn hash_after_prefix<T: Copy>(
     head: [u8; 8],
     values: &[T],
     number: impl Fn(T) -> i64,
@@ -263,7 +263,7 @@ mod tests {
             }
             let behind = |number: &i64| oracle(&[[9; 8], number.to_le_bytes()].concat(), seed);
             let of_both: Vec<i32> = numbers.iter().map(behind).collect();
-            prop_assert_eq!(hash_behind([9; 8], &numbers, |number| number, seed, |hash| hash), of_both);
+            prop_assert_eq!(hash_after_prefix([9; 8], &numbers, |number| number, seed, |hash| hash), of_both);
             if let Some(width) = one_length {
                 let fixed = Fixed { data: array.value_data(), width, len: array.len() };
                 for level in Level::available() {

@@ -130,7 +130,7 @@ fn columns_that_do_not_exist_are_refused() {
 }
 
 #[test]
-fn what_is_no_orc_file_is_corrupt() {
+fn invalid_orc_files_are_corrupt() {
     let whole = far_file();
     for bytes in [&b""[..], b"ORC", b"PAR1PAR1", &whole[..whole.len() - 1], &whole[1..]] {
         assert!(read(bytes, &[0], 1).is_err());

@@ -133,7 +133,7 @@ fn predicates_bind_to(#[case] filter: &str, #[case] expected: &str) {
 #[case(r"s like 'a\'", "' ends with an escape")]
 #[case("i and b", "column `i` of type int cannot be used as a condition")]
 #[case("list = 1", "the values of the column `list` cannot be compared")]
-fn what_cannot_be_meant_is_refused(#[case] filter: &str, #[case] expected: &str) {
+fn invalid_predicates_are_rejected(#[case] filter: &str, #[case] expected: &str) {
     let error = bound(filter).unwrap_err();
     assert!(error.to_string().contains(expected), "{error}");
     assert_eq!(error.kind(), crate::error::ErrorKind::InvalidArgument);

@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[rstest]
-    fn other_text_is_no_number(
+    fn invalid_numbers_are_not_parsed(
         #[values("", "-", ".", "1e", "e5", "1.2.3", "0x10", "1_000", "--1", "1e5.0")] text: &str,
     ) {
         assert_eq!(Number::parse(text), None);

@@ -201,7 +201,7 @@ fn predicates() -> impl Strategy<Value = Predicate> {
 
 proptest! {
     #[test]
-    fn what_is_printed_parses_to_the_same(predicate in predicates()) {
+    fn printed_predicates_round_trip(predicate in predicates()) {
         let text = predicate.to_string();
         prop_assert_eq!(Predicate::parse(&text).unwrap(), predicate, "{}", text);
     }

@@ -117,7 +117,7 @@ fn bounds_that_meet_are_the_value_if_exact(#[case] filter: &str, #[case] expecte
 #[case("x = 0", MAY)]
 #[case("x is null", MAY)]
 #[case("x in (0, 1)", MAY)]
-fn what_contradicts_itself_excludes_nothing(#[case] filter: &str, #[case] expected: (bool, bool)) {
+fn contradictory_statistics_prune_nothing(#[case] filter: &str, #[case] expected: (bool, bool)) {
     assert_eq!(verdict(filter, ScalarType::Int32, &ints(None, Some(5), Some(1))), expected);
     assert_eq!(verdict(filter, ScalarType::Int32, &ints(Some(-1), None, None)), expected);
     assert_eq!(verdict(filter, ScalarType::Int32, &ints(Some(11), None, None)), expected);

@@ -113,7 +113,7 @@ fn timestamps_are_read(#[case] text: &str, #[case] expected: Option<(i128, bool)
 }
 
 #[test]
-fn arrow_types_come_back() {
+fn arrow_types_round_trip() {
     let types = [
         ScalarType::Boolean,
         ScalarType::Int8,

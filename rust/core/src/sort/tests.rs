@@ -35,7 +35,7 @@ fn sorted(limit_bytes: usize, batches: &[Vec<(u8, i64)>]) -> (usize, Vec<(i64, O
 proptest! {
     /// Rows are returned in the stable order of their keys, whether sorted in memory or through runs.
     #[test]
-    fn rows_come_in_the_order_of_their_keys(
+    fn rows_are_sorted_by_key(
         batches in prop::collection::vec(prop::collection::vec((0_u8..12, any::<i64>()), 0..40), 0..80),
         limit in prop::sample::select(vec![1_usize, 500, 3_000, usize::MAX]),
     ) {

@@ -349,7 +349,7 @@ fn local_storage_opens_regular_files_only() {
 }
 
 #[test]
-fn a_fault_comes_at_the_chosen_call() {
+fn faults_are_injected_at_the_chosen_call() {
     let inner: Arc<dyn Storage> = Arc::new(MemoryStorage::default());
     let faulty = |fault, at| FaultyStorage::new(inner.clone(), fault, at);
     let content = Bytes::from_static(b"abc");
@@ -413,7 +413,7 @@ proptest! {
     }
 
     #[test]
-    fn what_a_table_may_read_lies_below_its_root(text in any_location()) {
+    fn resolved_paths_stay_below_the_table_root(text in any_location()) {
         if let Ok(actual) = files("/wh/t").resolve(&text) {
             // The operating system resolves the text independently of this code.
             let mut depth = Vec::new();
@@ -432,7 +432,7 @@ proptest! {
     }
 
     #[test]
-    fn a_relocated_path_lies_below_its_target(text in any_location()) {
+    fn relocated_paths_stay_under_their_target(text in any_location()) {
         let mut relocation = Relocation::default();
         relocation.add("/wh", "/new/place").unwrap();
         let parsed = Location::parse(&text);

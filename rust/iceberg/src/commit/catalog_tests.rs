@@ -183,7 +183,7 @@ fn of_two_creations_one_wins_and_the_other_leaves_nothing() {
 }
 
 #[test]
-fn a_table_that_is_dropped_meanwhile_is_not_made_again() {
+fn a_concurrently_dropped_table_is_not_recreated() {
     let (storage, shared) = (memory(), Arc::new(Shared::default()));
     let base = create(&pointer(&storage, &shared, None), &[]).unwrap().state;
     *shared.named.lock().unwrap() = None;

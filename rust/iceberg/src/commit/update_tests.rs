@@ -76,7 +76,7 @@ fn a_commit_moves_main_and_is_logged() {
 }
 
 #[test]
-fn what_was_current_only_within_a_change_is_not_in_the_history() {
+fn intermediate_snapshots_of_a_commit_are_not_logged() {
     let both = commit(10, None, 1, 1_500_000).into_iter().chain(commit(20, Some(10), 2, 1_500_000));
     let table = applied(table(2), both).unwrap();
     assert_eq!(table.snapshots.len(), 2);
@@ -119,7 +119,7 @@ fn row_ids_of_v3_are_given_out_once() {
 }
 
 #[test]
-fn upgrading_goes_up_only() {
+fn format_version_can_only_be_upgraded() {
     let upgraded = applied(table(1), [TableUpdate::UpgradeFormatVersion(2)]).unwrap();
     assert_eq!((upgraded.format_version, upgraded.next_row_id), (2, None));
     let upgraded = applied(upgraded, [TableUpdate::UpgradeFormatVersion(3)]).unwrap();

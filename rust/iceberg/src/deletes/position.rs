@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_come_in_any_layout_and_order() {
+    fn paths_may_have_any_layout_and_order() {
         let paths = [Some("b"), Some("b"), Some("a"), None, Some("b"), Some("a"), Some("a"), Some("c")];
         let positions = Int64Array::from(vec![Some(7), Some(3), Some(1), Some(9), Some(5), None, Some(1), None]);
         let layouts: [ArrayRef; 4] = [
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_delete_is_refused() {
+    fn invalid_position_deletes_are_rejected() {
         let paths: ArrayRef = Arc::new(StringArray::from(vec!["a", "a"]));
         let error = built(&[(paths.clone(), vec![1, -1].into())]).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::CorruptDeletes);

@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_checksum_vouches_for_may_still_be_wrong() {
+    fn invalid_vectors_with_valid_checksums_are_rejected() {
         let cases = [
             ("X10", "d1d33964 0000000000000080"),
             ("X12", "d1d33964 0100000000000000 00000000 deadbeef 01000000 00000400 10000000 0100 0300 0500 0700 0900"),
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_blob_lies_inside_of_its_file() {
+    fn blob_ranges_must_lie_within_the_file() {
         assert_eq!(blob_range(4, 50, 54).unwrap(), 4..54);
         assert_eq!(blob_range(0, 20, 20).unwrap(), 0..20);
         let corrupt =

@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_values_defaults_to_null() {
+    fn types_without_default_values_default_to_null() {
         for text in ["unknown", "variant", "geometry", "geography"] {
             assert!(parse("1", &text.parse().unwrap()).is_err());
             assert!(parse("null", &text.parse().unwrap()).unwrap().is_none());

@@ -197,7 +197,7 @@ fn columns_are_dropped_renamed_and_moved() {
 }
 
 #[test]
-fn types_widen_where_every_value_stays_what_it_is() {
+fn only_lossless_type_widening_is_allowed() {
     let widen = |path: &str, to: &str| json!({"operation": "update_column", "path": path, "type": to});
     let two = with_schema(
         &table(2),
@@ -356,7 +356,7 @@ fn a_union_adds_and_widens_and_never_narrows() {
 }
 
 #[test]
-fn what_partitions_and_orders_need_cannot_be_dropped() {
+fn partition_and_sort_source_columns_cannot_be_dropped() {
     let delete = json!([{"operation": "delete_column", "path": "ts"}]);
     for (key, field) in [
         ("partition-specs", json!({"name": "ts_day", "transform": "day", "source-id": 2, "field-id": 1000})),
@@ -449,7 +449,7 @@ fn partition_fields_get_the_names_of_java() {
 }
 
 #[test]
-fn fields_of_v1_keep_their_places_and_others_come_back() {
+fn v1_fields_keep_their_positions_and_other_fields_are_restored() {
     let first =
         |version| with_spec(&table(version), &json!([add_field("day(ts)"), add_field("bucket(4, id)")])).unwrap();
     let swap = json!([remove_field("ts_day"), add_field("hour(ts)")]);
@@ -601,7 +601,7 @@ fn locations_change_and_change_back() {
 }
 
 #[test]
-fn tables_are_upgraded_and_given_what_they_lack() {
+fn upgraded_tables_gain_the_missing_metadata() {
     let upgrade = |version: u8| json!({"update": "properties", "format_version": version});
     let bare = changed_json(1, |table| {
         table.as_object_mut().unwrap().remove("table-uuid");
@@ -732,7 +732,7 @@ fn retention_is_set_and_kept() {
 }
 
 #[test]
-fn what_was_published_is_not_published_again() {
+fn published_snapshots_are_not_published_again() {
     let published = changed_json(2, |table| {
         let snapshot = |id: i64, summary: Json| json!({"snapshot-id": id, "sequence-number": id, "timestamp-ms": id, "manifest-list": "m", "summary": summary});
         table["snapshots"] = json!([
@@ -768,7 +768,7 @@ fn operations_before_one_that_fails_leave_nothing_in_a_transaction() {
 }
 
 #[test]
-fn commits_that_nobody_looked_at_are_not_undone_by_a_retry() {
+fn a_retry_does_not_undo_unseen_commits() {
     for operation in [
         json!({"operation": "rollback_to_snapshot", "snapshot_id": 10}),
         json!({"operation": "set_current_snapshot", "snapshot_id": 10}),
@@ -788,7 +788,7 @@ fn commits_that_nobody_looked_at_are_not_undone_by_a_retry() {
 }
 
 #[test]
-fn what_is_no_change_is_refused() {
+fn invalid_evolutions_are_rejected() {
     for text in ["", "{}", r#"{"update": "frob"}"#, r#"{"update": "spec", "operations": [{"operation": "frob"}]}"#] {
         assert_eq!(Evolution::from_json(text).unwrap_err().kind(), ErrorKind::InvalidArgument);
     }

@@ -92,7 +92,7 @@ pub fn file_groups(plan: &Plan, rules: &RewriteRules, spec_id: i32, context: &Co
     }
     let groups = members.into_iter().flat_map(|(changes_spec, files)| {
         let groups = packed(files, rules.max_group_bytes).into_iter();
-        groups.filter(|group| rules.are_worth_it(group)).map(move |group| rules.group(&group, changes_spec))
+        groups.filter(|group| rules.should_rewrite(group)).map(move |group| rules.group(&group, changes_spec))
     });
     Ok(groups.collect())
 }
@@ -155,7 +155,7 @@ fn packed(files: Vec<Candidate>, most_bytes: i64) -> Vec<Vec<Candidate>> {
 }
 
 impl RewriteRules {
-    fn are_worth_it(&self, group: &[Candidate]) -> bool {
+    fn should_rewrite(&self, group: &[Candidate]) -> bool {
         let (count, bytes) = (group.len(), input_bytes(group));
         self.rewrite_all
             || (count > 1 && (count >= self.min_input_files || bytes > self.target_file_bytes))
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_are_worth_it_by_number_or_by_bytes() {
+    fn groups_qualify_by_file_count_or_size() {
         for (bytes, expected) in [
             (&[1, 1, 1, 1, 1][..], true),
             (&[1, 1, 1, 1], false),
@@ -278,11 +278,11 @@ mod tests {
             (&[181], true),
             (&[180], false),
         ] {
-            assert_eq!(RULES.are_worth_it(&files(bytes)), expected, "{bytes:?}");
+            assert_eq!(RULES.should_rewrite(&files(bytes)), expected, "{bytes:?}");
         }
-        assert!(RewriteRules { min_input_files: 1, ..RULES }.are_worth_it(&files(&[181])));
-        assert!(!RewriteRules { min_input_files: 1, ..RULES }.are_worth_it(&files(&[1])), "one file stays one file");
-        assert!(RewriteRules { rewrite_all: true, ..RULES }.are_worth_it(&files(&[1])));
+        assert!(RewriteRules { min_input_files: 1, ..RULES }.should_rewrite(&files(&[181])));
+        assert!(!RewriteRules { min_input_files: 1, ..RULES }.should_rewrite(&files(&[1])), "one file stays one file");
+        assert!(RewriteRules { rewrite_all: true, ..RULES }.should_rewrite(&files(&[1])));
     }
 
     #[test]
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_over_has_a_file_of_its_own_or_is_shared() {
+    fn remainder_gets_its_own_file_or_is_distributed() {
         for (bytes, expected) in [(0, 1), (99, 1), (100, 1), (109, 1), (130, 2), (180, 2), (1_050, 10), (1_080, 11)] {
             assert_eq!(RULES.output_files(bytes), expected, "{bytes}");
         }

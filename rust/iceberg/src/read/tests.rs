@@ -194,7 +194,7 @@ fn maps_keep_their_keys_and_may_lose_parts_of_their_values() {
 }
 
 #[test]
-fn maps_and_lists_of_any_make_come_out_canonical_even_when_sliced() {
+fn maps_and_lists_of_any_layout_become_canonical_even_when_sliced() {
     let mut maps = MapBuilder::new(None, StringBuilder::new(), Int32Builder::new());
     for row in 0..4 {
         for entry in 0..row {
@@ -510,7 +510,7 @@ fn nested_types_do_not_turn_into_others() {
 }
 
 #[test]
-fn a_batch_that_is_not_what_was_selected_is_a_bug() {
+fn a_batch_that_differs_from_the_selection_is_an_internal_error() {
     let field = file_field(1, "a", DataType::Int32);
     let projector = File::parquet(vec![field]).projector(vec![optional(1, "a", P::Int)]).unwrap();
     let other = batch(vec![file_field(1, "b", DataType::Int32)], vec![ints([Some(1)])]);

@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn the_least_recently_used_goes_first() {
+    fn least_recently_used_entry_is_evicted_first() {
         let cache = DeleteCache::new(10);
         cache.keep("a".into(), of_bytes(4));
         cache.keep("b".into(), of_bytes(4));

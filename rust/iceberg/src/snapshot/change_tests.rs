@@ -352,7 +352,7 @@ fn a_file_that_is_gone_already_is_a_conflict() {
 }
 
 #[test]
-fn rows_that_come_meanwhile_conflict_only_where_operations_are_serialized() {
+fn concurrently_added_rows_conflict_only_under_serializable_isolation() {
     for (isolation, filter, ok) in [
         (Isolation::Serializable, "true", false),
         (Isolation::Serializable, "false", true),
@@ -382,7 +382,7 @@ fn rows_that_come_meanwhile_conflict_only_where_operations_are_serialized() {
 
 /// The second change validates against a snapshot of the first, below which a snapshot of another writer is inserted.
 #[test]
-fn what_comes_below_a_snapshot_of_the_same_transaction_is_looked_at() {
+fn concurrent_commits_beneath_an_earlier_transaction_snapshot_are_validated() {
     for filter in ["true", "false"] {
         let storage = two_files(2);
         let (pointer, context) = (HadoopPointer::new(files(&storage), ROOT), Context::default());
@@ -417,7 +417,7 @@ fn what_comes_below_a_snapshot_of_the_same_transaction_is_looked_at() {
 
 /// The branch then ends with the same snapshot as when the user decided to roll back.
 #[test]
-fn what_comes_below_a_snapshot_of_the_same_transaction_is_not_rolled_back() {
+fn rollback_in_a_transaction_does_not_discard_concurrent_commits() {
     for others in [0, 1] {
         let storage = two_files(2);
         let (pointer, context) = (HadoopPointer::new(files(&storage), ROOT), Context::default());
@@ -589,7 +589,7 @@ fn a_table_that_was_made_again_in_its_folder_is_not_overwritten() {
 }
 
 #[test]
-fn a_base_that_was_deleted_meanwhile_is_only_an_old_one() {
+fn a_concurrently_deleted_base_is_merely_stale() {
     let storage = memory();
     let mut table = table(2);
     for (key, value) in [("previous-versions-max", "1"), ("delete-after-commit.enabled", "true")] {

@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_iceberg_does_not_have_is_refused_with_its_column() {
+    fn arrow_types_unsupported_by_iceberg_are_rejected_with_their_column() {
         let duration = Field::new("d", DataType::Duration(arrow_schema::TimeUnit::Second), true);
         assert!(Schema::from_arrow(&vec![duration].into()).unwrap_err().to_string().contains("column: d"));
         let twice = vec![Field::new("a", DataType::Int32, true), Field::new("a", DataType::Int32, true)];

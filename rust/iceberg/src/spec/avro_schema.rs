@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_made_fit_for_avro_and_kept_beside() {
+    fn names_are_sanitized_for_avro_and_the_originals_are_kept() {
         for (name, avro) in [("a", "a"), ("a.b", "a_x2Eb"), ("9x", "_9x"), ("x9", "x9"), ("a b", "a_x20b"), ("é", "é")]
         {
             assert_eq!(avro_name(name), avro);

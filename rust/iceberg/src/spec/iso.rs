@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_date_or_time_is_refused() {
+    fn invalid_dates_and_times_are_rejected() {
         for text in [
             "",
             "-",

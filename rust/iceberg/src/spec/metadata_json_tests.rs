@@ -93,7 +93,7 @@ fn a_table_of_v2_is_read() {
 }
 
 #[test]
-fn what_v1_leaves_out_is_filled_in() {
+fn omitted_v1_fields_are_filled_in() {
     let metadata = read(&v1_minimal()).unwrap();
     assert_eq!((metadata.format_version, metadata.table_uuid.as_deref()), (1, None));
     assert_eq!(metadata.default_spec().unwrap().fields[0].field_id, 1000);
@@ -127,7 +127,7 @@ fn no_current_snapshot_may_be_written_in_three_ways() {
 }
 
 #[test]
-fn main_is_implied_where_there_are_no_references_or_none_of_that_name() {
+fn main_is_implied_when_refs_are_absent_or_omit_it() {
     for refs in [Value::Null, json!({}), json!({"old": {"snapshot-id": 10, "type": "tag"}})] {
         let metadata = read(&edited(table(), &[("/refs", refs)])).unwrap();
         assert_eq!(metadata.snapshot_by_ref("main").unwrap().snapshot_id, 20);
@@ -188,7 +188,7 @@ fn other_versions_are_named() {
 }
 
 #[test]
-fn bytes_that_are_no_table_metadata_are_refused() {
+fn invalid_table_metadata_bytes_are_rejected() {
     let text = table().to_string();
     let twice = format!("{},\"format-version\":99}}", text.strip_suffix('}').unwrap());
     let mut invalid = text.clone().into_bytes();
@@ -220,7 +220,7 @@ fn gzip_and_byte_order_marks_are_seen_through() {
 }
 
 #[test]
-fn what_inflates_to_far_more_than_metadata_is_refused() {
+fn decompression_bombs_are_rejected() {
     let text = table().to_string();
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
     encoder.write_all(text.strip_suffix('}').unwrap().as_bytes()).unwrap();
@@ -302,7 +302,7 @@ fn a_dropped_column_keeps_the_type_that_an_older_schema_gives_it() {
 }
 
 #[test]
-fn a_name_mapping_that_is_none_fails_when_it_is_asked_for() {
+fn an_invalid_name_mapping_fails_on_access() {
     let with =
         |text: &str| read(&edited(table(), &[("/properties/schema.name-mapping.default", json!(text))])).unwrap();
     assert!(with(r#"[{"field-id": 1, "names": ["x"]}]"#).name_mapping().unwrap().is_some());

@@ -174,12 +174,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_is_written_back() {
+    fn v3_metadata_round_trips() {
         assert_eq!(written(&parse(&v3())), v3());
     }
 
     #[test]
-    fn v1_repeats_schema_and_spec_for_its_readers_and_leaves_out_what_came_later() {
+    fn v1_repeats_schema_and_spec_and_omits_newer_fields() {
         let metadata = parse(&json!({
             "format-version": 1, "location": "/t", "last-updated-ms": 5, "last-column-id": 1,
             "schema": {"type": "struct", "schema-id": 0,

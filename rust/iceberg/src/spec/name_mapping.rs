@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_mapping_is_refused() {
+    fn invalid_name_mappings_are_rejected() {
         for json in ["{not json", "{}", r#"[{"field-id": "1"}]"#, r#"[{"names": ["a"]}, {"names": ["a"]}]"#, ""] {
             assert_eq!(NameMapping::from_json(json).unwrap_err().kind(), ErrorKind::CorruptMetadata, "{json}");
         }

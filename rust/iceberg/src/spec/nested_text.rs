@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_type_is_refused() {
+    fn invalid_nested_type_strings_are_rejected() {
         for text in
             ["", "list", "list<>", "list<int, int>", "map<int>", "struct<x>", "struct<: int>", "list<int>>", "{}"]
         {

@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_come_in_the_order_of_the_schema_and_merge() {
+    fn selected_columns_follow_schema_order_and_are_merged() {
         let cases = [
             (&["customer_name", "id"][..], "1: id: required long, 12: customer_name: optional string"),
             (&["s.x"], "2: s: optional struct<3: x: optional int>"),

@@ -25,7 +25,7 @@ fn schemas_round_trip() {
 }
 
 #[test]
-fn fields_are_found_by_id_with_what_is_around_them() {
+fn fields_are_indexed_by_id_with_their_parents() {
     let schema = Schema::from_json(NESTED).unwrap();
     let index = schema.index();
     let cases = [

@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_decode_is_missing() {
+    fn undecodable_values_are_missing() {
         for (data_type, bytes) in [
             (Boolean, &[2][..]),
             (Boolean, &[]),
@@ -369,7 +369,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn decimals_and_longs_come_back(unscaled: i128, shift in 0_u32..128, long: i64) {
+        fn decimals_and_longs_round_trip(unscaled: i128, shift in 0_u32..128, long: i64) {
             let dec = Decimal { precision: 38, scale: 4 };
             let unscaled: i128 = unscaled >> shift;
             prop_assert_eq!(decoded(&dec, &encode(&decimal(unscaled))), Some(decimal(unscaled)));

@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_snapshot_is_refused() {
+    fn invalid_snapshots_are_rejected() {
         for json in [
             r#"{"snapshot-id": 18446744073709551621, "timestamp-ms": 2, "manifest-list": "l"}"#,
             r#"{"snapshot-id": 1, "timestamp-ms": 2}"#,

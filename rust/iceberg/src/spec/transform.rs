@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_keeps_its_text() {
+    fn unknown_transforms_keep_their_text() {
         for text in [
             "frobnicate[7]",
             "Bucketv2[4]",

@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_other_engines_stand_for_types_of_the_spec() {
+    fn type_names_of_other_engines_are_aliases_of_spec_types() {
         for (text, printed) in [
             ("BIGINT", "long"),
             (" smallint ", "int"),

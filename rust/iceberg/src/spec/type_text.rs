@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_spec_does_not_have_is_refused() {
+    fn types_outside_the_specification_are_rejected() {
         let cases = [
             "int128",
             "",

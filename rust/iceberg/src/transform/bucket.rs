@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_hash_has_no_bucket() {
+    fn unhashable_values_have_no_bucket() {
         for value in [Scalar::Boolean(true), Scalar::Float32(1.0), Scalar::Float64(1.0)] {
             assert_eq!(apply_scalar(&value, 4), None);
         }

@@ -220,7 +220,7 @@ fn truncated_text_compares_by_code_points() {
 }
 
 #[test]
-fn times_before_the_epoch_may_lie_one_unit_lower_than_their_tuple() {
+fn projection_tolerates_off_by_one_tuples_before_the_epoch() {
     let year_before = Scalar::Date(-365);
     let cases = [
         (Lt, "p0 <= -12", "p0 < -12"),
@@ -243,7 +243,7 @@ fn times_before_the_epoch_may_lie_one_unit_lower_than_their_tuple() {
 }
 
 #[test]
-fn the_first_second_may_lie_under_the_tuple_before_the_epoch() {
+fn hour_projection_tolerates_off_by_one_tuples_at_the_epoch() {
     let hour = 3_600_000_000;
     let at = |value, ops: &[(CompareOp, &'static str, &'static str)]| {
         check(&Transform::Hour, &PrimitiveType::Timestamp, compares(ops, &micros(value)));
@@ -274,7 +274,7 @@ fn the_first_second_may_lie_under_the_tuple_before_the_epoch() {
 }
 
 #[test]
-fn what_says_nothing_about_rows_is_left_out() {
+fn uninformative_transforms_are_omitted_from_projections() {
     let test = || Test::Compare(Eq, Scalar::Int32(1));
     for transform in [Transform::Void, Transform::Unknown("zorder".into()), Transform::Day, Transform::Bucket(0)] {
         assert_eq!(both(&[transform], &PrimitiveType::Int, test()), ("true".into(), "false".into()));
@@ -383,7 +383,7 @@ fn no_matching_row_is_pruned_and_no_other_row_is_taken_unseen() {
 }
 
 #[test]
-fn a_residual_keeps_only_what_the_tuple_leaves_open() {
+fn a_residual_keeps_only_what_the_partition_tuple_does_not_decide() {
     let leaf = |test| BoundPredicate::Leaf(column(&PrimitiveType::Timestamp), test);
     let day = 86_400_000_000;
     let (from, to) = (leaf(Test::Compare(GtEq, micros(10 * day))), leaf(Test::Compare(Lt, micros(20 * day + 1))));

@@ -179,7 +179,7 @@ fn a_zone_does_not_change_an_instant() {
 }
 
 #[test]
-fn what_null_slots_hold_does_not_matter() {
+fn values_under_nulls_are_ignored() {
     let valid = arrow_buffer::NullBuffer::from(vec![false, true]);
     let far = TimestampMicrosecondArray::new(vec![i64::MAX, 0].into(), Some(valid));
     let hours = Transform::Hour.apply(&far, &PrimitiveType::Timestamp).unwrap();
@@ -190,7 +190,7 @@ fn what_null_slots_hold_does_not_matter() {
 }
 
 #[test]
-fn a_transform_refuses_what_it_cannot_take() {
+fn transforms_reject_unsupported_inputs() {
     let longs = Int64Array::from(vec![1]);
     for (transform, array, source, kind) in [
         (Transform::Bucket(4), &BooleanArray::from(vec![true]) as &dyn Array, PrimitiveType::Boolean, "type Boolean"),

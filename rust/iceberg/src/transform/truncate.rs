@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_go_down_to_a_multiple_and_wrap_below_the_smallest() {
+    fn truncation_rounds_down_to_a_multiple_and_wraps_on_underflow() {
         for (value, width, expected) in [(1, 10, 0), (0, 10, 0), (-1, 10, -10), (-10, 10, -10), (-11, 10, -20)] {
             assert_eq!(int(value, width), expected);
             assert_eq!(long(i64::from(value), width), i64::from(expected));

@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_version_does_not_have_is_refused_by_name() {
+    fn features_of_newer_format_versions_are_rejected_by_name() {
         for (field_type, since) in [
             (r#""int""#, 1),
             (r#""timestamp_ns""#, 3),

@@ -73,7 +73,7 @@ fn write_the_bytes_of_a_new_version() {
 }
 
 #[test]
-fn the_bytes_of_a_version_never_change_and_say_what_was_written() {
+fn message_bytes_are_stable_per_version_and_round_trip() {
     let written = message("memory:/t/data", 100);
     let bytes = fs::read(golden()).unwrap();
     assert!(bytes == written.write().unwrap(), "the bytes are others: they need a new version");
@@ -102,7 +102,7 @@ fn every_flipped_byte_and_every_cut_is_refused() {
 }
 
 #[test]
-fn what_fits_its_checksum_and_not_the_table_is_refused() {
+fn messages_with_valid_checksums_must_still_match_the_table() {
     let refused = |message: Message, table: &TableMetadata| {
         Message::read(&message.write().unwrap(), table).unwrap_err().to_string()
     };
@@ -120,7 +120,7 @@ fn what_fits_its_checksum_and_not_the_table_is_refused() {
 }
 
 #[test]
-fn files_of_one_spec_come_together() {
+fn files_of_one_spec_are_grouped() {
     let (first, second) = (message("memory:/t/data/a", 1), message("memory:/t/data/b", 2));
     let files = data_of([&first, &Message::default(), &second].into_iter()).unwrap();
     let expected = concat(&[&first.data.unwrap().data_files as &dyn Array, &second.data.unwrap().data_files]).unwrap();
@@ -129,7 +129,7 @@ fn files_of_one_spec_come_together() {
 }
 
 #[test]
-fn what_a_column_does_not_hold_is_an_error() {
+fn column_length_overflow_is_an_error() {
     let most = usize::try_from(i32::MAX).unwrap();
     check_length([most - 1, 1].into_iter()).unwrap();
     for lengths in [[most, 1], [usize::MAX, usize::MAX]] {

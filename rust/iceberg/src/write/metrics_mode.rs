@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_mode_is_refused() {
+    fn invalid_metrics_modes_are_rejected() {
         for text in ["frob", "truncate", "truncate(0)", "truncate(-1)", "truncate(x)"] {
             assert!(modes(&[(DEFAULT_METRICS.key, text)]).is_err(), "{text}");
         }

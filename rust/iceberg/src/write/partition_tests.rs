@@ -31,7 +31,7 @@ fn ids(part: &Part, batch: &RecordBatch) -> Vec<Option<i64>> {
 }
 
 #[test]
-fn rows_go_to_the_partition_of_their_values_and_keep_their_order() {
+fn rows_are_routed_to_their_partitions_in_order() {
     let schema = schema(COLUMNS);
     let by_text = partitioner(&schema, r#"{"name": "s", "transform": "identity", "source-id": 2, "field-id": 1000}"#);
     let rows = batch(vec![Some(1), Some(2), Some(3), Some(4), None], vec![Some("b"), None, Some("b"), Some(""), None]);

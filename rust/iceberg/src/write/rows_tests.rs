@@ -57,7 +57,7 @@ fn written(writer: &mut RowWriter, batches: Vec<RecordBatch>) -> (usize, Vec<usi
 }
 
 #[test]
-fn rows_of_the_first_partitions_do_not_wait_and_others_come_one_partition_behind_the_other() {
+fn first_partitions_are_written_at_once_and_the_others_one_after_another() {
     let mut writer = writer(0, &RowOptions { memory_bytes: 10_000, ..RowOptions::default() });
     let batches = (0..20).map(|b| batch((0..1_000).map(move |i| (b * 1_000 + i, (i * 7) % 500)))).collect();
     let (at_once, order, rows) = written(&mut writer, batches);
@@ -84,7 +84,7 @@ fn all_rows_of_a_sorted_table_wait_and_are_sorted_in_each_partition() {
 }
 
 #[test]
-fn files_say_what_they_are_sorted_by_and_which_spec_they_have() {
+fn files_record_their_sort_order_and_spec() {
     for (order, spec_id) in [(0, 0), (3, 0), (3, 1)] {
         let mut writer = writer_of(order, spec_id, &RowOptions::default());
         written(&mut writer, vec![batch([(1, 1), (2, 1)].into_iter())]);

@@ -112,7 +112,7 @@ fn formats_are_known_in_any_case() {
 }
 
 #[test]
-fn what_is_listed_twice_is_corrupt() {
+fn duplicate_manifests_and_files_are_corrupt() {
     let manifest = Manifest::data("m", 1, vec![Entry::data("f")]);
     assert!(refused(&[manifest.clone(), manifest.clone()]).contains("twice"));
     assert!(refused(&[manifest.clone(), Manifest { name: "n".into(), ..manifest }]).contains("table/f"));
@@ -139,7 +139,7 @@ fn null_may_be_the_second_branch_of_a_union() {
 }
 
 #[test]
-fn counts_are_found_by_id_whatever_their_names() {
+fn counts_are_resolved_by_field_id_not_by_name() {
     let entries = vec![Entry::data("a"), Entry::data("b").existing(Some(1)), Entry { status: 2, ..Entry::data("c") }];
     let manifests = [Manifest::data("m", 1, entries)];
     let list = manifest_list::read(manifest_list(&manifests), &Context::default()).unwrap();

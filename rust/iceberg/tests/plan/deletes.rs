@@ -124,7 +124,7 @@ fn a_vector_of_another_spec_than_its_data_file_is_corrupt() {
 }
 
 #[test]
-fn deletes_without_what_they_need_are_corrupt() {
+fn delete_entries_without_required_fields_are_corrupt() {
     let unnamed = Entry { referenced: None, ..Entry::vector("v", "f") };
     let nowhere = Entry { content_range: None, ..Entry::vector("v", "f") };
     let by_nothing = Entry { equality_ids: None, ..Entry::equality("e") };
@@ -154,7 +154,7 @@ fn the_highest_sequence_number_overflows_nothing() {
 
 /// Readers of a vector reject positions after the last row; readers of position delete files do not.
 #[test]
-fn vectors_hold_no_positions_behind_the_last_row() {
+fn deletion_vectors_reject_positions_past_the_last_row() {
     let table = table(&[data(1, BY_A)]);
     let plan = Arc::new(plan(&table, ""));
     let before = |rows: &[i64]| {

@@ -38,7 +38,7 @@ fn incremental(table: &Table, from: Option<i64>, to: Option<i64>) -> Result<Plan
 #[case::after_the_first(Some(1), None, &["b", "d"])]
 #[case::one(Some(3), Some(4), &["d"])]
 #[case::none(Some(4), Some(4), &[])]
-fn incremental_scans_return_what_appends_added(
+fn incremental_scans_return_appended_files(
     #[case] from: Option<i64>,
     #[case] to: Option<i64>,
     #[case] expected: &[&str],
@@ -50,7 +50,7 @@ fn incremental_scans_return_what_appends_added(
 }
 
 #[test]
-fn a_range_must_lie_on_one_line_of_history() {
+fn a_range_must_lie_within_one_lineage() {
     let table = appends_and_an_overwrite().open();
     assert_eq!(incremental(&table, Some(4), Some(2)).unwrap_err().kind(), ErrorKind::InvalidArgument);
     assert_eq!(incremental(&table, Some(77), None).unwrap_err().kind(), ErrorKind::InvalidArgument);
@@ -130,7 +130,7 @@ fn time_travel_chooses_snapshot_and_schema(
 #[case(SnapshotChoice::Id(3))]
 #[case(SnapshotChoice::Ref("none".into()))]
 #[case(SnapshotChoice::AsOf(999))]
-fn what_is_not_there_cannot_be_chosen(#[case] snapshot: SnapshotChoice) {
+fn missing_snapshots_cannot_be_selected(#[case] snapshot: SnapshotChoice) {
     let options = ScanOptions { snapshot, ..options("") };
     assert_eq!(try_plan(&rolled_back().open(), &options).unwrap_err().kind(), ErrorKind::NoSuchSnapshot);
 }

@@ -66,7 +66,7 @@ fn partition_summaries_spare_the_manifest() {
 }
 
 #[test]
-fn metrics_say_what_was_left_out_and_why() {
+fn metrics_report_what_was_skipped_and_why() {
     let entry = |name: &str, a: i32, id: i64| {
         Entry::data(name).partition("a", a).bounds(1, &id.to_le_bytes(), &id.to_le_bytes())
     };

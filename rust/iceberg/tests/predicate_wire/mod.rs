@@ -132,7 +132,7 @@ fn every_byte_of_the_sign_and_payload_of_a_float_survives() {
 }
 
 #[test]
-fn json_that_is_no_predicate_is_corrupt() {
+fn invalid_predicate_json_is_corrupt() {
     let leaf = |t: &str, test: &str, value: &str| {
         format!(r#"{{"column": 1, "name": "a", "type": "{t}", "nullable": true, "test": "{test}", "value": {value}}}"#)
     };

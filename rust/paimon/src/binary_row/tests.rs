@@ -320,7 +320,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
     #[test]
-    fn what_is_encoded_decodes_to_itself(seed: u64, fields in 1_usize..5, length in 0_usize..6, from in 0_usize..3) {
+    fn encoded_rows_round_trip(seed: u64, fields in 1_usize..5, length in 0_usize..6, from in 0_usize..3) {
         let mut random = Random(seed);
         let types: Vec<DataType> = (0..fields).map(|_| random.data_type(2)).collect();
         let columns: Vec<ArrayRef> = types.iter().map(|t| random.column(t, length + from).slice(from, length)).collect();

@@ -3,7 +3,7 @@
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Date32Type, Int8Type, Int16Type, Int32Type, Int64Type, Time32MillisecondType};
 use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, PrimitiveArray};
-use frazil_core::hash::murmur3::{hash_behind, hash_bytes};
+use frazil_core::hash::murmur3::{hash_after_prefix, hash_bytes};
 
 use super::SEED;
 use crate::spec::types::{DataType, TypeRoot};
@@ -35,7 +35,7 @@ fn of<T: ArrowPrimitiveType>(
     number: impl Fn(T::Native) -> i64,
     then: impl Fn(i32) -> i32,
 ) -> Vec<i32> {
-    let mut hashes = hash_behind(VALID, key.values(), number, SEED, &then);
+    let mut hashes = hash_after_prefix(VALID, key.values(), number, SEED, &then);
     if let Some(nulls) = key.nulls().filter(|nulls| nulls.null_count() > 0) {
         let null = then(hash_bytes([NULL, [0; 8]].as_flattened(), SEED));
         hashes.iter_mut().zip(nulls).filter(|(_, valid)| !valid).for_each(|(hash, _)| *hash = null);

@@ -108,7 +108,7 @@ fn buckets_are_those_of_java() {
 }
 
 #[test]
-fn what_has_no_bucket_is_refused() {
+fn invalid_bucket_inputs_are_rejected() {
     let int: ArrayRef = Arc::new(Int32Array::from(vec![Some(-1), None]));
     let types = [DataType::nullable(TypeRoot::Int)];
     let keys = std::slice::from_ref(&int);

@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_merge_is_due_when_what_changes_is_long() {
+    fn a_full_merge_is_due_when_the_changed_manifests_are_large() {
         let with_removed = |size_bytes| ManifestNumbers { size_bytes, removed_files: 1, is_fixed: false };
         assert!(!SETTINGS.is_full_due(&numbers(&[100, 2000])));
         assert!(!SETTINGS.is_full_due(&numbers(&[99; 10])));

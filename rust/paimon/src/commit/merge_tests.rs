@@ -200,7 +200,7 @@ fn manifests_with_unknown_columns_stay() {
 }
 
 #[test]
-fn what_was_merged_serves_the_next_attempt() {
+fn merged_manifests_are_reused_by_the_next_attempt() {
     let fixture = Fixture::new();
     let mut writer = fixture.writer();
     let mut merger = fixture.merger((1 << 20, 2, 1 << 30));

@@ -433,7 +433,7 @@ fn the_cost_of_a_commit_does_not_grow_with_the_table() {
 }
 
 #[test]
-fn what_is_not_committed_yet_is_refused_by_name() {
+fn unsupported_commit_contents_are_rejected_by_name() {
     let (storage, table) = created(&json!({}));
     let increment = || Increment::empty().unwrap();
     let index = IndexEntry {
@@ -567,7 +567,7 @@ fn replace(table: &Table, names: &[&str]) -> Result<Committed> {
 }
 
 #[test]
-fn an_overwrite_replaces_what_is_live_when_it_is_committed() {
+fn an_overwrite_replaces_the_files_live_at_commit_time() {
     let (_, table) = created(&json!({}));
     append(&table, &["a", "b"]).unwrap();
     append(&table, &["c"]).unwrap();

@@ -274,7 +274,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_whole_name_goes_before_a_path() {
+    fn an_exact_name_takes_precedence_over_a_path() {
         assert_eq!(id("a/b", true).unwrap(), Some(0));
         assert_eq!(id("a.b", true).unwrap(), Some(0));
         assert_eq!(id("a/c", true).unwrap(), Some(4));
@@ -286,7 +286,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_has_no_order_can_only_be_tested_for_null() {
+    fn unordered_types_support_only_null_checks() {
         let bound = |text: &str| bind(&Predicate::parse(text).unwrap(), &nested(), true);
         assert!(bound("list IS NULL").is_ok());
         assert!(bound("a.c IS NOT NULL").is_ok());

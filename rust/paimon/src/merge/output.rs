@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[rstest]
-    fn rows_are_what_arrow_interleaves(
+    fn rows_match_arrow_interleave(
         #[values("int", "required", "decimal", "text", "bytes", "truth", "list", "row")] of: &str,
         #[values(0, 7)] skipped: usize,
     ) {

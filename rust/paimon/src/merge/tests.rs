@@ -128,7 +128,7 @@ pub(super) fn merge(columns: &[&str], options: &[(&str, &str)], runs: &[Vec<Reco
 #[case::first_row(&[("merge-engine", "first-row"), ("ignore-delete", "true")])]
 #[case::partial_update(&[("merge-engine", "partial-update"), ("ignore-delete", "true")])]
 #[case::aggregation(&[("merge-engine", "aggregation"), ("fields.a.aggregate-function", "sum")])]
-fn runs_decide_where_there_are_no_sequence_numbers(#[case] options: &[(&str, &str)]) {
+fn run_order_decides_without_sequence_numbers(#[case] options: &[(&str, &str)]) {
     let (table, options) = table(&["a", "b"], options);
     let spec = MergeSpec::try_new(&table, &options).unwrap();
     let schema = arrow(&table.fields);
@@ -274,7 +274,7 @@ fn all_ignored_is_nothing() {
 }
 
 #[test]
-fn equal_sequence_numbers_take_the_later_file_and_prefer_what_adds() {
+fn equal_sequence_numbers_prefer_the_later_file_and_additions() {
     let one = |kind, value| vec![record(1, 7, kind, &[Some(value)])];
     let merged = |runs: &[Vec<Record>]| merge(&["v"], &[], runs).unwrap()[0].values[0];
     assert_eq!(merged(&[one(ADD, 1), one(ADD, 2)]), Some(2));
@@ -332,7 +332,7 @@ fn options_that_cannot_be_meant_are_refused(#[case] options: &[(&str, &str)], #[
 }
 
 #[test]
-fn what_merging_needs_is_read() {
+fn columns_required_for_merging_are_read() {
     let needs = |options: &[(&str, &str)], wanted: &[&str]| {
         let (table, options) = table(&["g1", "a", "g2", "b", "c"], options);
         let wanted: Vec<_> = wanted.iter().map(|name| table.field(name).unwrap().clone()).collect();
@@ -482,7 +482,7 @@ fn a_merge_can_be_cancelled_and_keeps_its_budget() {
 }
 
 #[test]
-fn runs_that_do_not_overlap_go_out_uncopied() {
+fn disjoint_runs_are_emitted_without_copying() {
     let (table, options) = table(&["v"], &[UPDATE]);
     let spec = MergeSpec::try_new(&table, &options).unwrap();
     let schema = arrow(&table.fields);
@@ -498,7 +498,7 @@ fn runs_that_do_not_overlap_go_out_uncopied() {
 }
 
 #[test]
-fn a_key_may_go_on_in_the_next_batch() {
+fn a_key_may_continue_in_the_next_batch() {
     let (table, options) = table(&["v"], &[]);
     let spec = MergeSpec::try_new(&table, &options).unwrap();
     let schema = arrow(&table.fields);

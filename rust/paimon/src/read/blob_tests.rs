@@ -92,7 +92,7 @@ fn a_file_of_the_reference_decodes() {
 }
 
 #[test]
-fn no_damaged_byte_goes_unnoticed() {
+fn every_corrupted_byte_is_detected() {
     for at in 0..TWO.len() {
         let mut damaged = TWO.to_vec();
         damaged[at] ^= 0x41;
@@ -120,7 +120,7 @@ fn descriptors_lead_to_the_values() {
 }
 
 #[test]
-fn numbers_of_the_index_mean_what_they_say() {
+fn invalid_index_lengths_are_rejected_and_minus_one_is_null() {
     let one = [Some(b"x".to_vec())];
     assert_eq!(values(&written(&one, Some(&[-1, 17, -1]))).unwrap(), [None, one[0].clone(), None]);
     assert_eq!(descriptors(&written(&one, Some(&[-1, 17])), "").unwrap()[0], None);
@@ -141,7 +141,7 @@ fn numbers_of_the_index_mean_what_they_say() {
 }
 
 #[test]
-fn large_files_come_in_batches_that_fit_the_budget() {
+fn large_files_are_read_in_batches_within_the_budget() {
     let many: Vec<_> = (0..40_u8).map(|i| (i % 7 != 3).then(|| vec![i; 200_000])).collect();
     let file = written(&many, None);
     let rows = |context: &Context| batches(&file, context).unwrap().iter().map(Array::len).collect::<Vec<_>>();
@@ -162,7 +162,7 @@ fn large_files_come_in_batches_that_fit_the_budget() {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read(values_in in prop::collection::vec(prop::option::of(prop::collection::vec(any::<u8>(), 0..40)), 0..60)) {
+    fn written_blobs_round_trip(values_in in prop::collection::vec(prop::option::of(prop::collection::vec(any::<u8>(), 0..40)), 0..60)) {
         prop_assert_eq!(values(&written(&values_in, None)).unwrap(), values_in);
     }
 

@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn images_in_two_batches_come_together() {
+    fn images_split_across_batches_are_joined() {
         let mut waiting = Waiting::default();
         let first = waiting.take(batch(&[(1, 0), (2, 1)]), &columns()).unwrap().unwrap();
         assert_eq!(first, batch(&[(1, 0)]));

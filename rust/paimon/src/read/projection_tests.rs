@@ -84,7 +84,7 @@ fn fields_are_found_by_id_and_columns_by_name() {
 }
 
 #[test]
-fn what_is_written_but_not_in_the_file_is_null() {
+fn schema_columns_missing_from_the_file_are_null() {
     let written = [field(0, "a", T::Int)];
     let plan = Case::of(&written).plan(&Schema::empty(), &written, &[SystemColumn::RowId]).unwrap();
     assert!(plan.leaves().is_empty() && plan.top_level().is_empty());
@@ -94,7 +94,7 @@ fn what_is_written_but_not_in_the_file_is_null() {
 }
 
 #[test]
-fn partition_columns_are_constants_whatever_the_file_has() {
+fn partition_columns_are_constants_regardless_of_the_file() {
     let written = [field(0, "p", T::Int), field(1, "a", T::Int)];
     let batch = file(vec![("p", ints([Some(1), Some(1)])), ("a", ints([Some(5), Some(6)]))]);
     let mut case = Case { constants: [(0, ints([Some(9)]))].into(), ..Case::of(&written) };
@@ -109,7 +109,7 @@ fn partition_columns_are_constants_whatever_the_file_has() {
 }
 
 #[test]
-fn columns_of_the_store_stand_beside_the_fields() {
+fn system_columns_are_read_alongside_the_fields() {
     let written = [field(0, "k", T::Int)];
     let batch = file(vec![
         ("_KEY_k", ints([Some(1)])),

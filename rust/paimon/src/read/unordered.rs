@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_have_one_order_whatever_it_was() {
+    fn map_entries_are_put_in_canonical_order() {
         let one =
             maps(&[Some(&[("b", Some(1)), ("a", None)]), None, Some(&[]), Some(&[("x", Some(2)), ("c", Some(3))])]);
         let two =

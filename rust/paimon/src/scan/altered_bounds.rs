@@ -165,7 +165,7 @@ mod tests {
     #[case::last_second(-1, Some(-1), None)]
     #[case::first_second(0, Some(0), None)]
     #[case::now(1_700_000_000, Some(1_700_000_000), Some(1_700_000_000))]
-    fn bounds_contain_what_orc_reads_back(
+    fn bounds_contain_the_values_read_back_from_orc(
         #[case] second: i64,
         #[case] lower: Option<i64>,
         #[case] upper: Option<i64>,

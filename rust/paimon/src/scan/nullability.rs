@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn what_older_files_lack_had_nullable_or_do_not_keep_may_be_null() {
+    fn columns_missing_nullable_or_narrowed_in_older_files_become_nullable() {
         assert!(relaxed(Int, None).nullable);
         assert!(relaxed(Int, Some(&DataType::nullable(Int))).nullable);
         assert!(relaxed(Decimal(3, 1), Some(&required(Decimal(9, 1)))).nullable);

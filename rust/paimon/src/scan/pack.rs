@@ -64,7 +64,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_item_is_in_one_pack_that_is_not_above_the_target(
+        fn every_item_is_in_exactly_one_pack_within_the_target_size(
             sizes in prop::collection::vec(0..30_u64, 0..50), target in 1..40_u64, open in 0..5_u64
         ) {
             let weights = weights(target, open);

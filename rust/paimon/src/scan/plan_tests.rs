@@ -285,7 +285,7 @@ fn manifests_of_levels_and_buckets_that_are_not_read_are_left_out() {
 }
 
 #[test]
-fn metrics_say_what_became_of_every_file() {
+fn metrics_account_for_every_file() {
     let plan = overlapping(&[]).scan("v = 25", &[], None).unwrap().rows;
     let metrics = plan.metrics();
     assert_eq!((metrics.files, metrics.files_planned, metrics.files_skipped_by_stats), (3, 2, 1));
@@ -351,7 +351,11 @@ fn retyped(to: &str, low: i32, high: i32) -> Memory {
 #[case("DECIMAL(3, 2)", "v IS NULL", false)]
 #[case("SMALLINT", "v = 300", false)]
 #[case("TIMESTAMP(6)", "v = timestamp '2020-01-01 00:00:00'", true)]
-fn bounds_of_an_older_type_leave_out_what_no_cast_can_give(#[case] to: &str, #[case] filter: &str, #[case] kept: bool) {
+fn bounds_of_an_older_type_prune_values_that_no_cast_yields(
+    #[case] to: &str,
+    #[case] filter: &str,
+    #[case] kept: bool,
+) {
     assert_eq!(retyped(to, 0, 9).files(filter).len(), usize::from(kept));
 }
 
@@ -447,7 +451,7 @@ fn options_of_incremental_reads_are_checked() {
 }
 
 #[test]
-fn times_stand_for_the_snapshots_by_then() {
+fn timestamps_select_the_latest_snapshot_at_that_time() {
     let table = history(&[]);
     let files = |times: &str| {
         let options = [("incremental-between-timestamp", times), ("incremental-between-scan-mode", "changelog")];
@@ -460,7 +464,7 @@ fn times_stand_for_the_snapshots_by_then() {
 }
 
 #[test]
-fn partitions_that_are_not_there_come_from_the_fallback_branch() {
+fn missing_partitions_are_read_from_the_fallback_branch() {
     let table = append(true, &[("scan.fallback-branch", "b")]);
     let part = |name, partition| File { name, partition: Some(partition), ..File::default() };
     table.snapshot("", 1, "APPEND", &[vec![part("m1", 1), part("m2", 2)]]);

@@ -131,7 +131,7 @@ fn names_and_keys_that_no_table_has_are_invalid() {
 }
 
 #[test]
-fn what_is_not_written_yet_is_refused_by_name() {
+fn unsupported_table_definitions_are_rejected_by_name() {
     let nested = json!([{"id": 0, "name": "k", "type": {"type": "ARRAY", "element": "INT"}}]);
     let cases = [
         (json!({"primaryKeys": ["k"]}), "a fixed number of buckets"),

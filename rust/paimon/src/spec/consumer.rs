@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_consumer_says_where_it_goes_on() {
+    fn consumers_record_their_next_snapshot() {
         assert_eq!(Consumer::parse(br#"{"nextSnapshot" : 5, "more": 1}"#).unwrap(), Consumer { next_snapshot: 5 });
         for text in ["", "{}", "[]", r#"{"nextSnapshot": -1}"#, r#"{"nextSnapshot": "5"}"#, r#"{"nextSnapshot": 1.5}"#]
         {

@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_have_what_their_files_have() {
+    fn entries_carry_the_metadata_of_their_files() {
         let plain = new_file("a.parquet", 10);
         let meta = DataFileMeta {
             extra_files: vec!["b.index".into()],

@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_specification_forbids_is_refused() {
+    fn invalid_index_manifest_entries_are_rejected() {
         let first = "/_DELETIONS_VECTORS_RANGES/0";
         for (path, value) in [
             ("/_KIND", json!(2)),

@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_document_is_corrupt() {
+    fn invalid_json_documents_are_corrupt() {
         for text in ["", " \n", "{", "{\"a\": 1", "nope", "{} {}"] {
             assert!(parse(text.as_bytes(), "thing").is_err(), "{text}");
         }

@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn manifests_come_in_order_with_what_their_release_says_of_them() {
+    fn manifests_are_read_in_order_with_the_fields_of_their_release() {
         let read = list(&fields(true), &[listed("m"), listed("a")]).unwrap();
         assert_eq!(read[0], expected());
         assert_eq!(read[1].file_name, "a");
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_specification_forbids_is_refused() {
+    fn invalid_index_manifest_entries_are_rejected() {
         let kind = |records: &[Json]| list(&fields(true), records).map_err(|error: Error| error.kind()).unwrap_err();
         for name in ["_FILE_SIZE", "_NUM_ADDED_FILES", "_NUM_DELETED_FILES"] {
             assert_eq!(kind(&[with(listed("m"), &format!("/{name}"), -1)]), ErrorKind::CorruptManifest);

@@ -266,14 +266,14 @@ mod tests {
     }
 
     #[test]
-    fn main_is_no_branch_to_be_named() {
+    fn main_is_not_reported_as_a_named_branch() {
         assert_eq!(options("branch", "main").branch(), None);
         assert_eq!(options("branch", "b").branch(), Some("b"));
         assert_eq!(options("scan.fallback-branch", "main").fallback_branch(), Some("main"));
     }
 
     #[test]
-    fn what_is_not_given_has_its_default() {
+    fn missing_options_use_their_defaults() {
         let none = Options::default();
         assert!(none.boolean("x", true).unwrap());
         assert_eq!(none.integer("x").unwrap(), None);

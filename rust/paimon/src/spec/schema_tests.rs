@@ -65,7 +65,7 @@ fn old_versions_have_their_own_defaults_where_an_option_is_absent() {
 }
 
 #[test]
-fn what_may_be_absent_is() {
+fn optional_members_may_be_absent() {
     let schema = with(json!({"comment": null, "timeMillis": null, "options": null})).unwrap();
     assert_eq!((schema.comment, schema.time_ms, schema.options.len()), (None, 0, 0));
     let mut text = self::schema();
@@ -88,7 +88,7 @@ fn newer_versions_and_types_are_named() {
 }
 
 #[test]
-fn what_contradicts_itself_is_corrupt() {
+fn contradictory_schemas_are_corrupt() {
     let field = |id: i64, name: &str| json!({"id": id, "name": name, "type": "INT"});
     let fields = |fields: Vec<Value>| json!({"fields": fields, "partitionKeys": [], "primaryKeys": []});
     for changes in [

@@ -65,7 +65,7 @@ fn the_first_releases_wrote_less() {
 }
 
 #[test]
-fn the_least_watermark_is_none() {
+fn minimum_watermark_is_none() {
     assert_eq!(with(&json!({"watermark": i64::MIN})).unwrap().watermark, None);
     assert_eq!(with(&json!({"watermark": -1})).unwrap().watermark, Some(-1));
 }
@@ -105,7 +105,7 @@ fn newer_versions_and_kinds_are_named() {
 }
 
 #[test]
-fn what_contradicts_the_specification_is_corrupt() {
+fn snapshots_violating_the_specification_are_corrupt() {
     for changes in [
         json!({"version": 0}),
         json!({"version": "3"}),

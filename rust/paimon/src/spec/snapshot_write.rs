@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_snapshot_has_is_written() {
+    fn all_snapshot_fields_are_written() {
         let text = br#"{"version": 3, "uuid": "u", "id": 2, "schemaId": 1, "baseManifestList": "a",
             "baseManifestListSize": 3, "deltaManifestList": "b", "deltaManifestListSize": 4, "changelogManifestList": "c",
             "changelogManifestListSize": 5, "indexManifest": "i", "commitUser": "user", "commitIdentifier": 6,

@@ -7,7 +7,7 @@ fn parse(text: &str) -> DataType {
 }
 
 #[test]
-fn what_paimon_writes_is_read_and_printed_as_it_stands() {
+fn paimon_type_strings_round_trip() {
     for text in [
         "BOOLEAN",
         "TINYINT",
@@ -94,7 +94,7 @@ fn types_that_are_not_known_are_named() {
 }
 
 #[test]
-fn what_is_no_type_is_corrupt() {
+fn invalid_type_strings_are_corrupt() {
     for text in [
         "",
         " ",

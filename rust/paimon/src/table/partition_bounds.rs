@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn manifest_lists_say_what_those_of_java_say() {
+    fn partition_bounds_in_manifest_lists_match_java() {
         let listed = listed();
         let (mut count, mut partitioned) = (0, 0);
         for (path, bytes) in golden_files(is_manifest) {

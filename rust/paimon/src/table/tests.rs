@@ -106,7 +106,7 @@ fn the_newest_schema_counts_even_when_it_is_broken(#[case] entry: &str) {
 #[case::a_page("0000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000003")]
 #[case::greatest("9223372036854775807")]
 #[case::no_text("\u{0}\u{1}")]
-fn a_hint_never_changes_what_is_found(#[case] hint: &str) {
+fn hints_never_change_the_result(#[case] hint: &str) {
     let made = files(&["schema/schema-0", "snapshot/snapshot-1", "snapshot/snapshot-3"]);
     let table = made.open();
     assert_eq!(latest(&table), Some(3), "no hint");
@@ -311,7 +311,7 @@ fn options_that_choose_nothing_are_refused(#[case] given: &[(&str, &str)], #[cas
 }
 
 #[test]
-fn changes_are_no_choice_of_a_snapshot() {
+fn incremental_options_do_not_select_a_snapshot() {
     for given in
         [&[("incremental-between", "1,2")][..], &[("scan.mode", "incremental"), ("incremental-between", "1,2")]]
     {

@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_avro_does_not_have_is_named() {
+    fn columns_unsupported_by_avro_are_named() {
         let row = |id: i32, name: &str, kind: &Value| json!({"id": id, "name": name, "type": kind});
         let of = |fields: Value| json!({"type": "ROW", "fields": fields});
         let inner = of(json!([row(5, "x", &json!("INT"))]));

@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_written_is_named() {
+    fn unsupported_write_features_are_named() {
         let tables = [
             (json!({"primaryKeys": ["k"]}), "fixed number of buckets"),
             (json!({"primaryKeys": ["k"], "partitionKeys": ["v"], "options": {"bucket": "1"}}), "`v`"),

@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn sequence_numbers_go_on_and_times_are_local() {
+    fn sequence_numbers_continue_and_times_are_local() {
         let schema = json!({
             "version": 3, "id": 2, "highestFieldId": 0, "partitionKeys": [], "primaryKeys": [], "timeMillis": 1,
             "fields": [{"id": 0, "name": "k", "type": "INT"}], "options": {},

@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn blanks_go_only_where_files_are_orc() {
+    fn trailing_blanks_are_trimmed_only_for_orc() {
         let texts: ArrayRef = Arc::new(StringArray::from(vec![Some("a "), None, Some(" b")]));
         let rows = RecordBatch::try_from_iter([("k", texts.clone()), ("v", texts.clone())]).unwrap();
         for (options, is_trimmed) in [

@@ -97,7 +97,7 @@ fn files_need_rows_and_a_slot() {
 }
 
 #[test]
-fn rows_go_to_their_partitions() {
+fn rows_are_routed_to_their_partitions() {
     let table = table_with(&json!(["v"]), &json!({}));
     let (changes, files) = written(&mut writer(&table), &[rows(0, 5), rows(5, 2)]);
     let mut found: Vec<_> =
@@ -124,7 +124,7 @@ fn rows_of_many_partitions_wait_for_their_turn() {
 }
 
 #[test]
-fn sequence_numbers_of_buckets_go_on() {
+fn sequence_numbers_continue_per_bucket() {
     let table = table_with(&json!([]), &json!({"bucket": "2", "bucket-key": "k"}));
     let mut counts = HashMap::new();
     for round in 0..3_i64 {

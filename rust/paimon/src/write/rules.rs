@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn options_that_go_together_are_taken() {
+    fn compatible_options_are_accepted() {
         for (keys, options) in [
             (vec!["k"], json!({"sequence.field": "v,s,"})),
             (vec!["k"], json!({"sequence.field": "v", "fields.default-aggregate-function": "sum"})),

@@ -54,7 +54,7 @@ fn a_longer_file_is_corrupt() {
 }
 
 #[test]
-fn headers_that_are_none_are_refused() {
+fn invalid_headers_are_rejected() {
     corrupt(read(b""), "not an Avro file");
     corrupt(read(b"PAR1................................"), "not an Avro file");
     corrupt(read(&[&MAGIC[..], &long(0), &SYNC].concat()), "the Avro file has no schema");
@@ -101,7 +101,7 @@ fn lying_blocks_are_refused() {
 }
 
 #[test]
-fn lying_values_are_refused_read_or_passed_over() {
+fn malformed_values_are_rejected_when_read_or_skipped() {
     let cases: [(&str, &[&[u8]]); 12] = [
         (r#""string""#, &[&long(-1)]),
         (r#""string""#, &[&long(1 << 60)]),
@@ -150,7 +150,7 @@ fn text_is_checked_across_values() {
 }
 
 #[test]
-fn schemas_that_are_none_are_refused() {
+fn invalid_schemas_are_rejected() {
     let nested = format!("{}\"long\"{}", r#"{"type":"array","items":"#.repeat(20_000), "}".repeat(20_000));
     for (schema, says) in [
         ("", "not JSON"),

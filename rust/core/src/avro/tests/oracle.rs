@@ -286,7 +286,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(120))]
 
     #[test]
-    fn what_the_crate_writes_is_read((row, rows, codec, per_block) in tables()) {
+    fn files_written_by_the_avro_crate_are_read((row, rows, codec, per_block) in tables()) {
         let bytes = write(&row, &rows, codec, per_block);
         let file = AvroFile::open(bytes).unwrap();
         let all = Projection::natural(file.schema()).unwrap();
@@ -309,7 +309,7 @@ proptest! {
     }
 
     #[test]
-    fn columns_do_not_depend_on_what_else_is_read((row, rows, codec, per_block) in tables(), wanted in any::<[bool; 4]>()) {
+    fn columns_do_not_depend_on_the_rest_of_the_projection((row, rows, codec, per_block) in tables(), wanted in any::<[bool; 4]>()) {
         let file = AvroFile::open(write(&row, &rows, codec, per_block)).unwrap();
         let width = file.arrow_schema().unwrap().fields().len();
         let wanted: Vec<usize> = (0..width).filter(|&i| wanted[i]).rev().collect();
@@ -321,7 +321,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_written_is_what_was_read((row, rows, codec, per_block) in tables(), batch_rows in 1_usize..5) {
+    fn rewritten_batches_round_trip((row, rows, codec, per_block) in tables(), batch_rows in 1_usize..5) {
         let file = AvroFile::open(write(&row, &rows, codec, per_block)).unwrap();
         let batch = file.read(&Projection::natural(file.schema()).unwrap(), &Context::default()).unwrap();
         let codec = match file.codec() {
@@ -342,7 +342,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_copied_is_what_was_read((row, rows, codec, per_block) in tables(), copied in any::<[bool; 4]>()) {
+    fn copied_encoded_values_match_read_values((row, rows, codec, per_block) in tables(), copied in any::<[bool; 4]>()) {
         let file = AvroFile::open(write(&row, &rows, codec, per_block)).unwrap();
         let all = Projection::natural(file.schema()).unwrap();
         let mut some = all.clone();

@@ -214,7 +214,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]
-    fn a_lookup_finds_what_the_whole_map_holds(
+    fn lookups_agree_with_the_whole_map(
         rows in prop::collection::vec(prop::option::of(prop::collection::btree_map(0_i32..12, ".{0,5}", 0..9)), 0..9),
         keys in prop::sample::subsequence((0..14).chain([i32::MAX - 100]).collect::<Vec<_>>(), 0..5).prop_shuffle(),
         text in any::<bool>(),
@@ -277,7 +277,7 @@ proptest! {
 }
 
 #[test]
-fn a_lookup_in_what_is_no_map_is_corrupt() {
+fn a_lookup_in_a_non_map_is_corrupt() {
     let bytes = file(&record(r#"{"name":"m","type":{"type":"array","items":"int"}}"#), 1, &long(0));
     let wanted = || by_name("m", Kind::Lookup { keys: vec![1], value: DataType::Binary });
     corrupt(column(&bytes, wanted()), "cannot be converted to a map");

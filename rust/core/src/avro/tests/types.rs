@@ -135,7 +135,7 @@ fn decimals_of_more_than_38_digits_are_unsupported_where_wanted() {
 }
 
 #[test]
-fn rows_behind_a_union_are_read_unless_null() {
+fn rows_wrapped_in_a_union_are_read_unless_null() {
     let schema = format!(r#"["null",{}]"#, record(r#"{"name":"a","type":"int"}"#));
     let batch = read(&file(&schema, 2, &[long(1), long(3), long(1), long(4)].concat())).unwrap();
     assert_eq!(batch.column(0).as_primitive::<arrow_array::types::Int32Type>().values(), &[3, 4]);

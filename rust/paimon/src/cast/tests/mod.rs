@@ -39,7 +39,7 @@ fn texts(array: &ArrayRef) -> Vec<Option<String>> {
 }
 
 #[test]
-fn every_pair_of_types_gives_what_java_gives() {
+fn casts_between_all_type_pairs_match_java() {
     for (from, to, pairs) in java::CASES {
         let source: Vec<_> = pairs.iter().map(|(value, _)| Some(*value)).chain([None]).collect();
         let wanted: Vec<_> = pairs.iter().map(|(_, value)| Some(*value)).chain([None]).collect();
@@ -302,7 +302,7 @@ fn nested_values_are_printed() {
 }
 
 #[test]
-fn what_java_refuses_is_refused_naming_both_types() {
+fn casts_rejected_by_java_are_rejected_with_both_types() {
     let array = |root| T::Array(Box::new(DataType::nullable(root)));
     let map = |key| T::Map(Box::new(DataType::required(key)), Box::new(DataType::nullable(T::Int)));
     for (from, to) in [

@@ -173,7 +173,12 @@ const NO_VALUES: &str = "0000000d 01 00000006 00000000 00000011 0000000d 01 0000
 #[case("range-bitmap", NO_VALUES, Test::IsNull, &[0, 1, 2, 3, 4, 5])]
 #[case("range-bitmap", NO_VALUES, Test::NotNull, &[])]
 #[case("range-bitmap", NO_VALUES, Test::Compare(CompareOp::Lt, Scalar::String("b".into())), &[])]
-fn what_java_wrote_is_read(#[case] kind: &str, #[case] body: &str, #[case] test: Test, #[case] expected: &[usize]) {
+fn indexes_written_by_java_are_read(
+    #[case] kind: &str,
+    #[case] body: &str,
+    #[case] test: Test,
+    #[case] expected: &[usize],
+) {
     let string = TypeRoot::VarChar(20);
     let index = FileIndex::parse(encode::container(&[("x", &[(kind, Some(hex(body)))])])).unwrap();
     let ask = |rows| index.evaluate(&leaf(&string, test.clone()), rows, &column("x", string.clone(), string.clone()));
@@ -199,7 +204,7 @@ fn an_index_of_no_value_keeps_rows_of_null_only() {
 }
 
 #[test]
-fn what_is_not_known_or_damaged_leaves_nothing_out() {
+fn unknown_or_corrupt_indexes_exclude_nothing() {
     let int = TypeRoot::Int;
     let nine = leaf(&int, Test::Compare(CompareOp::Eq, Scalar::Int32(9)));
     let held = turns(Value::Integer(1), Value::Integer(2));
@@ -239,7 +244,7 @@ fn what_is_not_known_or_damaged_leaves_nothing_out() {
 #[case::more_columns_than_there_are(16..20, "7fffffff")]
 #[case::a_negative_count_of_columns(16..20, "ffffffff")]
 #[case::a_head_that_ends_before_its_columns(12..16, "00000010")]
-fn a_head_that_is_not_one_is_refused(#[case] range: Range<usize>, #[case] bytes: &str) {
+fn invalid_headers_are_rejected(#[case] range: Range<usize>, #[case] bytes: &str) {
     let mut damaged = hex(THREE_COLUMNS);
     if range.is_empty() {
         damaged.clear();

@@ -187,7 +187,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_matches_is_selected(
+    fn matching_rows_are_selected(
         numbers in numbers(),
         tested in prop::collection::vec((any::<u8>(), prop::collection::vec(0..20_usize, 1..5)), 4),
         size in 0..60_usize,

@@ -219,7 +219,11 @@ fn maps_are_merged_by_the_times_of_their_keys(#[case] steps: &str, #[case] expec
 #[case("collect", ints(), &[("distinct", "maybe")])]
 #[case("rbm32", STRING, &[])]
 #[case("theta_sketch", TypeRoot::Binary(10), &[])]
-fn what_does_not_fit_is_refused(#[case] function: &str, #[case] root: TypeRoot, #[case] pairs: &[(&str, &str)]) {
+fn invalid_types_and_options_are_rejected(
+    #[case] function: &str,
+    #[case] root: TypeRoot,
+    #[case] pairs: &[(&str, &str)],
+) {
     let error = aggregator(function, &field(root), &options(pairs)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidArgument);
     assert!(error.message().contains(function) || error.message().contains("fields.f."), "{error}");
@@ -228,7 +232,7 @@ fn what_does_not_fit_is_refused(#[case] function: &str, #[case] root: TypeRoot, 
 #[rstest]
 #[case("merge_map_with_keytime", timed(), timed_maps(&["a=1@2"]), &[])]
 #[case("nested_partial_update", table(), tables(&["1.1.a"]), &[("nested-key", "id")])]
-fn what_cannot_retract_says_so(
+fn unsupported_retractions_are_errors(
     #[case] function: &str,
     #[case] root: TypeRoot,
     #[case] values: ArrayRef,

@@ -180,7 +180,7 @@ fn long_decimals_that_overflow_are_null() {
 #[rstest]
 #[case(&[0, 5], "+1 -0")]
 #[case(&[3, 1], "+1 -0")]
-fn a_product_is_not_divided_by_what_it_cannot_be(#[case] values: &[i128], #[case] steps: &str) {
+fn invalid_product_retractions_are_rejected(#[case] values: &[i128], #[case] steps: &str) {
     let values: ArrayRef = Arc::new(Decimal128Array::from(values.to_vec()).with_precision_and_scale(9, 2).unwrap());
     let mut aggregator = aggregator("product", &field(TypeRoot::Decimal(9, 2)), &options(&[])).unwrap();
     assert_eq!(run(&mut *aggregator, &values, steps).unwrap_err().kind(), ErrorKind::InvalidArgument);
@@ -211,7 +211,7 @@ fn any_type_can_be_selected() {
 #[case("bool_and", TypeRoot::Boolean)]
 #[case("bool_or", TypeRoot::Boolean)]
 #[case("listagg", TypeRoot::VarChar(9))]
-fn what_cannot_retract_says_so_unless_told_to_ignore(#[case] function: &str, #[case] root: TypeRoot) {
+fn unsupported_retractions_are_errors_unless_ignored(#[case] function: &str, #[case] root: TypeRoot) {
     let field = field(root);
     let values = new_null_array(&field.data_type.arrow(), 1);
     let mut strict = aggregator(function, &field, &options(&[])).unwrap();
@@ -239,7 +239,7 @@ fn ignored_retracts_change_nothing(#[case] function: &str, #[case] steps: &str, 
 #[case("bool_or", TypeRoot::Int, ErrorKind::InvalidArgument)]
 #[case("listagg", TypeRoot::Char(5), ErrorKind::InvalidArgument)]
 #[case("avg", TypeRoot::Int, ErrorKind::Unsupported)]
-fn what_does_not_fit_is_refused_by_name(#[case] function: &str, #[case] root: TypeRoot, #[case] kind: ErrorKind) {
+fn incompatible_types_are_rejected_by_name(#[case] function: &str, #[case] root: TypeRoot, #[case] kind: ErrorKind) {
     let error = aggregator(function, &field(root), &options(&[])).unwrap_err();
     assert_eq!(error.kind(), kind);
     assert!(error.message().contains(function) && error.message().contains("`f`"), "{error}");

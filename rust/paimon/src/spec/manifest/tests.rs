@@ -107,7 +107,7 @@ fn statistics_that_are_not_wanted_are_null() {
 }
 
 #[test]
-fn what_the_specification_forbids_is_refused() {
+fn invalid_index_manifest_entries_are_rejected() {
     for (path, value) in [
         ("/_KIND", json!(2)),
         ("/_KIND", json!(-1)),
@@ -148,7 +148,7 @@ fn a_delete_takes_its_add_away() {
 }
 
 #[test]
-fn a_delta_alone_keeps_what_it_deletes() {
+fn a_delta_on_its_own_keeps_its_delete_entries() {
     let delta = entries(&[deleted(entry("a")), entry("b"), entry("c"), deleted(entry("b"))]);
     assert_eq!(names(&delta.clone().fold().unwrap()), ["-a", "c"]);
     let error = delta.live().unwrap_err();
