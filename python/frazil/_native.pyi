@@ -505,6 +505,10 @@ class Scan:
         """Return the bound filter as SQL."""
     def plan(self, workers: int) -> Plan:
         """Plan the scan on at most `workers` threads."""
+    def plan_whole_files(self, workers: int) -> Plan:
+        """Plan the scan for an operation that rewrites files, which also reads the rows that do not match the
+        filter.
+        """
 
 @final
 class Plan:

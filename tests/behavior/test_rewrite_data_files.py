@@ -289,7 +289,7 @@ def test_a_newer_equality_delete_stops_files_that_change_their_spec(tmp_path: Pa
     table.update_spec().add_field("p").commit()
     table.append(rows(100, 101))
     # A delete of the unpartitioned spec applies to all files; one of the new spec applies only to files of that spec.
-    for spec_id, partition, ids, refused in [(0, {}, [4], 3), (1, {"p": "a"}, [6], 1)]:
+    for spec_id, partition, ids, refused in [(0, {}, [4, 200], 3), (1, {"p": "a"}, [6, 200], 1)]:
         other, plan = table.refresh(), table.rewrite_data_files(rewrite_all=True)
         assert plan.groups["partition"].to_pylist().count(None) == 1
         delete_by_key(other, {"id": ids}, partition, spec_id)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import fastavro
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from support.copies import read_avro
@@ -101,8 +102,26 @@ def _file(table: Any, keys: dict[str, Sequence[Any]], path: Path) -> tuple[dict[
         "record_count": rows.num_rows,
         "file_size_in_bytes": path.stat().st_size,
         "equality_ids": [ids[name] for name in keys],
+        "value_counts": _map({ids[name]: len(values) for name, values in keys.items()}),
+        "null_value_counts": _map({ids[name]: rows[name].null_count for name in keys}),
+        "lower_bounds": _map({ids[name]: _bound(pc.min(rows[name])) for name in keys}),
+        "upper_bounds": _map({ids[name]: _bound(pc.max(rows[name])) for name in keys}),
     }
     return found, rows.num_rows
+
+
+def _map(values: dict[int, Any]) -> list[dict[str, Any]]:
+    """Return a map in the form that manifests have, without unknown values."""
+    return [{"key": key, "value": value} for key, value in values.items() if value is not None]
+
+
+def _bound(value: pa.Scalar) -> bytes | None:
+    """Serialize a bound of a key (spec: "Binary single-value serialization")."""
+    if not value.is_valid:
+        return None
+    if pa.types.is_integer(value.type):
+        return value.as_py().to_bytes(value.type.bit_width // 8, "little", signed=True)
+    return value.as_py().encode() if pa.types.is_string(value.type) else None
 
 
 def _write(path: Path, header: dict[str, str], records: list[dict[str, Any]]) -> None:

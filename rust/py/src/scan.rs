@@ -95,6 +95,11 @@ impl Scan {
     fn plan(&self, py: Python<'_>, workers: usize) -> PyResult<Plan> {
         interruptible(py, |context| self.0.plan(workers, context)).map(Plan::new)
     }
+
+    /// Plans the scan for an operation that rewrites files, which also reads the rows that do not match the filter.
+    fn plan_whole_files(&self, py: Python<'_>, workers: usize) -> PyResult<Plan> {
+        interruptible(py, |context| self.0.plan_whole_files(workers, context)).map(Plan::new)
+    }
 }
 
 /// The data files of a scan with their deletes.

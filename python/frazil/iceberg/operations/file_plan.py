@@ -45,7 +45,7 @@ class FilePlan:
         # A worker process that receives a group of tasks uses one core.
         self.workers = config.max_workers if tasks is None else 1
         self.tasks: _native.Plan | _native.Tasks = (
-            self.found.plan(self.workers) if tasks is None else _native.Tasks(tasks, state.files)
+            self.found.plan_whole_files(self.workers) if tasks is None else _native.Tasks(tasks, state.files)
         )
 
     def open(

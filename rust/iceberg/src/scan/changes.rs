@@ -114,7 +114,8 @@ struct Changed {
 
 impl ChangePlan {
     pub(super) fn try_new(scan: &ChangeScan, workers: usize, context: &Context) -> Result<Self> {
-        let request = PlanRequest { snapshots: &[], selection: Selection::Live, limit: None, workers };
+        let request =
+            PlanRequest { snapshots: &[], selection: Selection::Live, limit: None, whole_files: false, workers };
         let comparison = Comparison { scan, planner: Planner::new(&scan.paired, &request, context), workers, context };
         let mut stages: Vec<ChangeStage> = Vec::new();
         for (ordinal, commit) in (0_i32..).zip(&scan.commits) {
@@ -213,6 +214,7 @@ impl Comparison<'_> {
             snapshots: std::slice::from_ref(snapshot),
             selection: Selection::AddedBy(HashSet::from([snapshot.snapshot_id])),
             limit: None,
+            whole_files: false,
             workers: self.workers,
         };
         let plan = Plan::try_new(self.scan.paired.clone(), &request, self.context)?;

@@ -157,11 +157,14 @@ impl<'a> Planner<'a> {
             let (entries, key_ids) = self.delete_entries(manifest, &seen)?;
             let spec = self.spec(manifest.partition_spec_id)?;
             let tuples = PartitionTuples::try_new(entries.partitions()?, &spec.partition.fields, entries.len())?;
-            // Equality deletes whose keys cannot match the filter are omitted, because they only delete rows that do
-            // not match it.
+            // Equality deletes whose keys cannot match the filter only delete rows that do not match it, so a scan omits
+            // them.
             let types = self.read.types();
-            let keys = prune(&self.read.filter, &KeyColumns::new(&entries, &types))?.may;
-            let may = BooleanArray::from(&prune(&spec.inclusive, &tuples)?.may & &keys);
+            let mut may = prune(&spec.inclusive, &tuples)?.may;
+            if !self.request.whole_files {
+                may = &may & &prune(&self.read.filter, &KeyColumns::new(&entries, &types))?.may;
+            }
+            let may = BooleanArray::from(may);
             let (entries, tuples) = (entries.filter(&may)?, tuples.filter(&may)?);
             let keyed = self.key_statistics(&entries, &key_ids)?;
             let lease = self.context.budget.lease(entries.size_bytes() as u64)?;

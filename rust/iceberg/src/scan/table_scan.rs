@@ -106,8 +106,22 @@ impl TableScan {
 
     /// Plans the scan on at most `workers` threads.
     pub fn plan(&self, workers: usize, context: &Context) -> Result<Plan> {
-        let request =
-            PlanRequest { snapshots: &self.snapshots, selection: self.selection.clone(), limit: self.limit, workers };
+        Plan::try_new(self.read.clone(), &self.request(workers), context)
+    }
+
+    /// Plans the scan for an operation that rewrites files, which also reads the rows that do not match the filter.
+    pub fn plan_whole_files(&self, workers: usize, context: &Context) -> Result<Plan> {
+        let request = PlanRequest { whole_files: true, ..self.request(workers) };
         Plan::try_new(self.read.clone(), &request, context)
+    }
+
+    fn request(&self, workers: usize) -> PlanRequest<'_> {
+        PlanRequest {
+            snapshots: &self.snapshots,
+            selection: self.selection.clone(),
+            limit: self.limit,
+            whole_files: false,
+            workers,
+        }
     }
 }

@@ -183,7 +183,13 @@ impl Check<'_> {
         let read = Arc::new(ReadContext::try_new(self.base, schema, output, filter, self.files.clone())?);
         let ids = adding.iter().map(|(_, snapshot)| snapshot.snapshot_id).collect();
         let manifests = adding.iter().flat_map(|(manifests, _)| manifests.iter().cloned()).collect();
-        let request = PlanRequest { snapshots: &[], selection: Selection::AddedBy(ids), limit: None, workers: 1 };
+        let request = PlanRequest {
+            snapshots: &[],
+            selection: Selection::AddedBy(ids),
+            limit: None,
+            whole_files: false,
+            workers: 1,
+        };
         let plan = Plan::of_manifests(read, manifests, &request, self.context)?;
         if plan.is_empty() {
             return Ok(());

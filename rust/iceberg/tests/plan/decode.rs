@@ -191,6 +191,7 @@ fn every_failing_or_shortened_read_is_an_error() {
                 snapshots: &snapshot.into_iter().collect::<Vec<_>>(),
                 selection: frazil_iceberg::scan::plan::Selection::Live,
                 limit: None,
+                whole_files: false,
                 workers: 1,
             };
             let result = frazil_iceberg::scan::plan::Plan::try_new(read.unwrap().into(), &request, &Context::default());
