@@ -129,6 +129,33 @@ def test_times_are_computed_by_the_engine_with_named_parameters(iceberg: Any) ->
         lake.sql("SELECT 1 FROM lake.db.t TIMESTAMP AS OF NULLIF('a', 'a')")
 
 
+def test_braces_are_kept_in_queries_without_tables_of_the_lake(iceberg: Any) -> None:
+    engine = RecordingEngine()
+    lake = recorded(engine, lake=iceberg)
+    for query in ("SELECT '{x}'", "SELECT '{' FROM elsewhere"):
+        lake.sql(query)
+        assert engine.queries[-1][0] == query
+    lake.sql("SELECT '{' FROM lake.db.t")
+    assert engine.queries[-1][0] == "SELECT '{{' FROM {t0} AS `t`"
+
+
+@pytest.mark.parametrize(
+    ("query", "run"),
+    [
+        ("TABLE lake.db.t", "SELECT * FROM {t0} AS `t`"),
+        ("TABLE lake.db.t ORDER BY t.id", "SELECT * FROM {t0} AS `t` ORDER BY t.id"),
+        ("(TABLE lake.db.t) UNION TABLE lake.db.t", "(SELECT * FROM {t0} AS `t`) UNION SELECT * FROM {t1} AS `t`"),
+        ("WITH c AS (TABLE lake.db.t) SELECT 1 FROM c", "WITH c AS (SELECT * FROM {t0} AS `t`) SELECT 1 FROM c"),
+        ("SELECT * FROM lake.db.t WHERE id IN (TABLE lake.db.t)", None),
+    ],
+)
+def test_table_as_a_query_reads_all_columns(iceberg: Any, query: str, run: str | None) -> None:
+    engine = RecordingEngine()
+    sources = read(recorded(engine, lake=iceberg), engine, query)
+    assert run is None or engine.queries[-1][0] == run
+    assert all(one.names is None for one in sources)
+
+
 def test_args_are_passed_on_and_refused_for_other_statements(iceberg: Any) -> None:
     engine = RecordingEngine()
     lake = recorded(engine, lake=iceberg)

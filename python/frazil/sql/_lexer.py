@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 from frazil.errors import InvalidArgumentError, UnsupportedError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 Kind = Literal["blank", "comment", "name", "quoted", "string", "number", "symbol"]
 
@@ -89,13 +89,49 @@ def tokens(text: str) -> Iterator[Token]:
         position += len(piece)
 
 
-def significant(text: str) -> list[Token]:
-    """Return the tokens without whitespace and comments.
+class Lexed:
+    """A text with its tokens, so that a statement is split only once.
 
-    >>> [token.text for token in significant("USE /* the lake */ local")]
+    >>> [token.text for token in Lexed("USE /* the lake */ local").significant]
     ['USE', 'local']
     """
-    return [token for token in tokens(text) if token.kind not in ("blank", "comment")]
+
+    def __init__(self, text: str, found: Iterable[Token] | None = None) -> None:
+        """Split the text, or use tokens that cover it.
+
+        Raises:
+            InvalidArgumentError: A string, a quoted name or a comment is not terminated.
+        """
+        self.text = text
+        self.tokens = list(tokens(text) if found is None else found)
+        self.significant = [token for token in self.tokens if token.kind not in ("blank", "comment")]
+        """The tokens without whitespace and comments."""
+
+    def only(self, part: str, start: int) -> Lexed:
+        """Return a part of the text, with blanks before it, so that positions are unchanged.
+
+        The part may itself have blanks in place of some of the tokens.
+
+        >>> Lexed("EXPLAIN SELECT 1").only("SELECT 1", 8).text
+        '        SELECT 1'
+        """
+        text = blank(self.text[:start]) + part
+        kept = [token for token in self.tokens if token.start >= start and text.startswith(token.text, token.start)]
+        return Lexed(text, kept)
+
+
+def lexed(text: str | Lexed) -> Lexed:
+    """Return a text with its tokens, which are not computed again if they are known."""
+    return text if isinstance(text, Lexed) else Lexed(text)
+
+
+def blank(text: str) -> str:
+    r"""Return whitespace with the length and the line feeds of a text.
+
+    >>> blank("ab\ncd")
+    '  \n  '
+    """
+    return "".join("\n" if letter == "\n" else " " for letter in text)
 
 
 def statements(text: str) -> list[str]:

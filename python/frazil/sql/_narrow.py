@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from frazil._extras import imported
-from frazil.sql._lexer import significant, tokens
+from frazil.sql._lexer import Lexed
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -49,12 +49,10 @@ class Condition:
 class Statement:
     """The information on all tables of a query that its tokens contain."""
 
-    def __init__(self, text: str, names_of_tables: Collection[tuple[int, int]]) -> None:
+    def __init__(self, sql: Lexed, names_of_tables: Collection[tuple[int, int]]) -> None:
         """Read the tokens; `names_of_tables` holds the positions of table names."""
         found = [
-            token
-            for token in _with_hints(text)
-            if not any(start <= token.start < end for start, end in names_of_tables)
+            token for token in _with_hints(sql) if not any(start <= token.start < end for start, end in names_of_tables)
         ]
         self.names: frozenset[str] | None = None
         """The names in lower case; None if the query may use columns that it does not mention."""
@@ -154,7 +152,7 @@ def whole_filter(schema: pa.Schema, text: str) -> str | None:
         [parsed] = sqlglot.parse(text, read="spark")
     except (sqlglot.errors.SqlglotError, ValueError, RecursionError):
         return None
-    return _whole(schema, parsed) if Statement(text, ()).has_plain_strings else None
+    return _whole(schema, parsed) if Statement(Lexed(text), ()).has_plain_strings else None
 
 
 def _whole(schema: pa.Schema, node: Any) -> str | None:
@@ -173,12 +171,12 @@ def _whole(schema: pa.Schema, node: Any) -> str | None:
     return None
 
 
-def _with_hints(text: str) -> Iterator[Token]:
+def _with_hints(sql: Lexed) -> Iterator[Token]:
     """Return the tokens of a text, including those in hints."""
-    for token in tokens(text):
+    for token in sql.tokens:
         if token.kind == "comment" and token.text.startswith(_HINT):
-            start = token.start + len(_HINT)
-            yield from (replace(one, start=start + one.start) for one in significant(token.text[len(_HINT) : -2]))
+            start, hint = token.start + len(_HINT), Lexed(token.text[len(_HINT) : -2])
+            yield from (replace(one, start=start + one.start) for one in hint.significant)
         elif token.kind not in ("blank", "comment"):
             yield token
 

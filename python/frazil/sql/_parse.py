@@ -30,6 +30,7 @@ from frazil.sql._statements import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from frazil.sql._lexer import Lexed
     from frazil.sql._statements import Statement
 
 _NAMESPACE = ("NAMESPACE", "DATABASE", "SCHEMA")
@@ -58,7 +59,7 @@ _TRANSFORMS = {
 _WITH_NUMBER = ("bucket", "truncate")
 
 
-def parse(text: str) -> Statement:
+def parse(text: str | Lexed) -> Statement:
     """Parse one statement.
 
     Raises:
@@ -73,7 +74,7 @@ def parse(text: str) -> Statement:
         reader.fail("expected a statement")
     reader.check_one_statement()
     if any(reader.at(word) for word in QUERY) and not _is_insert(reader):
-        return Query(text)
+        return Query(reader.text)
     try:
         found = _known(reader)
     except RecursionError:
@@ -423,15 +424,7 @@ def _arguments(reader: Reader) -> Iterator[Argument]:
             name = reader.identifier("the name of an argument")
             if not reader.accept("=>"):
                 reader.expect("=", ">")
-        first = reader.peek()
-        while not (reader.at_end or reader.at(",") or reader.at(")")):
-            if reader.at("("):
-                reader.skip_parentheses()
-            else:
-                reader.take("a value")
-        if first is None or not (value := reader.since(first)).text:
-            reader.fail("expected a value")
-        yield Argument(name, value)
+        yield Argument(name, reader.until(what="a value"))
         if not reader.accept(","):
             return
 

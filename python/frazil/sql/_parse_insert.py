@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from frazil.sql._lexer import blank
 from frazil.sql._reader import Text
 from frazil.sql._statements import Insert, PartitionValue
 
@@ -57,8 +58,9 @@ def insert(reader: Reader) -> Statement:
     if kept is not None and reader.at("WITH"):
         reader.reject("WITH both before INSERT and before its query is not supported", "use one WITH")
     query = reader.rest()
-    whole = query if kept is None else Text(kept.text + reader.blank(kept.end, query.start) + query.text, kept.start)
-    return Insert(name, whole, columns, by_name, partition, overwrite, condition, is_values)
+    if kept is not None:
+        query = Text(kept.text + blank(reader.text[kept.end : query.start]) + query.text, kept.start)
+    return Insert(name, query, columns, by_name, partition, overwrite, condition, is_values)
 
 
 def is_insert_after_common_tables(reader: Reader) -> bool:

@@ -5,10 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn
 
-from frazil.sql._lexer import significant, syntax_error, unsupported
+from frazil.sql._lexer import lexed, syntax_error, unsupported
 
 if TYPE_CHECKING:
-    from frazil.sql._lexer import Token
+    from frazil.sql._lexer import Lexed, Token
+
+
+_ENDS = (",", ")", "]")
+"""The symbols that end an expression."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +48,11 @@ class Text:
 class Reader:
     """A position in the tokens of a statement."""
 
-    def __init__(self, text: str) -> None:
-        """Split the statement into tokens; a semicolon at its end is allowed."""
-        self.text = text
-        self._tokens = significant(text)
+    def __init__(self, text: str | Lexed) -> None:
+        """Begin at the first token; a semicolon at the end is allowed."""
+        self.sql = lexed(text)
+        self.text = self.sql.text
+        self._tokens = list(self.sql.significant)
         while self._tokens and self._tokens[-1].text == ";":
             self._tokens.pop()
         self._next = 0
@@ -142,6 +147,32 @@ class Reader:
         self._next += 1
         return int(token.text)
 
+    def until(self, *words: str, what: str) -> Text:
+        """Consume everything up to one of these keywords, or to a comma or a closing parenthesis, verbatim.
+
+        Words within parentheses, brackets and `CASE … END` do not end the text.
+
+        Raises:
+            InvalidArgumentError: There is nothing to consume, or a parenthesis is not closed.
+
+        >>> Reader("CASE WHEN f(a, 1) THEN 2 END WHEN x").until("WHEN", what="a value").text
+        'CASE WHEN f(a, 1) THEN 2 END'
+        """
+        first, begin, depth = self.peek(), self._next, 0
+        while (token := self.peek()) is not None:
+            if depth == 0 and self._next > begin and token.is_word(*words):
+                break
+            if depth == 0 and token.kind == "symbol" and token.text in _ENDS:
+                break
+            if self.at("("):
+                self.skip_parentheses()
+                continue
+            depth += (token.is_word("CASE") or token.text == "[") - (token.is_word("END") or token.text == "]")
+            self._next += 1
+        if first is None or self._next == begin:
+            self.fail(f"expected {what}")
+        return self.since(first)
+
     def rest(self) -> Text:
         """Consume the rest of the statement, verbatim."""
         first = self.peek()
@@ -155,10 +186,6 @@ class Reader:
         """Return the consumed text from a token on, verbatim."""
         end = self._tokens[self._next - 1].end
         return Text(self.text[first.start : max(end, first.start)], first.start)
-
-    def blank(self, start: int, end: int) -> str:
-        """Return whitespace that replaces a part of the statement, with the same line feeds and width."""
-        return "".join("\n" if letter == "\n" else " " for letter in self.text[start:end])
 
     def mark(self) -> int:
         """Return the current position, for `back_to`."""

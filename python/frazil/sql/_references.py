@@ -7,19 +7,20 @@ are kept.
 
 from __future__ import annotations
 
+import bisect
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from frazil._extras import imported
-from frazil.sql._lexer import significant, tokens, unsupported
+from frazil.sql._lexer import blank, lexed, unsupported
 from frazil.sql._narrow import Condition, Statement, conditions, named_columns
 from frazil.sql._reader import Name, Reader
-from frazil.sql._time_travel import AsOf, blanked, time_travel
+from frazil.sql._time_travel import AsOf, time_travel
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
-    from frazil.sql._lexer import Token
+    from frazil.sql._lexer import Lexed, Token
 
 _READ_INSTEAD = "read the table with `frazil.spark.read`, and create a temporary view of the DataFrame"
 _CHANGES = ("Insert", "Update", "Delete", "Merge", "Create", "Drop", "Command")
@@ -45,6 +46,8 @@ class Reference:
     """The identifiers in the query, in lower case; only columns with these names are read. None to read all columns."""
     conditions: tuple[Condition, ...] = ()
     """The conditions of the WHERE clause; rows that do not meet them do not affect the result."""
+    table_start: int | None = None
+    """The position of `TABLE`, if the reference is a query of the form `TABLE name`."""
     qualifiers: tuple[tuple[int, int], ...] = ()
     """The positions at which the name qualifies columns, with its catalog or namespace."""
 
@@ -54,7 +57,7 @@ class Reference:
         return self.name.end if self.as_of is None else self.as_of.end
 
 
-def references(text: str, is_ours: Callable[[tuple[str, ...]], bool]) -> list[Reference]:
+def references(sql: str | Lexed, is_ours: Callable[[tuple[str, ...]], bool]) -> list[Reference]:
     """Return the table references in a query for which `is_ours` holds, in textual order.
 
     Raises:
@@ -66,13 +69,15 @@ def references(text: str, is_ours: Callable[[tuple[str, ...]], bool]) -> list[Re
     >>> [(str(one.name), one.name.start, one.has_alias) for one in found]
     [('a.b.t', 14, True), ('a.b.`u v`', 53, False)]
     """
-    if not mentions(text, is_ours):
+    sql = lexed(sql)
+    text = sql.text
+    if not mentions(sql, is_ours):
         return []
-    _refuse_table_statements(text, is_ours)
     sqlglot = imported("sqlglot", "a query in Spark SQL")
-    clauses = time_travel(text)
+    clauses = time_travel(sql)
+    table_queries = _table_queries(sql)
     try:
-        [parsed] = sqlglot.parse(_masked(blanked(text, clauses)), read="spark")
+        [parsed] = sqlglot.parse(_masked(sql, clauses, table_queries), read="spark")
     except (sqlglot.errors.SqlglotError, ValueError, RecursionError) as error:
         reason = str(error).partition("\n")[0].partition(". Line")[0]
         raise unsupported(text, _begin(text), f"the query cannot be parsed: {reason}", _READ_INSTEAD) from None
@@ -81,12 +86,13 @@ def references(text: str, is_ours: Callable[[tuple[str, ...]], bool]) -> list[Re
             raise unsupported(text, _begin(text), "a query that changes tables is not supported", _READ_INSTEAD)
     tables = ((table, _reference(table, text, is_ours)) for table in parsed.find_all(sqlglot.exp.Table))
     found = sorted(((one, table) for table, one in tables if one), key=lambda pair: pair[0].name.start)
-    after_names = {_significant_end(text, clause.start): clause for clause in clauses}
-    statement = Statement(text, [(one.name.start, one.name.end) for one, _ in found])
+    ends = [token.end for token in sql.significant]
+    after_names = {ends[bisect.bisect_right(ends, clause.start) - 1]: clause for clause in clauses}
+    statement = Statement(sql, [(one.name.start, one.name.end) for one, _ in found])
     columns = [node for node in parsed.find_all(sqlglot.exp.Column) if not node.args.get("table")]
     values = {node.name.lower() for node in columns}
     aliases = {node.name.lower() for node in parsed.find_all(sqlglot.exp.TableAlias)}
-    qualifiers = _qualifiers(text, [one for one, _ in found], aliases)
+    qualifiers = _qualifiers(sql, [one for one, _ in found], aliases)
     return [
         replace(
             one,
@@ -94,18 +100,19 @@ def references(text: str, is_ours: Callable[[tuple[str, ...]], bool]) -> list[Re
             names=named_columns(table, statement, values),
             conditions=conditions(table, statement),
             qualifiers=qualifiers.get(one.name.start, ()),
+            table_start=table_queries.get(one.name.start),
         )
         for one, table in found
     ]
 
 
-def mentions(text: str, is_ours: Callable[[tuple[str, ...]], bool]) -> bool:
+def mentions(sql: str | Lexed, is_ours: Callable[[tuple[str, ...]], bool]) -> bool:
     """Return whether the text contains a name for which `is_ours` holds when it is read as a table name.
 
     >>> mentions("SELECT local.x FROM t", lambda parts: parts[0] == "local")
     True
     """
-    return any(is_ours(parts) for parts in names(text))
+    return any(is_ours(tuple(token.value for token in sequence)) for sequence, _ in _sequences(lexed(sql)))
 
 
 def replaced(text: str, found: Sequence[Reference]) -> str:
@@ -119,6 +126,8 @@ def replaced(text: str, found: Sequence[Reference]) -> str:
     edits = []
     for index, one in enumerate(found):
         alias = _braced("`" + one.name.parts[-1].replace("`", "``") + "`")
+        if one.table_start is not None:
+            edits.append((one.table_start, one.table_start + len("TABLE"), "SELECT * FROM"))
         edits.append((one.name.start, one.end, f"{{t{index}}}" + ("" if one.has_alias else f" AS {alias}")))
         edits += [(start, end, alias) for start, end in one.qualifiers]
     pieces, end = [], 0
@@ -181,14 +190,9 @@ def _common_tables(query: Any) -> list[Any]:
     return list(found.expressions) if found is not None and type(found).__name__ == "With" else []
 
 
-def names(text: str) -> Iterator[tuple[str, ...]]:
-    """Yield each sequence of names separated by dots."""
-    return (tuple(token.value for token in sequence) for sequence, _ in _sequences(text))
-
-
-def _sequences(text: str) -> Iterator[tuple[list[Token], bool]]:
+def _sequences(sql: Lexed) -> Iterator[tuple[list[Token], bool]]:
     """Yield the tokens of each sequence of names separated by dots, and whether `.*` follows."""
-    reader = Reader(text)
+    reader = Reader(sql)
     while not reader.at_end:
         token = reader.peek()
         if token is not None and token.is_name and token.text != "``":
@@ -204,7 +208,7 @@ def _sequences(text: str) -> Iterator[tuple[list[Token], bool]]:
 
 
 def _qualifiers(
-    text: str, found: Sequence[Reference], aliases: Collection[str]
+    sql: Lexed, found: Sequence[Reference], aliases: Collection[str]
 ) -> dict[int, tuple[tuple[int, int], ...]]:
     """Return the positions of `db.t` in columns such as `db.t.id`, keyed by the start of the table's name.
 
@@ -213,7 +217,7 @@ def _qualifiers(
     places: dict[int, tuple[tuple[int, int], ...]] = {}
     tables = {one.name.start for one in found}
     named = [one for one in found if not one.has_alias and len(one.name.parts) > 1]
-    for sequence, has_star in _sequences(text) if named else ():
+    for sequence, has_star in _sequences(sql) if named else ():
         parts = [token.value.lower() for token in sequence]
         if sequence[0].start in tables or parts[0] in aliases:
             continue
@@ -228,27 +232,31 @@ def _qualifiers(
     return places
 
 
-def _refuse_table_statements(text: str, is_ours: Callable[[tuple[str, ...]], bool]) -> None:
-    """Raise an error for `TABLE name` in place of a query, which sqlglot parses as a column."""
-    found = significant(text)
-    for index, token in enumerate(found[:-1]):
-        before = found[index - 1] if index else None
-        is_query = before is None or before.text == "(" or before.is_word(*_BEFORE_TABLE)
-        if token.is_word("TABLE") and is_query and found[index + 1].is_name:
-            name = Reader(text[found[index + 1].start :]).name("the name of a table")
-            if is_ours(name.parts):
-                raise unsupported(text, token.start, f"TABLE {name} is not supported", "use SELECT * FROM")
+def _masked(sql: Lexed, clauses: Sequence[AsOf], table_queries: Mapping[int, int]) -> str:
+    """Return the text in a form that sqlglot parses, with all names at the same positions."""
+    queries = frozenset(table_queries.values())
+    pieces = []
+    for token in sql.tokens:
+        if any(clause.start <= token.start < clause.end for clause in clauses):
+            pieces.append(blank(token.text))
+        elif token.start in queries:
+            # sqlglot parses `TABLE t` as a column, and `FROM t` as a query of all columns.
+            pieces.append("FROM ")
+        else:
+            pieces.append(token.text.replace("$", "_") if token.is_name else token.text)
+    return "".join(pieces)
 
 
-def _masked(text: str) -> str:
-    return "".join(
-        token.text.replace("$", "_") if token.kind in ("name", "quoted") else token.text for token in tokens(text)
-    )
-
-
-def _significant_end(text: str, position: int) -> int:
-    """Return the offset after the last token before a position."""
-    return max((token.end for token in significant(text[:position])), default=0)
+def _table_queries(sql: Lexed) -> dict[int, int]:
+    """Return the positions of the names in queries of the form `TABLE name`, and of `TABLE`."""
+    found = sql.significant
+    return {
+        following.start: token.start
+        for before, token, following in zip([None, *found], found, found[1:], strict=False)
+        if token.is_word("TABLE")
+        and following.is_name
+        and (before is None or before.text == "(" or before.is_word(*_BEFORE_TABLE))
+    }
 
 
 def _begin(text: str) -> int:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from frazil.sql._lexer import significant
+from frazil.sql._lexer import lexed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
-    from frazil.sql._lexer import Token
+    from frazil.sql._lexer import Lexed, Token
 
 _VERSION = ("VERSION", "SYSTEM_VERSION")
 _TIMESTAMP = ("TIMESTAMP", "SYSTEM_TIME")
@@ -32,7 +32,7 @@ class AsOf(NamedTuple):
     end: int
 
 
-def time_travel(text: str) -> list[AsOf]:
+def time_travel(sql: str | Lexed) -> list[AsOf]:
     """Return the time travel clauses of a text, in order.
 
     >>> time_travel("SELECT * FROM t FOR VERSION AS OF 'v1' x")
@@ -40,7 +40,8 @@ def time_travel(text: str) -> list[AsOf]:
     >>> time_travel("SELECT version AS of FROM t TIMESTAMP AS OF now() - INTERVAL 1 DAY")[0].value
     'now() - INTERVAL 1 DAY'
     """
-    found = significant(text)
+    sql = lexed(sql)
+    text, found = sql.text, sql.significant
     clauses = []
     for index, token in enumerate(found):
         if not token.is_word(*_VERSION, *_TIMESTAMP) or not _are_words(found[index + 1 : index + 3], "AS", "OF"):
@@ -56,17 +57,6 @@ def time_travel(text: str) -> list[AsOf]:
             last = found[end - 1].end
             clauses.append(AsOf("timestamp", text[found[place].start : last], start, last))
     return clauses
-
-
-def blanked(text: str, clauses: Iterable[AsOf]) -> str:
-    """Return a text with the clauses replaced by blanks.
-
-    >>> blanked("a VERSION AS OF 1 b", time_travel("a VERSION AS OF 1 b"))
-    'a                 b'
-    """
-    for clause in clauses:
-        text = text[: clause.start] + " " * (clause.end - clause.start) + text[clause.end :]
-    return text
 
 
 def _are_words(found: Sequence[Token], *words: str) -> bool:

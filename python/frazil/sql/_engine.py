@@ -1,0 +1,82 @@
+"""The engine that runs the queries of a lake."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from frazil.sql._column_types import Column
+    from frazil.sql._insert import Insertion
+    from frazil.sql._sources import Source
+
+Frame = TypeVar("Frame")
+"""The result type of a query in the engine."""
+
+Cells = tuple[Any, ...]
+
+Args: TypeAlias = "Mapping[str, Any] | Sequence[Any] | None"
+"""The values of query parameters, by name or by position."""
+
+
+class Engine(Protocol[Frame]):
+    """An engine that runs queries."""
+
+    def query(self, text: str, sources: Sequence[Source], args: Args = None) -> Frame:
+        """Run a query; `{t0}` in the text refers to the first source, and so on."""
+        ...
+
+    def value(self, frame: Frame) -> Any:
+        """Return the first column of the first row of a query."""
+        ...
+
+    def constants(self, texts: Sequence[str]) -> list[str | None]:
+        """Return the values of literals as strings."""
+        ...
+
+    def values(self, texts: Sequence[str]) -> list[Any]:
+        """Return the values of expressions that do not use columns."""
+        ...
+
+    def overwrites_partitions(self) -> bool:
+        """Return whether INSERT OVERWRITE replaces only the partitions that have new rows."""
+        ...
+
+    def create_view(
+        self, frame: Frame, name: str, columns: Sequence[str] | None, *, replaces: bool, is_global: bool
+    ) -> None:
+        """Create a temporary view of a query; `columns` renames its columns."""
+        ...
+
+    def columns_of(self, frame: Frame) -> Iterable[Column]:
+        """Return the columns of a query, all of them nullable."""
+        ...
+
+    def insert(self, frame: Frame, table: Any, insertion: Insertion) -> None:
+        """Write the rows of a query into a table, or into the table of a transaction."""
+        ...
+
+    def frame(self, columns: Sequence[str], rows: Sequence[Cells]) -> Frame:
+        """Return rows as a result. A column is a name for strings, or a name and an SQL type, and is then nullable."""
+        ...
+
+    def columns(self, table: Any) -> list[Cells]:
+        """Return the name, type and comment of each column of a table."""
+        ...
+
+    def has_temporary_view(self, name: str) -> bool:
+        """Return whether a temporary view of this name exists."""
+        ...
+
+    def timestamp_has_zone(self) -> bool:
+        """Return whether the type TIMESTAMP has a time zone."""
+        ...
+
+    def user(self) -> str:
+        """Return the owner of newly created objects."""
+        ...
+
+    def snapshot_properties(self) -> dict[str, str]:
+        """Return the snapshot properties that record the engine."""
+        ...

@@ -1,0 +1,124 @@
+"""A statement as it runs: its text, the catalogs and the engine of the lake, and the tables that it has opened."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Generic
+
+from frazil.errors import FrazilError, InvalidArgumentError
+from frazil.sql._engine import Frame
+from frazil.sql._lexer import Lexed, place_of, unsupported
+from frazil.sql._references import mentions, references, replaced
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from frazil.sql._engine import Args, Cells, Engine
+    from frazil.sql._names import Names, Resolved
+    from frazil.sql._reader import Name, Text
+    from frazil.sql._references import Reference
+    from frazil.sql._sources import Source, Sources
+    from frazil.sql._time_travel import AsOf
+
+VIEW_FIRST = 'create a temporary view of the rows: lake.sql("SELECT …").createOrReplaceTempView("name")'
+
+
+@dataclass(frozen=True, slots=True)
+class Run(Generic[Frame]):
+    """The execution of one statement."""
+
+    names: Names
+    engine: Engine[Frame]
+    sql: Lexed
+    args: Args
+    tables: Sources
+
+    @property
+    def text(self) -> str:
+        """The text of the statement."""
+        return self.sql.text
+
+    @property
+    def start(self) -> int:
+        """The position of the first token."""
+        return self.sql.significant[0].start if self.sql.significant else 0
+
+    def where(self, name: Name) -> Resolved | None:
+        """Resolve the name of a table; None if it is a temporary view, or not in a catalog of the lake."""
+        return None if self.is_view(name.parts) else self.names.table(name.parts)
+
+    def is_view(self, parts: tuple[str, ...]) -> bool:
+        """Return whether a name is a temporary view, which takes precedence over tables of the current catalog."""
+        return len(parts) == 1 and self.names.current is not None and self.engine.has_temporary_view(parts[0])
+
+    def mentions_lake(self) -> bool:
+        """Return whether the statement contains a name that refers to a catalog of the lake."""
+        return mentions(self.sql, self.names.is_ours)
+
+    def done(self) -> Frame:
+        """Return the empty result of a statement that returns no rows."""
+        return self.engine.frame((), ())
+
+    def frame(self, columns: Sequence[str], rows: Sequence[Cells]) -> Frame:
+        """Return rows as the result of the statement."""
+        return self.engine.frame(columns, rows)
+
+    def pass_on(self) -> Frame:
+        """Pass the statement on to the engine, because the object that it names is not in the lake.
+
+        Raises:
+            UnsupportedError: The statement also refers to a table of the lake.
+        """
+        if self.mentions_lake():
+            problem = "the statement changes something outside the catalogs of this lake, but refers to a table in them"
+            raise unsupported(self.text, self.start, problem, VIEW_FIRST)
+        return self.unchanged()
+
+    def unchanged(self) -> Frame:
+        """Let the engine run the statement as it is."""
+        return self.engine.query(self.text, (), self.args)
+
+    def query(self, part: Text | None = None, head: str = "") -> Frame:
+        """Run a query, which is a part of the statement or all of it; `head` is prepended to its text."""
+        text, sources = self.read(part)
+        return self.engine.query(head + text, sources, self.args)
+
+    def read(self, part: Text | None = None) -> tuple[str, list[Source]]:
+        """Return a query with placeholders for its tables in the lake, if any, and the source of each.
+
+        Each table is loaded once, so that several references to it read the same state.
+        """
+        sql = self.sql if part is None else self.sql.only(part.text, part.start)
+        found = [one for one in references(sql, self.names.is_ours) if not self.is_view(one.name.parts)]
+        if not found:
+            return sql.text, []
+        return replaced(sql.text, found), [self._source(one) for one in found]
+
+    def _source(self, one: Reference) -> Source:
+        """Return the source that a reference in a query reads."""
+        try:
+            source = replace(self.tables.source(one.name.parts), names=one.names, conditions=one.conditions)
+            return source if one.as_of is None else source.at(self._state(one.as_of))
+        except FrazilError as error:
+            raise placed(error, self.text, one.name.start) from None
+
+    def _state(self, as_of: AsOf) -> tuple[str, Any]:
+        if as_of.kind == "version":
+            return "version", as_of.value
+        # Times are evaluated by the engine, which knows the time zone and the functions of the session.
+        named = self.args if hasattr(self.args, "items") else None
+        query = Lexed(f"SELECT unix_millis(CAST({as_of.value} AS TIMESTAMP))")
+        moment_ms = self.engine.value(replace(self, sql=query, args=named).query())
+        if moment_ms is None:
+            message = f"TIMESTAMP AS OF {as_of.value} is NULL"
+            raise InvalidArgumentError(message, hint="use a timestamp such as '2024-02-29 12:00:00'")
+        return "as_of", int(moment_ms)
+
+
+def placed(error: FrazilError, text: str, position: int) -> FrazilError:
+    """Return an error with its line and column, unless they are already set."""
+    if "line" not in error.context:
+        line, column = place_of(text, position)
+        error.context |= {"line": str(line), "column": str(column)}
+        error.message += f" (line {line}, column {column})"
+    return error

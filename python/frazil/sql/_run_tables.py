@@ -1,0 +1,114 @@
+"""Statements that create and drop tables and namespaces."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from frazil.errors import AlreadyExistsError, NoSuchNamespaceError, NoSuchTableError, UnsupportedError
+from frazil.sql._create import create_table, is_there
+from frazil.sql._insert import Insertion
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from frazil._run import ReadSnapshot
+    from frazil.sql._engine import Frame
+    from frazil.sql._run import Run
+    from frazil.sql._sources import Source, Sources
+    from frazil.sql._statements import CreateNamespace, CreateTable, DropNamespace, DropTable
+
+__all__ = ["create", "create_namespace", "drop", "drop_namespace"]
+
+_IN_FOLDERS = ("hadoop", "paimon")
+"""The types of catalogs that keep nothing outside the folders of their tables."""
+
+
+def create(statement: CreateTable, run: Run[Frame]) -> Frame:
+    """Create or replace a table, with the rows of its query if it has one."""
+    where = run.where(statement.name)
+    if where is None:
+        return run.pass_on()
+    if is_there(statement, where):
+        return run.done()
+    if statement.query is None:
+        create_table(statement, where, run.text, run.engine, None)
+        return run.done()
+    text, sources = run.read(statement.query)
+    how = Insertion(read=_read_of_replaced(statement, run.tables, sources))
+    rows = run.engine.query(text, sources, run.args)
+    statement = replace(statement, columns=tuple(run.engine.columns_of(rows)))
+    create_table(statement, where, run.text, run.engine, lambda table: run.engine.insert(rows, table, how))
+    return run.done()
+
+
+def drop(statement: DropTable, run: Run[Frame]) -> Frame:
+    """Drop a table.
+
+    Raises:
+        NoSuchTableError: The table does not exist, and the statement does not have IF EXISTS.
+    """
+    where = run.where(statement.name)
+    if where is None:
+        return run.pass_on()
+    catalog = where.catalog.catalog
+    try:
+        # In Java's catalogs of these types, dropping a table also deletes its files.
+        catalog.drop_table(where.levels, purge=statement.purge or catalog.type in _IN_FOLDERS)
+    except NoSuchTableError:
+        if not statement.if_exists:
+            raise
+    return run.done()
+
+
+def create_namespace(statement: CreateNamespace, run: Run[Frame]) -> Frame:
+    """Create a namespace.
+
+    Raises:
+        AlreadyExistsError: The namespace exists, and the statement does not have IF NOT EXISTS.
+    """
+    where = run.names.new_namespace(statement.name.parts)
+    if where is None:
+        return run.pass_on()
+    catalog = where.catalog.catalog
+    # Folders do not store properties, but Spark always sets an owner.
+    owner = {} if catalog.type in _IN_FOLDERS else {"owner": run.engine.user()}
+    try:
+        catalog.create_namespace(where.levels, owner | dict(statement.properties))
+    except AlreadyExistsError:
+        if not statement.if_not_exists:
+            raise
+    return run.done()
+
+
+def drop_namespace(statement: DropNamespace, run: Run[Frame]) -> Frame:
+    """Drop an empty namespace.
+
+    Raises:
+        NoSuchNamespaceError: The namespace does not exist, and the statement does not have IF EXISTS.
+        UnsupportedError: The statement has CASCADE.
+    """
+    where = run.names.new_namespace(statement.name.parts)
+    if where is None:
+        return run.pass_on()
+    if statement.cascade:
+        message = "DROP NAMESPACE … CASCADE is not supported"
+        raise UnsupportedError(message, hint="drop its tables first")
+    try:
+        where.catalog.catalog.drop_namespace(where.levels)
+    except NoSuchNamespaceError:
+        if not statement.if_exists:
+            raise
+    return run.done()
+
+
+def _read_of_replaced(statement: CreateTable, tables: Sources, sources: Sequence[Source]) -> ReadSnapshot | None:
+    """Return the snapshot of the replaced table that a query reads; None if it does not read the table."""
+    if not (statement.replaces and sources):
+        return None
+    try:
+        target = tables.source(statement.name.parts)
+    except NoSuchTableError:
+        return None
+    is_read = target.metadata_table is None and any(one.reads(target) for one in sources)
+    return target.snapshot() if is_read else None
