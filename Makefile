@@ -193,7 +193,7 @@ interop: dev $(INTEROP)/.installed $(PAIMON_JAVA)/.installed
 	$(call say,'Having others read what frazil writes (twenty minutes on two cores)')
 	FRAZIL_INTEROP=1 FRAZIL_DUCKDB="$(abspath $(INTEROP))/bin/python" $(BIN)/python -m pytest tests/interop/test_java_reads.py \
 		tests/interop/test_java_writes.py tests/interop/test_java_picks.py tests/interop/test_java_replaces.py \
-		tests/interop/test_java_expires.py tests/interop/test_java_maintains.py \
+		tests/interop/test_java_expires.py tests/interop/test_java_maintains.py tests/interop/test_java_alters.py \
 		tests/interop/test_java_histories.py tests/interop/test_other_readers.py
 	$(call say,'Testing catalogs on MariaDB')
 	FRAZIL_INTEROP=1 $(BIN)/python -m pytest --quiet tests/catalog/test_conformance.py tests/catalog/test_sql_servers.py \

@@ -37,6 +37,23 @@ class RecordingEngine:
         assert frame == len(self.queries)
         return next(self._values)
 
+    def values(self, texts: Sequence[str]) -> list[Any]:
+        """Record expressions as a query, and return the next values."""
+        self.queries.append((", ".join(texts), (), None))
+        return [next(self._values) for _ in texts]
+
+    def constants(self, texts: Sequence[str]) -> list[Any]:
+        """Record literals as a query, and return the next values."""
+        return self.values(texts)
+
+    def timestamp_has_zone(self) -> bool:
+        """Return True, as Spark does by default."""
+        return True
+
+    def user(self) -> str:
+        """Return a user."""
+        return "someone"
+
     def has_temporary_view(self, name: str) -> bool:
         """Return whether the name begins with `view`."""
         return name.startswith("view")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -155,6 +156,27 @@ def iceberg_schema(columns: Sequence[Column], *, timestamp_has_zone: bool) -> Sc
     return Schema.from_json({"type": "struct", "schema-id": 0, "fields": ids.fields(columns)})
 
 
+def iceberg_type(found: ColumnType, *, timestamp_has_zone: bool) -> str:
+    """Return an Iceberg type as a string or, if it is nested, as JSON.
+
+    >>> iceberg_type(Primitive("BIGINT"), timestamp_has_zone=True)
+    'long'
+    """
+    made = _Ids(_timestamp(timestamp_has_zone)).type(found)
+    return made if isinstance(made, str) else json.dumps(made)
+
+
+def spark_type(iceberg: str) -> str:
+    """Return the Spark type of a primitive Iceberg type.
+
+    >>> spark_type("timestamptz"), spark_type("decimal(9, 2)")
+    ('TIMESTAMP_LTZ', 'decimal(9, 2)')
+    """
+    # Several Spark types are stored as int and as string; their widest comes first.
+    found = next((spark for spark in ("INT", "STRING", *_ICEBERG) if _ICEBERG[spark] == iceberg), None)
+    return found or iceberg
+
+
 def paimon_columns(columns: Sequence[Column], *, timestamp_has_zone: bool) -> list[tuple[str, str]]:
     """Return columns with their Paimon types, as strings.
 
@@ -175,12 +197,12 @@ class _Ids:
     def fields(self, columns: Sequence[Column]) -> list[dict[str, Any]]:
         taken = [self._take() for _ in columns]
         return [
-            {"id": field_id, "name": column.name, "required": column.required, "type": self._type(column.type)}
+            {"id": field_id, "name": column.name, "required": column.required, "type": self.type(column.type)}
             | ({} if column.comment is None else {"doc": column.comment})
             for field_id, column in zip(taken, columns, strict=True)
         ]
 
-    def _type(self, found: ColumnType) -> Any:
+    def type(self, found: ColumnType) -> Any:
         match found:
             case Struct(fields):
                 return {"type": "struct", "fields": self.fields(fields)}
@@ -189,7 +211,7 @@ class _Ids:
                 return {
                     "type": "list",
                     "element-id": taken,
-                    "element": self._type(element),
+                    "element": self.type(element),
                     "element-required": False,
                 }
             case Map(key, value):
@@ -197,9 +219,9 @@ class _Ids:
                 return {
                     "type": "map",
                     "key-id": key_id,
-                    "key": self._type(key),
+                    "key": self.type(key),
                     "value-id": value_id,
-                    "value": self._type(value),
+                    "value": self.type(value),
                     "value-required": False,
                 }
         name = self._timestamp if found.name == _SESSION_TIMESTAMP else found.name

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
     from frazil.iceberg import Transaction
     from frazil.sql._names import Resolved
-    from frazil.sql._statements import CreateTable, PartitionField
+    from frazil.sql._parts import PartitionField
+    from frazil.sql._statements import CreateTable
 
 _FORMAT_VERSION = "format-version"
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Generic
 
 from frazil._arguments import text as argument_text
 from frazil.errors import FrazilError, InvalidArgumentError, NoSuchTableError
+from frazil.sql import _run_alter as alter
 from frazil.sql import _run_other as others
 from frazil.sql import _run_rows as rows
 from frazil.sql import _run_show as show
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from frazil.sql._engine import Args, Engine
 
 _HANDLERS: dict[type[Any], Callable[[Any, Run[Any]], Any]] = {
+    st.AlterNamespace: alter.alter_namespace,
+    st.AlterTable: alter.alter_table,
     st.Call: others.call,
     st.CreateNamespace: tables.create_namespace,
     st.CreateTable: tables.create,

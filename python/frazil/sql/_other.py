@@ -9,7 +9,6 @@ from frazil.sql._statements import Other
 if TYPE_CHECKING:
     from frazil.sql._reader import Name, Reader
 
-_ALTER = "lake.table(…).update_schema(), update_spec(), update_sort_order() or set_properties(…)"
 _INSERT = 'frazil.spark.write(lake.sql("SELECT …"), lake.table(…))'
 _OVERWRITE = 'frazil.spark.write(lake.sql("SELECT …"), lake.table(…), "overwrite")'
 _VIEW = 'lake.sql("SELECT …").createOrReplaceTempView("name")'
@@ -34,9 +33,8 @@ _FORMS = (
     _Form(("UPDATE",), (), 'lake.table(…).update({"name": "upper(name)"}, "id = 1")', None),
     _Form(("MERGE",), ("INTO",), 'frazil.spark.merge(frame, lake.table(…), ["id"])', None),
     _Form(("TRUNCATE",), ("TABLE",), "lake.table(…).delete()", "lake.table(…).truncate()"),
-    _Form(("ALTER", "TABLE"), (), _ALTER, None),
     _Form(("ALTER", "VIEW"), None, None, None),
-    _Form(("ALTER",), None, "lake.catalog(…).update_namespace_properties(…)", None),
+    _Form(("ALTER",), None, None, None),
     _Form(("CREATE", "VIEW"), None, _VIEW, None),
     _Form(("CREATE", "OR", "REPLACE"), None, _VIEW, None),
     _Form(("CREATE", "TEMPORARY"), None, _VIEW, None),
@@ -54,7 +52,7 @@ _FORMS = (
     _Form(("DESCRIBE",), None, "DESCRIBE with the name of a table", None),
     _Form(("DESC",), None, "DESCRIBE with the name of a table", None),
     _Form(("EXPLAIN",), None, "EXPLAIN with a query", None),
-    _Form(("COMMENT", "ON"), ("TABLE",), 'lake.table(…).set_properties({"comment": "…"})', None),
+    _Form(("COMMENT", "ON"), None, None, None),
     _Form(("CACHE",), None, 'lake.sql("SELECT …").cache()', None),
     _Form(("UNCACHE",), None, "the method unpersist of the DataFrame", None),
     _Form(("REFRESH",), None, 'lake.sql("SELECT …"), which reads the latest snapshot', None),

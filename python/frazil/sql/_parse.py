@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 from frazil.sql._column_types import Column, column_rest
 from frazil.sql._other import other
+from frazil.sql._parse_alter import alter_namespace, alter_table, comment_on
 from frazil.sql._parse_insert import QUERY, column_list, insert, is_insert_after_common_tables
+from frazil.sql._parse_parts import partition_fields, properties
 from frazil.sql._reader import Name, Reader
 from frazil.sql._statements import (
     Argument,
@@ -18,7 +20,6 @@ from frazil.sql._statements import (
     DropNamespace,
     DropTable,
     Explain,
-    PartitionField,
     Query,
     ShowCatalogs,
     ShowCurrent,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from frazil.sql._lexer import Lexed
+    from frazil.sql._parts import PartitionField
     from frazil.sql._statements import Statement
 
 _NAMESPACE = ("NAMESPACE", "DATABASE", "SCHEMA")
@@ -38,25 +40,6 @@ _NAMESPACES = ("NAMESPACES", "DATABASES", "SCHEMAS")
 _DESCRIBED = ("FUNCTION", "QUERY", "CATALOG", "PROCEDURE", "SELECT", "WITH", "VALUES", "FROM", *_NAMESPACE)
 
 _MODES = ("EXTENDED", "CODEGEN", "COST", "FORMATTED", "LOGICAL")
-
-_TRANSFORMS = {
-    "bucket": "bucket",
-    "date": "day",
-    "date_hour": "hour",
-    "day": "day",
-    "days": "day",
-    "hour": "hour",
-    "hours": "hour",
-    "identity": "identity",
-    "month": "month",
-    "months": "month",
-    "truncate": "truncate",
-    "year": "year",
-    "years": "year",
-}
-"""The names of transforms in Spark SQL and in the specification."""
-
-_WITH_NUMBER = ("bucket", "truncate")
 
 
 def parse(text: str | Lexed) -> Statement:
@@ -177,7 +160,7 @@ class _Clauses:
             self.provider = str(reader.name("the name of a format")).lower()
         elif word == "PARTITIONED":
             reader.expect("BY", "(")
-            self.partitioned_by = tuple(_partition_fields(reader))
+            self.partitioned_by = tuple(partition_fields(reader))
         elif word == "COMMENT":
             self.comment = reader.string("the comment")
         elif word == "TBLPROPERTIES":
@@ -205,78 +188,6 @@ def _columns(reader: Reader) -> Iterator[Column]:
         if not reader.accept(","):
             break
     reader.expect(")")
-
-
-def _partition_fields(reader: Reader) -> Iterator[PartitionField]:
-    while True:
-        yield _partition_field(reader)
-        if not reader.accept(","):
-            break
-    reader.expect(")")
-
-
-def _partition_field(reader: Reader) -> PartitionField:
-    following = reader.peek(1)
-    if following is None or following.text != "(":
-        column = reader.name("a column")
-        if not (reader.at(",") or reader.at(")")):
-            hint = "declare the column in the column list, and use only its name in PARTITIONED BY"
-            reader.reject("a column with its type in PARTITIONED BY is not supported", hint)
-        return PartitionField("identity", column)
-    written = reader.peek()
-    transform = _TRANSFORMS.get(reader.identifier("a transform").lower())
-    if transform is None:
-        reader.fail(f"`{written.text if written else ''}` is not a partition transform")
-    reader.expect("(")
-    number: int | None = None
-    if transform in _WITH_NUMBER:
-        column, number = _numbered(reader)
-    else:
-        column = reader.name("a column")
-    reader.expect(")")
-    return PartitionField(transform, column, number)
-
-
-def _numbered(reader: Reader) -> tuple[Name, int]:
-    """Parse the two arguments of a transform, a number and a column, in either order."""
-    token = reader.peek()
-    if token is not None and token.kind == "number":
-        number = reader.whole_number("a number")
-        reader.expect(",")
-        return reader.name("a column"), number
-    column = reader.name("a column")
-    reader.expect(",")
-    return column, reader.whole_number("a number")
-
-
-def properties(reader: Reader) -> dict[str, str]:
-    """Parse properties in parentheses: keys as strings or names, and values as strings, numbers or booleans.
-
-    >>> properties(Reader("('format-version' = '2', write.x 5, y=true)"))
-    {'format-version': '2', 'write.x': '5', 'y': 'true'}
-    """
-    reader.expect("(")
-    found: dict[str, str] = {}
-    while True:
-        token = reader.peek()
-        is_string = token is not None and token.kind == "string"
-        key = reader.string("a key") if is_string else ".".join(reader.name("a key").parts)
-        if key in found:
-            reader.fail(f"the key {key!r} is specified twice")
-        reader.accept("=")
-        found[key] = _property_value(reader)
-        if not reader.accept(","):
-            break
-    reader.expect(")")
-    return found
-
-
-def _property_value(reader: Reader) -> str:
-    token = reader.peek()
-    if token is not None and (token.kind in ("string", "number") or token.is_word("TRUE", "FALSE")):
-        reader.take("a value")
-        return token.text.lower() if token.kind == "name" else token.value
-    return reader.fail("expected a value as a string, a number or a boolean")
 
 
 def _drop_table(reader: Reader) -> DropTable:
@@ -434,6 +345,9 @@ _STATEMENTS: tuple[tuple[tuple[str, ...], Callable[[Reader], Statement | None]],
     (("CREATE", "OR", "REPLACE", "TABLE"), _create_table),
     (("REPLACE", "TABLE"), _create_table),
     (("DROP", "TABLE"), _drop_table),
+    (("ALTER", "TABLE"), alter_table),
+    *((("ALTER", word), alter_namespace) for word in _NAMESPACE),
+    (("COMMENT", "ON"), comment_on),
     *((("CREATE", word), _create_namespace) for word in _NAMESPACE),
     *((("DROP", word), _drop_namespace) for word in _NAMESPACE),
     (("USE",), _use),

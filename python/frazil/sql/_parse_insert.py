@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from frazil.sql._lexer import blank
+from frazil.sql._parts import PartitionValue
 from frazil.sql._reader import Text
-from frazil.sql._statements import Insert, PartitionValue
+from frazil.sql._statements import Insert
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,7 +47,7 @@ def insert(reader: Reader) -> Statement:
     condition = None
     if not overwrite and reader.accept("REPLACE"):
         condition = _condition(reader)
-    partition = tuple(_partition(reader)) if condition is None and reader.accept("PARTITION") else ()
+    partition = tuple(partition_values(reader)) if condition is None and reader.accept("PARTITION") else ()
     if reader.at("IF", "NOT", "EXISTS"):
         reader.reject("IF NOT EXISTS of a partition is not supported", "remove these words")
     by_name = condition is None and reader.accept("BY", "NAME")
@@ -124,7 +125,8 @@ def _condition(reader: Reader) -> Text:
     return reader.since(first)
 
 
-def _partition(reader: Reader) -> Iterator[PartitionValue]:
+def partition_values(reader: Reader) -> Iterator[PartitionValue]:
+    """Parse the columns of a PARTITION clause in parentheses, each with or without a constant."""
     reader.expect("(")
     while True:
         first = reader.peek()

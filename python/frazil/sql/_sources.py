@@ -122,7 +122,7 @@ class Sources:
 
     def _found(self, entry: LakeCatalog, levels: tuple[str, ...]) -> Source:
         try:
-            table = self._load(entry, levels)
+            table = self.load(entry, levels)
         except (NoSuchTableError, InvalidArgumentError):
             source = self._selected(entry, levels) if entry.format == "iceberg" else None
             if source is None:
@@ -134,7 +134,7 @@ class Sources:
             return self._selected(entry, levels) or Source(table)
         if levels[:-1] == (_SYSTEM_DATABASE,):
             return Source(table)
-        return Source(self._load(entry, (*levels[:-1], split_metadata_table(levels[-1])[0])), table.name)
+        return Source(self.load(entry, (*levels[:-1], split_metadata_table(levels[-1])[0])), table.name)
 
     def _selected(self, entry: LakeCatalog, levels: tuple[str, ...]) -> Source | None:
         """Return the table before a selector; None if the name has no selector or the table does not exist."""
@@ -143,12 +143,13 @@ class Sources:
             return None
         base, metadata_table, state = found
         try:
-            table = self._load(entry, base)
+            table = self.load(entry, base)
         except (NoSuchTableError, InvalidArgumentError):
             return None
         return None if isinstance(table, VirtualTable) else Source(table, metadata_table, state)
 
-    def _load(self, entry: LakeCatalog, levels: tuple[str, ...]) -> Any:
+    def load(self, entry: LakeCatalog, levels: tuple[str, ...]) -> Any:
+        """Return a table of a catalog; a second call returns the same object."""
         key = (entry.name, levels)
         if key not in self._loaded:
             try:

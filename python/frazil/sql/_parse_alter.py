@@ -1,0 +1,376 @@
+"""Parsing of ALTER TABLE and of the other statements that change the description of an object."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from frazil.sql import _alterations as alter
+from frazil.sql._column_types import column_type
+from frazil.sql._parse_insert import partition_values
+from frazil.sql._parse_parts import partition_field, properties
+from frazil.sql._statements import AlterNamespace, AlterTable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import TypeVar
+
+    from frazil.sql._reader import Name, Reader
+
+    T = TypeVar("T")
+    Changes = Iterator[alter.Alteration]
+
+_NAMESPACES = ("NAMESPACE", "DATABASE", "SCHEMA")
+_UNITS_MS = {"DAYS": 86_400_000, "HOURS": 3_600_000, "MINUTES": 60_000}
+_AFTER_DEFAULT = ("COMMENT", "FIRST", "AFTER", "NOT")
+
+
+def alter_table(reader: Reader) -> AlterTable:
+    """Parse ALTER TABLE.
+
+    Raises:
+        UnsupportedError: The table would have to be changed in a way that is not supported.
+
+    >>> from frazil.sql._reader import Reader
+    >>> [one] = alter_table(Reader("ALTER TABLE t ADD PARTITION FIELD bucket(8, id) AS b")).changes
+    >>> one.field.transform, str(one.field.column), one.field.number, one.name
+    ('bucket', 'id', 8, 'b')
+    """
+    reader.expect("ALTER", "TABLE")
+    name = reader.name("the name of a table")
+    for words, read in _FORMS:
+        if reader.accept(*words):
+            return AlterTable(name, tuple(read(reader)))
+    for words, (problem, hint) in _REJECTED.items():
+        if reader.at(*words):
+            reader.reject(f"{problem} is not supported", hint)
+    return reader.fail("expected a change, such as ADD COLUMN, SET TBLPROPERTIES or RENAME TO")
+
+
+def alter_namespace(reader: Reader) -> AlterNamespace:
+    """Parse `ALTER NAMESPACE name SET …`."""
+    reader.expect("ALTER")
+    reader.take("NAMESPACE")
+    name = reader.name("the name of a namespace")
+    removes = reader.accept("UNSET")
+    if not removes:
+        reader.expect("SET")
+    if not removes and reader.accept("LOCATION"):
+        return AlterNamespace(name, {"location": reader.string("the location")})
+    if reader.accept_any("DBPROPERTIES", "PROPERTIES") is None:
+        reader.fail("expected PROPERTIES or DBPROPERTIES")
+    if removes:
+        return AlterNamespace(name, removals=tuple(_keys(reader)))
+    return AlterNamespace(name, properties(reader))
+
+
+def comment_on(reader: Reader) -> AlterTable | AlterNamespace | None:
+    """Parse `COMMENT ON TABLE name IS …` and the same for a namespace; None for other objects."""
+    begin = reader.mark()
+    reader.expect("COMMENT", "ON")
+    what = reader.accept_any("TABLE", *_NAMESPACES)
+    if what is None:
+        reader.back_to(begin)
+        return None
+    name = reader.name("a name")
+    reader.expect("IS")
+    comment = None if reader.accept("NULL") else reader.string("the comment")
+    if what != "TABLE":
+        return AlterNamespace(name, {"comment": comment or ""})
+    if comment is None:
+        return AlterTable(name, (alter.UnsetProperties(("comment",)),))
+    return AlterTable(name, (alter.SetProperties({"comment": comment}),))
+
+
+def _add_columns(reader: Reader) -> Changes:
+    is_list = reader.accept("(")
+    yield from _separated(reader, _add_column)
+    if is_list:
+        reader.expect(")")
+
+
+def _add_column(reader: Reader) -> alter.AddColumn:
+    path = reader.name("the name of a column")
+    first = reader.peek()
+    found = column_type(reader)
+    type_text = "" if first is None else reader.since(first).text
+    required, comment, default, position = False, None, None, None
+    while word := reader.accept_any("NOT", "COMMENT", "DEFAULT", "FIRST", "AFTER"):
+        if word == "NOT":
+            reader.expect("NULL")
+            required = True
+        elif word == "COMMENT":
+            comment = reader.string("the comment")
+        elif word == "DEFAULT":
+            default = reader.until(*_AFTER_DEFAULT, what="a default")
+        else:
+            position = _position(reader, word)
+    return alter.AddColumn(path, found, type_text, required, comment, default, position)
+
+
+def _alter_columns(reader: Reader) -> Changes:
+    reader.accept("COLUMN")
+    yield from _separated(reader, _alter_column)
+
+
+def _alter_column(reader: Reader) -> alter.AlterColumn:
+    path = reader.name("the name of a column")
+    word = reader.accept_any("TYPE", "COMMENT", "SET", "DROP", "FIRST", "AFTER")
+    if word == "TYPE":
+        return alter.AlterColumn(path, type=column_type(reader))
+    if word == "COMMENT":
+        return alter.AlterColumn(path, comment=reader.string("the comment"))
+    if word in ("SET", "DROP"):
+        return _attribute(reader, path, sets=word == "SET")
+    if word is None:
+        reader.fail("expected TYPE, COMMENT, SET, DROP, FIRST or AFTER")
+    return alter.AlterColumn(path, position=_position(reader, word))
+
+
+def _attribute(reader: Reader, path: Name, *, sets: bool) -> alter.AlterColumn:
+    if reader.accept("NOT", "NULL"):
+        return alter.AlterColumn(path, required=sets)
+    if not reader.accept("DEFAULT"):
+        reader.fail("expected NOT NULL or DEFAULT")
+    return alter.AlterColumn(path, default=reader.until(what="a default") if sets else "unset")
+
+
+def _change_column(reader: Reader) -> Changes:
+    """Parse Hive's form: `CHANGE COLUMN a a type COMMENT … FIRST`."""
+    reader.accept("COLUMN")
+    path = reader.name("the name of a column")
+    place = reader.mark()
+    name = reader.identifier("the name of the column again")
+    if name.lower() != path.parts[-1].lower():
+        reader.back_to(place)
+        reader.reject("a new name in CHANGE COLUMN is not supported", f"use RENAME COLUMN {path} TO {name}")
+    found, comment, position = column_type(reader), None, None
+    while word := reader.accept_any("COMMENT", "FIRST", "AFTER"):
+        if word == "COMMENT":
+            comment = reader.string("the comment")
+        else:
+            position = _position(reader, word)
+    yield alter.AlterColumn(path, type=found, comment=comment, position=position)
+
+
+def _position(reader: Reader, word: str) -> alter.Position:
+    return alter.Position(None if word == "FIRST" else reader.identifier("a column"))
+
+
+def _drop_columns(reader: Reader) -> Changes:
+    if_exists = reader.accept("IF", "EXISTS")
+    is_list = reader.accept("(")
+    for path in _separated(reader, lambda reader: reader.name("the name of a column")):
+        yield alter.DropColumn(path, if_exists)
+    if is_list:
+        reader.expect(")")
+
+
+def _rename_column(reader: Reader) -> Changes:
+    path = reader.name("the name of a column")
+    reader.expect("TO")
+    yield alter.RenameColumn(path, reader.identifier("the new name"))
+
+
+def _add_partition_field(reader: Reader) -> Changes:
+    yield alter.AddPartitionField(partition_field(reader), _field_name(reader))
+
+
+def _drop_partition_field(reader: Reader) -> Changes:
+    yield alter.DropPartitionField(partition_field(reader))
+
+
+def _replace_partition_field(reader: Reader) -> Changes:
+    old = partition_field(reader)
+    reader.expect("WITH")
+    yield alter.ReplacePartitionField(old, partition_field(reader), _field_name(reader))
+
+
+def _field_name(reader: Reader) -> str | None:
+    return reader.identifier("the name of the partition field") if reader.accept("AS") else None
+
+
+def _write(reader: Reader) -> Changes:
+    """Parse the clauses of WRITE, in any order (Iceberg, `IcebergSqlExtensions.g4`: `writeSpec`)."""
+    is_hash, ordering = False, None
+    keys: tuple[alter.SortKey, ...] = ()
+    while not reader.at_end:
+        if not is_hash and reader.accept("DISTRIBUTED", "BY", "PARTITION"):
+            is_hash = True
+        elif ordering is None and reader.accept("UNORDERED"):
+            ordering = "UNORDERED"
+        elif ordering is None and (reader.at("LOCALLY", "ORDERED", "BY") or reader.at("ORDERED", "BY")):
+            ordering = "LOCALLY" if reader.accept("LOCALLY") else "ORDERED"
+            reader.expect("ORDERED", "BY")
+            keys = tuple(_sort_keys(reader))
+        else:
+            reader.fail("expected [LOCALLY] ORDERED BY, UNORDERED or DISTRIBUTED BY PARTITION")
+    if not is_hash and ordering is None:
+        reader.fail("expected [LOCALLY] ORDERED BY, UNORDERED or DISTRIBUTED BY PARTITION")
+    distributions: dict[str | None, Literal["none", "range"]] = {"UNORDERED": "none", "ORDERED": "range"}
+    yield alter.WriteOrder(keys, "hash" if is_hash else distributions.get(ordering))
+
+
+def _sort_keys(reader: Reader) -> Iterator[alter.SortKey]:
+    is_list = reader.accept("(")
+    yield from _separated(reader, _sort_key)
+    if is_list:
+        reader.expect(")")
+
+
+def _sort_key(reader: Reader) -> alter.SortKey:
+    found = partition_field(reader)
+    descending = reader.accept_any("ASC", "DESC") == "DESC"
+    nulls_first = not descending
+    if reader.accept("NULLS"):
+        word = reader.accept_any("FIRST", "LAST")
+        if word is None:
+            reader.fail("expected FIRST or LAST")
+        nulls_first = word == "FIRST"
+    return alter.SortKey(found, descending, nulls_first)
+
+
+def _set_identifier_fields(reader: Reader) -> Changes:
+    yield alter.SetIdentifierFields(tuple(_paths(reader)))
+
+
+def _drop_identifier_fields(reader: Reader) -> Changes:
+    yield alter.DropIdentifierFields(tuple(_paths(reader)))
+
+
+def _paths(reader: Reader) -> Iterator[Name]:
+    return _separated(reader, lambda reader: reader.name("the name of a column"))
+
+
+def _reference(kind: Literal["branch", "tag"], *, creates: bool, replaces: bool) -> Callable[[Reader], Changes]:
+    def read(reader: Reader) -> Changes:
+        if_not_exists = not replaces and reader.accept("IF", "NOT", "EXISTS")
+        name = reader.identifier(f"the name of a {kind}")
+        snapshot_id = reader.whole_number("a snapshot id") if reader.accept("AS", "OF", "VERSION") else None
+        ref_age = _age(reader) if reader.accept("RETAIN") else None
+        count, snapshot_age = None, None
+        if kind == "branch" and reader.accept("WITH", "SNAPSHOT", "RETENTION"):
+            following = reader.peek(1)
+            if following is not None and following.is_word("SNAPSHOTS"):
+                count = reader.whole_number("a number of snapshots")
+                reader.expect("SNAPSHOTS")
+            if count is None or not reader.at_end:
+                snapshot_age = _age(reader)
+        yield alter.SetReference(
+            kind, name, creates, replaces, if_not_exists, snapshot_id, ref_age, snapshot_age, count
+        )
+
+    return read
+
+
+def _drop_reference(kind: Literal["branch", "tag"]) -> Callable[[Reader], Changes]:
+    def read(reader: Reader) -> Changes:
+        if_exists = reader.accept("IF", "EXISTS")
+        yield alter.DropReference(kind, reader.identifier(f"the name of a {kind}"), if_exists)
+
+    return read
+
+
+def _age(reader: Reader) -> int:
+    """Parse an age such as `7 DAYS`, and return it in milliseconds."""
+    place = reader.mark()
+    number = reader.whole_number("a number")
+    if number == 0:
+        reader.back_to(place)
+        reader.fail("an age must be greater than 0")
+    unit = reader.accept_any(*_UNITS_MS)
+    if unit is None:
+        reader.fail("expected DAYS, HOURS or MINUTES")
+    return number * _UNITS_MS[unit]
+
+
+def _set_properties(reader: Reader) -> Changes:
+    yield alter.SetProperties(properties(reader))
+
+
+def _unset_properties(reader: Reader) -> Changes:
+    reader.accept("IF", "EXISTS")
+    yield alter.UnsetProperties(tuple(_keys(reader)))
+
+
+def _keys(reader: Reader) -> Iterator[str]:
+    reader.expect("(")
+    yield from _separated(reader, _key)
+    reader.expect(")")
+
+
+def _key(reader: Reader) -> str:
+    token = reader.peek()
+    if token is not None and token.kind == "string":
+        return reader.string("a key")
+    return ".".join(reader.name("a key").parts)
+
+
+def _set_location(reader: Reader) -> Changes:
+    yield alter.SetLocation(reader.string("the location"))
+
+
+def _rename_table(reader: Reader) -> Changes:
+    yield alter.RenameTable(reader.name("the new name"))
+
+
+def _drop_partitions(reader: Reader) -> Changes:
+    found = [tuple(partition_values(reader))]
+    while reader.accept(","):
+        reader.expect("PARTITION")
+        found.append(tuple(partition_values(reader)))
+    yield alter.DropPartitions(tuple(found))
+    reader.accept("PURGE")
+
+
+def _separated(reader: Reader, read: Callable[[Reader], T]) -> Iterator[T]:
+    """Parse a list with commas between its elements."""
+    yield read(reader)
+    while reader.accept(","):
+        yield read(reader)
+
+
+_FORMS: tuple[tuple[tuple[str, ...], Callable[[Reader], Changes]], ...] = (
+    (("ADD", "PARTITION", "FIELD"), _add_partition_field),
+    (("ADD", "COLUMN"), _add_columns),
+    (("ADD", "COLUMNS"), _add_columns),
+    (("ALTER",), _alter_columns),
+    (("CHANGE",), _change_column),
+    (("CREATE", "BRANCH"), _reference("branch", creates=True, replaces=False)),
+    (("CREATE", "OR", "REPLACE", "BRANCH"), _reference("branch", creates=True, replaces=True)),
+    (("REPLACE", "BRANCH"), _reference("branch", creates=False, replaces=True)),
+    (("CREATE", "TAG"), _reference("tag", creates=True, replaces=False)),
+    (("CREATE", "OR", "REPLACE", "TAG"), _reference("tag", creates=True, replaces=True)),
+    (("REPLACE", "TAG"), _reference("tag", creates=False, replaces=True)),
+    (("DROP", "BRANCH"), _drop_reference("branch")),
+    (("DROP", "TAG"), _drop_reference("tag")),
+    (("DROP", "PARTITION", "FIELD"), _drop_partition_field),
+    (("DROP", "IDENTIFIER", "FIELDS"), _drop_identifier_fields),
+    (("DROP", "PARTITION"), _drop_partitions),
+    (("DROP", "IF", "EXISTS", "PARTITION"), _drop_partitions),
+    (("DROP", "COLUMN"), _drop_columns),
+    (("DROP", "COLUMNS"), _drop_columns),
+    (("RENAME", "COLUMN"), _rename_column),
+    (("RENAME", "TO"), _rename_table),
+    (("REPLACE", "PARTITION", "FIELD"), _replace_partition_field),
+    (("SET", "IDENTIFIER", "FIELDS"), _set_identifier_fields),
+    (("SET", "TBLPROPERTIES"), _set_properties),
+    (("SET", "LOCATION"), _set_location),
+    (("UNSET", "TBLPROPERTIES"), _unset_properties),
+    (("WRITE",), _write),
+)
+"""The words after the name of the table, and the parsers of what follows them."""
+
+_REJECTED = {
+    ("REPLACE", "COLUMNS"): ("REPLACE COLUMNS", "use ADD, DROP and ALTER COLUMN, which keep all other values"),
+    ("ADD", "PARTITION"): ("ADD PARTITION", "partitions come into being when rows are written to them"),
+    ("ADD", "IF"): ("ADD PARTITION", "partitions come into being when rows are written to them"),
+    ("ADD", "CONSTRAINT"): ("a constraint of a table", None),
+    ("DROP", "CONSTRAINT"): ("a constraint of a table", None),
+    ("PARTITION",): ("a change to one partition", None),
+    ("RECOVER", "PARTITIONS"): ("RECOVER PARTITIONS", "the metadata of the table lists its files"),
+    ("CLUSTER", "BY"): ("CLUSTER BY", "use ADD PARTITION FIELD bucket(8, id), or WRITE ORDERED BY"),
+    ("SET", "SERDE"): ("SET SERDE", "set the property `write.format.default`"),
+    ("SET", "SERDEPROPERTIES"): ("SET SERDEPROPERTIES", "use SET TBLPROPERTIES"),
+    ("UNSET", "SERDEPROPERTIES"): ("UNSET SERDEPROPERTIES", "use UNSET TBLPROPERTIES"),
+}
+"""Forms of Spark that tables of the lake do not have, and what to use instead."""

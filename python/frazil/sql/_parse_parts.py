@@ -1,0 +1,110 @@
+"""Parts that several statements have: transforms of columns, and properties."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from frazil.sql._parts import PartitionField
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from frazil.sql._reader import Name, Reader
+
+_TRANSFORMS = {
+    "bucket": "bucket",
+    "date": "day",
+    "date_hour": "hour",
+    "day": "day",
+    "days": "day",
+    "hour": "hour",
+    "hours": "hour",
+    "identity": "identity",
+    "month": "month",
+    "months": "month",
+    "truncate": "truncate",
+    "year": "year",
+    "years": "year",
+}
+"""The names of transforms in Spark SQL and in the specification."""
+
+_WITH_NUMBER = ("bucket", "truncate")
+
+
+def partition_fields(reader: Reader) -> Iterator[PartitionField]:
+    """Parse the columns and transforms of PARTITIONED BY, up to the closing parenthesis."""
+    while True:
+        yield partition_field(reader)
+        if not (reader.at(",") or reader.at(")")):
+            hint = "declare the column in the column list, and use only its name in PARTITIONED BY"
+            reader.reject("a column with its type in PARTITIONED BY is not supported", hint)
+        if not reader.accept(","):
+            break
+    reader.expect(")")
+
+
+def partition_field(reader: Reader) -> PartitionField:
+    """Parse a column or a transform of one.
+
+    >>> from frazil.sql._reader import Reader
+    >>> partition_field(Reader("days(ts)")).transform
+    'day'
+    """
+    following = reader.peek(1)
+    if following is None or following.text != "(":
+        return PartitionField("identity", reader.name("a column"))
+    written = reader.peek()
+    transform = _TRANSFORMS.get(reader.identifier("a transform").lower())
+    if transform is None:
+        reader.fail(f"`{written.text if written else ''}` is not a partition transform")
+    reader.expect("(")
+    number: int | None = None
+    if transform in _WITH_NUMBER:
+        column, number = _numbered(reader)
+    else:
+        column = reader.name("a column")
+    reader.expect(")")
+    return PartitionField(transform, column, number)
+
+
+def _numbered(reader: Reader) -> tuple[Name, int]:
+    """Parse the two arguments of a transform, a number and a column, in either order."""
+    token = reader.peek()
+    if token is not None and token.kind == "number":
+        number = reader.whole_number("a number")
+        reader.expect(",")
+        return reader.name("a column"), number
+    column = reader.name("a column")
+    reader.expect(",")
+    return column, reader.whole_number("a number")
+
+
+def properties(reader: Reader) -> dict[str, str]:
+    """Parse properties in parentheses: keys as strings or names, and values as strings, numbers or booleans.
+
+    >>> from frazil.sql._reader import Reader
+    >>> properties(Reader("('format-version' = '2', write.x 5, y=true)"))
+    {'format-version': '2', 'write.x': '5', 'y': 'true'}
+    """
+    reader.expect("(")
+    found: dict[str, str] = {}
+    while True:
+        token = reader.peek()
+        is_string = token is not None and token.kind == "string"
+        key = reader.string("a key") if is_string else ".".join(reader.name("a key").parts)
+        if key in found:
+            reader.fail(f"the key {key!r} is specified twice")
+        reader.accept("=")
+        found[key] = _property_value(reader)
+        if not reader.accept(","):
+            break
+    reader.expect(")")
+    return found
+
+
+def _property_value(reader: Reader) -> str:
+    token = reader.peek()
+    if token is not None and (token.kind in ("string", "number") or token.is_word("TRUE", "FALSE")):
+        reader.take("a value")
+        return token.text.lower() if token.kind == "name" else token.value
+    return reader.fail("expected a value as a string, a number or a boolean")
