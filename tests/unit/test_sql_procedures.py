@@ -10,13 +10,11 @@ import pytest
 import frazil
 from frazil.errors import FrazilError, InvalidArgumentError, NoSuchTableError, UnsupportedError
 from frazil.sql import Lake
-from frazil.sql._procedures import PROCEDURES
+from frazil.sql._procedures import TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
-
-NAMES = ", ".join(PROCEDURES)
 
 
 class Engine:
@@ -102,7 +100,7 @@ def test_staged_snapshots_are_published(lake: Any, catalog: Any) -> None:
 
 
 def test_counts_have_the_types_of_java() -> None:
-    counts = PROCEDURES["rewrite_data_files"].columns
+    counts = TABLES["iceberg"][1]["rewrite_data_files"].columns
     assert [column.split()[1] for column in counts] == ["int", "int", "bigint", "int", "int"]
 
 
@@ -118,6 +116,46 @@ def test_tables_are_maintained(lake: Any, catalog: Any) -> None:
     assert (gone[0]["deleted_manifest_lists_count"], gone[0]["deleted_data_files_count"]) == (3, 3)
     assert lake.sql("CALL c.system.remove_orphan_files(table => 'db.t', dry_run => true)") == []
     assert ids(catalog) == [0, 1, 2, 3]
+
+
+def test_defaults_of_java_and_tuning_are_accepted(lake: Any, catalog: Any) -> None:
+    lake.sql(
+        "CALL c.system.remove_orphan_files(table => 'db.t', prefix_mismatch_mode => 'error', prefix_listing => true, "
+        "max_concurrent_deletes => 4, stream_results => true)"
+    )
+    lake.sql("CALL c.system.expire_snapshots(table => 'db.t', clean_expired_metadata => false)")
+    assert ids(catalog) == [0, 1, 2, 3]
+
+
+def test_a_branch_is_rewritten(lake: Any, catalog: Any) -> None:
+    table = catalog.load_table("db.t")
+    table.manage_snapshots().create_branch(table.snapshots()[2].snapshot_id, "dev").commit()
+    options = "map('min-input-files', '2')"
+    done = lake.sql(f"CALL c.system.rewrite_data_files(table => 'db.t', options => {options}, branch => 'dev')")
+    assert (done[0]["rewritten_data_files_count"], done[0]["added_data_files_count"]) == (3, 1)
+    table = table.refresh()
+    assert table.snapshot_by_name("dev").operation == "replace"
+    assert table.current_snapshot().operation == "append"
+
+
+@pytest.fixture
+def paimon(tmp_path: Path) -> Any:
+    made = frazil.load_catalog("p", type="paimon", warehouse=str(tmp_path / "paimon"))
+    made.create_namespace("db")
+    return made
+
+
+@pytest.mark.parametrize(
+    ("statement", "kind", "message"),
+    [
+        ("CALL p.sys.create_tag('db.t', 'a')", UnsupportedError, "create_tag is not supported.*Paimon's own catalog"),
+        ("CALL p.sys.copy('db.t', 'db.u')", UnsupportedError, "copy is not supported.*CREATE TABLE"),
+        ("CALL p.system.compact('db.t')", InvalidArgumentError, "unknown procedure system.compact .*use p.sys.<name>"),
+    ],
+)
+def test_unsupported_procedures_of_paimon(paimon: Any, statement: str, kind: type[FrazilError], message: str) -> None:
+    with pytest.raises(kind, match=message):
+        Lake({"p": paimon}, Engine(), ()).sql(statement)  # type: ignore[arg-type] - only what CALL needs
 
 
 def test_a_table_is_registered(lake: Any, catalog: Any) -> None:
@@ -176,7 +214,29 @@ def test_names_are_completed_by_the_current_namespace(lake: Any, catalog: Any) -
             InvalidArgumentError,
             "'x', expected a number",
         ),
-        ("CALL c.system.migrate('db.t')", UnsupportedError, "migrate is not supported"),
+        ("CALL c.system.migrate('db.t')", UnsupportedError, "migrate is not supported.*session catalog"),
+        ("CALL c.sys.expire_snapshots('db.t')", InvalidArgumentError, "use c.system.<name>"),
+        (
+            "CALL c.system.expire_snapshots(table => 'db.t', clean_expired_metadata => true)",
+            UnsupportedError,
+            "expire_snapshots: the argument clean_expired_metadata is not supported",
+        ),
+        (
+            "CALL c.system.expire_snapshots(table => 'db.t', max_concurrent_deletes => 0)",
+            InvalidArgumentError,
+            "max_concurrent_deletes must be positive, not 0",
+        ),
+        (
+            "CALL c.system.remove_orphan_files(table => 'db.t', prefix_mismatch_mode => 'IGNORE')",
+            UnsupportedError,
+            "prefix_mismatch_mode is not supported",
+        ),
+        (
+            "CALL c.system.remove_orphan_files(table => 'db.t', equal_schemes => map('s3a', 's3'))",
+            UnsupportedError,
+            "equal_schemes is not supported",
+        ),
+        ("CALL c.system.remove_orphan_files('db.t', NULL, NULL, true, 1, 'v')", UnsupportedError, "file_list_view"),
         ("CALL c.system.remove_orphan_files('db.t', 4000000000000)", InvalidArgumentError, "less than 24 hours"),
     ],
 )

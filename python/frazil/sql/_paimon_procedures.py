@@ -1,0 +1,401 @@
+"""The procedures of Paimon (Java) 1.4, which are called in the namespace `sys`."""
+
+from __future__ import annotations
+
+from frazil.sql._procedure_types import Parameter, Procedure, by_name
+
+__all__ = ["PROCEDURES"]
+
+_ELSEWHERE = "call it with Paimon's own catalog for Spark"
+_COPY = "copy the rows with CREATE TABLE … AS SELECT"
+
+_TABLE = Parameter("table", "string", required=True)
+_TAG = Parameter("tag", "string", required=True)
+_BRANCH = Parameter("branch", "string", required=True)
+_FUNCTION = Parameter("function", "string", required=True)
+_OPTIONS = Parameter("options", "string")
+_PARTITIONS = Parameter("partitions", "string")
+_WHERE = Parameter("where", "string")
+_PARALLELISM = Parameter("parallelism", "int", support="tuning")
+_RETAINED = Parameter("time_retained", "string")
+_SNAPSHOT = Parameter("snapshot", "bigint")
+_RESULT = ("result boolean",)
+_MOVED = ("previous_snapshot_id bigint NOT NULL", "current_snapshot_id bigint NOT NULL")
+
+PROCEDURES = by_name(
+    Procedure(
+        name="rollback",
+        parameters=(
+            _TABLE,
+            Parameter("version", "string"),
+            _SNAPSHOT,
+            Parameter("tag", "string"),
+        ),
+        columns=_MOVED,
+        instead=_ELSEWHERE,
+    ),
+    Procedure(
+        name="rollback_to_timestamp",
+        parameters=(
+            _TABLE,
+            Parameter("timestamp", "bigint", required=True),
+        ),
+        columns=_MOVED,
+        instead=_ELSEWHERE,
+    ),
+    Procedure(
+        name="rollback_to_watermark",
+        parameters=(
+            _TABLE,
+            Parameter("watermark", "bigint", required=True),
+        ),
+        columns=_MOVED,
+        instead=_ELSEWHERE,
+    ),
+    Procedure(name="purge_files", parameters=(_TABLE,), columns=("result string",), instead=_ELSEWHERE),
+    Procedure(
+        name="create_tag",
+        parameters=(
+            _TABLE,
+            _TAG,
+            _SNAPSHOT,
+            _RETAINED,
+        ),
+        columns=_RESULT,
+        instead=_ELSEWHERE,
+    ),
+    Procedure(
+        name="replace_tag",
+        parameters=(
+            _TABLE,
+            _TAG,
+            _SNAPSHOT,
+            _RETAINED,
+        ),
+        columns=_RESULT,
+        instead=_ELSEWHERE,
+    ),
+    Procedure(
+        name="rename_tag",
+        parameters=(
+            _TABLE,
+            _TAG,
+            Parameter("target_tag", "string", required=True),
+        ),
+        columns=_RESULT,
+        instead=_ELSEWHERE,
+    ),
+    Procedure(
+        name="create_tag_from_timestamp",
+        parameters=(
+            _TABLE,
+            _TAG,
+            Parameter("timestamp", "bigint"),
+            _RETAINED,
+        ),
+        columns=(
+            "tagName string",
+            "snapshot bigint",
+            "commit_time bigint",
+            "watermark string",
+        ),
+        instead=_ELSEWHERE,
+    ),
+    Procedure(
+        name="delete_tag",
+        parameters=(
+            _TABLE,
+            _TAG,
+        ),
+        columns=_RESULT,
+        instead=_ELSEWHERE,
+    ),
+    Procedure(
+        name="expire_tags",
+        parameters=(
+            _TABLE,
+            Parameter("older_than", "string"),
+        ),
+        columns=("expired_tags string NOT NULL",),
+        instead=_ELSEWHERE,
+    ),
+    Procedure(
+        name="create_branch",
+        parameters=(
+            _TABLE,
+            _BRANCH,
+            Parameter("tag", "string"),
+            Parameter("ignoreIfExists", "string"),
+        ),
+        columns=_RESULT,
+        instead=_ELSEWHERE,
+    ),
+    Procedure(
+        name="create_global_index",
+        parameters=(
+            _TABLE,
+            Parameter("index_column", "string", required=True),
+            Parameter("index_type", "string", required=True),
+            _PARTITIONS,
+            _OPTIONS,
+        ),
+        columns=_RESULT,
+        instead=_ELSEWHERE,
+    ),
+    Procedure(
+        name="drop_global_index",
+        parameters=(
+            _TABLE,
+            Parameter("index_column", "string", required=True),
+            Parameter("index_type", "string", required=True),
+            _PARTITIONS,
+        ),
+        columns=_RESULT,
+        instead=_ELSEWHERE,
+    ),
+    Procedure(
+        name="delete_branch",
+        parameters=(
+            _TABLE,
+            _BRANCH,
+        ),
+        columns=_RESULT,
+        instead=_ELSEWHERE,
+    ),
+    Procedure(
+        name="rename_branch",
+        parameters=(
+            _TABLE,
+            Parameter("from_branch", "string", required=True),
+            Parameter("to_branch", "string", required=True),
+        ),
+        columns=_RESULT,
+        instead=_ELSEWHERE,
+    ),
+    Procedure(
+        name="compact",
+        parameters=(
+            _TABLE,
+            _PARTITIONS,
+            Parameter("compact_strategy", "string"),
+            Parameter("order_strategy", "string"),
+            Parameter("order_by", "string"),
+            _WHERE,
+            _OPTIONS,
+            Parameter("partition_idle_time", "string"),
+        ),
+        columns=_RESULT,
+        instead='use lake.table("…").compact()',
+    ),
+    Procedure(
+        name="compact_database",
+        parameters=(
+            Parameter("including_databases", "string"),
+            Parameter("including_tables", "string"),
+            Parameter("excluding_tables", "string"),
+            _OPTIONS,
+        ),
+        columns=("result string",),
+        instead='use lake.table("…").compact()',
+    ),
+    Procedure(
+        name="rescale",
+        parameters=(
+            _TABLE,
+            Parameter("bucket_num", "int"),
+            _PARTITIONS,
+            _WHERE,
+        ),
+        columns=_RESULT,
+        instead=_ELSEWHERE,
+    ),
+    Procedure(
+        name="migrate_database",
+        parameters=(
+            Parameter("source_type", "string", required=True),
+            Parameter("database", "string", required=True),
+            _OPTIONS,
+            Parameter("options_map", "map<string,string>"),
+            _PARALLELISM,
+        ),
+        columns=("result string",),
+        instead=_COPY,
+    ),
+    Procedure(
+        name="migrate_table",
+        parameters=(
+            Parameter("source_type", "string", required=True),
+            _TABLE,
+            _OPTIONS,
+            Parameter("delete_origin", "boolean", default=True),
+            Parameter("target_table", "string"),
+            Parameter("options_map", "map<string,string>"),
+            _PARALLELISM,
+        ),
+        columns=_RESULT,
+        instead=_COPY,
+    ),
+    Procedure(
+        name="remove_orphan_files",
+        parameters=(
+            _TABLE,
+            Parameter("older_than", "string"),
+            Parameter("dry_run", "boolean", default=False),
+            _PARALLELISM,
+            Parameter("mode", "string", default="DISTRIBUTED"),
+        ),
+        columns=(
+            "deletedFileCount bigint",
+            "deletedFileTotalLenInBytes bigint",
+        ),
+        instead=_ELSEWHERE,
+    ),
+    Procedure(
+        name="remove_unexisting_files",
+        parameters=(
+            _TABLE,
+            Parameter("dry_run", "boolean", default=False),
+            _PARALLELISM,
+        ),
+        columns=("fileName string NOT NULL",),
+        instead=_ELSEWHERE,
+    ),
+    Procedure(
+        name="expire_snapshots",
+        parameters=(
+            _TABLE,
+            Parameter("retain_max", "int"),
+            Parameter("retain_min", "int"),
+            Parameter("older_than", "string"),
+            Parameter("max_deletes", "int"),
+            _OPTIONS,
+        ),
+        columns=("deleted_snapshots_count int NOT NULL",),
+        instead=_ELSEWHERE,
+    ),
+    Procedure(
+        name="expire_partitions",
+        parameters=(
+            _TABLE,
+            Parameter("expiration_time", "string"),
+            Parameter("timestamp_formatter", "string"),
+            Parameter("timestamp_pattern", "string"),
+            Parameter("expire_strategy", "string"),
+            Parameter("max_expires", "int"),
+            _OPTIONS,
+        ),
+        columns=("expired_partitions string",),
+        instead=_ELSEWHERE,
+    ),
+    Procedure(
+        name="repair",
+        parameters=(Parameter("database_or_table", "string", required=True),),
+        columns=_RESULT,
+        instead="catalogs that frazil opens need no repair",
+    ),
+    Procedure(
+        name="fast_forward",
+        parameters=(
+            _TABLE,
+            _BRANCH,
+        ),
+        columns=_RESULT,
+        instead=_ELSEWHERE,
+    ),
+    Procedure(
+        name="reset_consumer",
+        parameters=(
+            _TABLE,
+            Parameter("consumerId", "string", required=True),
+            Parameter("nextSnapshotId", "bigint"),
+        ),
+        columns=_RESULT,
+        instead=_ELSEWHERE,
+    ),
+    Procedure(
+        name="mark_partition_done",
+        parameters=(
+            _TABLE,
+            Parameter("partitions", "string", required=True),
+        ),
+        columns=_RESULT,
+        instead=_ELSEWHERE,
+    ),
+    Procedure(
+        name="compact_manifest",
+        parameters=(
+            _TABLE,
+            _OPTIONS,
+        ),
+        columns=_RESULT,
+        instead=_ELSEWHERE,
+    ),
+    Procedure(
+        name="clear_consumers",
+        parameters=(
+            _TABLE,
+            Parameter("includingConsumers", "string"),
+            Parameter("excludingConsumers", "string"),
+        ),
+        columns=_RESULT,
+        instead=_ELSEWHERE,
+    ),
+    Procedure(
+        name="alter_view_dialect",
+        parameters=(
+            Parameter("view", "string", required=True),
+            Parameter("action", "string", required=True),
+            Parameter("engine", "string"),
+            Parameter("query", "string"),
+        ),
+        columns=_RESULT,
+        instead=_ELSEWHERE,
+    ),
+    Procedure(
+        name="create_function",
+        parameters=(
+            _FUNCTION,
+            Parameter("inputParams", "string", required=True),
+            Parameter("returnParams", "string", required=True),
+            Parameter("deterministic", "boolean", default=True),
+            Parameter("comment", "string"),
+            _OPTIONS,
+        ),
+        columns=_RESULT,
+        instead=_ELSEWHERE,
+    ),
+    Procedure(
+        name="alter_function",
+        parameters=(
+            _FUNCTION,
+            Parameter("change", "string", required=True),
+        ),
+        columns=_RESULT,
+        instead=_ELSEWHERE,
+    ),
+    Procedure(name="drop_function", parameters=(_FUNCTION,), columns=_RESULT, instead=_ELSEWHERE),
+    Procedure(name="trigger_tag_automatic_creation", parameters=(_TABLE,), columns=_RESULT, instead=_ELSEWHERE),
+    Procedure(
+        name="rewrite_file_index",
+        parameters=(
+            _TABLE,
+            _WHERE,
+        ),
+        columns=(
+            "written_partitions int NOT NULL",
+            "written_indexes int NOT NULL",
+        ),
+        instead=_ELSEWHERE,
+    ),
+    Procedure(
+        name="copy",
+        parameters=(
+            Parameter("source_table", "string", required=True),
+            Parameter("target_table", "string", required=True),
+            _WHERE,
+        ),
+        columns=_RESULT,
+        instead=_COPY,
+    ),
+)
+"""The procedures by name."""
