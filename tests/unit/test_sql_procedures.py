@@ -37,9 +37,20 @@ class Engine:
         names = [column.partition(" ")[0] for column in columns]
         return [dict(zip(names, row, strict=True)) for row in rows]
 
+    def __init__(self) -> None:
+        self.views: dict[str, str] = {}
+        self.sources: list[Any] = []
+
     def query(self, text: str, sources: Any, args: Any = None) -> str:
-        del sources, args
+        del args
+        self.sources.extend(sources)
         return f"Spark ran {text}"
+
+    def create_view(self, frame: str, name: str, columns: Any, *, replaces: bool, is_global: bool) -> None:
+        assert replaces
+        assert not is_global
+        assert columns is None
+        self.views[name] = frame
 
     def has_temporary_view(self, name: str) -> bool:
         del name
@@ -138,11 +149,92 @@ def test_a_branch_is_rewritten(lake: Any, catalog: Any) -> None:
     assert table.current_snapshot().operation == "append"
 
 
+def test_a_view_of_changes_is_created(catalog: Any) -> None:
+    engine = Engine()
+    lake: Lake[Any] = Lake({"c": catalog}, engine, ())  # type: ignore[arg-type] - only what CALL needs
+    assert lake.sql("CALL c.system.create_changelog_view('db.t')") == [{"changelog_view": "`t_changes`"}]
+    lake.sql(
+        "CALL c.system.create_changelog_view(table => 'db.t', changelog_view => 'v', identifier_columns => "
+        "array('id', 'a,b'), compute_updates => true, options => map('start-snapshot-id', '5'))"
+    )
+    assert list(engine.views) == ["t_changes", "v"]
+    first, second = engine.sources
+    assert (first.metadata_table, first.options) == ("changes", {"net-changes": "false"})
+    assert second.options == {
+        "start-snapshot-id": "5",
+        "net-changes": "false",
+        "compute-updates": "true",
+        "identifier-columns": '"id", "a,b"',
+    }
+
+
 @pytest.fixture
 def paimon(tmp_path: Path) -> Any:
     made = frazil.load_catalog("p", type="paimon", warehouse=str(tmp_path / "paimon"))
     made.create_namespace("db")
+    made.create_namespace("other")
+    for name in ("db.t", "db.u", "other.t"):
+        table = made.create_table(name, {"id": "int", "day": "int"}, partition_keys=["day"])
+        for number in range(3):
+            table.append([{"id": number, "day": 1}, {"id": number, "day": 2}])
     return made
+
+
+@pytest.fixture
+def paimon_lake(paimon: Any) -> Any:
+    return Lake({"p": paimon}, Engine(), ())  # type: ignore[arg-type] - only what CALL needs
+
+
+def files(paimon: Any, name: str = "db.t") -> list[int]:
+    """Return the number of files of each partition."""
+    counts = [row["partition"] for row in paimon.load_table(name).inspect.files().to_pylist()]
+    return [counts.count(one) for one in sorted(set(counts))]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ("'db.t'", [1, 1]),
+        ("table => 'db.t', partitions => 'day=1'", [1, 3]),
+        ("table => 'db.t', partitions => \"day='2'; day=7\"", [3, 1]),
+        ("table => 'db.t', partitions => 'day=7'", [3, 3]),
+        ("table => 'db.t', where => 'day > 1'", [3, 1]),
+        ("table => 'db.t', compact_strategy => 'Minor'", [3, 3]),
+        ("'db.t', '', 'full', 'NONE', '', ' ', '', ''", [1, 1]),
+    ],
+)
+def test_buckets_are_compacted(paimon_lake: Any, paimon: Any, arguments: str, expected: list[int]) -> None:
+    assert paimon_lake.sql(f"CALL p.sys.compact({arguments})") == [{"result": True}]
+    assert files(paimon) == expected
+
+
+@pytest.mark.parametrize(
+    ("arguments", "compacted"),
+    [
+        ("", {"db.t", "db.u", "other.t"}),
+        ("including_databases => 'db|x'", {"db.t", "db.u"}),
+        ("including_databases => 'd'", set()),
+        ("including_tables => '.*[.]t'", {"db.t", "other.t"}),
+        ("'.*', '.*', 'other[.].*|db.t'", {"db.u"}),
+        ("excluding_tables => ' '", {"db.t", "db.u", "other.t"}),
+    ],
+)
+def test_databases_are_compacted(paimon_lake: Any, paimon: Any, arguments: str, compacted: set[str]) -> None:
+    result = f"Compact database finished. Success: {len(compacted)}, Failed: 0"
+    assert paimon_lake.sql(f"CALL p.sys.compact_database({arguments})") == [{"result": result}]
+    names = ("db.t", "db.u", "other.t")
+    assert {name for name in names if files(paimon, name) == [1, 1]} == compacted
+
+
+def test_tables_that_cannot_be_compacted_are_counted(
+    paimon_lake: Any, paimon: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    for folder in (tmp_path / "paimon/db.db/u/snapshot").iterdir():
+        folder.write_text("{}")
+    result = "Compact database finished. Success: 2, Failed: 1"
+    assert paimon_lake.sql("CALL p.sys.compact_database()") == [{"result": result}]
+    assert "table db.u was not compacted" in caplog.text
+    assert files(paimon) == [1, 1]
 
 
 @pytest.mark.parametrize(
@@ -151,11 +243,30 @@ def paimon(tmp_path: Path) -> Any:
         ("CALL p.sys.create_tag('db.t', 'a')", UnsupportedError, "create_tag is not supported.*Paimon's own catalog"),
         ("CALL p.sys.copy('db.t', 'db.u')", UnsupportedError, "copy is not supported.*CREATE TABLE"),
         ("CALL p.system.compact('db.t')", InvalidArgumentError, "unknown procedure system.compact .*use p.sys.<name>"),
+        ("CALL p.sys.compact(' ')", InvalidArgumentError, "table must not be NULL"),
+        ("CALL p.sys.compact('db.`t$files`')", UnsupportedError, "`t.files` is not a table with data files"),
+        ("CALL p.sys.compact('db.`t$audit_log`')", UnsupportedError, "read-only"),
+        ("CALL p.sys.compact('db.no')", NoSuchTableError, "db.no"),
+        ("CALL p.sys.compact('db.t', 'day')", InvalidArgumentError, "invalid partition 'day'.*column=value"),
+        ("CALL p.sys.compact('db.t', 'id=1')", InvalidArgumentError, "id"),
+        ("CALL p.sys.compact('db.t', 'day=x')", InvalidArgumentError, "x"),
+        ("CALL p.sys.compact(table => 'db.t', partitions => 'day=1', where => 'day = 1')", InvalidArgumentError, "com"),
+        ("CALL p.sys.compact(table => 'db.t', compact_strategy => 'all')", InvalidArgumentError, "use full or minor"),
+        ("CALL p.sys.compact(table => 'db.t', order_strategy => 'zorder')", UnsupportedError, "order_strategy"),
+        ("CALL p.sys.compact(table => 'db.t', order_by => 'id')", UnsupportedError, "argument order_by"),
+        ("CALL p.sys.compact(table => 'db.t', options => 'a=b')", UnsupportedError, "argument options"),
+        ("CALL p.sys.compact(table => 'db.t', partition_idle_time => '1d')", UnsupportedError, "partition_idle_time"),
+        ("CALL p.sys.compact_database('(')", InvalidArgumentError, "including_databases '\\(' is not a regular"),
+        ("CALL p.sys.compact_database(options => 'a=b')", UnsupportedError, "argument options"),
     ],
 )
-def test_unsupported_procedures_of_paimon(paimon: Any, statement: str, kind: type[FrazilError], message: str) -> None:
-    with pytest.raises(kind, match=message):
-        Lake({"p": paimon}, Engine(), ()).sql(statement)  # type: ignore[arg-type] - only what CALL needs
+def test_wrong_calls_in_paimon_change_nothing(
+    paimon_lake: Any, paimon: Any, statement: str, kind: type[FrazilError], message: str
+) -> None:
+    with pytest.raises(kind, match=message) as caught:
+        paimon_lake.sql(statement)
+    assert "line" in caught.value.context
+    assert [files(paimon, name) for name in ("db.t", "db.u", "other.t")] == [[3, 3]] * 3
 
 
 def test_a_table_is_registered(lake: Any, catalog: Any) -> None:
@@ -215,6 +326,17 @@ def test_names_are_completed_by_the_current_namespace(lake: Any, catalog: Any) -
             "'x', expected a number",
         ),
         ("CALL c.system.migrate('db.t')", UnsupportedError, "migrate is not supported.*session catalog"),
+        ("CALL c.system.create_changelog_view('db.t', 'a.b')", InvalidArgumentError, "one part, not 'a.b'"),
+        (
+            "CALL c.system.create_changelog_view(table => 'db.t', options => map('start-timestamp', '5'))",
+            UnsupportedError,
+            "'start-timestamp' is not supported.*start-snapshot-id",
+        ),
+        (
+            "CALL c.system.create_changelog_view(table => 'db.t', options => map('start-snapshot', '5'))",
+            InvalidArgumentError,
+            "no option 'start-snapshot'.*start-snapshot-id",
+        ),
         ("CALL c.sys.expire_snapshots('db.t')", InvalidArgumentError, "use c.system.<name>"),
         (
             "CALL c.system.expire_snapshots(table => 'db.t', clean_expired_metadata => true)",

@@ -56,7 +56,9 @@ class SparkEngine:
     def _frame(self, source: Source, states: dict[str, dict[str, str | None]]) -> DataFrame:
         if isinstance(source.table, VirtualTable):
             return self._spark.createDataFrame(source.table.scan().to_arrow())
-        options = {} if source.metadata_table is None else {"inspect": source.metadata_table}
+        options = dict(source.options)
+        if source.metadata_table is not None:
+            options["inspect"] = source.metadata_table
         if source.state is not None:
             kind, value = source.state
             options[_OPTIONS[kind]] = str(value)

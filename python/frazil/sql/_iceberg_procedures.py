@@ -6,6 +6,7 @@ import difflib
 from typing import TYPE_CHECKING, Any
 
 from frazil.errors import InvalidArgumentError, UnsupportedError
+from frazil.sql._changelog_view import create_changelog_view
 from frazil.sql._procedure_types import Parameter, Procedure, by_name, on_table
 
 if TYPE_CHECKING:
@@ -278,7 +279,7 @@ PROCEDURES = by_name(
             Parameter("net_changes", "boolean", default=False),
         ),
         columns=("changelog_view string NOT NULL",),
-        instead='use lake.table("…").changes()',
+        act=create_changelog_view,
     ),
     Procedure(
         name="rewrite_manifests",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from frazil.sql._paimon_compact import compact, compact_database
 from frazil.sql._procedure_types import Parameter, Procedure, by_name
 
 __all__ = ["PROCEDURES"]
@@ -177,26 +178,27 @@ PROCEDURES = by_name(
         parameters=(
             _TABLE,
             _PARTITIONS,
-            Parameter("compact_strategy", "string"),
-            Parameter("order_strategy", "string"),
-            Parameter("order_by", "string"),
+            Parameter("compact_strategy", "string", default="full"),
+            Parameter("order_strategy", "string", default="none", support="no"),
+            Parameter("order_by", "string", support="no"),
             _WHERE,
-            _OPTIONS,
-            Parameter("partition_idle_time", "string"),
+            Parameter("options", "string", support="no"),
+            Parameter("partition_idle_time", "string", support="no"),
         ),
         columns=_RESULT,
-        instead='use lake.table("…").compact()',
+        act=compact,
+        blank_is_null=True,
     ),
     Procedure(
         name="compact_database",
         parameters=(
-            Parameter("including_databases", "string"),
-            Parameter("including_tables", "string"),
+            Parameter("including_databases", "string", default=".*"),
+            Parameter("including_tables", "string", default=".*"),
             Parameter("excluding_tables", "string"),
-            _OPTIONS,
+            Parameter("options", "string", support="no"),
         ),
         columns=("result string",),
-        instead='use lake.table("…").compact()',
+        act=compact_database,
     ),
     Procedure(
         name="rescale",

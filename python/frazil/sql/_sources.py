@@ -6,7 +6,7 @@ A table takes precedence over a selector: `db.t.files` is the table `files` of t
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from frazil._run import ReadSnapshot
@@ -16,6 +16,8 @@ from frazil.iceberg import Inspect
 from frazil.sql._narrow import filters, kept
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import pyarrow as pa
 
     from frazil.sql._names import LakeCatalog, Names
@@ -50,6 +52,8 @@ class Source:
     """The names of the columns to read, in lower case; None to read all."""
     conditions: tuple[Condition, ...] = ()
     """The conditions on rows; rows that do not meet them need not be read."""
+    options: Mapping[str, str] = field(default_factory=dict)
+    """Further options of the read, as in Spark's `option`."""
 
     def narrowed(self, schema: pa.Schema) -> tuple[tuple[str, ...], list[str]]:
         """Return the columns to read, and filters by which rows may be skipped."""
