@@ -91,6 +91,23 @@ def test_rollback_accepts_only_ancestors(tmp_path: Path) -> None:
     assert table.current_snapshot().parent_snapshot_id == first
 
 
+def test_ancestors_end_at_the_first_expired_one(tmp_path: Path) -> None:
+    table = frazil.create_table(tmp_path / "empty", SCHEMA)
+    assert table.ancestors_of() == []
+    table = made(tmp_path)
+    first, second, third = snapshot_ids(table)
+    table.manage_snapshots().rollback_to_snapshot(first).commit()
+    fourth = table.append(rows(4)).snapshot_id
+    assert [one.snapshot_id for one in table.ancestors_of()] == [fourth, first]
+    assert [one.snapshot_id for one in table.ancestors_of(third)] == [third, second, first]
+    with pytest.raises(NoSuchSnapshotError, match="no snapshot 7"):
+        table.ancestors_of(7)
+    with pytest.raises(InvalidArgumentError, match="snapshot_id"):
+        table.ancestors_of("7")
+    table.expire_snapshots(snapshot_ids=[first]).apply()
+    assert [one.snapshot_id for one in table.refresh().ancestors_of()] == [fourth]
+
+
 def test_a_branch_is_published_by_fast_forward(tmp_path: Path) -> None:
     table = made(tmp_path)
     table.manage_snapshots().create_branch(None, "audit").commit()

@@ -262,8 +262,12 @@ def test_files_that_are_committed_after_the_plan_stay(tmp_path: Path) -> None:
 def test_deleting_more_than_half_requires_force(tmp_path: Path) -> None:
     table = made(tmp_path)
     found = stray(Path(table.location, "data", "x"), content=bytes(1 << 20))
-    with pytest.raises(CommitValidationError, match=r"1 of \d+ files, 1048576 of \d+ bytes, .* more than half"):
+    with pytest.raises(
+        CommitValidationError, match=r"1 of \d+ files, 1048576 of \d+ bytes, .* more than half"
+    ) as caught:
         table.remove_orphan_files().apply()
+    assert "force=True" in str(caught.value.hint)
+    assert "frazil orphans --force" in str(caught.value.hint)
     assert found.exists()
     assert table.remove_orphan_files(force=True).apply().deleted_files == 1
     assert not found.exists()

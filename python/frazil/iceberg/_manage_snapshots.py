@@ -138,7 +138,20 @@ class ManageSnapshots(Change):
         return self._then("cherry_pick", snapshot_id=whole_number("snapshot_id", snapshot_id))
 
     def publish_changes(self, wap_id: str) -> Self:
-        """Make the snapshot staged under this `wap.id` current."""
+        """Make the snapshot staged under this `wap.id` current, as `cherry_pick` does.
+
+        Raises:
+            NoSuchSnapshotError: At the commit: no snapshot was staged under this id.
+            CommitValidationError: At the commit: as in `cherry_pick`.
+
+        >>> import frazil, tempfile
+        >>> properties = {"write.wap.enabled": "true"}
+        >>> table = frazil.create_table(tempfile.mkdtemp() + "/t", {"id": "long"}, properties=properties)
+        >>> _ = table.append([{"id": 1}], snapshot_properties={"wap.id": "load-42"})
+        >>> table.manage_snapshots().publish_changes("load-42").commit()
+        >>> table.scan().count()
+        1
+        """
         return self._then("publish_changes", wap_id=text("wap_id", wap_id))
 
     def _named(self, operation: str, name: str, **numbers: int | None) -> Self:

@@ -127,7 +127,10 @@ class RemoveOrphanFiles(MaintenancePlan[_Plan]):
             f"{len(deletion)} of {len(listing)} files, {deletion.size_bytes} of {listing.size_bytes} bytes, would be "
             "deleted: more than half of the bytes in the folder"
         )
-        hint = "check the `files` of the plan; if they are orphan files, pass force=True"
+        hint = (
+            "list the files with a dry run or the `files` of the plan; if they are orphan files, delete them in Python "
+            "with table.remove_orphan_files(force=True).apply(), or with `frazil orphans --force`"
+        )
         raise CommitValidationError(message, context={"table": self._place()}, hint=hint)
 
     def _make(self) -> _Plan:

@@ -265,6 +265,23 @@ class Table(Opened, Maintenance):
         """Return the snapshot of a branch or a tag; None if it does not exist."""
         return self.metadata.snapshot_by_name(name)
 
+    def ancestors_of(self, snapshot_id: int | None = None) -> list[Snapshot]:
+        """Return a snapshot and its ancestors, newest first; they end at the first ancestor that has expired.
+
+        Args:
+            snapshot_id: The snapshot to start with; None for the current snapshot of `main`.
+
+        Raises:
+            NoSuchSnapshotError: The table does not have this snapshot.
+
+        >>> import frazil, tempfile
+        >>> table = frazil.create_table(tempfile.mkdtemp() + "/t", {"id": "long"})
+        >>> first, second = table.append([{"id": 1}]), table.append([{"id": 2}])
+        >>> [one.snapshot_id for one in table.ancestors_of()] == [second.snapshot_id, first.snapshot_id]
+        True
+        """
+        return self.metadata.ancestors_of(snapshot_id)
+
     def refs(self) -> dict[str, SnapshotRef]:
         """Return the branches and tags by name."""
         return self.metadata.refs

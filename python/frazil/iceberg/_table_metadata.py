@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from frazil._arguments import whole_number
+from frazil.errors import NoSuchSnapshotError
 from frazil.iceberg._location import Location
 from frazil.iceberg._schema import PartitionSpec, Schema, SortOrder
 from frazil.iceberg._snapshot import HistoryEntry, MetadataLogEntry, Snapshot, SnapshotRef
@@ -151,6 +153,26 @@ class TableMetadata:
         """Return the current snapshot of `main`; None for a table without one."""
         current = self.current_snapshot_id
         return None if current is None else self.snapshot_by_id(current)
+
+    def ancestors_of(self, snapshot_id: int | None = None) -> list[Snapshot]:
+        """Return a snapshot, by default the current one, and its ancestors, newest first.
+
+        Raises:
+            NoSuchSnapshotError: The table does not have this snapshot.
+        """
+        by_id = {snapshot.snapshot_id: snapshot for snapshot in self.snapshots}
+        if snapshot_id is not None and whole_number("snapshot_id", snapshot_id) not in by_id:
+            message = f"the table has no snapshot {snapshot_id}"
+            raise NoSuchSnapshotError(
+                message, context={"table": self.location}, hint="list them with table.snapshots()"
+            )
+        parent_id = self.current_snapshot_id if snapshot_id is None else snapshot_id
+        found = []
+        # A snapshot is removed when it is found, so that a cycle of parents ends.
+        while parent_id is not None and (snapshot := by_id.pop(parent_id, None)) is not None:
+            found.append(snapshot)
+            parent_id = snapshot.parent_snapshot_id
+        return found
 
     def _part(self, name: str) -> Any:
         return json.loads(self._native.metadata_json(name))

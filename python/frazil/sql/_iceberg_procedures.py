@@ -44,12 +44,9 @@ def _cherry_pick(table: Any, given: Mapping[str, Any]) -> Rows:
 
 
 def _publish(table: Any, given: Mapping[str, Any]) -> Rows:
-    wap_id = given["wap_id"]
-    found = next((one for one in table.snapshots() if one.summary.get("wap.id") == wap_id), None)
-    if found is None:
-        message = f"the table has no snapshot with the wap.id {wap_id!r}"
-        raise InvalidArgumentError(message)
-    return _cherry_pick(table, {"snapshot_id": found.snapshot_id})
+    table.manage_snapshots().publish_changes(given["wap_id"]).commit()
+    staged = [one.snapshot_id for one in table.snapshots() if one.summary.get("wap.id") == given["wap_id"]]
+    return [(staged[-1], _head(table))]
 
 
 def _fast_forward(table: Any, given: Mapping[str, Any]) -> Rows:
@@ -60,16 +57,7 @@ def _fast_forward(table: Any, given: Mapping[str, Any]) -> Rows:
 
 
 def _ancestors(table: Any, given: Mapping[str, Any]) -> Rows:
-    by_id = {snapshot.snapshot_id: snapshot for snapshot in table.snapshots()}
-    found: Rows = []
-    snapshot_id = given.get("snapshot_id", _head(table))
-    if snapshot_id is not None and snapshot_id not in by_id:
-        message = f"the table has no snapshot {snapshot_id}"
-        raise InvalidArgumentError(message)
-    while snapshot_id in by_id:
-        found.append((snapshot_id, by_id[snapshot_id].timestamp_ms))
-        snapshot_id = by_id[snapshot_id].parent_snapshot_id
-    return found
+    return [(one.snapshot_id, one.timestamp_ms) for one in table.ancestors_of(given.get("snapshot_id"))]
 
 
 def _expire(table: Any, given: Mapping[str, Any]) -> Rows:
