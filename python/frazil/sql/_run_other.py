@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from frazil.sql._lexer import unsupported
 from frazil.sql._other import instead
+from frazil.sql._procedure_types import Context
 from frazil.sql._procedures import arguments, procedure, typed
 from frazil.sql._run import VIEW_FIRST
 
@@ -25,7 +26,8 @@ def call(statement: Call, run: Run[Frame]) -> Frame:
     found = procedure(where, run.text, statement.procedure.start)
     given = arguments(found, statement, run.text)
     values = run.engine.values([typed(kind, value.text) for kind, value in given.values()])
-    rows = found.run(run.names, where.catalog, dict(zip(given, values, strict=True)))
+    context = Context(run.names, where.catalog, run.engine)
+    rows = found.run(context, dict(zip(given, values, strict=True)))
     return run.frame(found.columns, rows)
 
 
