@@ -200,6 +200,14 @@ def test_a_paimon_catalog(spark: SparkSession, tmp_path: Path) -> None:
     assert values(lake.sql("SELECT id, name FROM p.default.orders")) == [(1, "c"), (2, "b")]
     assert lake.table("p.default.orders").primary_keys == ["id"]
     assert (tmp_path / "paimon" / "default.db" / "orders" / "schema" / "schema-0").is_file()
+    lake.script(
+        """
+        CREATE TABLE events (id INT PRIMARY KEY NOT ENFORCED COMMENT 'the key', name STRING DEFAULT 'new', raw BYTES)
+        WITH ('bucket' = '1');
+        INSERT INTO events (id) VALUES (1), (2);
+        """
+    )
+    assert values(lake.sql("SELECT id, name, raw FROM events")) == [(1, "new", None), (2, "new", None)]
 
 
 def test_spark_statements_are_delegated_to_spark(lake: Lake[DataFrame], spark: SparkSession, tmp_path: Path) -> None:
@@ -287,7 +295,7 @@ REJECTED = [
     "CREATE TABLE local.db.c (id INT DEFAULT 5) USING iceberg",
     "CREATE TABLE local.db.c (id INTERVAL) USING iceberg",
     "CREATE TABLE local.db.c (id INT, PRIMARY KEY (id) NOT ENFORCED) USING iceberg",
-    "CREATE TABLE local.db.c (id INT) USING iceberg PARTITIONED BY (day STRING)",
+    "CREATE TABLE local.db.c (id INT) USING iceberg PARTITIONED BY (id, day STRING)",
     "CREATE TABLE local.db.c (id INT) CLUSTERED BY (id) INTO 4 BUCKETS",
     "DROP NAMESPACE local.db CASCADE",
     "DESCRIBE local.db.table id",

@@ -58,6 +58,14 @@ class RecordingEngine:
         """Return whether the name begins with `view`."""
         return name.startswith("view")
 
+    def timestamp_has_zone(self) -> bool:
+        """Return the default of Spark."""
+        return True
+
+    def user(self) -> str:
+        """Return the owner of new tables."""
+        return "me"
+
     def frame(self, columns: Sequence[str], rows: Sequence[tuple[str, ...]]) -> int:
         """Return no rows."""
         return len(columns) * len(rows)

@@ -35,8 +35,8 @@ def sql_columns(schema: spark.StructType) -> list[Column]:
     Raises:
         UnsupportedError: Tables do not support a type.
 
-    >>> sql_columns(spark.StructType().add("a", spark.ArrayType(spark.DecimalType(9, 2))))
-    [Column(name='a', type=Array(element=Primitive(name='DECIMAL', numbers=(9, 2))), required=False, comment=None)]
+    >>> [column.type for column in sql_columns(spark.StructType().add("a", spark.ArrayType(spark.DecimalType(9, 2))))]
+    [Array(element=Primitive(name='DECIMAL', numbers=(9, 2)), element_required=False)]
     """
     return [_column(field, field.name) for field in schema]
 

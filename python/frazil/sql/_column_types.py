@@ -1,21 +1,23 @@
-"""Column types of Spark SQL, and the Iceberg schemas built from them."""
+"""Columns and their types, in the notations of Spark, Flink and Paimon."""
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from frazil.iceberg._schema import Schema
-from frazil.sql._lexer import unsupported
+from frazil.sql._lexer import invalid, unsupported
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping
 
     from frazil.sql._reader import Reader
 
+SESSION_TIMESTAMP = "TIMESTAMP"
+"""The type whose time zone is determined by `spark.sql.timestampType`."""
+
 _SYNONYMS = {
     "BYTE": "TINYINT",
+    "BYTES": "BINARY",
     "CHARACTER": "CHAR",
     "DEC": "DECIMAL",
     "INTEGER": "INT",
@@ -24,33 +26,37 @@ _SYNONYMS = {
     "REAL": "FLOAT",
     "SHORT": "SMALLINT",
 }
-_ICEBERG = {
-    "BIGINT": "long",
-    "BINARY": "binary",
-    "BOOLEAN": "boolean",
-    "CHAR": "string",
-    "DATE": "date",
-    "DECIMAL": "decimal",
-    "DOUBLE": "double",
-    "FLOAT": "float",
-    "INT": "int",
-    "SMALLINT": "int",
-    "STRING": "string",
-    "TIMESTAMP_LTZ": "timestamptz",
-    "TIMESTAMP_NTZ": "timestamp",
-    "TINYINT": "int",
-    "VARCHAR": "string",
-    "VARIANT": "variant",
+_NUMBERS = {
+    "BIGINT": (0, 0),
+    "BINARY": (0, 1),
+    "BLOB": (0, 0),
+    "BOOLEAN": (0, 0),
+    "CHAR": (1, 1),
+    "DATE": (0, 0),
+    "DECIMAL": (0, 2),
+    "DOUBLE": (0, 0),
+    "FLOAT": (0, 0),
+    "INT": (0, 0),
+    "SMALLINT": (0, 0),
+    "STRING": (0, 0),
+    "TIME": (0, 1),
+    "TIMESTAMP": (0, 1),
+    "TIMESTAMP_LTZ": (0, 1),
+    "TIMESTAMP_NTZ": (0, 1),
+    "TINYINT": (0, 0),
+    "VARBINARY": (1, 1),
+    "VARCHAR": (1, 1),
+    "VARIANT": (0, 0),
 }
-"""The types of Spark's Iceberg connector, by Spark name. TIMESTAMP depends on `spark.sql.timestampType`."""
+"""The primitive types, with the minimum and maximum number of their parameters."""
 
-_PAIMON = {"BINARY": "BYTES", "TIMESTAMP_NTZ": "TIMESTAMP(6)", "TIMESTAMP_LTZ": "TIMESTAMP(6) WITH LOCAL TIME ZONE"}
-"""The types of Paimon's Spark connector, by Spark name. Types that are not listed have the same name in Paimon."""
-
+_SPATIAL = ("GEOGRAPHY", "GEOMETRY")
+_NESTED = ("ARRAY", "MAP", "MULTISET", "ROW", "STRUCT")
 _DEFAULTS = {"DECIMAL": (10, 0)}
-_LENGTHS = ("CHAR", "VARCHAR")
-_SESSION_TIMESTAMP = "TIMESTAMP"
-_LATER = ("DEFAULT", "GENERATED", "PRIMARY", "CHECK", "COLLATE")
+_PRECISIONS = {"TIME": 9, "TIMESTAMP": 9, "TIMESTAMP_LTZ": 9, "TIMESTAMP_NTZ": 9}
+"""The maximum number of digits after the second."""
+
+_LATER = ("DEFAULT", "GENERATED", "PRIMARY", "CONSTRAINT", "CHECK", "COLLATE", "METADATA", "REFERENCES", "UNIQUE")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +71,27 @@ class Primitive:
 
 
 @dataclass(frozen=True, slots=True)
+class Spatial:
+    """GEOMETRY or GEOGRAPHY, with the text in its parentheses: a reference system, and for GEOGRAPHY an algorithm."""
+
+    name: str
+    parameters: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Array:
     """An array type."""
 
     element: ColumnType
+    element_required: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Multiset:
+    """A multiset type."""
+
+    element: ColumnType
+    element_required: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +100,8 @@ class Map:
 
     key: ColumnType
     value: ColumnType
+    key_required: bool = False
+    value_required: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +112,14 @@ class Column:
     type: ColumnType
     required: bool = False
     comment: str | None = None
+    default: str | None = None
+    """The value of the DEFAULT literal."""
+    is_key: bool = False
+    """Whether the column has the clause PRIMARY KEY."""
+    is_nullable: bool = False
+    """Whether the column has the clause NULL."""
+    start: int = field(default=0, repr=False, compare=False)
+    """The offset of the name in the statement."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,200 +129,169 @@ class Struct:
     fields: tuple[Column, ...]
 
 
-ColumnType = Primitive | Array | Map | Struct
+ColumnType = Primitive | Spatial | Array | Multiset | Map | Struct
 
 
 def column_type(reader: Reader) -> ColumnType:
     """Parse a type.
 
     Raises:
+        InvalidArgumentError: A parameter of the type is invalid.
         UnsupportedError: The type does not exist, or tables do not support it.
 
     >>> from frazil.sql._reader import Reader
-    >>> column_type(Reader("array<decimal(9, 2)>"))
-    Array(element=Primitive(name='DECIMAL', numbers=(9, 2)))
+    >>> column_type(Reader("array<decimal(9, 2) not null>"))
+    Array(element=Primitive(name='DECIMAL', numbers=(9, 2)), element_required=True)
+    >>> column_type(Reader("timestamp(3) with local time zone"))
+    Primitive(name='TIMESTAMP_LTZ', numbers=(3,))
     """
     if reader.accept("ARRAY", "<"):
-        element = column_type(reader)
+        element = _nested(reader)
         reader.expect(">")
-        return Array(element)
+        return Array(*element)
+    if reader.accept("MULTISET", "<"):
+        element = _nested(reader)
+        reader.expect(">")
+        return Multiset(*element)
     if reader.accept("MAP", "<"):
-        key = column_type(reader)
+        key, key_required = _nested(reader)
         reader.expect(",")
-        value = column_type(reader)
+        value, value_required = _nested(reader)
         reader.expect(">")
-        return Map(key, value)
-    if reader.accept("STRUCT", "<"):
-        return Struct(tuple(_fields(reader)))
+        return Map(key, value, key_required, value_required)
+    if reader.accept("STRUCT", "<") or reader.accept("ROW", "<"):
+        return Struct(tuple(_fields(reader, ">")))
+    if reader.accept("ROW", "("):
+        return Struct(tuple(_fields(reader, ")")))
     return _primitive(reader)
 
 
-def column_rest(reader: Reader, name: str) -> Column:
-    """Parse the part after a column name: its type, NOT NULL and COMMENT.
+def _required(reader: Reader) -> dict[str, Any]:
+    reader.expect("NOT", "NULL")
+    return {"required": True}
+
+
+def _nullable(reader: Reader) -> dict[str, Any]:
+    reader.expect("NULL")
+    return {"is_nullable": True}
+
+
+def _comment(reader: Reader) -> dict[str, Any]:
+    reader.expect("COMMENT")
+    return {"comment": reader.string("the comment")}
+
+
+COLUMN_CLAUSES: Mapping[str, Callable[[Reader], dict[str, Any]]] = {
+    "COMMENT": _comment,
+    "NOT": _required,
+    "NULL": _nullable,
+}
+"""The clauses of a column or a field by first word; each parser returns the changed attributes."""
+
+
+def column_rest(
+    reader: Reader, name: str, clauses: Mapping[str, Callable[[Reader], dict[str, Any]]] = COLUMN_CLAUSES
+) -> Column:
+    """Parse the part after a column name: its type and its clauses.
 
     Raises:
-        UnsupportedError: There is another clause, such as DEFAULT.
+        InvalidArgumentError: A clause is specified twice, or clauses contradict each other.
+        UnsupportedError: There is another clause.
     """
-    found = column_type(reader)
-    required, comment = False, None
-    while word := reader.accept_any("NOT", "COMMENT"):
-        if word == "NOT":
-            reader.expect("NULL")
-            required = True
-        else:
-            comment = reader.string("the comment")
+    column = Column(name, column_type(reader))
+    taken: set[str] = set()
+    while word := next((word for word in clauses if reader.at(word)), None):
+        if word in taken or {word, *taken} >= {"NOT", "NULL"}:
+            reader.fail(f"column `{name}`: {word} is specified twice or contradicts another clause")
+        taken.add(word)
+        column = replace(column, **clauses[word](reader))
     if clause := next((word for word in _LATER if reader.at(word)), None):
         reader.reject(f"{clause} of a column is not supported")
-    return Column(name, found, required, comment)
+    return column
 
 
-def iceberg_schema(columns: Sequence[Column], *, timestamp_has_zone: bool) -> Schema:
-    """Return the Iceberg schema of columns, with ids assigned level by level, as in the Java library.
-
-    >>> both = (Column("a", Primitive("BIGINT")), Column("b", Primitive("STRING")))
-    >>> columns = (Column("s", Struct(both)), Column("t", Primitive("TIMESTAMP")))
-    >>> schema = iceberg_schema(columns, timestamp_has_zone=True)
-    >>> print(schema.find_field("t"), "|", schema.find_field("s.a"))
-    2: t: optional timestamptz | 3: a: optional long
-    """
-    ids = _Ids(_timestamp(timestamp_has_zone))
-    return Schema.from_json({"type": "struct", "schema-id": 0, "fields": ids.fields(columns)})
+def _nested(reader: Reader) -> tuple[ColumnType, bool]:
+    """Parse a type in another one, and whether it is NOT NULL."""
+    found = column_type(reader)
+    required = reader.accept("NOT", "NULL")
+    if not required:
+        reader.accept("NULL")
+    return found, required
 
 
-def iceberg_type(found: ColumnType, *, timestamp_has_zone: bool) -> str:
-    """Return an Iceberg type as a string or, if it is nested, as JSON.
-
-    >>> iceberg_type(Primitive("BIGINT"), timestamp_has_zone=True)
-    'long'
-    """
-    made = _Ids(_timestamp(timestamp_has_zone)).type(found)
-    return made if isinstance(made, str) else json.dumps(made)
-
-
-def spark_type(iceberg: str) -> str:
-    """Return the Spark type of a primitive Iceberg type.
-
-    >>> spark_type("timestamptz"), spark_type("decimal(9, 2)")
-    ('TIMESTAMP_LTZ', 'decimal(9, 2)')
-    """
-    # Several Spark types are stored as int and as string; their widest comes first.
-    found = next((spark for spark in ("INT", "STRING", *_ICEBERG) if _ICEBERG[spark] == iceberg), None)
-    return found or iceberg
-
-
-def paimon_columns(columns: Sequence[Column], *, timestamp_has_zone: bool) -> list[tuple[str, str]]:
-    """Return columns with their Paimon types, as strings.
-
-    >>> paimon_columns([Column("t", Array(Primitive("TIMESTAMP")), required=True)], timestamp_has_zone=False)
-    [('t', 'ARRAY<TIMESTAMP(6)> NOT NULL')]
-    """
-    timestamp = _timestamp(timestamp_has_zone)
-    return [(column.name, _paimon_type(column.type, timestamp) + _not_null(column)) for column in columns]
-
-
-class _Ids:
-    """The counter for field ids."""
-
-    def __init__(self, timestamp: str) -> None:
-        self._next = 1
-        self._timestamp = timestamp
-
-    def fields(self, columns: Sequence[Column]) -> list[dict[str, Any]]:
-        taken = [self._take() for _ in columns]
-        return [
-            {"id": field_id, "name": column.name, "required": column.required, "type": self.type(column.type)}
-            | ({} if column.comment is None else {"doc": column.comment})
-            for field_id, column in zip(taken, columns, strict=True)
-        ]
-
-    def type(self, found: ColumnType) -> Any:
-        match found:
-            case Struct(fields):
-                return {"type": "struct", "fields": self.fields(fields)}
-            case Array(element):
-                taken = self._take()
-                return {
-                    "type": "list",
-                    "element-id": taken,
-                    "element": self.type(element),
-                    "element-required": False,
-                }
-            case Map(key, value):
-                key_id, value_id = self._take(), self._take()
-                return {
-                    "type": "map",
-                    "key-id": key_id,
-                    "key": self.type(key),
-                    "value-id": value_id,
-                    "value": self.type(value),
-                    "value-required": False,
-                }
-        name = self._timestamp if found.name == _SESSION_TIMESTAMP else found.name
-        return f"decimal({found.numbers[0]}, {found.numbers[1]})" if name == "DECIMAL" else _ICEBERG[name]
-
-    def _take(self) -> int:
-        self._next += 1
-        return self._next - 1
-
-
-def _fields(reader: Reader) -> Iterator[Column]:
+def _fields(reader: Reader, closing: str) -> Iterator[Column]:
     while True:
         name = reader.identifier("the name of a field")
         reader.accept(":")
-        yield column_rest(reader, name)
+        column = column_rest(reader, name)
+        token = reader.peek()
+        if token is not None and token.kind == "string" and column.comment is None:
+            column = replace(column, comment=reader.string("the comment"))
+        yield column
         if not reader.accept(","):
             break
-    reader.expect(">")
+    reader.expect(closing)
 
 
-def _primitive(reader: Reader) -> Primitive:
+def _primitive(reader: Reader) -> Primitive | Spatial:
     place = reader.peek()
+    start = place.start if place else 0
     word = reader.identifier("a type").upper()
     name = _SYNONYMS.get(word, word)
-    if name not in _ICEBERG and name != _SESSION_TIMESTAMP:
-        types = ", ".join(sorted({*_ICEBERG, _SESSION_TIMESTAMP}))
+    if name in _SPATIAL:
+        return Spatial(name, _spatial_parameters(reader))
+    if name not in _NUMBERS:
+        types = ", ".join(sorted((*_NUMBERS, *_SPATIAL, *_NESTED)))
         problem = f"column type {word} is not supported"
-        raise unsupported(
-            reader.text, place.start if place else 0, problem, f"the supported types are {types}, ARRAY, MAP, STRUCT"
-        )
-    if name in _LENGTHS:
-        reader.expect("(")
-        length = reader.whole_number("a length")
-        reader.expect(")")
-        return Primitive(name, (length,))
-    return Primitive(name, _arguments(reader, _DEFAULTS[name])) if name in _DEFAULTS else Primitive(name)
+        raise unsupported(reader.text, start, problem, f"the supported types are {types}")
+    if name == "DOUBLE":
+        reader.accept("PRECISION")
+    least, most = (0, 0) if word == "BYTES" else _NUMBERS[name]
+    numbers = _numbers(reader) if least or (most and reader.at("(")) else ()
+    if len(numbers) > most:
+        raise invalid(reader.text, start, f"the type {word} has at most {most} parameters, not {len(numbers)}")
+    limit = _PRECISIONS.get(name)
+    if limit is not None and numbers and numbers[0] > limit:
+        raise invalid(reader.text, start, f"the precision of {word} must be from 0 to {limit}, not {numbers[0]}")
+    default = _DEFAULTS.get(name, ())
+    return Primitive(_zoned(reader, name, numbers), (*numbers, *default[len(numbers) :]))
 
 
-def _timestamp(has_zone: bool) -> str:  # noqa: FBT001 - one of two names
-    return "TIMESTAMP_LTZ" if has_zone else "TIMESTAMP_NTZ"
+def _zoned(reader: Reader, name: str, numbers: tuple[int, ...]) -> str:
+    """Parse the time zone of a timestamp, and return the name of the type."""
+    if name not in ("TIME", SESSION_TIMESTAMP):
+        return name
+    if reader.accept("WITHOUT", "TIME", "ZONE"):
+        return "TIME" if name == "TIME" else "TIMESTAMP_NTZ"
+    if name == SESSION_TIMESTAMP and reader.accept("WITH", "LOCAL", "TIME", "ZONE"):
+        return "TIMESTAMP_LTZ"
+    if reader.at("WITH", "TIME", "ZONE"):
+        reader.reject(f"{name} WITH TIME ZONE is not supported", "use TIMESTAMP WITH LOCAL TIME ZONE")
+    # A timestamp with a precision is Flink's, where it has no time zone.
+    return "TIMESTAMP_NTZ" if name == SESSION_TIMESTAMP and numbers else name
 
 
-def _not_null(column: Column) -> str:
-    return " NOT NULL" if column.required else ""
-
-
-def _paimon_type(found: ColumnType, timestamp: str) -> str:
-    match found:
-        case Struct(fields):
-            parts = (
-                "`" + part.name.replace("`", "``") + "` " + _paimon_type(part.type, timestamp) + _not_null(part)
-                for part in fields
-            )
-            return f"ROW<{', '.join(parts)}>"
-        case Array(element):
-            return f"ARRAY<{_paimon_type(element, timestamp)}>"
-        case Map(key, value):
-            return f"MAP<{_paimon_type(key, timestamp)}, {_paimon_type(value, timestamp)}>"
-    name = timestamp if found.name == _SESSION_TIMESTAMP else found.name
-    numbers = f"({', '.join(map(str, found.numbers))})" if found.numbers else ""
-    return _PAIMON.get(name, name) + numbers
-
-
-def _arguments(reader: Reader, default: tuple[int, int]) -> tuple[int, int]:
-    """Parse up to two numbers in parentheses."""
-    if not reader.accept("("):
-        return default
-    first = reader.whole_number("a length or a precision")
-    second = reader.whole_number("a scale") if reader.accept(",") else 0
+def _numbers(reader: Reader) -> tuple[int, ...]:
+    reader.expect("(")
+    found = [reader.whole_number("a length or a precision")]
+    while reader.accept(","):
+        found.append(reader.whole_number("a scale"))
     reader.expect(")")
-    return first, second
+    return tuple(found)
+
+
+def _spatial_parameters(reader: Reader) -> str:
+    """Return the text in the parentheses of GEOMETRY or GEOGRAPHY."""
+    first = reader.peek()
+    if first is None or not reader.at("("):
+        return ""
+    second = reader.peek(1)
+    if second is not None and second.kind == "number":
+        reader.reject("a reference system as a number is not supported", f"write (srid:{second.text})")
+    if second is not None and second.kind == "string":
+        reader.expect("(")
+        found = reader.string("the reference system")
+        reader.expect(")")
+        return found
+    reader.skip_parentheses()
+    return reader.since(first).text[1:-1].strip()

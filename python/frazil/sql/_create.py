@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 from frazil.errors import AlreadyExistsError, InvalidArgumentError
-from frazil.sql._column_types import iceberg_schema, paimon_columns
+from frazil.sql._keys import column_of, partition_keys_of, primary_keys_of
 from frazil.sql._lexer import invalid, unsupported
+from frazil.sql._table_schemas import iceberg_schema, paimon_schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -57,7 +58,7 @@ def create_table(
     if statement.replaces and entry.format != "iceberg":
         hint = "drop the table first, or use INSERT OVERWRITE"
         raise unsupported(text, start, "REPLACE TABLE of a Paimon table is not supported", hint)
-    if not statement.columns:
+    if not statement.columns and (entry.format != "paimon" or statement.properties.get("type") != "object-table"):
         raise unsupported(text, start, "CREATE TABLE without columns is not supported")
     _check_names(statement, text)
     create = _iceberg if entry.format == "iceberg" else _paimon
@@ -73,6 +74,7 @@ def _iceberg(
     statement: CreateTable, where: Resolved, text: str, session: _Session, insert: Callable[[Any], None] | None
 ) -> None:
     entry = where.catalog
+    _check_iceberg(statement, text)
     options = {f"option.{name}": value for name, value in statement.options.items()} | dict(statement.options)
     comment = {} if statement.comment is None else {"comment": statement.comment}
     given = options | dict(statement.properties) | comment | {"owner": session.user()}
@@ -115,20 +117,16 @@ def _paimon(
         raise unsupported(
             text, other.column.start, (f"Paimon tables do not support the transform {other.transform}"), hint
         )
-    commented = next((one for one in statement.columns if one.comment is not None), None)
-    if commented is not None:
-        raise unsupported(
-            text, statement.name.start, f"COMMENT of column `{commented.name}` of a Paimon table is not supported"
-        )
     made = {**entry.defaults, **statement.options, **statement.properties, **entry.overrides}
-    keys = [key.strip() for key in made.pop("primary-key", "").split(",") if key.strip()]
+    partition_keys = partition_keys_of(statement, made, text)
+    primary_keys = primary_keys_of(statement, made, text)
     if where.levels[:-1] == entry.default_namespace:
         entry.catalog.create_namespace_if_not_exists(where.levels[:-1])
     table = entry.catalog.create_table(  # type: ignore[call-arg]
         where.levels,
-        paimon_columns(statement.columns, timestamp_has_zone=session.timestamp_has_zone()),
-        partition_keys=[_column(one, statement, text) for one in statement.partitioned_by],
-        primary_keys=keys,
+        paimon_schema(statement.columns, timestamp_has_zone=session.timestamp_has_zone()),
+        partition_keys=partition_keys,
+        primary_keys=primary_keys,
         options=made,
         comment=statement.comment,
     )
@@ -143,32 +141,32 @@ def _paimon(
         raise
 
 
+def _check_iceberg(statement: CreateTable, text: str) -> None:
+    """Reject clauses that only Paimon tables have."""
+    if statement.with_start is not None:
+        raise unsupported(text, statement.with_start, "WITH of an Iceberg table is not supported", "use TBLPROPERTIES")
+    if statement.primary_key:
+        start = statement.primary_key[0].start
+        raise unsupported(text, start, "PRIMARY KEY of an Iceberg table is not supported", "omit the constraint")
+    column = next((column for column in statement.columns if column.default is not None), None)
+    if column is not None:
+        problem = f"DEFAULT of column `{column.name}` of an Iceberg table is not supported"
+        raise unsupported(text, column.start, problem, "use lake.table(…).update_schema().add_column(…)")
+
+
 def _check_names(statement: CreateTable, text: str) -> None:
     seen: set[str] = set()
     for column in statement.columns:
         if column.name.lower() in seen:
             hint = "column names must differ in more than case"
             problem = f"table {statement.name} has two columns `{column.name}`"
-            raise invalid(text, statement.name.start, problem, hint)
+            raise invalid(text, column.start or statement.name.start, problem, hint)
         seen.add(column.name.lower())
 
 
 def _term(one: PartitionField, statement: CreateTable, text: str) -> str:
     """Return a partition field of a statement as a Python API term, such as `bucket(8, "id")`."""
-    column = '"' + _column(one, statement, text).replace('"', '""') + '"'
+    column = '"' + column_of(one.column, statement, text, "PARTITIONED BY").replace('"', '""') + '"'
     if one.transform == "identity":
         return column
     return f"{one.transform}({column})" if one.number is None else f"{one.transform}({one.number}, {column})"
-
-
-def _column(one: PartitionField, statement: CreateTable, text: str) -> str:
-    """Return the column of a partition field, in the case used in the column list."""
-    if len(one.column.parts) > 1:
-        raise unsupported(text, one.column.start, f"partitioning by a struct field is not supported: {one.column}")
-    wanted = one.column.parts[0]
-    found: Any = next((column.name for column in statement.columns if column.name.lower() == wanted.lower()), None)
-    if found is None:
-        names = ", ".join(column.name for column in statement.columns)
-        problem = f"PARTITIONED BY: no column `{wanted}`"
-        raise invalid(text, one.column.start, problem, f"the columns are {names}")
-    return str(found)

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from frazil.sql._column_types import Column, column_rest
 from frazil.sql._other import other
-from frazil.sql._parse_alter import alter_namespace, alter_table, comment_on
+from frazil.sql._parse_create import create_table
 from frazil.sql._parse_insert import QUERY, column_list, insert, is_insert_after_common_tables
-from frazil.sql._parse_parts import partition_fields, properties
-from frazil.sql._reader import Name, Reader
+from frazil.sql._parse_properties import properties
+from frazil.sql._reader import Reader
 from frazil.sql._statements import (
     Argument,
     Call,
     CreateNamespace,
-    CreateTable,
     CreateView,
     Describe,
     DropNamespace,
@@ -31,8 +29,7 @@ from frazil.sql._statements import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from frazil.sql._lexer import Lexed
-    from frazil.sql._parts import PartitionField
+    from frazil.sql._reader import Name
     from frazil.sql._statements import Statement
 
 _NAMESPACE = ("NAMESPACE", "DATABASE", "SCHEMA")
@@ -42,7 +39,7 @@ _DESCRIBED = ("FUNCTION", "QUERY", "CATALOG", "PROCEDURE", "SELECT", "WITH", "VA
 _MODES = ("EXTENDED", "CODEGEN", "COST", "FORMATTED", "LOGICAL")
 
 
-def parse(text: str | Lexed) -> Statement:
+def parse(text: str) -> Statement:
     """Parse one statement.
 
     Raises:
@@ -57,7 +54,7 @@ def parse(text: str | Lexed) -> Statement:
         reader.fail("expected a statement")
     reader.check_one_statement()
     if any(reader.at(word) for word in QUERY) and not _is_insert(reader):
-        return Query(reader.text)
+        return Query(text)
     try:
         found = _known(reader)
     except RecursionError:
@@ -78,116 +75,6 @@ def _known(reader: Reader) -> Statement | None:
         if reader.at(*words):
             return read(reader)
     return None
-
-
-def _create_table(reader: Reader) -> CreateTable:
-    creates = reader.accept("CREATE")
-    replaces = reader.accept("OR", "REPLACE") or reader.accept("REPLACE")
-    reader.expect("TABLE")
-    if_not_exists = not replaces and reader.accept("IF", "NOT", "EXISTS")
-    name = reader.name("the name of a table")
-    if reader.at("LIKE"):
-        reader.reject("CREATE TABLE … LIKE is not supported", "list the columns")
-    columns = tuple(_columns(reader)) if reader.at("(") and not _is_query(reader) and reader.accept("(") else ()
-    clauses = _Clauses(reader)
-    while clauses.take():
-        pass
-    query = None
-    if reader.accept("AS") or any(reader.at(word) for word in QUERY):
-        if columns:
-            reader.reject("a column list with AS is not supported", "use column aliases in the query")
-        query = reader.rest()
-    return CreateTable(
-        name,
-        columns,
-        clauses.provider,
-        clauses.partitioned_by,
-        clauses.comment,
-        clauses.properties,
-        clauses.options,
-        clauses.location,
-        if_not_exists,
-        replaces,
-        creates,
-        query,
-    )
-
-
-def _is_query(reader: Reader) -> bool:
-    following = reader.peek(1)
-    return following is not None and following.is_word("SELECT", "WITH", "FROM", "VALUES")
-
-
-class _Clauses:
-    """The clauses of CREATE TABLE after the columns, each of which may occur once."""
-
-    def __init__(self, reader: Reader) -> None:
-        self._reader = reader
-        self._taken: set[str] = set()
-        self.provider: str | None = None
-        self.partitioned_by: tuple[PartitionField, ...] = ()
-        self.comment: str | None = None
-        self.properties: dict[str, str] = {}
-        self.options: dict[str, str] = {}
-        self.location: str | None = None
-
-    def take(self) -> bool:
-        """Parse a clause and return whether there was one."""
-        reader = self._reader
-        word = next(
-            (
-                word
-                for word in ("USING", "PARTITIONED", "COMMENT", "TBLPROPERTIES", "OPTIONS", "LOCATION")
-                if reader.at(word)
-            ),
-            None,
-        )
-        if word is None:
-            later = next((words for words in _OTHER_CLAUSES if reader.at(*words)), None)
-            if later is not None:
-                reader.reject(f"{later[0]} in CREATE TABLE is not supported", _CLAUSE_HINTS.get(later[0]))
-            return False
-        if word in self._taken:
-            reader.fail(f"{word} is specified twice")
-        self._taken.add(word)
-        reader.expect(word)
-        self._read(word)
-        return True
-
-    def _read(self, word: str) -> None:
-        reader = self._reader
-        if word == "USING":
-            self.provider = str(reader.name("the name of a format")).lower()
-        elif word == "PARTITIONED":
-            reader.expect("BY", "(")
-            self.partitioned_by = tuple(partition_fields(reader))
-        elif word == "COMMENT":
-            self.comment = reader.string("the comment")
-        elif word == "TBLPROPERTIES":
-            self.properties = properties(reader)
-        elif word == "OPTIONS":
-            self.options = properties(reader)
-        else:
-            self.location = reader.string("the location")
-
-
-_OTHER_CLAUSES = (("CLUSTERED",), ("CLUSTER",), ("ROW",), ("STORED",), ("WITH", "("))
-_CLAUSE_HINTS = {
-    "CLUSTERED": "use PARTITIONED BY (bucket(8, id))",
-    "STORED": "use USING iceberg",
-    "WITH": "use TBLPROPERTIES",
-}
-
-
-def _columns(reader: Reader) -> Iterator[Column]:
-    while True:
-        if reader.at("PRIMARY", "KEY") or reader.at("CONSTRAINT"):
-            hint = "for a Paimon table use TBLPROPERTIES ('primary-key' = 'id')"
-            reader.reject("a constraint in CREATE TABLE is not supported", hint)
-        yield column_rest(reader, reader.identifier("the name of a column"))
-        if not reader.accept(","):
-            break
-    reader.expect(")")
 
 
 def _drop_table(reader: Reader) -> DropTable:
@@ -335,19 +222,24 @@ def _arguments(reader: Reader) -> Iterator[Argument]:
             name = reader.identifier("the name of an argument")
             if not reader.accept("=>"):
                 reader.expect("=", ">")
-        yield Argument(name, reader.until(what="a value"))
+        first = reader.peek()
+        while not (reader.at_end or reader.at(",") or reader.at(")")):
+            if reader.at("("):
+                reader.skip_parentheses()
+            else:
+                reader.take("a value")
+        if first is None or not (value := reader.since(first)).text:
+            reader.fail("expected a value")
+        yield Argument(name, value)
         if not reader.accept(","):
             return
 
 
 _STATEMENTS: tuple[tuple[tuple[str, ...], Callable[[Reader], Statement | None]], ...] = (
-    (("CREATE", "TABLE"), _create_table),
-    (("CREATE", "OR", "REPLACE", "TABLE"), _create_table),
-    (("REPLACE", "TABLE"), _create_table),
+    (("CREATE", "TABLE"), create_table),
+    (("CREATE", "OR", "REPLACE", "TABLE"), create_table),
+    (("REPLACE", "TABLE"), create_table),
     (("DROP", "TABLE"), _drop_table),
-    (("ALTER", "TABLE"), alter_table),
-    *((("ALTER", word), alter_namespace) for word in _NAMESPACE),
-    (("COMMENT", "ON"), comment_on),
     *((("CREATE", word), _create_namespace) for word in _NAMESPACE),
     *((("DROP", word), _drop_namespace) for word in _NAMESPACE),
     (("USE",), _use),

@@ -33,6 +33,10 @@ class CreateTable:
     """Whether the table is created if it does not exist."""
     query: Text | None = None
     """The AS query."""
+    primary_key: tuple[Name, ...] = ()
+    """The columns of the constraint PRIMARY KEY."""
+    with_start: int | None = None
+    """The offset of WITH, if this clause contains the properties."""
 
 
 @dataclass(frozen=True, slots=True)

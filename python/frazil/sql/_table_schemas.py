@@ -1,0 +1,190 @@
+"""The Iceberg and Paimon schemas of the columns of a statement."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from frazil.errors import UnsupportedError
+from frazil.iceberg._schema import Schema
+from frazil.paimon._data_types import parse_type
+from frazil.paimon._schema import DataField
+from frazil.paimon._schema import Schema as PaimonSchema
+from frazil.sql._column_types import SESSION_TIMESTAMP, Array, Map, Multiset, Spatial, Struct
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from frazil.sql._column_types import Column, ColumnType
+
+_ICEBERG = {
+    "BIGINT": "long",
+    "BINARY": "binary",
+    "BOOLEAN": "boolean",
+    "CHAR": "string",
+    "DATE": "date",
+    "DECIMAL": "decimal",
+    "DOUBLE": "double",
+    "FLOAT": "float",
+    "INT": "int",
+    "SMALLINT": "int",
+    "STRING": "string",
+    "TIME": "time",
+    "TIMESTAMP_LTZ": "timestamptz",
+    "TIMESTAMP_NTZ": "timestamp",
+    "TINYINT": "int",
+    "VARBINARY": "binary",
+    "VARCHAR": "string",
+    "VARIANT": "variant",
+}
+"""The types of the Iceberg connectors of Spark and Flink, by name. TIMESTAMP depends on `spark.sql.timestampType`."""
+
+_NANOSECONDS = {"TIMESTAMP_LTZ": "timestamptz_ns", "TIMESTAMP_NTZ": "timestamp_ns"}
+_MICROSECONDS = 6
+"""The digits after the second that Iceberg's timestamps of format version 2 have."""
+
+_PAIMON = {
+    "BINARY": "BYTES",
+    "TIMESTAMP_LTZ": "TIMESTAMP({}) WITH LOCAL TIME ZONE",
+    "TIMESTAMP_NTZ": "TIMESTAMP({})",
+}
+"""The types of Paimon's Spark connector, by Spark name. Types that are not listed have the same name in Paimon."""
+
+
+def iceberg_schema(columns: Sequence[Column], *, timestamp_has_zone: bool) -> Schema:
+    """Return the Iceberg schema of columns, with ids assigned level by level, as in the Java library.
+
+    Raises:
+        UnsupportedError: Iceberg does not have a type.
+
+    >>> from frazil.sql._column_types import Column, Primitive
+    >>> both = (Column("a", Primitive("BIGINT")), Column("b", Primitive("STRING")))
+    >>> columns = (Column("s", Struct(both)), Column("t", Primitive("TIMESTAMP")))
+    >>> schema = iceberg_schema(columns, timestamp_has_zone=True)
+    >>> print(schema.find_field("t"), "|", schema.find_field("s.a"))
+    2: t: optional timestamptz | 3: a: optional long
+    """
+    ids = _Ids(_timestamp(timestamp_has_zone))
+    return Schema.from_json({"type": "struct", "schema-id": 0, "fields": ids.fields(columns)})
+
+
+def paimon_schema(columns: Sequence[Column], *, timestamp_has_zone: bool) -> PaimonSchema:
+    """Return the Paimon schema of columns, with their comments and defaults.
+
+    Raises:
+        UnsupportedError: Paimon does not have a type.
+
+    >>> from frazil.sql._column_types import Column, Primitive
+    >>> columns = [Column("t", Array(Primitive("TIMESTAMP")), required=True, comment="c")]
+    >>> print(paimon_schema(columns, timestamp_has_zone=False))
+    table {
+      0: t: ARRAY<TIMESTAMP(6)> NOT NULL (c)
+    }
+    """
+    timestamp = _timestamp(timestamp_has_zone)
+    ids = itertools.count()
+    fields = []
+    for column in columns:
+        field_id, text = next(ids), _paimon_type(column.type, timestamp) + _not_null(column.required)
+        data_type = parse_type(text, lambda: next(ids))
+        fields.append(DataField(field_id, column.name, data_type, column.comment, column.default))
+    return PaimonSchema(0, tuple(fields))
+
+
+class _Ids:
+    """The counter for field ids."""
+
+    def __init__(self, timestamp: str) -> None:
+        self._next = 1
+        self._timestamp = timestamp
+
+    def fields(self, columns: Sequence[Column]) -> list[dict[str, Any]]:
+        taken = [self._take() for _ in columns]
+        return [
+            {"id": field_id, "name": column.name, "required": column.required, "type": self._type(column.type)}
+            | ({} if column.comment is None else {"doc": column.comment})
+            for field_id, column in zip(taken, columns, strict=True)
+        ]
+
+    def _type(self, found: ColumnType) -> Any:
+        match found:
+            case Struct(fields):
+                return {"type": "struct", "fields": self.fields(fields)}
+            case Array(element, required):
+                taken = self._take()
+                return {
+                    "type": "list",
+                    "element-id": taken,
+                    "element": self._type(element),
+                    "element-required": required,
+                }
+            case Map(key, value, _, required):
+                key_id, value_id = self._take(), self._take()
+                return {
+                    "type": "map",
+                    "key-id": key_id,
+                    "key": self._type(key),
+                    "value-id": value_id,
+                    "value": self._type(value),
+                    "value-required": required,
+                }
+            case Multiset():
+                _refuse("Iceberg", "MULTISET", "use MAP with the number of each element")
+            case Spatial(name, parameters):
+                return name.lower() + (f"({parameters})" if parameters else "")
+        return _iceberg_primitive(self._timestamp if found.name == SESSION_TIMESTAMP else found.name, found.numbers)
+
+    def _take(self) -> int:
+        self._next += 1
+        return self._next - 1
+
+
+def _iceberg_primitive(name: str, numbers: tuple[int, ...]) -> str:
+    if name not in _ICEBERG:
+        _refuse("Iceberg", name, f"the supported types are {', '.join(_ICEBERG)}, ARRAY, MAP, STRUCT")
+    if name == "DECIMAL":
+        return f"decimal({numbers[0]}, {numbers[1]})"
+    if name == "BINARY" and numbers:
+        return f"fixed[{numbers[0]}]"
+    return _NANOSECONDS.get(name, _ICEBERG[name]) if numbers > (_MICROSECONDS,) else _ICEBERG[name]
+
+
+def _paimon_type(found: ColumnType, timestamp: str) -> str:
+    match found:
+        case Struct(fields):
+            return f"ROW<{', '.join(_paimon_field(part, timestamp) for part in fields)}>"
+        case Array(element, required):
+            return f"ARRAY<{_paimon_type(element, timestamp)}{_not_null(required)}>"
+        case Multiset(element, required):
+            return f"MULTISET<{_paimon_type(element, timestamp)}{_not_null(required)}>"
+        case Map(key, value, key_required, required):
+            key_text = _paimon_type(key, timestamp) + _not_null(key_required)
+            return f"MAP<{key_text}, {_paimon_type(value, timestamp)}{_not_null(required)}>"
+        case Spatial(name, _):
+            _refuse("Paimon", name, "use BYTES")
+    return _paimon_primitive(timestamp if found.name == SESSION_TIMESTAMP else found.name, found.numbers)
+
+
+def _paimon_field(part: Column, timestamp: str) -> str:
+    name = part.name.replace("`", "``")
+    comment = "" if part.comment is None else " COMMENT '{}'".format(part.comment.replace("'", "''"))
+    return f"`{name}` {_paimon_type(part.type, timestamp)}{_not_null(part.required)}{comment}"
+
+
+def _paimon_primitive(name: str, numbers: tuple[int, ...]) -> str:
+    if name.startswith("TIMESTAMP_"):
+        return _PAIMON[name].format(*(numbers or (_MICROSECONDS,)))
+    return f"{name}({', '.join(map(str, numbers))})" if numbers else _PAIMON.get(name, name)
+
+
+def _refuse(table_format: str, name: str, hint: str) -> NoReturn:
+    message = f"{table_format} does not have the type {name}"
+    raise UnsupportedError(message, hint=hint)
+
+
+def _timestamp(has_zone: bool) -> str:  # noqa: FBT001 - one of two names
+    return "TIMESTAMP_LTZ" if has_zone else "TIMESTAMP_NTZ"
+
+
+def _not_null(required: bool) -> str:  # noqa: FBT001 - the name says it
+    return " NOT NULL" if required else ""

@@ -1,0 +1,230 @@
+"""Tests of CREATE TABLE in the notations of Spark and Flink, without Spark."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import frazil
+from frazil.errors import FrazilError, InvalidArgumentError, UnsupportedError
+from frazil.sql._parse import parse
+from frazil.sql._statements import CreateTable
+from support.sql_lakes import RecordingEngine, recorded
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from frazil.sql import Lake
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake[int]:
+    """Return a lake with the Iceberg catalog `i` and the current Paimon catalog `p`."""
+    iceberg = frazil.load_catalog("i", type="hadoop", warehouse=str(tmp_path / "iceberg"))
+    paimon = frazil.load_catalog("p", type="paimon", warehouse=str(tmp_path / "paimon"))
+    found = recorded(RecordingEngine(), i=iceberg, p=paimon)
+    found.sql("USE p")
+    return found
+
+
+def created(lake: Lake[int], definition: str, name: str = "t") -> Any:
+    lake.sql(f"CREATE TABLE {name} {definition}")
+    return lake.table(name)
+
+
+@pytest.mark.parametrize(
+    ("definition", "keys", "partition"),
+    [
+        ("(a INT PRIMARY KEY NOT ENFORCED, b STRING) WITH ('bucket' = '8')", ["a"], []),
+        ("(a INT CONSTRAINT pk PRIMARY KEY NOT ENFORCED COMMENT 'x') WITH ('bucket' = '8')", ["a"], []),
+        (
+            "(A INT, b INT, PRIMARY KEY (a, B) NOT ENFORCED) PARTITIONED BY (b) WITH ('bucket'='1')",
+            ["A", "b"],
+            ["b"],
+        ),
+        (
+            "(a INT, CONSTRAINT `the key` PRIMARY KEY (a) NOT ENFORCED) COMMENT 'c' TBLPROPERTIES (bucket = 1)",
+            ["a"],
+            [],
+        ),
+        ("(a INT, dt STRING) PARTITIONED BY (dt)", [], ["dt"]),
+        ("(a INT) PARTITIONED BY (dt STRING COMMENT 'day', h INT)", [], ["dt", "h"]),
+        ("(a INT, b INT) WITH ('partition' = 'b', 'primary-key' = 'a,b', 'bucket' = '1')", ["a", "b"], ["b"]),
+        ("(constraint INT, `primary` INT, unique INT)", [], []),
+    ],
+)
+def test_keys_of_a_paimon_table(lake: Lake[int], definition: str, keys: list[str], partition: list[str]) -> None:
+    table = created(lake, definition)
+    assert table.primary_keys == keys
+    assert table.partition_keys == partition
+    assert not {"primary-key", "partition"} & table.options.keys()
+
+
+def test_partition_columns_with_types_follow_the_other_columns(lake: Lake[int]) -> None:
+    for name in ("t", "i.db.t"):
+        assert created(lake, "(a INT) PARTITIONED BY (dt STRING, h INT)", name).schema().column_names == [
+            "a",
+            "dt",
+            "h",
+        ]
+    assert [field.name for field in lake.table("i.db.t").spec().fields] == ["dt", "h"]
+
+
+def test_comments_and_defaults_of_paimon_columns(lake: Lake[int]) -> None:
+    table = created(
+        lake,
+        """(
+            a INT NOT NULL COMMENT 'the key', b STRING DEFAULT 'it''s' COMMENT 'text', c BIGINT DEFAULT -5L,
+            d DATE DEFAULT DATE '2024-02-29', e BOOLEAN DEFAULT TRUE, f INT DEFAULT NULL,
+            r ROW<x INT NOT NULL COMMENT 'inner', y STRING 'flink'>
+        ) COMMENT 'all' WITH ('bucket' = '-1')""",
+    )
+    fields = table.schema().fields
+    assert table.schema().comment == "all"
+    assert [field.description for field in fields[:3]] == ["the key", "text", None]
+    assert [field.default_value for field in fields] == [None, "it's", "-5", "2024-02-29", "true", None, None]
+    assert fields[-1].type == "ROW<`x` INT NOT NULL COMMENT 'inner', `y` STRING COMMENT 'flink'>"
+    assert [field.field_id for field in fields[-1].data_type.fields] == [7, 8]
+    table.append([{"a": 1}])
+    row = table.scan().to_arrow().to_pylist()[0]
+    assert (row["b"], row["c"], row["e"], row["f"]) == ("it's", -5, True, None)
+
+
+TYPES = [
+    ("BYTES", "BYTES", "binary"),
+    ("BINARY", "BYTES", "binary"),
+    ("BINARY(5)", "BINARY(5)", "fixed[5]"),
+    ("VARBINARY(5)", "VARBINARY(5)", "binary"),
+    ("CHAR(3)", "CHAR(3)", "string"),
+    ("VARCHAR(3)", "VARCHAR(3)", "string"),
+    ("DECIMAL", "DECIMAL(10, 0)", "decimal(10, 0)"),
+    ("NUMERIC(9)", "DECIMAL(9, 0)", "decimal(9, 0)"),
+    ("DEC(9, 2)", "DECIMAL(9, 2)", "decimal(9, 2)"),
+    ("DOUBLE PRECISION", "DOUBLE", "double"),
+    ("TIME", "TIME(0)", "time"),
+    ("TIME(3) WITHOUT TIME ZONE", "TIME(3)", "time"),
+    ("TIMESTAMP", "TIMESTAMP(6) WITH LOCAL TIME ZONE", "timestamptz"),
+    ("TIMESTAMP WITHOUT TIME ZONE", "TIMESTAMP(6)", "timestamp"),
+    ("TIMESTAMP(3)", "TIMESTAMP(3)", "timestamp"),
+    ("TIMESTAMP(9)", "TIMESTAMP(9)", "timestamp_ns"),
+    ("TIMESTAMP WITH LOCAL TIME ZONE", "TIMESTAMP(6) WITH LOCAL TIME ZONE", "timestamptz"),
+    ("TIMESTAMP(3) WITH LOCAL TIME ZONE", "TIMESTAMP(3) WITH LOCAL TIME ZONE", "timestamptz"),
+    ("TIMESTAMP_LTZ(9)", "TIMESTAMP(9) WITH LOCAL TIME ZONE", "timestamptz_ns"),
+    ("TIMESTAMP_NTZ(0)", "TIMESTAMP(0)", "timestamp"),
+    ("ROW<a INT, `b c` STRING NOT NULL>", "ROW<`a` INT, `b c` STRING NOT NULL>", None),
+    ("ROW(a INT)", "ROW<`a` INT>", None),
+    ("ARRAY<INT NOT NULL>", "ARRAY<INT NOT NULL>", "list<int>"),
+    ("MAP<STRING NOT NULL, INT NULL>", "MAP<STRING NOT NULL, INT>", "map<string, int>"),
+]
+
+
+@pytest.mark.parametrize(("written", "paimon", "iceberg"), TYPES)
+def test_types_of_a_column(lake: Lake[int], written: str, paimon: str, iceberg: str | None) -> None:
+    assert created(lake, f"(c {written})").schema().fields[0].type == paimon
+    table = created(lake, f"(c {written}) TBLPROPERTIES ('format-version' = '3')", "i.db.t")
+    if iceberg is not None:
+        assert str(table.schema().find_field("c").type) == iceberg
+
+
+@pytest.mark.parametrize(
+    ("written", "found"),
+    [
+        ("GEOMETRY", "geometry"),
+        ("geometry(srid:3857)", "geometry(srid:3857)"),
+        ("GEOMETRY('srid:3857')", "geometry(srid:3857)"),
+        ("GEOGRAPHY(srid:4269, karney)", "geography(srid:4269, karney)"),
+    ],
+)
+def test_geospatial_columns_of_iceberg_tables(lake: Lake[int], written: str, found: str) -> None:
+    table = created(lake, f"(c {written}) TBLPROPERTIES ('format-version' = '3')", "i.db.t")
+    assert str(table.schema().find_field("c").type) == found
+    with pytest.raises(FrazilError, match="geo"):
+        created(lake, f"(c {written})", "i.db.version_2")
+    with pytest.raises(UnsupportedError, match="Paimon does not have the type GEO"):
+        created(lake, f"(c {written})")
+
+
+def test_nested_types_keep_not_null_in_iceberg(lake: Lake[int]) -> None:
+    table = created(lake, "(a ARRAY<INT NOT NULL>, m MAP<STRING, INT NOT NULL>)", "i.db.t")
+    fields = {field["name"]: field["type"] for field in table.schema().to_json()["fields"]}
+    assert (fields["a"]["element-required"], fields["m"]["value-required"]) == (True, True)
+
+
+UNSUPPORTED = [
+    ("(a INT PRIMARY KEY)", "PRIMARY KEY that is enforced"),
+    ("(a INT PRIMARY KEY ENFORCED)", "PRIMARY KEY that is enforced"),
+    ("(a INT, PRIMARY KEY (a) ENFORCED)", "PRIMARY KEY that is enforced"),
+    ("(a INT, UNIQUE (a))", "UNIQUE in the column list"),
+    ("(a INT, CONSTRAINT c CHECK (a > 1))", "CHECK in the column list"),
+    ("(a INT, b AS a + 1)", "a computed column"),
+    ("(a TIMESTAMP(3), WATERMARK FOR a AS a)", "WATERMARK FOR in the column list"),
+    ("(a INT METADATA)", "METADATA of a column"),
+    ("(a INT DEFAULT 1 + 1)", None),
+    ("(a INT DEFAULT now())", "a DEFAULT that is not a literal"),
+    ("(a ROW<x INT DEFAULT 1>)", "DEFAULT of a column"),
+    ("(a INT) DISTRIBUTED BY HASH (a) INTO 4 BUCKETS", "DISTRIBUTED in CREATE TABLE"),
+    ("(a INT) PARTITIONED BY (a, b INT)", "PARTITIONED BY with and without types"),
+    ("(a TIMESTAMP(3) WITH TIME ZONE)", "TIMESTAMP WITH TIME ZONE"),
+    ("(a GEOMETRY(4326))", "a reference system as a number"),
+    ("(a RAW)", "column type RAW"),
+    ("WITH ('bucket' = '1')", "CREATE TABLE without columns"),
+]
+
+
+@pytest.mark.parametrize(("definition", "problem"), UNSUPPORTED)
+def test_unsupported_definitions(lake: Lake[int], definition: str, problem: str | None) -> None:
+    with pytest.raises(FrazilError if problem is None else UnsupportedError, match=problem) as caught:
+        created(lake, definition)
+    assert "line" in caught.value.context
+
+
+@pytest.mark.parametrize(
+    ("definition", "problem"),
+    [
+        ("(a INT) WITH ('bucket' = '1')", "WITH of an Iceberg table"),
+        ("(a INT PRIMARY KEY NOT ENFORCED)", "PRIMARY KEY of an Iceberg table"),
+        ("(a INT DEFAULT 5)", "DEFAULT of column `a` of an Iceberg table"),
+        ("(a MULTISET<INT>)", "Iceberg does not have the type MULTISET"),
+        ("(a BLOB)", "Iceberg does not have the type BLOB"),
+    ],
+)
+def test_paimon_clauses_of_an_iceberg_table_are_rejected(lake: Lake[int], definition: str, problem: str) -> None:
+    with pytest.raises(UnsupportedError, match=problem):
+        created(lake, definition, "i.db.t")
+
+
+@pytest.mark.parametrize(
+    ("definition", "problem", "hint", "column"),
+    [
+        ("(a INT, PRIMARY KEY (a) NOT ENFORCED) WITH ('primary-key' = 'a')", "the option `primary-key`", "one", 37),
+        ("(a INT, b INT) PARTITIONED BY (b) WITH ('partition' = 'b')", "the option `partition`", "one", 47),
+        ("(a INT, a2 INT, PRIMARY KEY (a) NOT ENFORCED, PRIMARY KEY (a2) NOT ENFORCED)", "twice", None, None),
+        ("(a INT PRIMARY KEY NOT ENFORCED, b INT PRIMARY KEY NOT ENFORCED)", "twice", None, None),
+        ("(a INT NULL PRIMARY KEY NOT ENFORCED)", "column `a` of the primary key is declared NULL", "omit NULL", 17),
+        ("(a INT NULL) WITH ('primary-key' = 'a')", "is declared NULL", "omit NULL", 17),
+        ("(amount INT, PRIMARY KEY (amuont) NOT ENFORCED)", "no column `amuont`", "did you mean `amount`?", 42),
+        ("(a INT, PRIMARY KEY (A, a) NOT ENFORCED)", "PRIMARY KEY contains column `A` twice", None, 37),
+        ("(a INT, b INT, A INT)", "two columns `A`", "differ in more than case", 31),
+        ("(a INT) PARTITIONED BY (a INT)", "two columns `a`", "differ", 40),
+        ("(a INT NULL NOT NULL)", "contradicts", None, None),
+        ("(a INT) WITH ('x' = 'y') TBLPROPERTIES ('x' = 'y')", "WITH and TBLPROPERTIES are the same", None, 41),
+        ("(a TIMESTAMP(10))", "from 0 to 9, not 10", None, 19),
+        ("(a DECIMAL(1, 2, 3))", "at most 2 parameters", None, 19),
+    ],
+)
+def test_contradictions_report_their_position(
+    lake: Lake[int], definition: str, problem: str, hint: str | None, column: int | None
+) -> None:
+    with pytest.raises(InvalidArgumentError, match=problem) as caught:
+        created(lake, definition)
+    assert hint is None or hint in (caught.value.hint or "")
+    assert column is None or caught.value.context["column"] == str(column), caught.value
+    assert "line" in caught.value.context
+
+
+def test_an_object_table_has_no_columns() -> None:
+    found = parse("CREATE TABLE t WITH ('type' = 'object-table', 'object-location' = 's3://b/f')")
+    assert isinstance(found, CreateTable)
+    assert found.columns == ()
+    assert found.properties == {"type": "object-table", "object-location": "s3://b/f"}
