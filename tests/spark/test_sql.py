@@ -353,7 +353,7 @@ def test_rejection_suggests_supported_paimon_operations(spark: SparkSession, tmp
     [
         ("CREATE TABLE local.db.t (id INT", "line 1, column 32"),
         ("CREATE TABLE local.db.t (id INT) USING", "line 1, column 39"),
-        ("CREATE TABLE local.db.t (id INT, ID INT)", "line 1, column 14"),
+        ("CREATE TABLE local.db.t (id INT, ID INT)", "line 1, column 34"),
         ("CREATE TABLE local.db.t (id INT)\nPARTITIONED BY (x)", "line 2, column 17"),
         ("DROP TABLE local.db.", "line 1, column 21"),
         ("DROP TABLE local.db.table CASCADE", "line 1, column 27"),

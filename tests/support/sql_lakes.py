@@ -25,6 +25,7 @@ class RecordingEngine:
     def __init__(self, values: Sequence[Any] = ()) -> None:
         """Initialize with the values that are returned in turn for queries of a single value."""
         self.queries: list[tuple[str, tuple[Source, ...], Any]] = []
+        self.frames: list[tuple[Sequence[str], Sequence[tuple[Any, ...]]]] = []
         self._values = iter(values)
 
     def query(self, text: str, sources: Sequence[Source], args: Any = None) -> int:
@@ -67,7 +68,8 @@ class RecordingEngine:
         return "me"
 
     def frame(self, columns: Sequence[str], rows: Sequence[tuple[str, ...]]) -> int:
-        """Return no rows."""
+        """Record the rows of a result."""
+        self.frames.append((columns, rows))
         return len(columns) * len(rows)
 
 

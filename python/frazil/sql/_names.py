@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import difflib
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from frazil.catalog import Catalog
 from frazil.catalog._load import catalog_of as load_catalog
-from frazil.errors import InvalidArgumentError, UnsupportedError
+from frazil.errors import AlreadyExistsError, InvalidArgumentError, UnsupportedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -88,6 +89,34 @@ class Names:
         self.catalogs = {name: LakeCatalog(name, given) for name, given in catalogs.items()}
         self.current: LakeCatalog | None = None
         self.namespace: tuple[str, ...] = ()
+
+    def add(self, name: str, properties: Mapping[str, Any]) -> None:
+        """Add a catalog, which is opened on first use.
+
+        Raises:
+            AlreadyExistsError: A catalog of this name exists.
+        """
+        if name in self.catalogs or name in self._foreign:
+            message = f"catalog {name!r} already exists"
+            raise AlreadyExistsError(message, context={"catalog": name})
+        self.catalogs[name] = LakeCatalog(name, properties)
+
+    def remove(self, name: str) -> None:
+        """Remove a catalog from the lake; its tables are not changed.
+
+        Raises:
+            InvalidArgumentError: The catalog is not part of the lake, or it is the current catalog.
+        """
+        found = self.catalogs.get(name)
+        if found is None:
+            message = f"the lake has no catalog {name!r}"
+            near = difflib.get_close_matches(name, self.catalogs, n=1)
+            hint = f"did you mean `{near[0]}`?" if near else f"the catalogs are {', '.join(self.catalogs)}"
+            raise InvalidArgumentError(message, context={"catalog": name}, hint=hint)
+        if found is self.current:
+            message = f"catalog {name!r} cannot be dropped, because it is the current catalog"
+            raise InvalidArgumentError(message, context={"catalog": name}, hint="use another catalog first")
+        del self.catalogs[name]
 
     def table(self, parts: tuple[str, ...]) -> Resolved | None:
         """Return the catalog and levels of a table name; None if it is not in a catalog of the lake."""

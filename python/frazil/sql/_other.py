@@ -41,7 +41,6 @@ _FORMS = (
     _Form(("CREATE", "TEMP"), None, _VIEW, None),
     _Form(("CREATE", "GLOBAL"), None, 'lake.sql("SELECT …").createOrReplaceGlobalTempView("name")', None),
     _Form(("CREATE", "MATERIALIZED"), None, _OVERWRITE, None),
-    _Form(("CREATE", "CATALOG"), None, 'frazil.spark.connect(spark, {"name": {…}})', None),
     _Form(("DROP", "VIEW"), None, None, None),
     _Form(("SHOW", "CREATE"), ("TABLE",), "lake.table(…).metadata", "lake.table(…).schema() and options"),
     _Form(("SHOW", "COLUMNS"), ("IN", "FROM"), "lake.table(…).schema()", "lake.table(…).schema()"),

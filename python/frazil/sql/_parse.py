@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from frazil.sql._other import other
+from frazil.sql._parse_catalog import catalog_statement
 from frazil.sql._parse_create import create_table
 from frazil.sql._parse_insert import QUERY, column_list, insert, is_insert_after_common_tables
 from frazil.sql._parse_properties import properties
@@ -71,6 +72,8 @@ def _is_insert(reader: Reader) -> bool:
 
 def _known(reader: Reader) -> Statement | None:
     """Parse a statement that frazil executes; return None, without consuming tokens, for any other statement."""
+    if (found := catalog_statement(reader)) is not None:
+        return found
     for words, read in _STATEMENTS:
         if reader.at(*words):
             return read(reader)

@@ -8,10 +8,17 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from frazil.sql._alterations import Alteration
     from frazil.sql._column_types import Column
-    from frazil.sql._parts import PartitionField, PartitionValue
     from frazil.sql._reader import Name, Text
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionField:
+    """A column by which a table is partitioned, or a transform of it with its parameter."""
+
+    transform: str
+    column: Name
+    number: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,20 +56,21 @@ class DropTable:
 
 
 @dataclass(frozen=True, slots=True)
-class AlterTable:
-    """`ALTER TABLE name …`, and `COMMENT ON TABLE name`; the changes are made together."""
-
-    name: Name
-    changes: tuple[Alteration, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class AlterNamespace:
-    """`ALTER NAMESPACE name SET PROPERTIES`, and `COMMENT ON NAMESPACE name`."""
+class CreateCatalog:
+    """`CREATE CATALOG name WITH (properties)`; the lake does not store the comment."""
 
     name: Name
     properties: Mapping[str, str] = field(default_factory=dict)
-    removals: tuple[str, ...] = ()
+    if_not_exists: bool = False
+    comment: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DropCatalog:
+    """`DROP CATALOG name`."""
+
+    name: Name
+    if_exists: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +123,9 @@ class ShowCatalogs:
 
 @dataclass(frozen=True, slots=True)
 class ShowCurrent:
-    """`SHOW CURRENT NAMESPACE`."""
+    """`SHOW CURRENT NAMESPACE` and `SHOW CURRENT CATALOG`."""
+
+    is_catalog: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +134,15 @@ class Describe:
 
     name: Name
     extended: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionValue:
+    """A column in the PARTITION clause of an INSERT, and its constant; None if the query provides the value."""
+
+    column: str
+    constant: Text | None
+    start: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,8 +222,8 @@ class Other:
 Statement = (
     CreateTable
     | DropTable
-    | AlterTable
-    | AlterNamespace
+    | CreateCatalog
+    | DropCatalog
     | CreateNamespace
     | DropNamespace
     | Use

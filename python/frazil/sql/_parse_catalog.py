@@ -1,0 +1,80 @@
+"""Parsing of statements about catalogs: CREATE, DROP, USE and SHOW CURRENT CATALOG."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from frazil.errors import InvalidArgumentError
+from frazil.sql._parse_properties import properties
+from frazil.sql._reader import Reader
+from frazil.sql._statements import CreateCatalog, DropCatalog, ShowCurrent, Use
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from frazil.sql._reader import Name
+
+
+def _create(reader: Reader) -> CreateCatalog:
+    if_not_exists = reader.accept("IF", "NOT", "EXISTS")
+    name = _name(reader)
+    comment = reader.string("the comment") if reader.accept("COMMENT") else None
+    found = properties(reader) if reader.accept("WITH") else {}
+    return CreateCatalog(name, found, if_not_exists, comment)
+
+
+def _drop(reader: Reader) -> DropCatalog:
+    if_exists = reader.accept("IF", "EXISTS")
+    return DropCatalog(_name(reader), if_exists)
+
+
+def _use(reader: Reader) -> Use:
+    return Use(_name(reader), is_catalog=True)
+
+
+def _show_current(reader: Reader) -> ShowCurrent:
+    del reader
+    return ShowCurrent(is_catalog=True)
+
+
+def _name(reader: Reader) -> Name:
+    name = reader.name("the name of a catalog")
+    if len(name.parts) > 1:
+        reader.fail(f"the name of a catalog has one part, not {len(name.parts)}")
+    return name
+
+
+_FORMS: dict[tuple[str, ...], Callable[[Reader], CreateCatalog | DropCatalog | Use | ShowCurrent]] = {
+    ("CREATE", "CATALOG"): _create,
+    ("DROP", "CATALOG"): _drop,
+    ("USE", "CATALOG"): _use,
+    ("SHOW", "CURRENT", "CATALOG"): _show_current,
+}
+
+
+def catalog_statement(reader: Reader) -> CreateCatalog | DropCatalog | Use | ShowCurrent | None:
+    """Parse a statement about catalogs; None, without consuming tokens, for any other statement.
+
+    >>> catalog_statement(Reader("USE CATALOG c"))
+    Use(name=Name(parts=('c',), start=12, end=13), is_catalog=True, is_namespace=False)
+    """
+    for words, parse in _FORMS.items():
+        if reader.at(*words):
+            if words[0] == "USE" and reader.peek(2) is None:
+                return None  # a namespace named `catalog`
+            reader.expect(*words)
+            return parse(reader)
+    return None
+
+
+def is_catalog_statement(text: str) -> bool:
+    """Return whether a text begins as a statement about catalogs, which Spark does not have.
+
+    >>> is_catalog_statement("create catalog c with ("), is_catalog_statement("SHOW CATALOGS")
+    (True, False)
+    """
+    try:
+        reader = Reader(text)
+    except InvalidArgumentError:
+        return False
+    return any(reader.at(*words) for words in _FORMS)
