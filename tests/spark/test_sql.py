@@ -285,7 +285,7 @@ REJECTED = [
     "INSERT INTO spark_catalog.default.t SELECT * FROM local.db.table",
     "CACHE TABLE c AS SELECT * FROM local.db.table",
     "COMMENT ON TABLE local.db.table IS 'x'",
-    "CREATE TABLE local.db.c LIKE local.db.table",
+    "CREATE TABLE local.db.c LIKE local.db.table (EXCLUDING ALL)",
     "CREATE TABLE local.db.c (id INT) AS SELECT 1 AS id",
     "CREATE TABLE local.db.c WITH ('a' = 'b') AS SELECT 1 AS id",
     "CREATE TABLE local.db.c AS SELECT NULL AS id",

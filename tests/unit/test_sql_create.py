@@ -228,3 +228,55 @@ def test_an_object_table_has_no_columns() -> None:
     assert isinstance(found, CreateTable)
     assert found.columns == ()
     assert found.properties == {"type": "object-table", "object-location": "s3://b/f"}
+
+
+def test_an_iceberg_table_like_another_one(lake: Lake[int]) -> None:
+    lake.script(
+        """
+        CREATE TABLE i.db.a (id INT NOT NULL COMMENT 'c', at TIMESTAMP) PARTITIONED BY (bucket(4, id), days(at))
+        COMMENT 'source' TBLPROPERTIES ('format-version' = '3', 'x' = 'a', 'y' = 'a', 'write.data.path' = '/elsewhere');
+        CREATE TABLE i.db.b LIKE i.db.a USING iceberg TBLPROPERTIES ('y' = 'b');
+        CREATE TABLE IF NOT EXISTS i.db.b LIKE i.db.a
+        """
+    )
+    source, table = lake.table("i.db.a"), lake.table("i.db.b")
+    assert str(table.schema()) == str(source.schema())
+    assert [(one.name, str(one.transform)) for one in table.spec().fields] == [
+        ("id_bucket", "bucket[4]"),
+        ("at_day", "day"),
+    ]
+    assert (table.format_version, table.properties["comment"]) == (3, "source")
+    assert (table.properties["x"], table.properties["y"]) == ("a", "b")
+    assert "write.data.path" not in table.properties
+    assert table.location != source.location
+
+
+def test_a_paimon_table_like_another_one(lake: Lake[int]) -> None:
+    lake.script(
+        """
+        CREATE TABLE a (id INT PRIMARY KEY NOT ENFORCED COMMENT 'c', name STRING DEFAULT 'n') COMMENT 'source'
+        WITH ('bucket' = '2', 'x' = 'a');
+        CREATE TABLE b WITH ('x' = 'b') LIKE a
+        """
+    )
+    table = lake.table("b")
+    assert (table.primary_keys, table.schema().comment) == (["id"], "source")
+    assert table.schema().options == {"bucket": "2", "x": "b"}
+    assert table.schema().fields == lake.table("a").schema().fields
+
+
+@pytest.mark.parametrize(
+    ("statement", "problem"),
+    [
+        ("CREATE TABLE b LIKE a (EXCLUDING OPTIONS)", "LIKE with options"),
+        ("CREATE TABLE b (id INT) LIKE a", "LIKE with columns"),
+        ("CREATE OR REPLACE TABLE b LIKE a", "REPLACE"),
+        ("CREATE TABLE i.db.b LIKE a", "is another format"),
+        ("CREATE TABLE b LIKE spark_catalog.default.a", "outside this lake"),
+        ("CREATE TABLE b LIKE a LOCATION '/x'", "LOCATION of a Paimon table"),
+    ],
+)
+def test_unsupported_forms_of_like(lake: Lake[int], statement: str, problem: str) -> None:
+    lake.sql("CREATE TABLE a (id INT)")
+    with pytest.raises(UnsupportedError, match=problem):
+        lake.sql(statement)

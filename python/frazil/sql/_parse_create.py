@@ -10,7 +10,7 @@ from frazil.sql._lexer import unsupported
 from frazil.sql._parse_insert import QUERY
 from frazil.sql._parse_properties import properties
 from frazil.sql._reader import Name
-from frazil.sql._statements import CreateTable, PartitionField
+from frazil.sql._statements import CreateTable, CreateTableLike, PartitionField
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -57,8 +57,8 @@ _OTHER_ELEMENTS: dict[tuple[str, ...], str | None] = {
 _NOT_ENFORCED = "write PRIMARY KEY … NOT ENFORCED: rows with the same key are merged, and never rejected"
 
 
-def create_table(reader: Reader) -> CreateTable:
-    """Parse CREATE TABLE and REPLACE TABLE."""
+def create_table(reader: Reader) -> CreateTable | CreateTableLike:
+    """Parse CREATE TABLE, also with LIKE, and REPLACE TABLE."""
     creates = reader.accept("CREATE")
     replaces = reader.accept("OR", "REPLACE") or reader.accept("REPLACE")
     reader.expect("TABLE")
@@ -70,6 +70,11 @@ def create_table(reader: Reader) -> CreateTable:
     clauses = _Clauses(reader)
     while clauses.take():
         pass
+    if reader.at("LIKE"):
+        if elements.columns or clauses.partitioned_by or clauses.options or replaces:
+            reader.reject("LIKE with columns, PARTITIONED BY, OPTIONS or REPLACE is not supported")
+        reader.expect("LIKE")
+        return _like(reader, name, clauses, if_not_exists=if_not_exists)
     query = None
     if reader.accept("AS") or any(reader.at(word) for word in QUERY):
         if elements.columns:
@@ -91,6 +96,17 @@ def create_table(reader: Reader) -> CreateTable:
         elements.primary_key,
         clauses.with_start,
     )
+
+
+def _like(reader: Reader, name: Name, clauses: _Clauses, *, if_not_exists: bool) -> CreateTableLike:
+    """Parse the source of LIKE, and the clauses after it."""
+    source = reader.name("the name of a table")
+    if reader.at("("):
+        reader.reject("LIKE with options such as EXCLUDING is not supported", "set the properties in WITH")
+    while clauses.take():
+        pass
+    given = (clauses.provider, clauses.comment, clauses.properties, clauses.location)
+    return CreateTableLike(name, source, *given, if_not_exists)
 
 
 def _is_query(reader: Reader) -> bool:

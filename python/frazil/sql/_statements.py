@@ -47,6 +47,19 @@ class CreateTable:
 
 
 @dataclass(frozen=True, slots=True)
+class CreateTableLike:
+    """`CREATE TABLE name LIKE source`."""
+
+    name: Name
+    source: Name
+    provider: str | None = None
+    comment: str | None = None
+    properties: Mapping[str, str] = field(default_factory=dict)
+    location: str | None = None
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class DropTable:
     """`DROP TABLE name`."""
 
@@ -221,6 +234,7 @@ class Other:
 
 Statement = (
     CreateTable
+    | CreateTableLike
     | DropTable
     | CreateCatalog
     | DropCatalog
