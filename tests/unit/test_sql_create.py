@@ -280,3 +280,11 @@ def test_unsupported_forms_of_like(lake: Lake[int], statement: str, problem: str
     lake.sql("CREATE TABLE a (id INT)")
     with pytest.raises(UnsupportedError, match=problem):
         lake.sql(statement)
+
+
+@pytest.mark.parametrize("words", ["CREATE MATERIALIZED TABLE", "CREATE OR ALTER MATERIALIZED TABLE"])
+def test_a_materialized_table_is_rejected_with_the_statements_to_use(lake: Lake[int], words: str) -> None:
+    with pytest.raises(UnsupportedError, match="materialized tables exist in Flink only") as caught:
+        lake.sql(f"{words} t PARTITIONED BY (ds) FRESHNESS = INTERVAL '30' SECOND AS SELECT id, ds FROM s")
+    assert caught.value.hint == "create a table with CREATE TABLE, and refresh its rows with INSERT OVERWRITE"
+    assert caught.value.context["column"] == "1"

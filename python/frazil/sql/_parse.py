@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from frazil.sql._other import other
 from frazil.sql._parse_catalog import catalog_statement
-from frazil.sql._parse_create import create_table
+from frazil.sql._parse_create import create_table, reject_materialized_table
 from frazil.sql._parse_insert import QUERY, column_list, insert, is_insert_after_common_tables
 from frazil.sql._parse_properties import properties
 from frazil.sql._reader import Reader
@@ -242,6 +242,8 @@ _STATEMENTS: tuple[tuple[tuple[str, ...], Callable[[Reader], Statement | None]],
     (("CREATE", "TABLE"), create_table),
     (("CREATE", "OR", "REPLACE", "TABLE"), create_table),
     (("REPLACE", "TABLE"), create_table),
+    (("CREATE", "MATERIALIZED", "TABLE"), reject_materialized_table),
+    (("CREATE", "OR", "ALTER", "MATERIALIZED", "TABLE"), reject_materialized_table),
     (("DROP", "TABLE"), _drop_table),
     *((("CREATE", word), _create_namespace) for word in _NAMESPACE),
     *((("DROP", word), _drop_namespace) for word in _NAMESPACE),

@@ -14,6 +14,7 @@ from frazil.sql._statements import CreateTable, CreateTableLike, PartitionField
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from typing import NoReturn
 
     from frazil.sql._reader import Reader
 
@@ -112,6 +113,16 @@ def _like(reader: Reader, name: Name, clauses: _Clauses, *, if_not_exists: bool)
 def _is_query(reader: Reader) -> bool:
     following = reader.peek(1)
     return following is not None and following.is_word("SELECT", "WITH", "FROM", "VALUES")
+
+
+def reject_materialized_table(reader: Reader) -> NoReturn:
+    """Reject CREATE MATERIALIZED TABLE.
+
+    Raises:
+        UnsupportedError: Always.
+    """
+    hint = "create a table with CREATE TABLE, and refresh its rows with INSERT OVERWRITE"
+    reader.reject("CREATE MATERIALIZED TABLE is not supported: materialized tables exist in Flink only", hint)
 
 
 class _Elements:
