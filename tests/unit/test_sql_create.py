@@ -248,6 +248,7 @@ def test_an_iceberg_table_like_another_one(lake: Lake[int]) -> None:
     assert (table.format_version, table.properties["comment"]) == (3, "source")
     assert (table.properties["x"], table.properties["y"]) == ("a", "b")
     assert "write.data.path" not in table.properties
+    assert table.properties["owner"] == "me"
     assert table.location != source.location
 
 
@@ -271,7 +272,7 @@ def test_a_paimon_table_like_another_one(lake: Lake[int]) -> None:
         ("CREATE TABLE b LIKE a (EXCLUDING OPTIONS)", "LIKE with options"),
         ("CREATE TABLE b (id INT) LIKE a", "LIKE with columns"),
         ("CREATE OR REPLACE TABLE b LIKE a", "REPLACE"),
-        ("CREATE TABLE i.db.b LIKE a", "is another format"),
+        ("CREATE TABLE i.db.b LIKE a", "not paimon tables"),
         ("CREATE TABLE b LIKE spark_catalog.default.a", "outside this lake"),
         ("CREATE TABLE b LIKE a LOCATION '/x'", "LOCATION of a Paimon table"),
     ],

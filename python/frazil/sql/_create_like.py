@@ -23,7 +23,9 @@ _LOCATIONS = {
 """Properties with a location of the source, which the new table must not share."""
 
 
-def create_table_like(statement: CreateTableLike, source: Any, table_format: str, where: Resolved, text: str) -> None:
+def create_table_like(
+    statement: CreateTableLike, source: Any, table_format: str, where: Resolved, text: str, owner: str
+) -> None:
     """Create a table with the schema, partitioning and properties of another table, and without its rows.
 
     Args:
@@ -32,18 +34,20 @@ def create_table_like(statement: CreateTableLike, source: Any, table_format: str
         table_format: The format of the other table.
         where: The resolved name of the new table.
         text: The text of the statement.
+        owner: The owner of a new Iceberg table.
 
     Raises:
         AlreadyExistsError: A table of this name exists.
         UnsupportedError: The catalog contains tables of another format, or the format does not support a clause.
     """
     entry = where.catalog
-    if {table_format, statement.provider or entry.format} != {entry.format}:
-        problem = f"catalog {entry.name!r} contains {entry.format} tables, but {statement.source} is another format"
-        raise unsupported(text, statement.source.start, problem, "use a source of the same format")
+    other = next((one for one in (statement.provider, table_format) if one not in (None, entry.format)), None)
+    if other is not None:
+        problem = f"catalog {entry.name!r} contains {entry.format} tables, not {other} tables"
+        raise unsupported(text, statement.source.start, problem, f"use a source of the format {entry.format}")
     try:
         if entry.format == "iceberg":
-            _iceberg(statement, source, where)
+            _iceberg(statement, source, where, owner)
         else:
             _paimon(statement, source, where, text)
     except AlreadyExistsError:
@@ -51,10 +55,10 @@ def create_table_like(statement: CreateTableLike, source: Any, table_format: str
             raise
 
 
-def _iceberg(statement: CreateTableLike, source: Any, where: Resolved) -> None:
+def _iceberg(statement: CreateTableLike, source: Any, where: Resolved, owner: str) -> None:
     entry = where.catalog
     given = dict(statement.properties) | ({} if statement.comment is None else {"comment": statement.comment})
-    made = _without_locations(source.properties) | given | entry.overrides
+    made = _without_locations(source.properties) | {"owner": owner} | given | entry.overrides
     version = made.pop("format-version", None)
     spec = source.spec()
     entry.catalog.create_table(
