@@ -30,6 +30,7 @@ from frazil.catalog._warehouse import Warehouse
 from frazil.errors import InvalidArgumentError, UnsupportedError
 from frazil.paimon._create import NewTable
 from frazil.paimon._inspect import Inspect
+from frazil.paimon._plain_tables import PLAIN_TYPES, open_plain_table
 from frazil.paimon._table import MAIN, Table
 from frazil.paimon._views import VIEWS
 
@@ -120,20 +121,30 @@ class PaimonCatalog(Catalog[PaimonCatalogTable]):
     ) -> PaimonCatalogTable:
         """Create a table.
 
+        The option `type` creates other tables than those of Paimon files: `format-table` a `FormatTable`, in the format
+        of the option `file.format`, and `object-table` an `ObjectTable` of the folder in the option `object-location`.
+
         Args:
             identifier: The name, in an existing database.
-            schema: As in `frazil.create_table`.
+            schema: As in `frazil.create_table`; empty for an object table.
             partition_keys: The partition columns, outermost first.
             primary_keys: The columns of the primary key.
-            options: Table options. A folder in `data-file.external-paths` is allowed for this table as long as this
-                catalog object exists.
+            options: Table options. A folder in `data-file.external-paths`, `path` or `object-location` is allowed for
+                this table as long as this catalog object exists.
             comment: A comment on the table.
 
         Raises:
             AlreadyExistsError: A table of this name exists, or a concurrent writer created it first.
             NoSuchNamespaceError: The database does not exist.
-            InvalidArgumentError: Paimon does not support a type, or the name is not allowed.
+            InvalidArgumentError: Paimon does not support a type, or the name or an option is not allowed.
             UnsupportedError: frazil cannot write this type of table yet, or the catalog does not create tables.
+
+        >>> import frazil, tempfile
+        >>> catalog = frazil.load_catalog(type="paimon", warehouse=tempfile.mkdtemp())
+        >>> catalog.create_namespace("sales")
+        >>> options = {"type": "format-table", "file.format": "csv", "field-delimiter": ";"}
+        >>> catalog.create_table("sales.logs", [("id", "INT"), ("name", "STRING")], options=options)
+        <frazil.paimon.FormatTable '...': columns id, name>
         """
         levels = table_levels(identifier)
         self._check_namespace_of_new(levels[:-1])
@@ -152,17 +163,13 @@ class PaimonCatalog(Catalog[PaimonCatalogTable]):
         levels = table_levels(identifier)
         if not self._has_main(levels):
             raise self._no_such_table(levels)
-        table = self.load_table(levels)
-        if not isinstance(table, Table):
-            message = f"{dotted(levels)!r} does not consist of Paimon files"
-            raise UnsupportedError(
-                message, context={"catalog": self.name}, hint=("use drop_table, then delete its files separately")
-            )
-        return planned(levels, table)
+        return planned(levels, self._open_files(levels))
 
     def _as_planned(self, plan: PurgePlan) -> PaimonCatalogTable:
         """Return the table of a plan; raise `CommitConflictError` if the table changed after planning."""
-        table = cast("PaimonCatalogTable", self.load_table(plan.identifier))
+        if not self._has_main(plan.identifier):
+            raise self._no_such_table(plan.identifier)
+        table = self._open_files(plan.identifier)
         if not check_state(plan, table):
             raise self._changed_meanwhile(plan.identifier)
         return table
@@ -172,7 +179,14 @@ class PaimonCatalog(Catalog[PaimonCatalogTable]):
         del levels, made_of
         self._refuse("create tables")
 
-    def _open(self, levels: Levels) -> PaimonCatalogTable:
+    def _open(self, levels: Levels) -> PaimonCatalogTable | Any:
+        table = self._open_files(levels)
+        if table.options.get("type") in PLAIN_TYPES:
+            return open_plain_table(table.schema(), table.location, table._options)  # noqa: SLF001 - one package
+        return table
+
+    def _open_files(self, levels: Levels) -> PaimonCatalogTable:
+        """Open a table as a folder of Paimon files, also if it is a format table or an object table."""
         name, branch, system = _parts(levels[-1])
         if system is not None and system not in VIEWS:
             name, branch, system = levels[-1], None, None
@@ -203,7 +217,7 @@ class PaimonCatalog(Catalog[PaimonCatalogTable]):
         """Return whether the table in `levels` exists and has the branch that its name contains."""
         name, branch, _ = _parts(levels[-1])
         main = (*levels[:-1], name)
-        return self._has_main(main) and (branch in {None, MAIN} or branch in self._open(main).branches())
+        return self._has_main(main) and (branch in {None, MAIN} or branch in self._open_files(main).branches())
 
     @property
     def inspect(self) -> CatalogInspect:
@@ -217,7 +231,12 @@ class PaimonCatalog(Catalog[PaimonCatalogTable]):
         if system is None:
             return None
         table = self._found((*levels[:-1], name if branch is None else f"{name}${BRANCH}{branch}"))
-        return None if table is None else cast("VirtualTable", table.inspect[system])
+        if table is None:
+            return None
+        if not isinstance(table, Table):
+            message = f"table {dotted((*levels[:-1], name))!r} of type {table.table_type} has no system tables"
+            raise UnsupportedError(message, context={"catalog": self.name})
+        return table.inspect[system]
 
     @property
     def takes_locks(self) -> bool:
@@ -255,7 +274,7 @@ class PaimonFolderCatalog(PaimonCatalog):
             raise self._exists_already(levels)
         place = self._warehouse.table(_folder(levels))
         files = table_files(place, self._readable(), self.storage_properties, self.allowed_for(levels))
-        NewTable(place, *made_of).create(files)
+        NewTable(place, *made_of).publish(files)
 
     def _create_namespace(self, levels: Levels, properties: Mapping[str, str]) -> bool:
         if len(levels) != 1:

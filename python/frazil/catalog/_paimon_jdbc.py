@@ -11,7 +11,6 @@ If the transaction fails, the schema file is deleted. If the outcome of the COMM
 
 from __future__ import annotations
 
-import json
 from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -41,7 +40,6 @@ from frazil.catalog._properties import masked
 from frazil.catalog._sql_session import DuplicateError
 from frazil.catalog._warehouse import Warehouse
 from frazil.paimon._create import NewTable
-from frazil.paimon._schema import Schema
 from frazil.paimon._table import Table
 
 if TYPE_CHECKING:
@@ -51,6 +49,7 @@ if TYPE_CHECKING:
     from frazil.catalog._identifiers import Levels
     from frazil.catalog._purge import PurgePlan
     from frazil.catalog._sql_session import Session
+    from frazil.paimon._schema import Schema
 
 DEFAULT_KEY = "jdbc"
 """The default `catalog-key`."""
@@ -186,9 +185,9 @@ class PaimonJdbcCatalog(PaimonCatalog):
         try:
             with held(self.lock(levels)), self._changing() as session:
                 self._insert_row(session, levels)
-                native = self._published(new, files)
+                schema = self._published(new, files)
                 published = True
-                self._sync(session, levels, Schema.from_json(json.loads(native.schema_json(None))))
+                self._sync(session, levels, schema)
         except errors.CommitStateUnknownError:
             if self._lists(levels) is not True:
                 raise
@@ -204,9 +203,9 @@ class PaimonJdbcCatalog(PaimonCatalog):
         except errors.FrazilError:
             return None
 
-    def _published(self, new: NewTable, files: _native.Files) -> _native.PaimonTable:
+    def _published(self, new: NewTable, files: _native.Files) -> Schema:
         try:
-            return new.create(files)
+            return new.publish(files)
         except errors.AlreadyExistsError as error:
             message = f"the folder {masked(new.location)} contains a table that catalog {self.name!r} does not list"
             hint = "add it with register_table, unless another process is creating it now"

@@ -25,14 +25,13 @@ _EXTERNAL = "data-file.external-paths"
 
 
 def planned(levels: Levels, table: Table) -> PurgePlan:
-    """Plan the deletion of all files in the folder of a table.
+    """Plan the deletion of all files in the folder of a table that was just opened.
 
     Raises:
         UnsupportedError: The table has data files in other folders.
     """
     import pyarrow as pa
 
-    table = table.refresh()
     if any(schema.options.get(_EXTERNAL) for schema in table.schemas()):
         message = f"the table has the option {_EXTERNAL!r}, and this release does not delete external files"
         raise UnsupportedError(
@@ -45,8 +44,8 @@ def planned(levels: Levels, table: Table) -> PurgePlan:
 
 
 def check_state(plan: PurgePlan, table: Table) -> bool:
-    """Return whether a table is still in the state for which the deletion was planned."""
-    return plan.metadata_location == _state(table.refresh())
+    """Return whether a table that was just opened is still in the state for which the deletion was planned."""
+    return plan.metadata_location == _state(table)
 
 
 def delete(plan: PurgePlan, location: str) -> None:

@@ -8,6 +8,7 @@ from frazil import _native
 from frazil._virtual_table import VirtualTable
 from frazil.catalog._properties import is_secret, masked
 from frazil.errors import CorruptMetadataError, InvalidArgumentError, NoSuchTableError
+from frazil.paimon._plain_tables import PLAIN_TYPES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -156,7 +157,7 @@ def _rows_of_partitions(catalog: Catalog[Any]) -> Iterator[tuple[Any, ...]]:
     import pyarrow as pa
 
     for database, name, table in _tables(catalog):
-        if not table.partition_keys:
+        if not table.partition_keys or table.table_type in PLAIN_TYPES:
             continue
         found = table.inspect.partitions()
         times = found["last_update_time"].cast(pa.int64())

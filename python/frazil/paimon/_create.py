@@ -11,6 +11,7 @@ from frazil._arguments import field_names, optional_text, property_texts
 from frazil._boundary import operation
 from frazil._folders import local_path, removed_on_failure
 from frazil.errors import InvalidArgumentError
+from frazil.paimon._plain_tables import PLAIN_TYPES, plain_location, plain_schema
 from frazil.paimon._schema import Schema
 
 if TYPE_CHECKING:
@@ -35,6 +36,9 @@ class NewTable:
     def own_locations(self) -> list[str]:
         """Return the external paths that the caller set for data files (`data-file.external-paths`)."""
         options = dict(Schema.of(self.schema).options) | property_texts(self.options, "options")
+        if options.get("type") in PLAIN_TYPES:
+            place = plain_location(options)
+            return [] if place is None else [place]
         if options.get(f"{_EXTERNAL_PATHS}.strategy", "none").strip().lower() == "none":
             return []
         return [path.strip() for path in options.get(_EXTERNAL_PATHS, "").split(",") if path.strip()]
@@ -51,6 +55,18 @@ class NewTable:
             removed_on_failure(None if folder is None else folder / "schema"),
         ):
             return _native.paimon_create(files, self.location, json.dumps(definition))
+
+    def publish(self, files: _native.Files) -> Schema:
+        """Create the table of a catalog, which can also be a format table or an object table; return its schema."""
+        definition = self._definition()
+        if definition["options"].get("type") not in PLAIN_TYPES:
+            return Schema.from_json(json.loads(self.create(files).schema_json(None)))
+        schema = plain_schema(definition, self.location)
+        folder = local_path(self.location)
+        with removed_on_failure(None if folder is None else folder / "schema"):
+            text = json.dumps(schema, indent=2, ensure_ascii=False)
+            files.put(f"{self.location}/schema/schema-0", text.encode())
+        return Schema.from_json(schema)
 
     def _definition(self) -> dict[str, Any]:
         schema = Schema.of(self.schema)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from frazil.config import config
-from frazil.errors import MissingFileError, NoSuchTableError
+from frazil.errors import MissingFileError, NoSuchTableError, PathNotAllowedError
 
 if TYPE_CHECKING:
     from frazil import _native
@@ -32,11 +32,14 @@ def files_below(files: _native.Files, folder: str) -> list[FoundFile]:
     """Return the files below a folder, sorted by path. Links to files are followed, links to folders are not.
 
     Raises:
+        PathNotAllowedError: The table may not access the folder.
         NoSuchTableError: The folder does not exist; in an object store, a folder without files does not exist.
         StorageError: A folder cannot be listed, or another storage error occurred.
     """
     try:
         is_local = files.openable(folder).startswith("/")
+    except PathNotAllowedError:
+        raise
     except MissingFileError as error:
         message = f"the location does not exist (location: {folder})"
         raise NoSuchTableError(message, context={"location": folder}) from error

@@ -13,7 +13,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from frazil._arguments import table_files
-from frazil.errors import CorruptMetadataError, InvalidArgumentError
+from frazil.errors import CorruptMetadataError, InvalidArgumentError, NoSuchTableError
 from frazil.paimon._folder import files_below
 from frazil.paimon._format_file import FormatFile, file_format
 from frazil.paimon._plain_scan import PlainScan, filtered
@@ -24,10 +24,11 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from frazil import _native
     from frazil.paimon._folder import FoundFile
 
 DEFAULT_PARTITION = "__DEFAULT_PARTITION__"
+
+_SCHEMA_FILE = re.compile(r"schema/schema-\d+")
 
 _ESCAPED = re.compile(r"%([0-9A-Fa-f]{2})")
 
@@ -36,10 +37,12 @@ class FormatTable:
     """Files of one format as a table. Each scan lists the files again."""
 
     def __init__(
-        self, location: str, schema: Schema, files: _native.Files, arguments: tuple[dict[str, str], dict[str, str]]
+        self, location: str, schema: Schema, arguments: Mapping[str, Any], *, in_catalog: bool = False
     ) -> None:
         """Not for direct use; use `frazil.paimon.format_table`."""
-        self._location, self._schema, self._files, self._arguments = location, schema, files, arguments
+        self._location, self._schema, self._arguments = location, schema, dict(arguments)
+        self._files = table_files(**self._arguments)
+        self._in_catalog = in_catalog
 
     @property
     def location(self) -> str:
@@ -103,7 +106,7 @@ class FormatTable:
             CorruptMetadataError: A file is not in a partition folder.
             NoSuchTableError: The folder does not exist.
         """
-        for found in files_below(self._files, self._location):
+        for found in self._found():
             *folders, name = found.relative.split("/")
             if not any(part.startswith((".", "_")) for part in (*folders[len(self.partition_keys) :], name)):
                 partition = self._partition(folders, found)
@@ -111,6 +114,16 @@ class FormatTable:
                     yield FormatFile(
                         found.path, file_format(name, self.options, self._location), found.size_bytes, partition
                     )
+
+    def _found(self) -> Iterator[FoundFile]:
+        """Return all files, without the schemas of a table in a catalog, whose folder may be missing."""
+        try:
+            found = files_below(self._files, self._location)
+        except NoSuchTableError:
+            if not self._in_catalog:
+                raise
+            return iter(())
+        return (file for file in found if not self._in_catalog or not _SCHEMA_FILE.fullmatch(file.relative))
 
     def _partition(self, folders: list[str], found: FoundFile) -> dict[str, str | None] | None:
         """Return the partition values as strings; None for a file outside all partitions, which is ignored."""
@@ -136,8 +149,7 @@ class FormatTable:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the location and the schema."""
-        relocate, storage = self._arguments
-        return _reopen, (self._location, self._schema.to_json(), relocate, storage)
+        return _reopen, (self._location, self._schema.to_json(), self._arguments, self._in_catalog)
 
 
 class FormatScan(PlainScan[FormatFile]):
@@ -229,13 +241,14 @@ def format_table(
     if set(made.partition_keys) >= set(made.column_names):
         message = "a format table needs at least one column that is not a partition key"
         raise InvalidArgumentError(message, context={"table": location})
-    arguments = dict(relocate or {}), dict(storage or {})
-    return FormatTable(location, made, table_files(location, *arguments), arguments)
+    return FormatTable(
+        location, made, {"root": location, "relocate": dict(relocate or {}), "storage": dict(storage or {})}
+    )
 
 
 def _unescaped(text: str) -> str:
     return _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text)
 
 
-def _reopen(location: str, schema: dict[str, Any], relocate: dict[str, str], storage: dict[str, str]) -> FormatTable:
-    return format_table(location, schema=schema, relocate=relocate, storage=storage)
+def _reopen(location: str, schema: dict[str, Any], arguments: dict[str, Any], in_catalog: bool) -> FormatTable:  # noqa: FBT001
+    return FormatTable(location, Schema.from_json(schema), arguments, in_catalog=in_catalog)

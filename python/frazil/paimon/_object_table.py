@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from frazil import _native
     from frazil.paimon._folder import FoundFile
 
 BATCH_ROWS = 65_536
@@ -38,9 +37,10 @@ In Java, only Hadoop file systems return the access time and the owner; with oth
 class ObjectTable:
     """The files below a folder, as rows. Each scan lists the files again."""
 
-    def __init__(self, location: str, files: _native.Files, arguments: tuple[dict[str, str], dict[str, str]]) -> None:
+    def __init__(self, location: str, arguments: Mapping[str, Any], definition: Schema = SCHEMA) -> None:
         """Not for direct use; use `frazil.paimon.object_table`."""
-        self._location, self._files, self._arguments = location, files, arguments
+        self._location, self._arguments, self._definition = location, dict(arguments), definition
+        self._files = table_files(**self._arguments)
 
     @property
     def location(self) -> str:
@@ -51,6 +51,26 @@ class ObjectTable:
     def table_type(self) -> str:
         """The table type: always `object-table`."""
         return "object-table"
+
+    @property
+    def options(self) -> dict[str, str]:
+        """The options of the table in its catalog; empty without a catalog."""
+        return dict(self._definition.options)
+
+    @property
+    def partition_keys(self) -> list[str]:
+        """The partition columns: always empty."""
+        return []
+
+    @property
+    def primary_keys(self) -> list[str]:
+        """The primary key columns: always empty."""
+        return []
+
+    @property
+    def comment(self) -> str | None:
+        """The comment on the table in its catalog."""
+        return self._definition.comment
 
     def schema(self) -> Schema:
         """Return the schema, which is the same for all object tables."""
@@ -72,8 +92,8 @@ class ObjectTable:
         return f"<frazil.paimon.ObjectTable {self._location!r}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the location."""
-        return _reopen, (self._location, *self._arguments)
+        """Pickle the location and the definition."""
+        return _reopen, (self._location, self._arguments, self._definition.to_json())
 
 
 class ObjectScan(PlainScan[list["FoundFile"]]):
@@ -123,8 +143,9 @@ def object_table(
         relocate: As in `frazil.load_table`.
         storage: Storage options.
     """
-    return _reopen(os.fspath(path).rstrip("/") or "/", dict(relocate or {}), dict(storage or {}))
+    location = os.fspath(path).rstrip("/") or "/"
+    return ObjectTable(location, {"root": location, "relocate": dict(relocate or {}), "storage": dict(storage or {})})
 
 
-def _reopen(location: str, relocate: dict[str, str], storage: dict[str, str]) -> ObjectTable:
-    return ObjectTable(location, table_files(location, relocate, storage), (relocate, storage))
+def _reopen(location: str, arguments: dict[str, Any], definition: dict[str, Any]) -> ObjectTable:
+    return ObjectTable(location, arguments, Schema.from_json(definition))
