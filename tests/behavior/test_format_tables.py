@@ -212,14 +212,14 @@ def test_invalid_partition_folders(tmp_path: Path, folder: str) -> None:
 
 
 def test_unsupported_and_missing_format_tables_are_rejected(tmp_path: Path) -> None:
-    write(tmp_path, "a.avro", "x")
-    for options in ({}, {"file.format": "avro"}, {"file.format": "lance"}):
+    write(tmp_path, "a.lance", "x")
+    for options in ({}, {"file.format": "lance"}):
         with pytest.raises(errors.UnsupportedError, match="are not supported"):
             rows(tmp_path, options=options)
     with pytest.raises(errors.NoSuchTableError):
         rows(tmp_path / "missing")
     with pytest.raises(errors.NoSuchTableError):
-        rows(tmp_path / "a.avro")
+        rows(tmp_path / "a.lance")
     with pytest.raises(
         errors.InvalidArgumentError, match="a format table needs at least one column that is not a partition key"
     ):

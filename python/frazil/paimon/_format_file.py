@@ -11,10 +11,21 @@ from frazil.errors import UnsupportedError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-FORMATS = ("CSV", "JSON", "ORC", "PARQUET", "TEXT")
+FORMATS = ("AVRO", "CSV", "JSON", "ORC", "PARQUET", "TEXT")
+
+DEFAULT_PARTITION = "__DEFAULT_PARTITION__"
+"""The default name of the partition whose value is NULL."""
 
 _COMPRESSIONS = {".gz": "gzip", ".gzip": "gzip", ".bz2": "bz2", ".zst": "zstd", ".zstd": "zstd"}
-_FORMAT_OF = {".csv": "CSV", ".json": "JSON", ".orc": "ORC", ".parquet": "PARQUET", ".text": "TEXT", ".txt": "TEXT"}
+_FORMAT_OF = {
+    ".avro": "AVRO",
+    ".csv": "CSV",
+    ".json": "JSON",
+    ".orc": "ORC",
+    ".parquet": "PARQUET",
+    ".text": "TEXT",
+    ".txt": "TEXT",
+}
 
 
 @dataclass(frozen=True, slots=True)

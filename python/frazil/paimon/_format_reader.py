@@ -61,7 +61,7 @@ def partition_columns(file: FormatFile, schema: Schema, keys: Sequence[str], row
 def _stored(
     files: _native.Files, file: FormatFile, schema: Schema, columns: Columns
 ) -> Generator[pa.RecordBatch, None, None]:
-    if file.file_format in {"PARQUET", "ORC"}:
+    if file.file_format in {"AVRO", "PARQUET", "ORC"}:
         yield from _columnar(files, file, columns)
         return
     options = schema.options

@@ -10,23 +10,24 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from typing import TYPE_CHECKING, Any
 
 from frazil._arguments import table_files
-from frazil.errors import CorruptMetadataError, InvalidArgumentError, NoSuchTableError
-from frazil.paimon._folder import files_below
-from frazil.paimon._format_file import FormatFile, file_format
+from frazil._write_result import WriteResult
+from frazil.errors import CorruptMetadataError, FrazilError, InvalidArgumentError, NoSuchTableError, StorageError
+from frazil.paimon._folder import FoundFile, files_below
+from frazil.paimon._format_file import DEFAULT_PARTITION, FormatFile, file_format
 from frazil.paimon._plain_scan import PlainScan, filtered
 from frazil.paimon._schema import Schema
+from frazil.paimon._writing import replaced_partitions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     import pyarrow as pa
 
-    from frazil.paimon._folder import FoundFile
-
-DEFAULT_PARTITION = "__DEFAULT_PARTITION__"
+    from frazil.paimon._format_write import NewFile
 
 _SCHEMA_FILE = re.compile(r"schema/schema-\d+")
 
@@ -142,6 +143,176 @@ class FormatTable:
                 raise CorruptMetadataError(message, context={"table": self._location, "file": found.path})
             partition[key] = None if _unescaped(text) == default else _unescaped(text)
         return partition
+
+    def append(self, data: Any) -> WriteResult:
+        """Append rows as new files in the folders of their partitions.
+
+        Readers see each file only when it is complete; a reader during the call may see some of the new files. An empty
+        or blank string as a partition value is read as NULL, as in Java and Hive. In CSV files, a string that equals
+        `csv.null-literal`, by default the empty string, is read as NULL.
+
+        Args:
+            data: As in `Table.append`.
+
+        Raises:
+            InvalidArgumentError: The table does not have a column, or a value does not fit its column or the format.
+                Nothing is written.
+            UnsupportedError: The format cannot store the type of a column.
+            StorageError: The files cannot be written; the table is unchanged.
+
+        >>> import frazil, tempfile
+        >>> columns, options = [("id", "INT"), ("day", "STRING")], {"file.format": "csv"}
+        >>> folder = tempfile.mkdtemp()
+        >>> table = frazil.paimon.format_table(folder, schema=columns, partition_keys=["day"], options=options)
+        >>> table.append([{"id": 1, "day": "2024-05-14"}, {"id": 2, "day": None}]).added_files
+        2
+        """
+        return self._commit(data, lambda _: [])
+
+    def overwrite(self, data: Any, *, partitions: Sequence[Mapping[str, Any]] | None = None) -> WriteResult:
+        """Replace all rows, or those of some partitions.
+
+        The replaced files are deleted after the new files are visible, so a reader during the call may see both.
+
+        Args:
+            data: As in `append`. All rows must belong to replaced partitions.
+            partitions: The partitions to replace, as values of partition columns, such as `[{"day": "2024-02-29"}]`.
+                Omitted columns match any value. None replaces all rows.
+
+        Raises:
+            InvalidArgumentError: As in `append`; also if a row or a column does not belong to `partitions`.
+            UnsupportedError: As in `append`.
+            StorageError: As in `append`; or the new files are in place, but some replaced files could not be deleted.
+
+        >>> import frazil, tempfile
+        >>> options = {"file.format": "json"}
+        >>> table = frazil.paimon.format_table(tempfile.mkdtemp(), schema=[("id", "INT")], options=options)
+        >>> added = table.append([{"id": 1}])
+        >>> table.overwrite([{"id": 2}]).removed_files, table.scan().to_arrow().to_pylist()
+        (1, [{'id': 2}])
+        """
+        matches = self._matching(replaced_partitions(partitions))
+        return self._commit(data, lambda _: [file for file in self.files() if matches(file.partition)], matches)
+
+    def dynamic_partition_overwrite(self, data: Any) -> WriteResult:
+        """Replace all rows of the partitions that occur in `data`; an unpartitioned table is replaced completely.
+
+        Arguments and errors are those of `overwrite`.
+        """
+
+        def replaced(new: Sequence[NewFile]) -> list[FormatFile]:
+            written = {self._values(self._partition_of(file)) for file in new}
+            everything = not self.partition_keys
+            return [file for file in self.files() if everything or self._values(file.partition) in written]
+
+        return self._commit(data, replaced)
+
+    def truncate(self) -> WriteResult:
+        """Delete all rows.
+
+        Raises:
+            StorageError: Some files could not be deleted.
+        """
+        return self.overwrite([])
+
+    def drop_partitions(self, partitions: Sequence[Mapping[str, Any]]) -> WriteResult:
+        """Delete all rows of partitions.
+
+        Args:
+            partitions: As in `overwrite`.
+
+        Raises:
+            InvalidArgumentError: The list is empty, or a column is not a partition key.
+            StorageError: Some files could not be deleted.
+        """
+        if not partitions:
+            message = "drop_partitions needs at least one partition"
+            raise InvalidArgumentError(message, hint="call truncate() to delete all rows")
+        return self.overwrite([], partitions=partitions)
+
+    def _commit(
+        self,
+        data: Any,
+        replaced: Callable[[Sequence[NewFile]], list[FormatFile]],
+        matches: Callable[[Mapping[str, str | None]], bool] = lambda _: True,
+    ) -> WriteResult:
+        """Write rows, publish their files and delete the replaced files."""
+        from frazil.paimon._format_write import discard, publish, write_files
+
+        began = time.perf_counter()
+        file_format(f"x.{self.options.get('file.format', 'parquet')}", self.options, self._location)
+        new, rows = write_files(self._location, self._schema, self._files, data)
+        try:
+            self._check_replaced(new, matches)
+            removed = replaced(new)
+        except BaseException:
+            discard(self._files, new)
+            raise
+        publish(self._files, new)
+        for number, old in enumerate(removed):
+            try:
+                self._files.delete(old.file_path)
+            except FrazilError as error:
+                message = (
+                    f"the new rows are in place, but {len(removed) - number} replaced files remain: {error.message}"
+                )
+                raise StorageError(message, context={"table": self._location, "file": old.file_path}) from error
+        return WriteResult(
+            None,
+            added_files=len(new),
+            added_records=rows,
+            added_bytes=sum(file.size_bytes for file in new),
+            removed_files=len(removed),
+            inserted_rows=rows,
+            attempts=1,
+            seconds=time.perf_counter() - began,
+        )
+
+    def _check_replaced(self, new: Sequence[NewFile], matches: Callable[[Mapping[str, str | None]], bool]) -> None:
+        for file in new:
+            if not matches(partition := self._partition_of(file)):
+                message = f"a row belongs to partition {partition}, which is not replaced"
+                raise InvalidArgumentError(message, context={"table": self._location})
+
+    def _partition_of(self, file: NewFile) -> dict[str, str | None]:
+        found = FoundFile(file.target, "", 0, 0)
+        return self._partition(file.folders, found) or {}
+
+    def _values(self, partition: Mapping[str, str | None]) -> tuple[Any, ...]:
+        """Return the values of partition columns, for comparison; strings can have several forms."""
+        from frazil.paimon._text_values import value_of
+
+        found = []
+        for key in self.partition_keys:
+            try:
+                found.append(value_of(partition[key], self._schema.find_field(key).data_type).as_py())
+            except ValueError as error:
+                message = f"the value of partition column {key!r} is invalid: {error}"
+                raise InvalidArgumentError(message, context={"table": self._location, "column": key}) from error
+        return tuple(found)
+
+    def _matching(
+        self, partitions: Sequence[Mapping[str, str | None]] | None
+    ) -> Callable[[Mapping[str, str | None]], bool]:
+        """Return a function that tells whether a partition is one of those that a user listed."""
+        if partitions is None:
+            return lambda _: True
+        wrong = next((key for one in partitions for key in one if key not in self.partition_keys), None)
+        if wrong is not None:
+            message = f"{wrong!r} is not a partition key of the table"
+            hint = f"the partition keys are {', '.join(self.partition_keys)}" if self.partition_keys else None
+            raise InvalidArgumentError(message, context={"table": self._location, "column": wrong}, hint=hint)
+        missing = dict.fromkeys(self.partition_keys)
+        wanted = [(one.keys(), self._values(missing | dict(one))) for one in partitions]
+
+        def matches(partition: Mapping[str, str | None]) -> bool:
+            values = self._values(partition)
+            return any(
+                all(key not in keys or ours == theirs for key, ours, theirs in zip(missing, values, those, strict=True))
+                for keys, those in wanted
+            )
+
+        return matches
 
     def __repr__(self) -> str:
         """Return a representation with the location and the columns."""

@@ -80,7 +80,9 @@ class PlainScan(Rows, Generic[Part]):
     def _rows_of(self, part: Part) -> Iterator[pa.RecordBatch]:
         schema = self.schema()
         for batch in self._filtered(part, self._columns):
-            yield batch.select(self._columns).cast(schema)
+            selected = batch.select(self._columns)
+            # pyarrow cannot cast a NULL struct with a NOT NULL field, even to its own type.
+            yield selected if selected.schema == schema else selected.cast(schema)
 
     def _counted(self, part: Part) -> Iterator[pa.RecordBatch]:
         return self._filtered(part, self._table_schema.column_names[:1])

@@ -40,6 +40,11 @@ def _first(options: Mapping[str, str], *names: str, default: str) -> str:
     return next((options[name] for name in names if name in options), default)
 
 
+def line_delimiter(options: Mapping[str, str], file_format: str) -> str:
+    """Return the line delimiter of JSON or text files."""
+    return _first(options, f"{file_format}.line-delimiter", "lineSep", default="\n")
+
+
 @dataclass(frozen=True, slots=True)
 class CsvDialect:
     """The dialect of a CSV file."""
@@ -120,7 +125,7 @@ def read_json(stream: pa.NativeFile, columns: Columns, options: Mapping[str, str
             not set.
     """
     ignore = options.get("json.ignore-parse-errors", "false").lower() == "true"
-    delimiter = _first(options, "json.line-delimiter", "lineSep", default="\n")
+    delimiter = line_delimiter(options, "json")
     for block in _blocks(stream, delimiter, columns.context):
         texts = _plain_json(block, columns) if delimiter == "\n" else None
         if texts is not None:
@@ -131,7 +136,7 @@ def read_json(stream: pa.NativeFile, columns: Columns, options: Mapping[str, str
 
 def read_text(stream: pa.NativeFile, columns: Columns, options: Mapping[str, str]) -> Iterator[pa.RecordBatch]:
     """Stream the lines of a file as the only column."""
-    delimiter = _first(options, "text.line-delimiter", "lineSep", default="\n")
+    delimiter = line_delimiter(options, "text")
     for block in _blocks(stream, delimiter, columns.context):
         lines = pa.array(_lines(block, delimiter, columns.context), pa.string())
         yield pa.RecordBatch.from_arrays([lines for _ in columns.wanted], list(columns.wanted))

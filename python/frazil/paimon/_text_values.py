@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from frazil.paimon._data_types import DataType
 
 _INTEGERS = frozenset({"TINYINT", "SMALLINT", "INT", "BIGINT"})
-_TEXTS = frozenset({"CHAR", "VARCHAR"})
-_BYTES = frozenset({"BINARY", "VARBINARY"})
-_NESTED = frozenset({"ARRAY", "MAP", "MULTISET", "ROW", "VARIANT", "BLOB"})
+TEXTS = frozenset({"CHAR", "VARCHAR"})
+BYTES = frozenset({"BINARY", "VARBINARY"})
+NESTED = frozenset({"ARRAY", "MAP", "MULTISET", "ROW", "VARIANT", "BLOB"})
 
 
 def values_of(texts: pa.Array, data_type: DataType) -> tuple[pa.Array, list[int]]:
@@ -30,7 +30,7 @@ def values_of(texts: pa.Array, data_type: DataType) -> tuple[pa.Array, list[int]
     Raises:
         UnsupportedError: Values of the type cannot be represented as strings.
     """
-    if data_type.name in _NESTED:
+    if data_type.name in NESTED:
         message = f"values of type {data_type} cannot be parsed from strings"
         raise UnsupportedError(message)
     try:
@@ -65,11 +65,11 @@ def value_of(text: str | None, data_type: DataType) -> pa.Scalar:
 def _all(texts: pa.Array, data_type: DataType) -> pa.Array:
     """Convert all strings with pyarrow; raise an error if a string is invalid or in an unusual notation."""
     name, arrow = data_type.name, data_type.arrow()
-    if name in _TEXTS:
+    if name in TEXTS:
         return texts
     if name == "BOOLEAN":
         return pc.equal(pc.utf8_lower(texts), "true")
-    if name in _BYTES:
+    if name in BYTES:
         decoded = [None if text is None else base64.b64decode(text, validate=True) for text in texts.to_pylist()]
         return pa.array(decoded, arrow)
     if name == "TIME":

@@ -53,22 +53,23 @@ class DataFileWriter(Generic[_Rows]):
     before each step.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a write consists of
         self,
         files: _native.Files,
         rows: _Rows,
         options: WriterOptions,
         *,
+        file_format: FileFormat | None = None,
         beside: DataFileWriter[Any] | None = None,
         progress: Progress | None = None,
         stop: Stop | None = None,
     ) -> None:
-        """Start a write; a file is created only when it has rows."""
+        """Start a write; a file is created only when it has rows. `file_format` replaces the format of the options."""
         self._files, self._progress, self._stop = files, progress, stop
         self._beside = beside
         self.rows = rows
         """The statistics of the files, for a commit."""
-        self._format = _file_format(rows.schema(), options)
+        self._format = file_format or _file_format(rows.schema(), options)
         self._target_bytes = options.target_file_bytes
         self._memory_bytes = write_memory()
         self._ratio = _Ratio()

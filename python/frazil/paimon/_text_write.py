@@ -1,0 +1,222 @@
+"""Text files of new rows in format tables, in the notation of Java's writers (documentation: "File Format").
+
+Values are written as strings. Timestamps with local time zone are in UTC, and bytes are base64, as the readers expect.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import json
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from frazil.errors import InvalidArgumentError, UnsupportedError
+from frazil.paimon._data_types import LOCAL_ZONED, DataType
+from frazil.paimon._text_files import CsvDialect, line_delimiter
+from frazil.paimon._text_values import BYTES, NESTED, TEXTS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from frazil.files.write.options import WrittenColumns
+    from frazil.paimon._schema import DataField
+
+_COUNT = DataType("INT", nullable=False)
+
+
+def _zstd(content: bytes) -> bytes:
+    return bytes(pa.Codec("zstd").compress(content, asbytes=True))
+
+
+COMPRESSIONS: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
+    "none": ("", bytes),
+    "gzip": (".gz", gzip.compress),
+    "bzip2": (".bz2", bz2.compress),
+    "zstd": (".zst", _zstd),
+}
+"""The file name suffix and the function of each compression of text files."""
+
+
+class TextFormat:
+    """The format `csv`, `json` or `text` of the files in one write."""
+
+    group_bytes = 8 << 20
+
+    def __init__(self, name: str, fields: Sequence[DataField], options: Mapping[str, str], compression: str) -> None:
+        """Check that the columns and the options can be written.
+
+        Raises:
+            InvalidArgumentError: An option is invalid.
+            UnsupportedError: The format cannot store the type of a column.
+        """
+        if compression not in COMPRESSIONS:
+            message = f"the compression {compression!r} of {name} files is not supported"
+            raise UnsupportedError(message, hint=f"use one of {', '.join(COMPRESSIONS)}")
+        suffix, self._compress = COMPRESSIONS[compression]
+        self.name, self.extension = name.upper(), f"{name}{suffix}"
+        self._lines, self._header, self._delimiter = _encoder(name, fields, options)
+
+    def open(self, sink: Any, first: pa.Table) -> _TextWriter:
+        """Start a file."""
+        del first
+        return _TextWriter(sink, self)
+
+    def encoded(self, rows: pa.RecordBatch, *, begins: bool) -> bytes:
+        """Return rows as compressed lines, after the header if they begin a file."""
+        lines = self._lines(rows)
+        joined = pc.binary_join(pa.ListArray.from_arrays([0, len(lines)], lines), self._delimiter)[0].as_py()
+        header = f"{self._header}{self._delimiter}" if begins and self._header is not None else ""
+        return self._compress(f"{header}{joined}{self._delimiter}".encode())
+
+
+class _TextWriter:
+    def __init__(self, sink: Any, text_format: TextFormat) -> None:
+        self._sink, self._format, self._begins = sink, text_format, True
+
+    def write(self, rows: pa.Table) -> None:
+        for batch in rows.to_batches():
+            if batch.num_rows:
+                self._sink.write(self._format.encoded(batch, begins=self._begins))
+                self._begins = False
+
+    def close(self) -> WrittenColumns:
+        return {}, None
+
+
+_Lines = tuple["Callable[[pa.RecordBatch], pa.Array]", "str | None", str]
+"""A function that returns rows as lines, the header line, and the line delimiter."""
+
+
+def _encoder(name: str, fields: Sequence[DataField], options: Mapping[str, str]) -> _Lines:
+    types = {field.name: field.data_type for field in fields}
+    if name == "json":
+        return lambda rows: _json_lines(rows, types), None, line_delimiter(options, "json")
+    if name == "text":
+        delimiter = line_delimiter(options, "text")
+        (column,) = types
+        return lambda rows: pc.fill_null(_one_line(rows.column(0), delimiter, column), ""), None, delimiter
+    dialect = CsvDialect.of(options)
+    if len(dialect.delimiter) > 1:
+        message = f"the field delimiter {dialect.delimiter!r} of CSV must be a single character"
+        raise InvalidArgumentError(message)
+    nested = next((name for name, data_type in types.items() if data_type.name in NESTED), None)
+    if nested is not None:
+        message = f"column {nested!r} of type {types[nested]} cannot be written to CSV files"
+        raise UnsupportedError(message, hint="set the option `file.format` to json or parquet")
+    header = dialect.delimiter.join(_quoted(pa.array(list(types), pa.string()), dialect).to_pylist())
+    return lambda rows: _csv_lines(rows, types, dialect), header if dialect.header else None, dialect.line_delimiter
+
+
+def texts_of(values: pa.Array, data_type: DataType) -> pa.Array:
+    """Return the values of a type that is not nested as strings, the inverse of `values_of`."""
+    name = data_type.name
+    if name in TEXTS:
+        return values.cast(pa.string())
+    if name in BYTES:
+        import base64
+
+        encoded = [None if value is None else base64.b64encode(value).decode() for value in values.to_pylist()]
+        return pa.array(encoded, pa.string())
+    if name == LOCAL_ZONED:
+        values = values.cast(pa.timestamp(values.type.unit))
+    texts = values.cast(pa.string())
+    if name in {"FLOAT", "DOUBLE"}:
+        # Java does not parse the names that Arrow writes.
+        for found, written in (("inf", "Infinity"), ("nan", "NaN")):
+            texts = pc.replace_substring(texts, found, written)
+    return texts
+
+
+def _csv_lines(rows: pa.RecordBatch, types: Mapping[str, DataType], dialect: CsvDialect) -> pa.Array:
+    columns = []
+    for name, data_type in types.items():
+        texts = _one_line(texts_of(rows.column(name), data_type), dialect.line_delimiter, name)
+        columns.append(pc.fill_null(_quoted(texts, dialect), dialect.null_literal))
+    return columns[0] if len(columns) == 1 else pc.binary_join_element_wise(*columns, dialect.delimiter)
+
+
+def _quoted(texts: pa.Array, dialect: CsvDialect) -> pa.Array:
+    marks = [pc.match_substring(texts, mark) for mark in (dialect.delimiter, dialect.quote, dialect.escape)]
+    needed = pc.match_substring_regex(texts, r"^\s+$")
+    for found in marks:
+        needed = pc.or_(needed, found)
+    if not pc.any(needed).as_py():
+        return texts
+    escaped = texts
+    for mark in (dialect.escape, dialect.quote):
+        escaped = pc.replace_substring(escaped, mark, dialect.escape + mark)
+    quoted = pc.binary_join_element_wise(dialect.quote, escaped, dialect.quote, "")
+    return pc.if_else(needed, quoted, texts)
+
+
+def _one_line(texts: pa.Array, delimiter: str, column: str) -> pa.Array:
+    """Reject values that contain a line break, because readers split files into lines first."""
+    breaks = ("\n", "\r") if delimiter == "\n" else (delimiter,)
+    for mark in breaks:
+        if pc.any(pc.match_substring(texts, mark)).as_py():
+            row = pc.index(pc.match_substring(texts, mark), value=True).as_py()
+            message = f"column {column!r}: the value {texts[row].as_py()!r} contains the line delimiter (row {row})"
+            hint = "set the option `file.format` to json or parquet"
+            raise InvalidArgumentError(message, context={"column": column}, hint=hint)
+    return texts
+
+
+def _json_lines(rows: pa.RecordBatch, types: Mapping[str, DataType]) -> pa.Array:
+    parts: list[Any] = []
+    for number, (name, data_type) in enumerate(types.items()):
+        parts += ["{" if number == 0 else ",", json.dumps(name, ensure_ascii=False) + ":"]
+        parts.append(_json_column(rows.column(name), data_type))
+    return pc.binary_join_element_wise(*parts, "}", "")
+
+
+def _json_column(values: pa.Array, data_type: DataType) -> pa.Array:
+    if data_type.name in NESTED:
+        found = [json.dumps(value, ensure_ascii=False, separators=(",", ":")) for value in _nested(values, data_type)]
+        return pa.array(found, pa.string())
+    texts = texts_of(values, data_type)
+    if data_type.name in TEXTS:
+        if pc.any(pc.match_substring_regex(texts, "[\\x00-\\x1f]")).as_py():
+            found = [json.dumps(text, ensure_ascii=False) for text in texts.to_pylist()]
+            return pa.array(found, pa.string())
+        for mark in ("\\", '"'):
+            texts = pc.replace_substring(texts, mark, "\\" + mark)
+    return pc.fill_null(pc.binary_join_element_wise('"', texts, '"', ""), "null")
+
+
+def _nested(values: pa.Array, data_type: DataType) -> list[Any]:
+    """Return values as the objects of JSON; map keys and all values that are not nested are strings."""
+    if data_type.name == "ROW":
+        columns = {
+            field.name: _nested(column, field.type)
+            for field, column in zip(data_type.fields, values.flatten(), strict=True)
+        }
+        return [
+            {name: column[row] for name, column in columns.items()} if valid else None
+            for row, valid in enumerate(values.is_valid().to_pylist())
+        ]
+    if data_type.name == "ARRAY":
+        return _split(values, [(values.values, data_type.children[0])], list)
+    if data_type.name in {"MAP", "MULTISET"}:
+        key_type, value_type = (*data_type.children, _COUNT)[:2]
+        return _split(values, [(values.keys, key_type), (values.items, value_type)], dict)
+    if data_type.name in NESTED:
+        message = f"values of type {data_type} cannot be written to JSON files"
+        raise UnsupportedError(message)
+    found: list[Any] = texts_of(values, data_type).to_pylist()
+    return found
+
+
+def _split(values: pa.Array, parts: list[tuple[pa.Array, DataType]], kind: Callable[[Any], Any]) -> list[Any]:
+    """Return the collections of an array, whose elements are in one or two other arrays."""
+    offsets = values.offsets.to_pylist()
+    # The elements of a sliced array begin at its first offset.
+    first, last = offsets[0], offsets[-1]
+    columns = [_nested(part.slice(first, last - first), data_type) for part, data_type in parts]
+    items = columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))
+    return [
+        kind(items[start - first : end - first]) if valid else None
+        for start, end, valid in zip(offsets[:-1], offsets[1:], values.is_valid().to_pylist(), strict=True)
+    ]
