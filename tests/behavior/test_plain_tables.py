@@ -104,6 +104,12 @@ def test_an_object_table_is_created_and_loaded(tmp_path: Path, kind: str) -> Non
     assert catalog.load_table("db.o").scan(selected_fields=["path", "length"]).to_arrow().to_pylist() == [
         {"path": "sub/a.txt", "length": 5}
     ]
+    (tmp_path / "files" / "b.txt").write_text("1")
+    assert table.refresh() == 2
+    assert table.scan(options={"file-reader-async-threshold": "1 mb"}).count() == 2
+    for chosen in ({"snapshot_id": 1}, {"options": {"scan.snapshot-id": "1"}}):
+        with pytest.raises(errors.UnsupportedError, match="object tables have no snapshots"):
+            table.scan(**chosen)
     catalog.purge_table("db.o")
     assert (tmp_path / "files" / "sub" / "a.txt").exists()
 

@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from frazil._arguments import table_files
+from frazil.errors import UnsupportedError
 from frazil.paimon._folder import files_below
 from frazil.paimon._plain_scan import PlainScan
 from frazil.paimon._schema import Schema
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from frazil.paimon._folder import FoundFile
 
 BATCH_ROWS = 65_536
+
+_TIME_TRAVEL = ("scan.snapshot-id", "scan.tag-name", "scan.timestamp", "scan.version", "scan.watermark", "incremental")
+"""The beginnings of the read options that select snapshots."""
 
 SCHEMA = Schema.of(
     [
@@ -83,9 +87,47 @@ class ObjectTable:
         *,
         case_sensitive: bool = True,
         limit: int | None = None,
+        snapshot_id: int | None = None,
+        options: Mapping[str, str] | None = None,
     ) -> ObjectScan:
-        """Define a read; see `FormatTable.scan` for the arguments."""
+        """Define a read.
+
+        Args:
+            row_filter: As in `FormatTable.scan`.
+            selected_fields: As in `FormatTable.scan`.
+            case_sensitive: As in `FormatTable.scan`.
+            limit: As in `FormatTable.scan`.
+            snapshot_id: Only None is supported.
+            options: Read options; those that select a snapshot are not supported.
+
+        Raises:
+            InvalidArgumentError: A column or literal is invalid.
+            UnsupportedError: A snapshot is selected; object tables have no snapshots.
+        """
+        chosen = [name for name in options or () if name.startswith(_TIME_TRAVEL)]
+        if snapshot_id is not None or chosen:
+            message = f"object tables have no snapshots, so `{next(iter(chosen), 'snapshot_id')}` is not supported"
+            hint = "omit it: each scan lists the current files"
+            raise UnsupportedError(message, context={"table": self._location}, hint=hint)
         return ObjectScan(self, row_filter, selected_fields, case_sensitive=case_sensitive, limit=limit)
+
+    def refresh(self) -> int:
+        """List the files and return their number.
+
+        Nothing is stored. In early releases of Paimon, the procedure `sys.refresh_object_table` stored the listing as a
+        snapshot. Release 1.4 has neither this procedure nor snapshots of object tables (`ObjectTable` in `paimon-core`
+        lists the folder in each scan).
+
+        Raises:
+            NoSuchTableError: The folder does not exist.
+
+        >>> import frazil, pathlib, tempfile
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> written = (folder / "a.txt").write_text("x")
+        >>> frazil.paimon.object_table(folder).refresh()
+        1
+        """
+        return self.scan().count()
 
     def __repr__(self) -> str:
         """Return a representation with the location."""
