@@ -12,6 +12,7 @@ from frazil.errors import InvalidArgumentError
 from support.cases import GOLDEN
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
@@ -41,6 +42,15 @@ def rows(frame: DataFrame) -> list[tuple[Any, ...]]:
 
 def columns(frame: DataFrame) -> list[list[Any]]:
     return [[field.name, field.dataType.simpleString(), field.nullable] for field in frame.schema]
+
+
+@pytest.fixture(autouse=True)
+def without_views(spark: SparkSession) -> Iterator[None]:
+    """Drop the temporary views of a test, because all tests share the session."""
+    yield
+    for table in spark.catalog.listTables():
+        if table.isTemporary:
+            spark.catalog.dropTempView(table.name)
 
 
 def test_a_view_of_changes_is_read(spark: SparkSession, lake: Lake[DataFrame]) -> None:

@@ -47,14 +47,6 @@ class RecordingEngine:
         """Record literals as a query, and return the next values."""
         return self.values(texts)
 
-    def timestamp_has_zone(self) -> bool:
-        """Return True, as Spark does by default."""
-        return True
-
-    def user(self) -> str:
-        """Return a user."""
-        return "someone"
-
     def has_temporary_view(self, name: str) -> bool:
         """Return whether the name begins with `view`."""
         return name.startswith("view")

@@ -9,6 +9,7 @@ import pytest
 
 import frazil
 from frazil.errors import FrazilError, InvalidArgumentError, NoSuchTableError, UnsupportedError
+from frazil.sql._lexer import Lexed
 from frazil.sql._references import references, replaced
 from frazil.sql._time_travel import time_travel
 from support.sql_lakes import RecordingEngine, iceberg_catalog, recorded
@@ -227,3 +228,15 @@ def test_time_travel_of_a_state_is_an_error(iceberg: Any) -> None:
     lake = recorded(RecordingEngine(), lake=iceberg)
     with pytest.raises(FrazilError, match=r"already selects a snapshot \(line 1, column 15\)"):
         lake.sql("SELECT 1 FROM lake.db.t.tag_v1 VERSION AS OF 1")
+
+
+def test_queries_within_statements_are_read_at_their_place(iceberg: Any) -> None:
+    engine = RecordingEngine()
+    lake = recorded(engine, lake=iceberg)
+    lake.sql("EXPLAIN /* a */ EXTENDED SELECT x.id FROM lake.db.t AS x -- b")
+    text, [source], _ = engine.queries[-1]
+    assert text.split() == ["EXPLAIN", "/*", "a", "*/", "EXTENDED", "SELECT", "x.id", "FROM", "{t0}", "AS", "x"]
+    assert source.names is not None
+    found = Lexed("WITH c AS (SELECT 1) INSERT INTO t SELECT * FROM c").only("SELECT * FROM c", 35)
+    assert "".join(token.text for token in found.tokens) == found.text
+    assert [token.start for token in found.significant] == [35, 42, 44, 49]

@@ -14,7 +14,7 @@ from frazil.sql._lexer import statements, tokens
 from frazil.sql._other import _BY_NAME, instead
 from frazil.sql._parse import parse
 from frazil.sql._references import references, replaced
-from frazil.sql._statements import CreateTable, Describe, Insert, Other, Query, Use
+from frazil.sql._statements import CreateTable, Describe, DescribeNamespace, DescribeQuery, Insert, Other, Query, Use
 
 PIECES = [
     "'a''b'",
@@ -99,7 +99,12 @@ def test_describe_finds_the_table(text: str, parts: tuple[str, ...]) -> None:
         ("(SELECT 1)", Query),
         ("-- a comment\nFROM t SELECT a", Query),
         ("DESCRIBE FUNCTION abs", Other),
-        ("DESCRIBE DATABASE d", Other),
+        ("DESCRIBE CATALOG c", Other),
+        ("DESCRIBE DATABASE d", DescribeNamespace),
+        ("DESCRIBE database", Describe),
+        ("DESC QUERY SELECT 1", DescribeQuery),
+        ("DESCRIBE WITH c AS (SELECT 1) SELECT * FROM c", DescribeQuery),
+        ("DESCRIBE query", Describe),
         ("SHOW VIEWS", Other),
         ("CREATE EXTERNAL TABLE t (id INT)", Other),
         ("CREATE TABLE t (SELECT 1)", CreateTable),
@@ -119,7 +124,6 @@ def test_the_kind_of_a_statement(text: str, kind: type) -> None:
         ("DELETE FROM table WHERE x = 1", "table"),
         ("UPDATE t SET x = 1", "t"),
         ("MERGE INTO `a b`.c USING s ON true", "`a b`.c"),
-        ("SHOW COLUMNS IN t", "t"),
         ("TRUNCATE TABLE a.", "None"),
     ],
 )

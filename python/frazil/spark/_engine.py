@@ -124,6 +124,10 @@ class SparkEngine:
         fields = spark_schema(table.scan().schema(), "micros")
         return [(field.name, field.dataType.simpleString(), comments.get(field.name) or "") for field in fields]
 
+    def tree(self, table: Any) -> str:
+        """Return the schema of a table as a tree, one line for each column and field."""
+        return spark_schema(table.scan().schema(), "micros").treeString()
+
     def has_temporary_view(self, name: str) -> bool:
         """Return whether a temporary view of this name exists."""
         from pyspark.errors import PySparkException

@@ -65,6 +65,10 @@ class Engine(Protocol[Frame]):
         """Return the name, type and comment of each column of a table."""
         ...
 
+    def tree(self, table: Any) -> str:
+        """Return the schema of a table as a tree, one line for each column and field."""
+        ...
+
     def has_temporary_view(self, name: str) -> bool:
         """Return whether a temporary view of this name exists."""
         ...

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, Generic
 from frazil._arguments import text as argument_text
 from frazil.errors import FrazilError, InvalidArgumentError, NoSuchTableError
 from frazil.sql import _run_alter as alter
+from frazil.sql import _run_catalogs as catalogs
+from frazil.sql import _run_describe as described
 from frazil.sql import _run_other as others
 from frazil.sql import _run_rows as rows
 from frazil.sql import _run_show as show
@@ -16,6 +18,7 @@ from frazil.sql._engine import Frame
 from frazil.sql._lexer import Lexed, statements
 from frazil.sql._names import Names
 from frazil.sql._parse import parse
+from frazil.sql._parse_catalog import is_catalog_statement
 from frazil.sql._reader import Reader
 from frazil.sql._run import Run, placed
 from frazil.sql._sources import Sources
@@ -30,10 +33,15 @@ _HANDLERS: dict[type[Any], Callable[[Any, Run[Any]], Any]] = {
     st.AlterNamespace: alter.alter_namespace,
     st.AlterTable: alter.alter_table,
     st.Call: others.call,
+    st.CreateCatalog: catalogs.create_catalog,
     st.CreateNamespace: tables.create_namespace,
     st.CreateTable: tables.create,
+    st.CreateTableLike: tables.create_like,
     st.CreateView: rows.create_view,
-    st.Describe: show.describe,
+    st.Describe: described.describe,
+    st.DescribeNamespace: described.describe_namespace,
+    st.DescribeQuery: described.describe_query,
+    st.DropCatalog: catalogs.drop_catalog,
     st.DropNamespace: tables.drop_namespace,
     st.DropTable: tables.drop,
     st.Explain: rows.explain,
@@ -41,14 +49,19 @@ _HANDLERS: dict[type[Any], Callable[[Any, Run[Any]], Any]] = {
     st.Other: others.other,
     st.Query: rows.query,
     st.ShowCatalogs: show.show_catalogs,
+    st.ShowColumns: described.show_columns,
+    st.ShowCreate: described.show_create,
     st.ShowCurrent: show.show_current,
     st.ShowNamespaces: show.show_namespaces,
+    st.ShowPartitions: described.show_partitions,
+    st.ShowProperties: described.show_properties,
+    st.ShowTableExtended: described.show_table_extended,
     st.ShowTables: show.show_tables,
     st.Use: show.use,
 }
 """The functions that run the statements."""
 
-_WITH_ARGS = st.Query | st.Insert | st.CreateTable | st.CreateView | st.Explain | st.Other
+_WITH_ARGS = st.Query | st.Insert | st.CreateTable | st.CreateView | st.DescribeQuery | st.Explain | st.Other
 """The statements that may contain a query with parameters."""
 
 
@@ -85,7 +98,7 @@ class Lake(Generic[Frame]):
         except FrazilError:
             # The error for an unsupported clause is raised only if the statement refers to a catalog of the lake. For
             # other tables, Spark supports more clauses than this parser.
-            if run.mentions_lake():
+            if run.mentions_lake() or is_catalog_statement(sql):
                 raise
             return run.unchanged()
         if args is not None and not isinstance(statement, _WITH_ARGS):

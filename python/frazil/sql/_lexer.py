@@ -116,8 +116,12 @@ class Lexed:
         '        SELECT 1'
         """
         text = blank(self.text[:start]) + part
-        kept = [token for token in self.tokens if token.start >= start and text.startswith(token.text, token.start)]
-        return Lexed(text, kept)
+        found = (
+            token if text.startswith(token.text, token.start) else Token("blank", blank(token.text), token.start)
+            for token in self.tokens
+            if token.start < len(text)
+        )
+        return Lexed(text, found)
 
 
 def lexed(text: str | Lexed) -> Lexed:

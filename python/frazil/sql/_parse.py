@@ -4,43 +4,39 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from frazil.sql import _parse_show as show
 from frazil.sql._other import other
+from frazil.sql._parse_alter import alter_namespace, alter_table, comment_on
 from frazil.sql._parse_catalog import catalog_statement
 from frazil.sql._parse_create import create_table, reject_materialized_table
 from frazil.sql._parse_insert import QUERY, column_list, insert, is_insert_after_common_tables
-from frazil.sql._parse_properties import properties
+from frazil.sql._parse_parts import properties
 from frazil.sql._reader import Reader
 from frazil.sql._statements import (
     Argument,
     Call,
     CreateNamespace,
     CreateView,
-    Describe,
     DropNamespace,
     DropTable,
     Explain,
     Query,
-    ShowCatalogs,
-    ShowCurrent,
-    ShowNamespaces,
-    ShowTables,
     Use,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from frazil.sql._reader import Name
+    from frazil.sql._lexer import Lexed
     from frazil.sql._statements import Statement
 
 _NAMESPACE = ("NAMESPACE", "DATABASE", "SCHEMA")
 _NAMESPACES = ("NAMESPACES", "DATABASES", "SCHEMAS")
-_DESCRIBED = ("FUNCTION", "QUERY", "CATALOG", "PROCEDURE", "SELECT", "WITH", "VALUES", "FROM", *_NAMESPACE)
 
 _MODES = ("EXTENDED", "CODEGEN", "COST", "FORMATTED", "LOGICAL")
 
 
-def parse(text: str) -> Statement:
+def parse(text: str | Lexed) -> Statement:
     """Parse one statement.
 
     Raises:
@@ -55,7 +51,7 @@ def parse(text: str) -> Statement:
         reader.fail("expected a statement")
     reader.check_one_statement()
     if any(reader.at(word) for word in QUERY) and not _is_insert(reader):
-        return Query(text)
+        return Query(reader.text)
     try:
         found = _known(reader)
     except RecursionError:
@@ -124,58 +120,6 @@ def _use_catalog(reader: Reader) -> Use:
     return Use(reader.name("the name of a catalog"), is_catalog=True)
 
 
-def _show_tables(reader: Reader) -> ShowTables:
-    reader.expect("SHOW", "TABLES")
-    return ShowTables(_in(reader), _like(reader))
-
-
-def _show_namespaces(reader: Reader) -> ShowNamespaces:
-    reader.expect("SHOW")
-    reader.take("NAMESPACES")
-    return ShowNamespaces(_in(reader), _like(reader))
-
-
-def _show_catalogs(reader: Reader) -> ShowCatalogs:
-    reader.expect("SHOW", "CATALOGS")
-    return ShowCatalogs()
-
-
-def _show_current(reader: Reader) -> ShowCurrent:
-    reader.expect("SHOW", "CURRENT", "NAMESPACE")
-    return ShowCurrent()
-
-
-def _in(reader: Reader) -> Name | None:
-    return reader.name("the name of a namespace") if reader.accept_any("IN", "FROM") else None
-
-
-def _like(reader: Reader) -> str | None:
-    token = reader.peek()
-    if reader.accept("LIKE") or (token is not None and token.kind == "string"):
-        return reader.string("the pattern")
-    return None
-
-
-def _describe(reader: Reader) -> Statement | None:
-    following, after = reader.peek(1), reader.peek(2)
-    if following is not None and (
-        following.text == "(" or (following.is_word(*_DESCRIBED) and after is not None and after.text != ".")
-    ):
-        return None
-    reader.take("DESCRIBE")
-    following = reader.peek(1)
-    if following is not None and following.text != ".":
-        reader.accept("TABLE")
-    extended = False
-    following = reader.peek(1)
-    if following is not None and following.text != ".":
-        extended = reader.accept_any("EXTENDED", "FORMATTED") is not None
-    name = reader.name("the name of a table")
-    if not reader.at_end:
-        reader.reject("DESCRIBE of a part of a table is not supported", "use DESCRIBE with the table only")
-    return Describe(name, extended)
-
-
 def _explain(reader: Reader) -> Statement | None:
     """Parse EXPLAIN of a query; None for other statements."""
     begin, first = reader.mark(), reader.peek()
@@ -225,15 +169,7 @@ def _arguments(reader: Reader) -> Iterator[Argument]:
             name = reader.identifier("the name of an argument")
             if not reader.accept("=>"):
                 reader.expect("=", ">")
-        first = reader.peek()
-        while not (reader.at_end or reader.at(",") or reader.at(")")):
-            if reader.at("("):
-                reader.skip_parentheses()
-            else:
-                reader.take("a value")
-        if first is None or not (value := reader.since(first)).text:
-            reader.fail("expected a value")
-        yield Argument(name, value)
+        yield Argument(name, reader.until(what="a value"))
         if not reader.accept(","):
             return
 
@@ -245,16 +181,24 @@ _STATEMENTS: tuple[tuple[tuple[str, ...], Callable[[Reader], Statement | None]],
     (("CREATE", "MATERIALIZED", "TABLE"), reject_materialized_table),
     (("CREATE", "OR", "ALTER", "MATERIALIZED", "TABLE"), reject_materialized_table),
     (("DROP", "TABLE"), _drop_table),
+    (("ALTER", "TABLE"), alter_table),
+    *((("ALTER", word), alter_namespace) for word in _NAMESPACE),
+    (("COMMENT", "ON"), comment_on),
     *((("CREATE", word), _create_namespace) for word in _NAMESPACE),
     *((("DROP", word), _drop_namespace) for word in _NAMESPACE),
     (("USE",), _use),
     (("SET", "CATALOG"), _use_catalog),
-    (("SHOW", "TABLES"), _show_tables),
-    *((("SHOW", word), _show_namespaces) for word in _NAMESPACES),
-    (("SHOW", "CATALOGS"), _show_catalogs),
-    (("SHOW", "CURRENT", "NAMESPACE"), _show_current),
-    (("DESCRIBE",), _describe),
-    (("DESC",), _describe),
+    (("SHOW", "TABLES"), show.show_tables),
+    (("SHOW", "TABLE", "EXTENDED"), show.show_table_extended),
+    *((("SHOW", word), show.show_namespaces) for word in _NAMESPACES),
+    (("SHOW", "CATALOGS"), show.show_catalogs),
+    (("SHOW", "CURRENT", "NAMESPACE"), show.show_current),
+    (("SHOW", "CREATE", "TABLE"), show.show_create),
+    (("SHOW", "TBLPROPERTIES"), show.show_properties),
+    (("SHOW", "COLUMNS"), show.show_columns),
+    (("SHOW", "PARTITIONS"), show.show_partitions),
+    (("DESCRIBE",), show.describe),
+    (("DESC",), show.describe),
     *((("CREATE", *words), _create_view) for words in (("TEMPORARY",), ("TEMP",), ("GLOBAL",), ("OR", "REPLACE"))),
     (("EXPLAIN",), _explain),
     (("CALL",), _call),

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from frazil.errors import InvalidArgumentError
-from frazil.sql._parse_properties import properties
+from frazil.sql._parse_parts import properties
 from frazil.sql._reader import Reader
 from frazil.sql._statements import CreateCatalog, DropCatalog, ShowCurrent, Use
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from frazil.sql._lexer import Lexed
     from frazil.sql._reader import Name
 
 
@@ -67,14 +67,12 @@ def catalog_statement(reader: Reader) -> CreateCatalog | DropCatalog | Use | Sho
     return None
 
 
-def is_catalog_statement(text: str) -> bool:
+def is_catalog_statement(sql: Lexed) -> bool:
     """Return whether a text begins as a statement about catalogs, which Spark does not have.
 
-    >>> is_catalog_statement("create catalog c with ("), is_catalog_statement("SHOW CATALOGS")
+    >>> from frazil.sql._lexer import Lexed
+    >>> is_catalog_statement(Lexed("create catalog c with (")), is_catalog_statement(Lexed("SHOW CATALOGS"))
     (True, False)
     """
-    try:
-        reader = Reader(text)
-    except InvalidArgumentError:
-        return False
+    reader = Reader(sql)
     return any(reader.at(*words) for words in _FORMS)

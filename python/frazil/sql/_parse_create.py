@@ -8,34 +8,16 @@ from typing import TYPE_CHECKING, Any
 from frazil.sql._column_types import COLUMN_CLAUSES, Column, column_rest
 from frazil.sql._lexer import unsupported
 from frazil.sql._parse_insert import QUERY
-from frazil.sql._parse_properties import properties
+from frazil.sql._parse_parts import partition_field, properties
+from frazil.sql._parts import PartitionField
 from frazil.sql._reader import Name
-from frazil.sql._statements import CreateTable, CreateTableLike, PartitionField
+from frazil.sql._statements import CreateTable, CreateTableLike
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import NoReturn
 
     from frazil.sql._reader import Reader
-
-_TRANSFORMS = {
-    "bucket": "bucket",
-    "date": "day",
-    "date_hour": "hour",
-    "day": "day",
-    "days": "day",
-    "hour": "hour",
-    "hours": "hour",
-    "identity": "identity",
-    "month": "month",
-    "months": "month",
-    "truncate": "truncate",
-    "year": "year",
-    "years": "year",
-}
-"""The names of transforms in Spark SQL and in the specification."""
-
-_WITH_NUMBER = ("bucket", "truncate")
 
 _OTHER_CLAUSES: dict[tuple[str, ...], str | None] = {
     ("CLUSTERED",): "use PARTITIONED BY (bucket(8, id)), or for a Paimon table the property `bucket`",
@@ -336,27 +318,4 @@ def _partition_field(reader: Reader) -> tuple[PartitionField, Column | None]:
         if reader.at(",") or reader.at(")") or len(name.parts) > 1:
             return field, None
         return field, replace(column_rest(reader, name.parts[0]), start=name.start)
-    written = reader.peek()
-    transform = _TRANSFORMS.get(reader.identifier("a transform").lower())
-    if transform is None:
-        reader.fail(f"`{written.text if written else ''}` is not a partition transform")
-    reader.expect("(")
-    number: int | None = None
-    if transform in _WITH_NUMBER:
-        column, number = _numbered(reader)
-    else:
-        column = reader.name("a column")
-    reader.expect(")")
-    return PartitionField(transform, column, number), None
-
-
-def _numbered(reader: Reader) -> tuple[Name, int]:
-    """Parse the two arguments of a transform, a number and a column, in either order."""
-    token = reader.peek()
-    if token is not None and token.kind == "number":
-        number = reader.whole_number("a number")
-        reader.expect(",")
-        return reader.name("a column"), number
-    column = reader.name("a column")
-    reader.expect(",")
-    return column, reader.whole_number("a number")
+    return partition_field(reader), None

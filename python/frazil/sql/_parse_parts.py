@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 from frazil.sql._parts import PartitionField
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from frazil.sql._reader import Name, Reader
 
 _TRANSFORMS = {
@@ -29,18 +27,6 @@ _TRANSFORMS = {
 """The names of transforms in Spark SQL and in the specification."""
 
 _WITH_NUMBER = ("bucket", "truncate")
-
-
-def partition_fields(reader: Reader) -> Iterator[PartitionField]:
-    """Parse the columns and transforms of PARTITIONED BY, up to the closing parenthesis."""
-    while True:
-        yield partition_field(reader)
-        if not (reader.at(",") or reader.at(")")):
-            hint = "declare the column in the column list, and use only its name in PARTITIONED BY"
-            reader.reject("a column with its type in PARTITIONED BY is not supported", hint)
-        if not reader.accept(","):
-            break
-    reader.expect(")")
 
 
 def partition_field(reader: Reader) -> PartitionField:

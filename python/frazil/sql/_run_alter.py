@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 from frazil._virtual_table import VirtualTable
 from frazil.errors import InvalidArgumentError, UnsupportedError
 from frazil.sql import _alterations as alter
-from frazil.sql._column_types import Primitive, iceberg_type, spark_type
+from frazil.sql._column_types import Primitive
 from frazil.sql._lexer import invalid, unsupported
+from frazil.sql._table_schemas import iceberg_type, spark_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

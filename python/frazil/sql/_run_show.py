@@ -1,12 +1,11 @@
-"""Statements that show the contents of catalogs, describe tables, and select the current catalog."""
+"""Statements that show the contents of catalogs, and select the current catalog."""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from frazil.errors import UnsupportedError
-from frazil.sql._lexer import unsupported
+from frazil.sql._catalog_properties import CURRENT_CATALOG
 from frazil.sql._names import Resolved
 from frazil.sql._reader import quoted
 
@@ -15,9 +14,9 @@ if TYPE_CHECKING:
 
     from frazil.sql._engine import Frame
     from frazil.sql._run import Run
-    from frazil.sql._statements import Describe, ShowCatalogs, ShowCurrent, ShowNamespaces, ShowTables, Use
+    from frazil.sql._statements import ShowCatalogs, ShowCurrent, ShowNamespaces, ShowTables, Use
 
-__all__ = ["describe", "show_catalogs", "show_current", "show_namespaces", "show_tables", "use"]
+__all__ = ["dotted", "is_like", "show_catalogs", "show_current", "show_namespaces", "show_tables", "use"]
 
 
 def use(statement: Use, run: Run[Frame]) -> Frame:
@@ -25,23 +24,25 @@ def use(statement: Use, run: Run[Frame]) -> Frame:
     parts = statement.name.parts
     if run.names.use(parts, is_catalog=statement.is_catalog, is_namespace=statement.is_namespace):
         return run.done()
-    result = run.unchanged()
+    result = run.engine.query(f"SET CATALOG {statement.name}", ()) if statement.is_catalog else run.unchanged()
     run.names.leave()
     return result
 
 
 def show_catalogs(statement: ShowCatalogs, run: Run[Frame]) -> Frame:
     """List the catalogs of the lake and of the engine."""
-    del statement
-    return run.frame(("catalog",), [(name,) for name in run.names.all()])
+    return run.frame(("catalog",), [(name,) for name in run.names.all() if is_like(name, statement.pattern)])
 
 
 def show_current(statement: ShowCurrent, run: Run[Frame]) -> Frame:
-    """Return the current catalog and namespace."""
-    del statement
+    """Return the current catalog, and the namespace unless the statement asks only for the catalog."""
     current = run.names.current
     if current is None:
+        if statement.is_catalog:
+            return run.engine.query(f"SELECT current_catalog() AS `{CURRENT_CATALOG}`", ())
         return run.unchanged()
+    if statement.is_catalog:
+        return run.frame((CURRENT_CATALOG,), [(current.name,)])
     return run.frame(("catalog", "namespace"), [(current.name, dotted(run.names.namespace))])
 
 
@@ -53,7 +54,7 @@ def show_tables(statement: ShowTables, run: Run[Frame]) -> Frame:
     rows = [
         (dotted(levels[:-1]), levels[-1], False)
         for levels in where.catalog.catalog.list_tables(where.levels)
-        if _is_like(levels[-1], statement.pattern)
+        if is_like(levels[-1], statement.pattern)
     ]
     return run.frame(("namespace", "tableName", "isTemporary boolean NOT NULL"), rows)
 
@@ -68,26 +69,7 @@ def show_namespaces(statement: ShowNamespaces, run: Run[Frame]) -> Frame:
     if where is None:
         return run.unchanged()
     listed = map(dotted, where.catalog.catalog.list_namespaces(where.levels))
-    return run.frame(("namespace",), [(name,) for name in listed if _is_like(name, statement.pattern)])
-
-
-def describe(statement: Describe, run: Run[Frame]) -> Frame:
-    """Return the columns of a table, its partitioning and, with EXTENDED, its details."""
-    where = run.where(statement.name)
-    if where is None:
-        return run.pass_on()
-    table = _readable(run.text, statement.name.start, where)
-    rows = run.engine.columns(table)
-    if where.catalog.format == "iceberg":
-        from frazil.sql._describe import details, partitioning
-
-        rows += partitioning(table, rows)
-        if statement.extended:
-            rows += details(table, f"{quoted(where.catalog.name)}.{dotted(where.levels)}")
-    elif statement.extended:
-        message = "DESCRIBE EXTENDED of a Paimon table is not supported"
-        raise UnsupportedError(message, hint="use lake.table(…).options")
-    return run.frame(("col_name", "data_type", "comment"), rows)
+    return run.frame(("namespace",), [(name,) for name in listed if is_like(name, statement.pattern)])
 
 
 def dotted(levels: Sequence[str]) -> str:
@@ -95,20 +77,12 @@ def dotted(levels: Sequence[str]) -> str:
     return ".".join(map(quoted, levels))
 
 
-def _readable(text: str, start: int, where: Resolved) -> Any:
-    table = where.catalog.catalog.load_table(where.levels)
-    if not hasattr(table, "scan") or not hasattr(table, "append"):
-        name = ".".join(where.levels)
-        raise unsupported(text, start, f"metadata table {name} cannot be read in SQL", "use lake.table(…).inspect")
-    return table
-
-
-def _is_like(name: str, pattern: str | None) -> bool:
+def is_like(name: str, pattern: str | None) -> bool:
     """Return whether a name matches a SHOW pattern; True without a pattern.
 
     In a pattern, `*` matches any string, and `|` separates alternatives.
 
-    >>> _is_like("orders", "or*|x"), _is_like("orders", "order")
+    >>> is_like("orders", "or*|x"), is_like("orders", "order")
     (True, False)
     """
     if pattern is None:

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 from frazil.errors import AlreadyExistsError, NoSuchNamespaceError, NoSuchTableError, UnsupportedError
 from frazil.sql._create import create_table, is_there
+from frazil.sql._create_like import create_table_like
 from frazil.sql._insert import Insertion
+from frazil.sql._lexer import unsupported
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,9 +18,9 @@ if TYPE_CHECKING:
     from frazil.sql._engine import Frame
     from frazil.sql._run import Run
     from frazil.sql._sources import Source, Sources
-    from frazil.sql._statements import CreateNamespace, CreateTable, DropNamespace, DropTable
+    from frazil.sql._statements import CreateNamespace, CreateTable, CreateTableLike, DropNamespace, DropTable
 
-__all__ = ["create", "create_namespace", "drop", "drop_namespace"]
+__all__ = ["create", "create_like", "create_namespace", "drop", "drop_namespace"]
 
 _IN_FOLDERS = ("hadoop", "paimon")
 """The types of catalogs that keep nothing outside the folders of their tables."""
@@ -39,6 +41,29 @@ def create(statement: CreateTable, run: Run[Frame]) -> Frame:
     rows = run.engine.query(text, sources, run.args)
     statement = replace(statement, columns=tuple(run.engine.columns_of(rows)))
     create_table(statement, where, run.text, run.engine, lambda table: run.engine.insert(rows, table, how))
+    return run.done()
+
+
+def create_like(statement: CreateTableLike, run: Run[Frame]) -> Frame:
+    """Create a table with the definition of another table.
+
+    Raises:
+        UnsupportedError: The other table is not in this lake, or has another format.
+    """
+    where, source = run.where(statement.name), run.where(statement.source)
+    if where is None:
+        return run.pass_on()
+    if source is None:
+        problem = f"LIKE of a table outside this lake is not supported: {statement.source}"
+        raise unsupported(run.text, statement.source.start, problem, "list the columns")
+    if statement.if_not_exists and where.catalog.catalog.table_exists(where.levels):
+        return run.done()
+    table = run.tables.load(source.catalog, source.levels)
+    if not hasattr(table, "append"):
+        raise unsupported(
+            run.text, statement.source.start, f"LIKE of metadata table {statement.source} is not supported"
+        )
+    create_table_like(statement, table, source.catalog.format, where, run.text, run.engine.user())
     return run.done()
 
 

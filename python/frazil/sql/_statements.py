@@ -8,17 +8,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from frazil.sql._alterations import Alteration
     from frazil.sql._column_types import Column
+    from frazil.sql._parts import PartitionField, PartitionValue
     from frazil.sql._reader import Name, Text
-
-
-@dataclass(frozen=True, slots=True)
-class PartitionField:
-    """A column by which a table is partitioned, or a transform of it with its parameter."""
-
-    transform: str
-    column: Name
-    number: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +80,23 @@ class DropCatalog:
 
 
 @dataclass(frozen=True, slots=True)
+class AlterTable:
+    """`ALTER TABLE name …`, and `COMMENT ON TABLE name`; the changes are made together."""
+
+    name: Name
+    changes: tuple[Alteration, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AlterNamespace:
+    """`ALTER NAMESPACE name SET PROPERTIES`, and `COMMENT ON NAMESPACE name`."""
+
+    name: Name
+    properties: Mapping[str, str] = field(default_factory=dict)
+    removals: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class CreateNamespace:
     """`CREATE NAMESPACE name`, or the same with DATABASE or SCHEMA."""
 
@@ -131,7 +141,9 @@ class ShowNamespaces:
 
 @dataclass(frozen=True, slots=True)
 class ShowCatalogs:
-    """`SHOW CATALOGS`."""
+    """`SHOW CATALOGS LIKE pattern`."""
+
+    pattern: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,20 +154,66 @@ class ShowCurrent:
 
 
 @dataclass(frozen=True, slots=True)
+class ShowTableExtended:
+    """`SHOW TABLE EXTENDED IN namespace LIKE pattern`."""
+
+    namespace: Name | None
+    pattern: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShowCreate:
+    """`SHOW CREATE TABLE name`."""
+
+    name: Name
+
+
+@dataclass(frozen=True, slots=True)
+class ShowProperties:
+    """`SHOW TBLPROPERTIES name (key)`."""
+
+    name: Name
+    key: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ShowColumns:
+    """`SHOW COLUMNS IN name`."""
+
+    name: Name
+
+
+@dataclass(frozen=True, slots=True)
+class ShowPartitions:
+    """`SHOW PARTITIONS name PARTITION (column = constant)`."""
+
+    name: Name
+    partition: tuple[PartitionValue, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Describe:
-    """`DESCRIBE TABLE EXTENDED name`."""
+    """`DESCRIBE TABLE EXTENDED name`, and `DESCRIBE name column`."""
+
+    name: Name
+    extended: bool = False
+    column: Name | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DescribeNamespace:
+    """`DESCRIBE NAMESPACE EXTENDED name`."""
 
     name: Name
     extended: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class PartitionValue:
-    """A column in the PARTITION clause of an INSERT, and its constant; None if the query provides the value."""
+class DescribeQuery:
+    """`DESCRIBE QUERY query`; `head` is the text before the query."""
 
-    column: str
-    constant: Text | None
-    start: int
+    head: str
+    query: Text
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,6 +294,15 @@ Statement = (
     CreateTable
     | CreateTableLike
     | DropTable
+    | AlterTable
+    | AlterNamespace
+    | ShowTableExtended
+    | ShowCreate
+    | ShowProperties
+    | ShowColumns
+    | ShowPartitions
+    | DescribeNamespace
+    | DescribeQuery
     | CreateCatalog
     | DropCatalog
     | CreateNamespace

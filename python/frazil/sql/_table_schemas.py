@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from frazil.errors import UnsupportedError
@@ -68,6 +69,35 @@ def iceberg_schema(columns: Sequence[Column], *, timestamp_has_zone: bool) -> Sc
     return Schema.from_json({"type": "struct", "schema-id": 0, "fields": ids.fields(columns)})
 
 
+def iceberg_type(found: ColumnType, *, timestamp_has_zone: bool) -> str:
+    """Return an Iceberg type as a string or, if it is nested, as JSON.
+
+    >>> from frazil.sql._column_types import Primitive
+    >>> iceberg_type(Primitive("BIGINT"), timestamp_has_zone=True)
+    'long'
+    """
+    made = _Ids(_timestamp(timestamp_has_zone)).type(found)
+    return made if isinstance(made, str) else json.dumps(made)
+
+
+def spark_type(iceberg: str) -> str:
+    """Return the SQL type of a primitive Iceberg type; a UUID is a string in Spark.
+
+    >>> spark_type("timestamptz"), spark_type("decimal(9, 2)"), spark_type("fixed[4]"), spark_type("timestamp_ns")
+    ('TIMESTAMP_LTZ', 'DECIMAL(9,2)', 'BINARY(4)', 'TIMESTAMP_NTZ(9)')
+    """
+    if iceberg == "uuid":
+        return "STRING"
+    if iceberg.startswith("fixed["):
+        return f"BINARY({iceberg.removeprefix('fixed[').removesuffix(']')})"
+    nanoseconds = next((spark for spark, name in _NANOSECONDS.items() if name == iceberg), None)
+    if nanoseconds is not None:
+        return f"{nanoseconds}(9)"
+    # Several Spark types are stored as int and as string; their widest comes first.
+    found = next((spark for spark in ("INT", "STRING", *_ICEBERG) if _ICEBERG[spark] == iceberg), None)
+    return found or iceberg.upper().replace(", ", ",")
+
+
 def paimon_schema(columns: Sequence[Column], *, timestamp_has_zone: bool) -> PaimonSchema:
     """Return the Paimon schema of columns, with their comments and defaults.
 
@@ -101,12 +131,12 @@ class _Ids:
     def fields(self, columns: Sequence[Column]) -> list[dict[str, Any]]:
         taken = [self._take() for _ in columns]
         return [
-            {"id": field_id, "name": column.name, "required": column.required, "type": self._type(column.type)}
+            {"id": field_id, "name": column.name, "required": column.required, "type": self.type(column.type)}
             | ({} if column.comment is None else {"doc": column.comment})
             for field_id, column in zip(taken, columns, strict=True)
         ]
 
-    def _type(self, found: ColumnType) -> Any:
+    def type(self, found: ColumnType) -> Any:
         match found:
             case Struct(fields):
                 return {"type": "struct", "fields": self.fields(fields)}
@@ -115,7 +145,7 @@ class _Ids:
                 return {
                     "type": "list",
                     "element-id": taken,
-                    "element": self._type(element),
+                    "element": self.type(element),
                     "element-required": required,
                 }
             case Map(key, value, _, required):
@@ -123,9 +153,9 @@ class _Ids:
                 return {
                     "type": "map",
                     "key-id": key_id,
-                    "key": self._type(key),
+                    "key": self.type(key),
                     "value-id": value_id,
-                    "value": self._type(value),
+                    "value": self.type(value),
                     "value-required": required,
                 }
             case Multiset():

@@ -1,0 +1,203 @@
+"""Statements that describe a table, a namespace or a query, in the form of Spark with Java's connectors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from frazil._virtual_table import VirtualTable
+from frazil.errors import InvalidArgumentError
+from frazil.sql._ddl import literal, shown
+from frazil.sql._describe import description_of
+from frazil.sql._lexer import invalid, unsupported
+from frazil.sql._run_show import dotted, is_like
+
+if TYPE_CHECKING:
+    from frazil.sql import _statements as st
+    from frazil.sql._describe import Description
+    from frazil.sql._engine import Frame
+    from frazil.sql._names import Resolved
+    from frazil.sql._reader import Name
+    from frazil.sql._run import Run
+
+__all__ = [
+    "describe",
+    "describe_namespace",
+    "describe_query",
+    "show_columns",
+    "show_create",
+    "show_partitions",
+    "show_properties",
+    "show_table_extended",
+]
+
+_RESERVED = ("comment", "location", "owner")
+"""The properties of namespaces that DESCRIBE shows in rows of their own."""
+
+_ROWS = ("col_name", "data_type", "comment string")
+
+
+def describe(statement: st.Describe, run: Run[Frame]) -> Frame:
+    """Return the columns of a table, its partitioning and, with EXTENDED, its details; or one column.
+
+    Raises:
+        InvalidArgumentError: The table does not have the column.
+    """
+    where = run.where(statement.name)
+    if where is None:
+        return run.unchanged()
+    source = run.tables.source(statement.name.parts)
+    if source.metadata_table is not None or isinstance(source.table, VirtualTable):
+        return run.engine.query("DESCRIBE QUERY SELECT * FROM {t0}", [source], None)
+    columns = run.engine.columns(source.table)
+    if statement.column is not None:
+        return _described_column(statement.column, columns, run)
+    description = _description(source.table, where, run)
+    rows = [*columns, *description.partitioning(columns)]
+    if statement.extended:
+        details = [("Name", _full_name(statement.name, run)), *description.details()]
+        rows += [("", "", ""), ("# Detailed Table Information", "", ""), *((*pair, "") for pair in details)]
+    return run.frame(_ROWS, rows)
+
+
+def describe_namespace(statement: st.DescribeNamespace, run: Run[Frame]) -> Frame:
+    """Return the name and the properties of a namespace."""
+    where = run.names.new_namespace(statement.name.parts)
+    if where is None:
+        return run.unchanged()
+    found = dict(where.catalog.catalog.load_namespace_properties(where.levels))
+    rows = [("Catalog Name", where.catalog.name), ("Namespace Name", where.levels[-1])]
+    rows += [(name.capitalize(), found.pop(name)) for name in _RESERVED if name in found]
+    if statement.extended:
+        pairs = ", ".join(f"({name},{value})" for name, value in shown(found).items())
+        rows.append(("Properties", f"({pairs})" if pairs else ""))
+    return run.frame(("info_name", "info_value string"), rows)
+
+
+def describe_query(statement: st.DescribeQuery, run: Run[Frame]) -> Frame:
+    """Return the columns of a query."""
+    return run.query(statement.query, statement.head + " ")
+
+
+def show_create(statement: st.ShowCreate, run: Run[Frame]) -> Frame:
+    """Return the CREATE TABLE statement of a table, which creates a table like it."""
+    found = _found(statement.name, run)
+    if found is None:
+        return run.unchanged()
+    _, description = found
+    columns = ",\n  ".join(description.columns)
+    text = f"CREATE TABLE {_full_name(statement.name, run)} (\n  {columns})\nUSING {description.provider}\n"
+    if terms := description.partitioned_by():
+        text += f"PARTITIONED BY ({', '.join(terms)})\n"
+    if description.comment is not None:
+        text += f"COMMENT {literal(description.comment)}\n"
+    if description.has_own_location:
+        text += f"LOCATION {literal(description.location)}\n"
+    if properties := shown(description.properties):
+        pairs = ",\n  ".join(f"{literal(name)} = {literal(value)}" for name, value in properties.items())
+        text += f"TBLPROPERTIES (\n  {pairs})\n"
+    return run.frame(("createtab_stmt",), [(text,)])
+
+
+def show_properties(statement: st.ShowProperties, run: Run[Frame]) -> Frame:
+    """Return the properties of a table, or one of them."""
+    found = _found(statement.name, run)
+    if found is None:
+        return run.unchanged()
+    properties = shown(found[1].properties)
+    if statement.key is None:
+        return run.frame(("key", "value"), list(properties.items()))
+    missing = f"Table {_full_name(statement.name, run)} does not have property: {statement.key}"
+    return run.frame(("key", "value"), [(statement.key, properties.get(statement.key, missing))])
+
+
+def show_columns(statement: st.ShowColumns, run: Run[Frame]) -> Frame:
+    """Return the names of the columns of a table."""
+    found = _found(statement.name, run)
+    if found is None:
+        return run.unchanged()
+    return run.frame(("col_name",), [(row[0],) for row in run.engine.columns(found[0])])
+
+
+def show_table_extended(statement: st.ShowTableExtended, run: Run[Frame]) -> Frame:
+    """Return the details of the tables of a namespace whose names match a pattern."""
+    where = run.names.listed_namespace(None if statement.namespace is None else statement.namespace.parts)
+    if where is None:
+        return run.unchanged()
+    rows = []
+    for levels in where.catalog.catalog.list_tables(where.levels):
+        if is_like(levels[-1], statement.pattern):
+            table = run.tables.load(where.catalog, levels)
+            details = [("Catalog", where.catalog.name), ("Namespace", dotted(levels[:-1])), ("Table", levels[-1])]
+            details += _description(table, where, run).details()
+            text = "".join(f"{name}: {value}\n" for name, value in details)
+            rows.append((dotted(levels[:-1]), levels[-1], False, f"{text}Schema: {run.engine.tree(table)}\n"))
+    columns = ("namespace", "tableName", "isTemporary boolean NOT NULL", "information")
+    return run.frame(columns, rows)
+
+
+def show_partitions(statement: st.ShowPartitions, run: Run[Frame]) -> Frame:
+    """Return the partitions of a Paimon table, optionally those with given values.
+
+    Raises:
+        InvalidArgumentError: The table is not partitioned, or a column is not a partition column.
+        UnsupportedError: The table is an Iceberg table.
+    """
+    found = _found(statement.name, run)
+    if found is None:
+        return run.unchanged()
+    table, description = found
+    if description.provider != "paimon":
+        problem = "SHOW PARTITIONS of an Iceberg table is not supported"
+        hint = f"read the metadata table {statement.name}.partitions"
+        raise unsupported(run.text, statement.name.start, problem, hint)
+    if not table.partition_keys:
+        raise invalid(run.text, statement.name.start, f"table {statement.name} is not partitioned")
+    keys = {key.lower(): key for key in table.partition_keys}
+    wanted = []
+    for one in statement.partition:
+        if one.column.lower() not in keys:
+            hint = f"the partition columns are {', '.join(keys.values())}"
+            raise invalid(run.text, one.start, f"PARTITION: `{one.column}` is not a partition column", hint)
+        if one.constant is not None:
+            [value] = run.engine.constants([one.constant.text])
+            default = table.options.get("partition.default-name", "__DEFAULT_PARTITION__")
+            wanted.append(f"{keys[one.column.lower()]}={default if value is None else value}")
+    listed = sorted(table.inspect.partitions()["partition"].to_pylist())
+    rows = [(name,) for name in listed if all(f"/{part}/" in f"/{name}/" for part in wanted)]
+    return run.frame(("partition",), rows)
+
+
+def _described_column(wanted: Name, columns: list[tuple[Any, ...]], run: Run[Frame]) -> Frame:
+    if len(wanted.parts) > 1:
+        raise unsupported(run.text, wanted.start, f"DESCRIBE of the struct field {wanted} is not supported")
+    row = next((row for row in columns if row[0].lower() == wanted.parts[0].lower()), None)
+    if row is None:
+        names = ", ".join(row[0] for row in columns)
+        raise invalid(run.text, wanted.start, f"the table has no column {wanted}", f"the columns are {names}")
+    name, data_type, comment = row
+    rows = [("col_name", name), ("data_type", data_type), ("comment", comment or "NULL")]
+    return run.frame(("info_name", "info_value"), rows)
+
+
+def _found(name: Name, run: Run[Any]) -> tuple[Any, Description] | None:
+    """Return a table and its description; None if it is not in a catalog of the lake."""
+    where = run.where(name)
+    if where is None:
+        return None
+    source = run.tables.source(name.parts)
+    if source.metadata_table is not None or isinstance(source.table, VirtualTable):
+        hint = "use DESCRIBE, or read it with SELECT"
+        raise unsupported(run.text, name.start, f"{name} is a metadata table, which has only columns", hint)
+    return source.table, _description(source.table, where, run)
+
+
+def _description(table: Any, where: Resolved, run: Run[Any]) -> Description:
+    return description_of(table, where.catalog.format, timestamp_has_zone=run.engine.timestamp_has_zone())
+
+
+def _full_name(name: Name, run: Run[Any]) -> str:
+    where = run.where(name)
+    if where is None:
+        message = f"table {name} is not in this lake"
+        raise InvalidArgumentError(message)
+    return dotted((where.catalog.name, *where.levels))
