@@ -9,13 +9,15 @@ import pytest
 from frazil.sql._procedures import TABLES
 from support.cases import GOLDEN
 
+OF_EARLIER_RELEASES = {"refresh_object_table"}
+
 JAVA = json.loads((GOLDEN / "procedures.json").read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("table_format", ["iceberg", "paimon"])
 def test_all_procedures_of_java_are_known(table_format: str) -> None:
     _, procedures = TABLES[table_format]
-    assert sorted(procedures) == sorted(JAVA[table_format])
+    assert sorted(set(procedures) - OF_EARLIER_RELEASES) == sorted(JAVA[table_format])
     for procedure in procedures.values():
         assert (procedure.act is None) == (procedure.instead is not None), procedure.name
 

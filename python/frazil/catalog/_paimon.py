@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from frazil._arguments import table_files
 from frazil.catalog._base import Catalog
-from frazil.catalog._identifiers import dotted, table_levels
+from frazil.catalog._identifiers import dotted, namespace_levels, table_levels
 from frazil.catalog._paimon_purge import check_state, delete, planned
 from frazil.catalog._recipe import Recipe
 from frazil.catalog._system_tables import SYSTEM_DATABASE, CatalogInspect
@@ -219,6 +219,28 @@ class PaimonCatalog(Catalog[PaimonCatalogTable]):
         main = (*levels[:-1], name)
         return self._has_main(main) and (branch in {None, MAIN} or branch in self._open_files(main).branches())
 
+    def list_tables(self, namespace: Identifier = ()) -> list[tuple[str, ...]]:
+        """List the tables of a database; those of `sys` are the system tables of the catalog.
+
+        Raises:
+            NoSuchNamespaceError: The database does not exist.
+        """
+        if _is_system(namespace):
+            return [(SYSTEM_DATABASE, name) for name in self.inspect.names()]
+        return super().list_tables(namespace)
+
+    def namespace_exists(self, namespace: Identifier) -> bool:
+        """Return whether a database exists; `sys` always does."""
+        return _is_system(namespace) or super().namespace_exists(namespace)
+
+    def load_namespace_properties(self, namespace: Identifier) -> dict[str, str]:
+        """Return the properties of a database; `sys` has none.
+
+        Raises:
+            NoSuchNamespaceError: The database does not exist.
+        """
+        return {} if _is_system(namespace) else super().load_namespace_properties(namespace)
+
     @property
     def inspect(self) -> CatalogInspect:
         """The system tables of the catalog: `inspect.all_tables()` is the same as `load_table("sys.all_tables")`."""
@@ -354,3 +376,7 @@ def _parts(name: str) -> tuple[str, str | None, str | None]:
         return table, None, rest if separator else None
     branch, separator, system = rest.removeprefix(BRANCH).partition("$")
     return table, branch, system if separator else None
+
+
+def _is_system(namespace: Identifier) -> bool:
+    return namespace_levels(namespace) == (SYSTEM_DATABASE,)

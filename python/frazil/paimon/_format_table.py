@@ -350,6 +350,10 @@ class FormatScan(PlainScan[FormatFile]):
             if kept[values]:
                 yield file
 
+    def read_file(self, file: FormatFile) -> Iterator[pa.RecordBatch]:
+        """Stream the rows of one file of `plan_files`."""
+        return self._rows_of(file)
+
     def explain(self) -> str:
         """Return a summary of the planned and pruned files."""
         files = list(self._table.files())

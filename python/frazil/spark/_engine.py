@@ -9,6 +9,7 @@ from frazil._virtual_table import VirtualTable
 from frazil.errors import InvalidArgumentError
 from frazil.spark._formats import format_of
 from frazil.spark._insert import insert
+from frazil.spark._plain_tables import PLAIN_TABLES, read_plain_table
 from frazil.spark._read import relation
 from frazil.spark._sql_types import sql_columns
 from frazil.spark._type_conversion import spark_schema
@@ -54,6 +55,8 @@ class SparkEngine:
         return None if row is None else row[0]
 
     def _frame(self, source: Source, states: dict[str, dict[str, str | None]]) -> DataFrame:
+        if isinstance(source.table, PLAIN_TABLES):
+            return read_plain_table(self._spark, source)
         if isinstance(source.table, VirtualTable):
             return self._spark.createDataFrame(source.table.scan().to_arrow())
         options = dict(source.options)
@@ -120,7 +123,10 @@ class SparkEngine:
 
     def columns(self, table: Any) -> list[tuple[str, ...]]:
         """Return the name, type and comment of each column."""
-        comments = format_of(table).comments(table)
+        if isinstance(table, PLAIN_TABLES):
+            comments = {field.name: field.description for field in table.schema().fields}
+        else:
+            comments = format_of(table).comments(table)
         fields = spark_schema(table.scan().schema(), "micros")
         return [(field.name, field.dataType.simpleString(), comments.get(field.name) or "") for field in fields]
 

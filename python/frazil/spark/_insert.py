@@ -9,7 +9,9 @@ import pyarrow as pa
 
 from frazil.errors import InvalidArgumentError
 from frazil.iceberg import Transaction
+from frazil.paimon import FormatTable
 from frazil.spark._assignment import assigned, constant
+from frazil.spark._plain_tables import insert_into_format_table
 from frazil.spark._type_conversion import spark_schema
 from frazil.spark._writes import WRITERS, read_of
 
@@ -39,6 +41,9 @@ def insert(frame: DataFrame, target: Any, how: Insertion, snapshot_properties: M
     schema = spark_schema(table.scan().schema(), "error")
     constants = _values(frame, schema, how.constants)
     rows = assigned(frame, schema, how)
+    if isinstance(table, FormatTable):
+        insert_into_format_table(rows, table, how, constants)
+        return
     # The statement contains only direct references to the table. The plan also contains reads through views of the
     # table, whose snapshot may be older.
     read = read_of(frame, target, how.mode, how.branch)

@@ -15,6 +15,7 @@ from frazil._read_ahead import read_parts
 from frazil.iceberg import load_table as load_iceberg_table
 from frazil.paimon import load_table as load_paimon_table
 from frazil.spark._options import check_names, snapshot_arguments
+from frazil.spark._paimon import TIME_TRAVEL
 from frazil.spark._state import ReadState
 
 if TYPE_CHECKING:
@@ -31,10 +32,15 @@ if TYPE_CHECKING:
 class InspectState(ReadState):
     """A metadata table or system table; other processes reopen the table that it describes."""
 
-    def __init__(self, name: str, asked: ReadOptions, snapshot: Mapping[str, Any]) -> None:
-        """Keep the name and the options of a metadata table; `snapshot` holds arguments of `Inspect.open`."""
+    def __init__(
+        self, name: str, asked: ReadOptions, snapshot: Mapping[str, Any], own_options: Sequence[str] = ()
+    ) -> None:
+        """Keep the name and the options of a metadata table.
+
+        `snapshot` holds arguments of `Inspect.open`, and `own_options` the options of the format.
+        """
         super().__init__(asked)
-        check_names(asked.others, (), {})
+        check_names(asked.others, own_options, {})
         self._name, self._snapshot = name, snapshot
         self._table: VirtualTable | None = None
 
@@ -106,7 +112,9 @@ class PaimonInspect(InspectState):
         """Record the current snapshot, if the system table shows one."""
         table = _on_branch(table, asked)
         chosen = snapshot_arguments(dataclasses.replace(asked, branch=None))
-        super().__init__(name, asked, chosen or _current(table, name))
+        if options := {key: value for key, value in asked.others.items() if key in TIME_TRAVEL}:
+            chosen = {"snapshot_id": table.scan(options=options).snapshot_id}
+        super().__init__(name, asked, chosen or _current(table, name), TIME_TRAVEL)
         self._table = self._open(table)
 
     def _load(self) -> PaimonTable:

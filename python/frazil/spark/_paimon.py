@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _SPLIT_SIZES = ("source.split.target-size", "source.split.open-file-cost")
 
-_CHOOSE_SNAPSHOT = (
+TIME_TRAVEL = (
     "scan.snapshot-id",
     "scan.tag-name",
     "scan.version",
@@ -38,7 +38,7 @@ _CHOOSE_CHANGES = ("incremental-between", "incremental-between-timestamp", "incr
 
 # The full names are compared, because a misspelt name would make a read return other rows than intended.
 _OF_READS = (
-    *_CHOOSE_SNAPSHOT,
+    *TIME_TRAVEL,
     *_CHOOSE_CHANGES,
     *_SPLIT_SIZES,
     "incremental-between-scan-mode",
@@ -157,9 +157,9 @@ class PaimonState(OpenedState):
     def lasting_options(self) -> dict[str, str | None] | None:
         """Return the snapshot as an id, if the id selects the same rows."""
         snapshot_id, options = self._arguments.get("snapshot_id"), self._arguments["options"]
-        if snapshot_id is None or any(name in options for name in (*_CHOOSE_SNAPSHOT, *_CHOOSE_CHANGES)):
+        if snapshot_id is None or any(name in options for name in (*TIME_TRAVEL, *_CHOOSE_CHANGES)):
             return None
-        others = dict.fromkeys((*SNAPSHOT_OPTIONS, *_CHOOSE_SNAPSHOT, "scan.mode"))
+        others = dict.fromkeys((*SNAPSHOT_OPTIONS, *TIME_TRAVEL, "scan.mode"))
         return {**others, "snapshot-id": str(snapshot_id), "branch": options.get("branch")}
 
     def newest_of(self) -> BranchRead | None:
@@ -208,7 +208,7 @@ class PaimonState(OpenedState):
             return self._arguments
         if "scan.fallback-branch" in branch.options | options:
             return self._arguments
-        for name in (*_CHOOSE_SNAPSHOT, "scan.mode"):
+        for name in (*TIME_TRAVEL, "scan.mode"):
             options.pop(name, None)
         arguments: dict[str, Any] = {"snapshot_id": self._snapshot_id, "options": options}
         branch.scan(**arguments)
@@ -228,7 +228,7 @@ def scan_arguments(asked: ReadOptions) -> dict[str, Any]:
     }
     check_names(asked.others, (*_OF_READS, *of_tables), _UNSUPPORTED)
     for choice in SNAPSHOT_OPTIONS:
-        for name in (*_CHOOSE_SNAPSHOT, *_CHOOSE_CHANGES):
+        for name in (*TIME_TRAVEL, *_CHOOSE_CHANGES):
             exclude(given, choice, name)
     for name, other in zip(("split-size", "file-open-cost"), _SPLIT_SIZES, strict=True):
         exclude(given, name, other)

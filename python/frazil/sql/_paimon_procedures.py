@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
+from frazil.errors import InvalidArgumentError
+from frazil.paimon import ObjectTable
 from frazil.sql._paimon_compact import compact, compact_database
 from frazil.sql._procedure_types import Parameter, Procedure, by_name
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from frazil.sql._procedure_types import Context, Rows
 
 __all__ = ["PROCEDURES"]
 
@@ -23,7 +32,19 @@ _SNAPSHOT = Parameter("snapshot", "bigint")
 _RESULT = ("result boolean",)
 _MOVED = ("previous_snapshot_id bigint NOT NULL", "current_snapshot_id bigint NOT NULL")
 
+
+def _refresh(context: Context, given: Mapping[str, Any]) -> Rows:
+    table = context.table(given["table"])
+    if not isinstance(table, ObjectTable):
+        message = f"refresh_object_table: {given['table']} is not an object table"
+        raise InvalidArgumentError(message)
+    table.refresh()
+    return [(True,)]
+
+
 PROCEDURES = by_name(
+    # Of earlier releases of Paimon; an object table lists its files in each query now.
+    Procedure(name="refresh_object_table", parameters=(_TABLE,), columns=("result boolean",), act=_refresh),
     Procedure(
         name="rollback",
         parameters=(

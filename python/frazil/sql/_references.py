@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from frazil._extras import imported
-from frazil.sql._lexer import blank, lexed, unsupported
+from frazil.sql._hints import OptionsHint, options_hints
+from frazil.sql._lexer import blank, invalid, lexed, unsupported
 from frazil.sql._narrow import Condition, Statement, conditions, named_columns
 from frazil.sql._reader import Name, Reader
 from frazil.sql._time_travel import AsOf, time_travel
@@ -48,13 +49,15 @@ class Reference:
     """The conditions of the WHERE clause; rows that do not meet them do not affect the result."""
     table_start: int | None = None
     """The position of `TABLE`, if the reference is a query of the form `TABLE name`."""
+    options: OptionsHint | None = None
+    """The options of the read, given by a hint."""
     qualifiers: tuple[tuple[int, int], ...] = ()
     """The positions at which the name qualifies columns, with its catalog or namespace."""
 
     @property
     def end(self) -> int:
-        """Return the offset after the name and the time travel clause."""
-        return self.name.end if self.as_of is None else self.as_of.end
+        """Return the offset after the name, the time travel clause and the hint."""
+        return max([self.name.end, *(clause.end for clause in (self.as_of, self.options) if clause is not None)])
 
 
 def references(sql: str | Lexed, is_ours: Callable[[tuple[str, ...]], bool]) -> list[Reference]:
@@ -75,9 +78,10 @@ def references(sql: str | Lexed, is_ours: Callable[[tuple[str, ...]], bool]) -> 
         return []
     sqlglot = imported("sqlglot", "a query in Spark SQL")
     clauses = time_travel(sql)
+    hints = options_hints(sql)
     table_queries = _table_queries(sql)
     try:
-        [parsed] = sqlglot.parse(_masked(sql, clauses, table_queries), read="spark")
+        [parsed] = sqlglot.parse(_masked(sql, [*clauses, *hints], table_queries), read="spark")
     except (sqlglot.errors.SqlglotError, ValueError, RecursionError) as error:
         reason = str(error).partition("\n")[0].partition(". Line")[0]
         raise unsupported(text, _begin(text), f"the query cannot be parsed: {reason}", _READ_INSTEAD) from None
@@ -88,6 +92,15 @@ def references(sql: str | Lexed, is_ours: Callable[[tuple[str, ...]], bool]) -> 
     found = sorted(((one, table) for table, one in tables if one), key=lambda pair: pair[0].name.start)
     ends = [token.end for token in sql.significant]
     after_names = {ends[bisect.bisect_right(ends, clause.start) - 1]: clause for clause in clauses}
+    after_clauses = {clause.end: name_end for name_end, clause in after_names.items()}
+    hinted: dict[int, OptionsHint] = {}
+    for hint in hints:
+        before = max((end for end in ends if end <= hint.start), default=0)
+        hinted[after_clauses.get(before, before)] = hint
+    misplaced = next((hint for end, hint in hinted.items() if end not in {one.name.end for one, _ in found}), None)
+    if misplaced is not None:
+        problem = "OPTIONS must directly follow the name of a table of this lake"
+        raise invalid(text, misplaced.start, problem, "write it before the alias: t /*+ OPTIONS(…) */ AS x")
     statement = Statement(sql, [(one.name.start, one.name.end) for one, _ in found])
     columns = [node for node in parsed.find_all(sqlglot.exp.Column) if not node.args.get("table")]
     values = {node.name.lower() for node in columns}
@@ -97,6 +110,7 @@ def references(sql: str | Lexed, is_ours: Callable[[tuple[str, ...]], bool]) -> 
         replace(
             one,
             as_of=after_names.get(one.name.end),
+            options=hinted.get(one.name.end),
             names=named_columns(table, statement, values),
             conditions=conditions(table, statement),
             qualifiers=qualifiers.get(one.name.start, ()),
@@ -232,12 +246,13 @@ def _qualifiers(
     return places
 
 
-def _masked(sql: Lexed, clauses: Sequence[AsOf], table_queries: Mapping[int, int]) -> str:
+def _masked(sql: Lexed, clauses: Sequence[AsOf | OptionsHint], table_queries: Mapping[int, int]) -> str:
     """Return the text in a form that sqlglot parses, with all names at the same positions."""
     queries = frozenset(table_queries.values())
     pieces = []
     for token in sql.tokens:
-        if any(clause.start <= token.start < clause.end for clause in clauses):
+        is_hint = token.kind == "comment" and token.text.startswith("/*+")
+        if is_hint or any(clause.start <= token.start < clause.end for clause in clauses):
             pieces.append(blank(token.text))
         elif token.start in queries:
             # sqlglot parses `TABLE t` as a column, and `FROM t` as a query of all columns.

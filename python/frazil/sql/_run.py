@@ -97,7 +97,9 @@ class Run(Generic[Frame]):
     def _source(self, one: Reference) -> Source:
         """Return the source that a reference in a query reads."""
         try:
-            source = replace(self.tables.source(one.name.parts), names=one.names, conditions=one.conditions)
+            options = {} if one.options is None else one.options.options
+            source = self.tables.source(one.name.parts)
+            source = replace(source, names=one.names, conditions=one.conditions, options=options)
             return source if one.as_of is None else source.at(self._state(one.as_of))
         except FrazilError as error:
             raise placed(error, self.text, one.name.start) from None
