@@ -13,10 +13,12 @@ from frazil.spark._plain_tables import PLAIN_TABLES, read_plain_table
 from frazil.spark._read import relation
 from frazil.spark._sql_types import sql_columns
 from frazil.spark._type_conversion import spark_schema
+from frazil.sql._moments import Moments
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
     from frazil.sql._column_types import Column
@@ -46,7 +48,10 @@ class SparkEngine:
         """Run a query over loaded tables."""
         # All references to one table read the same state.
         states: dict[str, dict[str, str | None]] = {}
-        frames: dict[str, Any] = {f"t{index}": self._frame(source, states) for index, source in enumerate(sources)}
+        moments = Moments(self.values, timestamp_has_zone=self.timestamp_has_zone())
+        frames: dict[str, Any] = {
+            f"t{index}": self._frame(source, states, moments) for index, source in enumerate(sources)
+        }
         return self._spark.sql(text, args, **frames)
 
     def value(self, frame: DataFrame) -> Any:
@@ -54,7 +59,7 @@ class SparkEngine:
         row = frame.first()
         return None if row is None else row[0]
 
-    def _frame(self, source: Source, states: dict[str, dict[str, str | None]]) -> DataFrame:
+    def _frame(self, source: Source, states: dict[str, dict[str, str | None]], moments: Moments) -> DataFrame:
         if isinstance(source.table, PLAIN_TABLES):
             return read_plain_table(self._spark, source)
         if isinstance(source.table, VirtualTable):
@@ -65,7 +70,11 @@ class SparkEngine:
         if source.state is not None:
             kind, value = source.state
             options[_OPTIONS[kind]] = str(value)
-        return relation(self._spark, source.table, options, source.narrowed, states)
+
+        def narrowed(schema: pa.Schema) -> tuple[tuple[str, ...], list[str]]:
+            return source.narrowed(schema, moments)
+
+        return relation(self._spark, source.table, options, narrowed, states)
 
     def constants(self, texts: Sequence[str]) -> list[str | None]:
         """Return the values of literals as strings, in the form of Spark's partition values."""

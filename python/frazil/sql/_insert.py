@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from frazil.sql._lexer import invalid, unsupported
+from frazil.sql._moments import Moments
 from frazil.sql._narrow import whole_filter
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from frazil._run import ReadSnapshot
     from frazil.sql._sources import Source
@@ -50,6 +51,10 @@ class _Session(Protocol):
 
     def overwrites_partitions(self) -> bool: ...
 
+    def timestamp_has_zone(self) -> bool: ...
+
+    def values(self, texts: Sequence[str]) -> list[Any]: ...
+
 
 def insertion(statement: Insert, target: Source, text: str, session: _Session) -> Insertion:
     """Return the insertion that a statement describes.
@@ -66,7 +71,8 @@ def insertion(statement: Insert, target: Source, text: str, session: _Session) -
     if statement.condition is not None:
         if not is_iceberg:
             raise unsupported(text, statement.condition.start, "REPLACE WHERE of a Paimon table is not supported")
-        row_filter = whole_filter(table.scan().schema(), statement.condition.text)
+        moments = Moments(session.values, timestamp_has_zone=session.timestamp_has_zone())
+        row_filter = whole_filter(table.scan().schema(), statement.condition.text, moments)
         if row_filter is None:
             problem = "this condition of REPLACE WHERE is not supported"
             hint = "use comparisons of columns with constants, or the overwrite_filter of frazil.spark.write"

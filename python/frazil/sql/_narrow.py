@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from frazil.sql._lexer import Token
+    from frazil.sql._moments import Moments
 
 _ALL_COLUMNS = ("NATURAL", "PIVOT", "UNPIVOT")
 """The keywords of clauses in which a query may use columns without naming them."""
@@ -35,6 +36,17 @@ _FLIPPED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _NUMBER = re.compile(r"-?[0-9]{1,38}(\.[0-9]{1,38})?")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _HINT = "/*+"
+_CASTS: dict[str, Kind] = {
+    "DATE": "date",
+    "TIMESTAMPLTZ": "timestamp_ltz",
+    "TIMESTAMPNTZ": "timestamp_ntz",
+    "TIMESTAMPTZ": "timestamp",
+}
+"""The types of casts of literals, by their names in sqlglot, where TIMESTAMP of Spark is TIMESTAMPTZ."""
+
+
+Kind = Literal["number", "string", "date", "timestamp", "timestamp_ltz", "timestamp_ntz"]
+"""The kind of a constant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +55,7 @@ class Condition:
 
     column: str
     operator: str
-    constants: tuple[tuple[Literal["number", "string", "date"], str], ...] = ()
+    constants: tuple[tuple[Kind, str], ...] = ()
 
 
 class Statement:
@@ -123,19 +135,21 @@ def kept(columns: Sequence[str], names: Collection[str] | None) -> tuple[str, ..
     return tuple(name for name in columns if not name.isascii() or name.lower() in names) or tuple(columns[:1])
 
 
-def filters(schema: pa.Schema, found: Sequence[Condition]) -> list[str]:
+def filters(schema: pa.Schema, found: Sequence[Condition], moments: Moments | None = None) -> list[str]:
     """Return the conditions as frazil filters, without those that Spark may evaluate differently.
+
+    Without `moments`, conditions on timestamps are left out.
 
     >>> import pyarrow as pa
     >>> schema = pa.schema([("id", pa.int64()), ("x", pa.float32())])
     >>> filters(schema, [Condition("ID", "<", (("number", "5"),)), Condition("x", "<", (("number", "5"),))])
     ['"id" < 5']
     """
-    texts = (_filter(schema, one) for one in found)
+    texts = (_filter(schema, one, moments) for one in found)
     return [text for text in texts if text is not None]
 
 
-def whole_filter(schema: pa.Schema, text: str) -> str | None:
+def whole_filter(schema: pa.Schema, text: str, moments: Moments | None = None) -> str | None:
     r"""Return a condition as an equivalent frazil filter; None if Spark may select other rows.
 
     Raises:
@@ -152,21 +166,21 @@ def whole_filter(schema: pa.Schema, text: str) -> str | None:
         [parsed] = sqlglot.parse(text, read="spark")
     except (sqlglot.errors.SqlglotError, ValueError, RecursionError):
         return None
-    return _whole(schema, parsed) if Statement(Lexed(text), ()).has_plain_strings else None
+    return _whole(schema, parsed, moments) if Statement(Lexed(text), ()).has_plain_strings else None
 
 
-def _whole(schema: pa.Schema, node: Any) -> str | None:
+def _whole(schema: pa.Schema, node: Any, moments: Moments | None) -> str | None:
     kind = type(node).__name__
     if kind in ("And", "Or"):
-        sides = [_whole(schema, side) for side in (node.this, node.expression)]
+        sides = [_whole(schema, side, moments) for side in (node.this, node.expression)]
         return None if None in sides else f"({f' {kind.lower()} '.join(map(str, sides))})"
     if kind == "Paren":
-        return _whole(schema, node.this)
+        return _whole(schema, node.this, moments)
     found = _condition(node)
     if found is not None and not found[1].args.get("table"):
-        return _filter(schema, found[0])
+        return _filter(schema, found[0], moments)
     if kind == "Not":
-        negated = _whole(schema, node.this)
+        negated = _whole(schema, node.this, moments)
         return negated and f"not ({negated})"
     return None
 
@@ -284,18 +298,19 @@ def _parts(node: Any) -> tuple[str, list[Any], tuple[str, ...]]:
     return "", [], ()
 
 
-def _constant(node: Any) -> tuple[Literal["number", "string", "date"], str] | None:
+def _constant(node: Any) -> tuple[Kind, str] | None:
     kind = type(node).__name__
     if kind == "Neg" and type(node.this).__name__ == "Literal" and not node.this.is_string:
         return "number", f"-{node.this.name}"
     if kind == "Literal":
         return ("string" if node.is_string else "number"), node.name
-    if kind == "Cast" and type(node.this).__name__ == "Literal" and node.this.is_string and str(node.to) == "DATE":
-        return "date", node.this.name
+    if kind in ("Cast", "TryCast") and type(node.this).__name__ == "Literal" and node.this.is_string:
+        found = _CASTS.get(node.to.this.name)
+        return None if found is None or (found == "date" and kind != "Cast") else (found, node.this.name)
     return None
 
 
-def _filter(schema: pa.Schema, condition: Condition) -> str | None:
+def _filter(schema: pa.Schema, condition: Condition, moments: Moments | None) -> str | None:
     import pyarrow as pa
 
     fields = [field for field in schema if field.name.lower() == condition.column.lower()]
@@ -303,8 +318,15 @@ def _filter(schema: pa.Schema, condition: Condition) -> str | None:
         return None
     [field] = fields
     name = '"' + field.name.replace('"', '""') + '"'
-    values = [_literal(field, kind, text) for kind, text in condition.constants]
     is_pattern = condition.operator == "like"
+    if pa.types.is_timestamp(field.type):
+        # In a session that is not in ANSI mode, IN compares timestamps with strings as strings.
+        values = [
+            None if condition.operator == "in" and kind == "string" else _moment(field, kind, text, moments)
+            for kind, text in condition.constants
+        ]
+    else:
+        values = [_literal(field, kind, text) for kind, text in condition.constants]
     if None in values or (is_pattern and not pa.types.is_string(field.type)):
         return None
     if condition.operator == "in":
@@ -312,6 +334,12 @@ def _filter(schema: pa.Schema, condition: Condition) -> str | None:
     if condition.operator == "between":
         return f"{name} >= {values[0]} and {name} <= {values[1]}"
     return " ".join([name, condition.operator, *map(str, values)])
+
+
+def _moment(field: pa.Field, kind: Kind, text: str, moments: Moments | None) -> str | None:
+    if moments is None or kind == "number" or b"ARROW:extension:name" in (field.metadata or {}):
+        return None
+    return moments.literal(field.type, kind, text)
 
 
 def _literal(field: pa.Field, kind: str, text: str) -> str | None:

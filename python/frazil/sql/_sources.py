@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from frazil.sql._moments import Moments
     from frazil.sql._names import LakeCatalog, Names
     from frazil.sql._narrow import Condition
 
@@ -55,9 +56,9 @@ class Source:
     options: Mapping[str, str] = field(default_factory=dict)
     """Further options of the read, as in Spark's `option`."""
 
-    def narrowed(self, schema: pa.Schema) -> tuple[tuple[str, ...], list[str]]:
+    def narrowed(self, schema: pa.Schema, moments: Moments | None = None) -> tuple[tuple[str, ...], list[str]]:
         """Return the columns to read, and filters by which rows may be skipped."""
-        return kept(schema.names, self.names), filters(schema, self.conditions)
+        return kept(schema.names, self.names), filters(schema, self.conditions, moments)
 
     def reads(self, other: Source) -> bool:
         """Return whether this source reads the latest state of the table and branch of `other`."""
