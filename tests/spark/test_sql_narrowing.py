@@ -104,7 +104,7 @@ def test_queries_have_the_rows_of_queries_that_read_everything(
     for _ in range(GENERATED):
         text = series.query()
         found = rows_or_error(lake, text)
-        monkeypatch.setattr(Source, "narrowed", lambda _, schema, moments: (schema.names, []))
+        monkeypatch.setattr(Source, "narrowed", lambda _, schema, *_moments: (schema.names, []))
         expected = rows_or_error(lake, text)
         monkeypatch.setattr(Source, "narrowed", narrowed)
         assert found == expected, text
