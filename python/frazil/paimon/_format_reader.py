@@ -11,6 +11,7 @@ from frazil.errors import CorruptDataFileError, CorruptMetadataError, Unsupporte
 from frazil.files.read.open import open_data_file, open_stream
 from frazil.files.read.parquet import leaf_count
 from frazil.paimon._format_file import compression_of
+from frazil.paimon._nested_nulls import cast_nested
 from frazil.paimon._text_files import Columns, CsvDialect, read_csv, read_json, read_text
 from frazil.paimon._text_values import value_of
 
@@ -108,7 +109,7 @@ def _cast(array: pa.Array, target: pa.DataType, name: str, path: str) -> pa.Arra
     timestamps = pa.types.is_timestamp(target)
     finer = timestamps and target.unit == "ns"
     try:
-        return array.cast(target, safe=finer or not timestamps)
+        return cast_nested(array, target, safe=finer or not timestamps)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         context = {"file": path, "column": name}
         if finer and pa.types.is_timestamp(array.type):
