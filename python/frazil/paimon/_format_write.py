@@ -3,6 +3,10 @@
     table/p=a/.tmp.<uuid>                a file while it is written; readers ignore it because of the dot
     table/p=a/data-<uuid>-0.csv          the same file after the commit, which renames it
 
+File names are those of Java (`DataFilePathFactory`): `data-<uuid>-<number in the folder>.<format>`, with the
+compression at the end for text files. Java does not add it to TEXT files, which it then reads as uncompressed. By
+default, folder names are those of `partition.legacy-name`: days since 1970 for DATE, milliseconds for TIME.
+
 In an object store, files are written under their final names, because a file there appears only when it is complete.
 """
 
@@ -40,6 +44,9 @@ TEXT_FORMATS = frozenset({"csv", "json", "text"})
 
 _COMPRESSION = {"parquet": "snappy", "orc": "zstd", "avro": "zstd", "csv": "none", "json": "none", "text": "none"}
 """The default compression of each format, as in Java's format tables."""
+
+_COMPRESSION_OPTIONS = ("file.compression", "format-table.file.compression", "compression")
+"""The options with the compression of new files; as in Java, the first one that is set applies."""
 
 _OF_WRITERS = ("parquet.", "orc.", "avro.", "file.block-size", "target-file-size", "partition.")
 """The options of a format table that its writers use."""
@@ -107,7 +114,8 @@ class FormatRows:
             folders = [folder.partition("=")[2] for folder in folders]
             self._check_visible(folders)
         parent = "/".join((self._place.rstrip("/"), *folders))
-        target = f"{parent}/{self._prefix}-{len(self.new_files)}.{extension}"
+        number = sum(file.folders == folders for file in self.new_files.values())
+        target = f"{parent}/{self._prefix}-{number}.{extension}"
         is_local = self._files.writable(target).startswith("/")
         written = f"{parent}/.tmp.{uuid.uuid4()}" if is_local else target
         self.new_files[written] = NewFile(written, target, folders)
@@ -201,7 +209,7 @@ def is_true(options: Mapping[str, str], name: str) -> bool:
 
 
 def _compression(schema: Schema) -> str:
-    given = schema.options.get("format-table.file.compression", schema.options.get("file.compression"))
+    given = next((schema.options[name] for name in _COMPRESSION_OPTIONS if name in schema.options), None)
     return _COMPRESSION[file_format_of(schema)] if given is None else given.strip().lower()
 
 

@@ -5,6 +5,12 @@
 
 Files of format tables are in the folder of the table or in the folder that the option `path` contains. Object tables
 list the folder in the option `object-location`, or in `path`, its name from release 1.2 on.
+
+Java (release 1.4.2, `AbstractCatalog`) opens both types in catalogs that store schemas in files, but does not create
+them: `createTable` raises an error. When it opens a table, it sets `path` to the folder of the table. It therefore
+ignores both options, and an object table lists its own folder with the schema file. Without partition keys, or with
+`format-table.partition-path-only-value`, Java reads the schema file of a format table as data. An overwrite without
+partition keys deletes it.
 """
 
 from __future__ import annotations

@@ -41,8 +41,9 @@ def _first(options: Mapping[str, str], *names: str, default: str) -> str:
 
 
 def line_delimiter(options: Mapping[str, str], file_format: str) -> str:
-    """Return the line delimiter of JSON or text files."""
-    return _first(options, f"{file_format}.line-delimiter", "lineSep", default="\n")
+    """Return the line delimiter of JSON or text files; as in Java, JSON does not have the short option name."""
+    short = ["lineSep"] if file_format == "text" else []
+    return _first(options, f"{file_format}.line-delimiter", *short, default="\n")
 
 
 @dataclass(frozen=True, slots=True)

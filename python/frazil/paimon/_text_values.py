@@ -102,6 +102,9 @@ def _one(text: str, data_type: DataType) -> pa.Scalar:
         trimmed = f"{whole}.{fraction[: max(data_type.numbers[0], 1)]}"
     if data_type.name == "DATE" and trimmed.removeprefix("-").isdecimal():
         return pa.scalar(int(trimmed), pa.int32()).cast(arrow)
+    if data_type.name == "TIME" and trimmed.isascii() and trimmed.isdecimal():
+        # Java writes the keys of maps in JSON files as milliseconds.
+        return pa.scalar(int(trimmed), pa.int32()).cast(pa.time32("ms")).cast(arrow)
     return _all(pa.array([trimmed]), data_type)[0]
 
 

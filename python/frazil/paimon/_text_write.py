@@ -1,5 +1,9 @@
 """Text files of new rows in format tables, in the notation of Java's writers (documentation: "File Format").
 
+Rows are the same as in files of Java (release 1.4.2), with three exceptions. Java does not escape the escape character
+in CSV files. Floating-point numbers and decimals below 0.000001 have the notation of Arrow, as in `1e+10`. Java writes
+the keys of maps in JSON files as `toString` returns them, and does not read those of timestamps and bytes.
+
 Values are written as strings. Timestamps with local time zone are in UTC, and bytes are base64, as the readers expect.
 """
 
@@ -14,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from frazil.errors import InvalidArgumentError, UnsupportedError
-from frazil.paimon._data_types import LOCAL_ZONED, DataType
+from frazil.paimon._data_types import LOCAL_ZONED
 from frazil.paimon._text_files import CsvDialect, line_delimiter
 from frazil.paimon._text_values import BYTES, NESTED, TEXTS
 
@@ -22,9 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from frazil.files.write.options import WrittenColumns
+    from frazil.paimon._data_types import DataType
     from frazil.paimon._schema import DataField
-
-_COUNT = DataType("INT", nullable=False)
 
 
 def _zstd(content: bytes) -> bytes:
@@ -93,6 +96,7 @@ _Lines = tuple["Callable[[pa.RecordBatch], pa.Array]", "str | None", str]
 def _encoder(name: str, fields: Sequence[DataField], options: Mapping[str, str]) -> _Lines:
     types = {field.name: field.data_type for field in fields}
     if name == "json":
+        _check_json(types)
         return lambda rows: _json_lines(rows, types), None, line_delimiter(options, "json")
     if name == "text":
         delimiter = line_delimiter(options, "text")
@@ -110,6 +114,24 @@ def _encoder(name: str, fields: Sequence[DataField], options: Mapping[str, str])
     return lambda rows: _csv_lines(rows, types, dialect), header if dialect.header else None, dialect.line_delimiter
 
 
+def _check_json(types: Mapping[str, DataType]) -> None:
+    """Reject columns that Java does not read from JSON files."""
+    for name, data_type in types.items():
+        wrong = _wrong_in_json(data_type)
+        if wrong is not None:
+            message = f"column {name!r} of type {data_type} cannot be written to JSON files: {wrong} are not supported"
+            raise UnsupportedError(message, hint="set the option `file.format` to parquet")
+
+
+def _wrong_in_json(data_type: DataType) -> str | None:
+    if data_type.name in {"MULTISET", "VARIANT", "BLOB"}:
+        return f"values of type {data_type.name}"
+    if data_type.name == "MAP" and data_type.children[0].name in BYTES:
+        return "bytes as keys of maps"
+    inner = [*data_type.children, *(field.type for field in data_type.fields)]
+    return next((found for found in map(_wrong_in_json, inner) if found is not None), None)
+
+
 def texts_of(values: pa.Array, data_type: DataType) -> pa.Array:
     """Return the values of a type that is not nested as strings, the inverse of `values_of`."""
     name = data_type.name
@@ -123,6 +145,14 @@ def texts_of(values: pa.Array, data_type: DataType) -> pa.Array:
     if name == LOCAL_ZONED:
         values = values.cast(pa.timestamp(values.type.unit))
     texts = values.cast(pa.string())
+    if name in {"TIMESTAMP", LOCAL_ZONED}:
+        # Java writes as many digits as the type has, and more only if they are not zero.
+        texts = pc.replace_substring_regex(texts, rf"(\.\d{{{data_type.numbers[0]}}}\d*?)0+$", r"\1")
+        return pc.replace_substring_regex(texts, r"\.$", "")
+    if name == "TIME":
+        # Java omits trailing zeros except the first digit.
+        texts = pc.replace_substring_regex(texts, rf"\.(\d{{{min(data_type.numbers[0], 3)}}})\d*$", r".\1")
+        return pc.replace_substring_regex(pc.replace_substring_regex(texts, r"(\.\d+?)0+$", r"\1"), r"\.$", "")
     if name in {"FLOAT", "DOUBLE"}:
         # Java does not parse the names that Arrow writes.
         for found, written in (("inf", "Infinity"), ("nan", "NaN")):
@@ -199,12 +229,9 @@ def _nested(values: pa.Array, data_type: DataType) -> list[Any]:
         ]
     if data_type.name == "ARRAY":
         return _split(values, [(values.values, data_type.children[0])], list)
-    if data_type.name in {"MAP", "MULTISET"}:
-        key_type, value_type = (*data_type.children, _COUNT)[:2]
+    if data_type.name == "MAP":
+        key_type, value_type = data_type.children
         return _split(values, [(values.keys, key_type), (values.items, value_type)], dict)
-    if data_type.name in NESTED:
-        message = f"values of type {data_type} cannot be written to JSON files"
-        raise UnsupportedError(message)
     found: list[Any] = texts_of(values, data_type).to_pylist()
     return found
 

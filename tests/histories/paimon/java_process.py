@@ -29,8 +29,8 @@ ROWS = 20_000
 def serve(pipe: Connection, folder: str) -> None:
     """Respond to requests until the pipe is closed.
 
-    Requests are `("run", history, place, properties)`, `("adopt", steps, place, properties, name)` and
-    `("read", reads)`.
+    Requests are `("run", history, place, properties)`, `("adopt", steps, place, properties, name)`, `("read", reads)`
+    and `("plain", steps, place)`.
     """
     try:
         start(Path(folder))
@@ -51,6 +51,8 @@ def serve(pipe: Connection, folder: str) -> None:
                 elif request == "adopt":
                     _close(opened)
                     opened, answer = adopt(*arguments)
+                elif request == "plain":
+                    answer = plain(*arguments)
                 else:
                     answer = [_answer(opened, read) for read in arguments[0]]
             except Exception:  # noqa: BLE001 - told to who waits
@@ -93,6 +95,25 @@ def adopt(done: Sequence[Step], place: str, properties: dict[str, str], name: st
     rejected = tuple(_tried(partial(steps.run, step)) for step in done)
     found = states(steps)
     return steps, Outcome(rejected, found, {branch: tags(steps, branch) for branch in found})
+
+
+def plain(steps: Sequence[Sequence[Any]], place: str) -> list[Any]:
+    """Perform steps on format tables and object tables; return their results, or Java's errors as strings."""
+    import jpype
+
+    from histories.paimon.java_plain import Plain
+
+    def tried(step: Sequence[Any]) -> Any:
+        try:
+            return tables.run(*step)
+        except jpype.JException as error:
+            return _reason(error)
+
+    tables = Plain(place)
+    try:
+        return [tried(step) for step in steps]
+    finally:
+        tables.close()
 
 
 def _tried(run_one: Any) -> str | None:

@@ -63,6 +63,10 @@ class Oracle:
         """Return the rows of each read in canonical form, or the reason why Java cannot read."""
         return self._ask("read", list(reads))
 
+    def plain(self, *steps: Sequence[Any]) -> list[Any]:
+        """Perform steps of `java_plain` on format tables and object tables; return their results, or Java's errors."""
+        return self._ask("plain", steps, str(self._place))
+
     def close(self) -> None:
         """End the process."""
         if self._process is None:
