@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import gzip
 import json
 import pickle
@@ -291,3 +292,24 @@ def test_filters_leave_out_rows_and_partitions(tmp_path: Path) -> None:
     assert table.scan(False).count() == 0  # noqa: FBT003
     with pytest.raises(errors.InvalidArgumentError):
         table.scan("nope = 1")
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "value"),
+    [
+        ("DATE", "2024-2-9", dt.date(2024, 2, 9)),
+        ("TIME(3)", "1:2:3.5", dt.time(1, 2, 3, 500_000)),
+        ("TIME(3)", "3723000", dt.time(1, 2, 3)),
+        ("TIMESTAMP(3)", "2024-2-9 1:2:3", dt.datetime(2024, 2, 9, 1, 2, 3)),  # noqa: DTZ001 - without a zone
+        ("TIMESTAMP(0)", "1709168523", dt.datetime(2024, 2, 29, 1, 2, 3)),  # noqa: DTZ001 - without a zone
+        ("TIMESTAMP(3)", "1709168523000", dt.datetime(2024, 2, 29, 1, 2, 3)),  # noqa: DTZ001 - without a zone
+        ("TIMESTAMP(6)", "1709168523000001", dt.datetime(2024, 2, 29, 1, 2, 3, 1)),  # noqa: DTZ001 - without a zone
+        ("TIMESTAMP(4)", "1709168523000", None),
+        ("BYTES", "YWI", b"ab"),
+        ("BYTES", "YWJjZ", None),
+    ],
+)
+def test_notations_that_java_reads(tmp_path: Path, kind: str, text: str, value: object) -> None:
+    (tmp_path / "a.csv").write_text(f"{text}\n")
+    table = frazil.paimon.format_table(tmp_path, schema=[("v", kind)], options={"file.format": "csv"})
+    assert table.scan().to_arrow()["v"].to_pylist() == [value]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import decimal
+import re
 from typing import TYPE_CHECKING, NoReturn
 
 import pyarrow as pa
@@ -14,6 +15,10 @@ from frazil.paimon._data_types import LOCAL_ZONED
 
 if TYPE_CHECKING:
     from frazil.paimon._data_types import DataType
+
+_ONE_DIGIT = re.compile(r"(?<![\d.])(?=\d(?!\d))")
+"""The places of omitted zeros, as in `2024-2-9 1:2:3`."""
+_UNITS = {0: "s", 3: "ms", 6: "us", 9: "ns"}
 
 _INTEGERS = frozenset({"TINYINT", "SMALLINT", "INT", "BIGINT"})
 TEXTS = frozenset({"CHAR", "VARCHAR"})
@@ -102,9 +107,16 @@ def _one(text: str, data_type: DataType) -> pa.Scalar:
         trimmed = f"{whole}.{fraction[: max(data_type.numbers[0], 1)]}"
     if data_type.name == "DATE" and trimmed.removeprefix("-").isdecimal():
         return pa.scalar(int(trimmed), pa.int32()).cast(arrow)
+    if data_type.name == "TIMESTAMP" and trimmed.isascii() and trimmed.isdecimal() and data_type.numbers[0] in _UNITS:
+        # Numbers are seconds, milliseconds, microseconds or nanoseconds since 1970, by precision.
+        return pa.scalar(int(trimmed), pa.int64()).cast(pa.timestamp(_UNITS[data_type.numbers[0]])).cast(arrow)
     if data_type.name == "TIME" and trimmed.isascii() and trimmed.isdecimal():
         # Java writes the keys of maps in JSON files as milliseconds.
         return pa.scalar(int(trimmed), pa.int32()).cast(pa.time32("ms")).cast(arrow)
+    if data_type.name in {"DATE", "TIME", "TIMESTAMP", LOCAL_ZONED}:
+        trimmed = _ONE_DIGIT.sub("0", trimmed)
+    if data_type.name in BYTES:
+        trimmed += "=" * (-len(trimmed) % 4)
     return _all(pa.array([trimmed]), data_type)[0]
 
 
