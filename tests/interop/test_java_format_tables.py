@@ -348,3 +348,14 @@ def test_java_lists_the_files_of_object_tables(lake: Lake) -> None:
     assert lake.java(("columns", "o")) == [(field.name, field.type) for field in table.schema().fields]
     found = lake.read("o")
     assert {row["path"] for row in found} == {"schema/schema-0", "a b/ü%20.bin", ".hidden", "_hidden"}
+
+
+def test_the_object_tables_of_java_are_opened(lake: Lake) -> None:
+    lake.catalog.create_table("db.mine", [], options={"type": "object-table", "object-location": str(lake.folder)})
+    definition = json.loads(lake.schema("mine")) | {
+        "fields": [],
+        "highestFieldId": -1,
+        "options": {"type": "object-table"},
+    }
+    lake.java(("create", "java", json.dumps(definition)))
+    assert {row["path"] for row in lake.read("java")} == {"schema/schema-0"}

@@ -66,22 +66,16 @@ def plain_schema(definition: dict[str, Any], location: str) -> dict[str, Any]:
 
 
 def open_plain_table(schema: Schema, folder: str, arguments: Mapping[str, Any]) -> FormatTable | ObjectTable:
-    """Open a format table or an object table from its schema.
+    """Open a format table or an object table from its schema; without a location, its files are in its own folder.
 
     Args:
         schema: The latest schema.
         folder: The folder of the table, which contains the schema.
         arguments: The arguments of `table_files` that follow the folder, by name.
-
-    Raises:
-        InvalidArgumentError: An object table does not have a location.
     """
     location = plain_location(schema.options)
     if schema.options["type"] == OBJECT_TABLE:
-        if location is None:
-            message = "an object table needs the option `object-location`"
-            raise InvalidArgumentError(message, context={"table": folder})
-        return ObjectTable(location, {"root": folder, **arguments}, schema)
+        return ObjectTable(location or folder, {"root": folder, **arguments}, schema)
     return FormatTable(location or folder, schema, {"root": folder, **arguments}, in_catalog=True)
 
 
