@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from frazil.iceberg import Table
+    from frazil.sql._insert import Insertion
     from frazil.sql._sources import Source
 
 
@@ -26,6 +27,7 @@ class RecordingEngine:
         """Initialize with the values that are returned in turn for queries of a single value."""
         self.queries: list[tuple[str, tuple[Source, ...], Any]] = []
         self.frames: list[tuple[Sequence[str], Sequence[tuple[Any, ...]]]] = []
+        self.insertions: list[Insertion] = []
         self._values = iter(values)
 
     def query(self, text: str, sources: Sequence[Source], args: Any = None) -> int:
@@ -46,6 +48,12 @@ class RecordingEngine:
     def constants(self, texts: Sequence[str]) -> list[Any]:
         """Record literals as a query, and return the next values."""
         return self.values(texts)
+
+    def insert(self, frame: int, table: Any, insertion: Insertion) -> None:
+        """Record how rows are written."""
+        del table
+        assert frame == len(self.queries)
+        self.insertions.append(insertion)
 
     def has_temporary_view(self, name: str) -> bool:
         """Return whether the name begins with `view`."""

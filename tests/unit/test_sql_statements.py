@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -15,6 +16,10 @@ from frazil.sql._other import _BY_NAME, instead
 from frazil.sql._parse import parse
 from frazil.sql._references import references, replaced
 from frazil.sql._statements import CreateTable, Describe, DescribeNamespace, DescribeQuery, Insert, Other, Query, Use
+from support.sql_lakes import RecordingEngine, iceberg_catalog, recorded
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 PIECES = [
     "'a''b'",
@@ -166,6 +171,34 @@ def test_the_parts_of_an_insert(text: str, expected: str) -> None:
     columns = None if found.columns is None else ",".join(found.columns)
     by_name, condition = "by name" if found.by_name else "", found.condition.text if found.condition else ""
     assert f"{found.name}|{found.query.text}|{columns}|{by_name}|{partition}|{condition}" == expected
+
+
+@pytest.mark.parametrize(
+    ("query", "writer"),
+    [
+        ("VALUES (1), (2)", "driver"),
+        ("values (1), ((SELECT max(id) FROM x ORDER BY id LIMIT 1)) AS `order` (id)", "driver"),
+        ("VALUES (1) UNION ALL SELECT id FROM x", "workers"),
+        ("VALUES (1) EXCEPT SELECT id FROM x", "workers"),
+        ("VALUES (1) MINUS SELECT id FROM x", "workers"),
+        ("VALUES (1) INTERSECT SELECT id FROM x", "workers"),
+        ("VALUES (1), (2) ORDER BY 1", "workers"),
+        ("VALUES (1), (2) SORT BY 1", "workers"),
+        ("VALUES (1), (2) CLUSTER BY 1", "workers"),
+        ("VALUES (1), (2) DISTRIBUTE BY 1", "workers"),
+        ("VALUES (1), (2) LIMIT 1", "workers"),
+        ("VALUES (1), (2) OFFSET 1", "workers"),
+        ("VALUES (1) |> UNION ALL (SELECT id FROM x)", "workers"),
+        ("(VALUES (1))", "workers"),
+        ("SELECT 1", "workers"),
+    ],
+)
+def test_the_driver_writes_values_and_the_workers_other_queries(tmp_path: Path, query: str, writer: str) -> None:
+    catalog, _ = iceberg_catalog(tmp_path)
+    engine = RecordingEngine()
+    recorded(engine, lake=catalog).sql(f"INSERT INTO lake.db.t (id) {query}")
+    [insertion] = engine.insertions
+    assert insertion.is_small == (writer == "driver")
 
 
 def test_several_statements_and_deep_types_are_errors() -> None:

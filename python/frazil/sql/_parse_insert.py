@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 QUERY = ("SELECT", "WITH", "VALUES", "FROM", "TABLE", "(")
 """The keywords that a query can begin with."""
 
+_SETS = ("EXCEPT", "INTERSECT", "MINUS", "UNION")
+_AFTER_VALUES = (*_SETS, "CLUSTER", "DISTRIBUTE", "LIMIT", "OFFSET", "ORDER", "SORT", "WHERE")
+"""The first words of clauses that make a query of VALUES more than a list of rows."""
+
 _OTHER_FORMS = {
     "WITH": "INSERT WITH SCHEMA EVOLUTION is not supported",
     "LOCAL": "INSERT OVERWRITE DIRECTORY is not supported",
@@ -53,7 +57,7 @@ def insert(reader: Reader) -> Statement:
     by_name = condition is None and reader.accept("BY", "NAME")
     has_list = condition is None and not by_name and reader.at("(") and not _is_query_in_parentheses(reader)
     columns = tuple(column_list(reader)) if has_list else None
-    is_values = reader.at("VALUES")
+    is_values = _is_only_values(reader)
     if not any(reader.at(word) for word in QUERY):
         reader.fail("expected VALUES or a query")
     if kept is not None and reader.at("WITH"):
@@ -159,6 +163,20 @@ def _constant(reader: Reader) -> Text:
 def _is_query_in_parentheses(reader: Reader) -> bool:
     following = reader.peek(1)
     return following is not None and (following.text == "(" or following.is_word("SELECT", "WITH", "FROM", "VALUES"))
+
+
+def _is_only_values(reader: Reader) -> bool:
+    """Return whether the query is VALUES with nothing but rows, without consuming it."""
+    if not reader.at("VALUES"):
+        return False
+    begin, found = reader.mark(), True
+    while found and not reader.at_end:
+        if reader.at("("):
+            reader.skip_parentheses()
+        else:
+            found = not reader.at("|", ">") and not reader.take("a row").is_word(*_AFTER_VALUES)
+    reader.back_to(begin)
+    return found
 
 
 def column_list(reader: Reader) -> Iterator[str]:

@@ -231,7 +231,7 @@ class Insert:
     condition: Text | None = None
     """The condition of REPLACE WHERE; matching rows are deleted."""
     is_values: bool = False
-    """Whether the rows are literals in the statement."""
+    """Whether the query is VALUES with nothing but rows."""
 
 
 @dataclass(frozen=True, slots=True)
