@@ -162,6 +162,8 @@ UNSUPPORTED = [
     ("(a INT METADATA)", "METADATA of a column"),
     ("(a INT DEFAULT 1 + 1)", None),
     ("(a INT DEFAULT now())", "a DEFAULT that is not a literal"),
+    ("(a INT DEFAULT CAST('1' AS INT))", "a DEFAULT that is not a literal"),
+    ("(a BYTES DEFAULT X'00')", None),
     ("(a ROW<x INT DEFAULT 1>)", "DEFAULT of a column"),
     ("(a INT) DISTRIBUTED BY HASH (a) INTO 4 BUCKETS", "DISTRIBUTED in CREATE TABLE"),
     ("(a INT) PARTITIONED BY (a, b INT)", "PARTITIONED BY with and without types"),
@@ -184,7 +186,7 @@ def test_unsupported_definitions(lake: Lake[int], definition: str, problem: str 
     [
         ("(a INT) WITH ('bucket' = '1')", "WITH of an Iceberg table"),
         ("(a INT PRIMARY KEY NOT ENFORCED)", "PRIMARY KEY of an Iceberg table"),
-        ("(a INT DEFAULT 5)", "DEFAULT of column `a` of an Iceberg table"),
+        ("(a INT DEFAULT 5)", "DEFAULT of column `a` needs format version 3"),
         ("(a MULTISET<INT>)", "Iceberg does not have the type MULTISET"),
         ("(a BLOB)", "Iceberg does not have the type BLOB"),
     ],
@@ -228,6 +230,94 @@ def test_an_object_table_has_no_columns() -> None:
     assert isinstance(found, CreateTable)
     assert found.columns == ()
     assert found.properties == {"type": "object-table", "object-location": "s3://b/f"}
+
+
+def test_the_shown_state_of_an_iceberg_table_is_created(lake: Lake[int]) -> None:
+    table = created(
+        lake,
+        """(Id BIGINT NOT NULL, name STRING, ts TIMESTAMP, s STRUCT<x: INT NOT NULL, `y z`: INT> NOT NULL)
+        PARTITIONED BY (s.x, bucket(4, S.`Y Z`))
+        TBLPROPERTIES ('current-snapshot-id' = '17', 'format' = 'iceberg/orc', 'identifier-fields' = '[id,s.x]',
+            'sort-order' = 'id DESC NULLS LAST, truncate(name, 4) ASC NULLS FIRST, bucket(8, s.`y z`) ASC NULLS LAST')
+        """,
+        "i.db.t",
+    )
+    schema = table.schema()
+    assert schema.identifier_field_names() == ["Id", "s.x"]
+    order = [
+        (schema.find_column_name(key.source_ids[0]), key.transform, key.direction, key.null_order)
+        for key in table.sort_order().fields
+    ]
+    assert order == [
+        ("Id", "identity", "desc", "nulls-last"),
+        ("name", "truncate[4]", "asc", "nulls-first"),
+        ("s.y z", "bucket[8]", "asc", "nulls-last"),
+    ]
+    spec = [(schema.find_column_name(field.source_ids[0]), field.transform) for field in table.spec().fields]
+    assert spec == [("s.x", "identity"), ("s.y z", "bucket[4]")]
+    assert set(table.properties) & {"current-snapshot-id", "format", "identifier-fields", "sort-order"} == set()
+
+
+@pytest.mark.parametrize(
+    ("properties", "problem"),
+    [
+        ("'identifier-fields' = 'id'", "expected names in brackets"),
+        ("'identifier-fields' = '[name]'", "the column `name` may be NULL"),
+        ("'identifier-fields' = '[nope]'", "the table has no column `nope`"),
+        ("'sort-order' = 'nope ASC NULLS FIRST'", "the table has no column `nope`"),
+        ("'sort-order' = 'id UP'", "property 'sort-order' is 'id UP'"),
+        ("'x' = '*********(redacted)'", "the value of property 'x' was hidden"),
+    ],
+)
+def test_an_invalid_state_is_rejected(lake: Lake[int], properties: str, problem: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=problem):
+        created(lake, f"(id INT NOT NULL, name STRING) TBLPROPERTIES ({properties})", "i.db.t")
+
+
+DEFAULTS = [
+    ("BOOLEAN", "TRUE", True),
+    ("INT", "-5", -5),
+    ("BIGINT", "5L", 5),
+    ("FLOAT", "1.5F", 1.5),
+    ("DOUBLE", "CAST('-Infinity' AS DOUBLE)", "-Infinity"),
+    ("DECIMAL(9, 2)", "1.5BD", "1.50"),
+    ("DATE", "DATE '2024-02-29'", "2024-02-29"),
+    ("TIMESTAMP_NTZ", "TIMESTAMP_NTZ '2024-02-29 12:00:00.5'", "2024-02-29T12:00:00.500"),
+    ("TIMESTAMP", "TIMESTAMP '2024-02-29 12:00:00+01:00'", "2024-02-29T11:00:00+00:00"),
+    ("STRING", "'it''s'", "it's"),
+    ("BINARY", "X'00ff'", "00FF"),
+    ("STRING", "NULL", None),
+]
+
+
+@pytest.mark.parametrize(("written", "default", "found"), DEFAULTS)
+def test_defaults_of_iceberg_columns(lake: Lake[int], written: str, default: str, found: Any) -> None:
+    definition = f"(a {written} DEFAULT {default} COMMENT 'c') TBLPROPERTIES ('format-version' = '3')"
+    [field] = created(lake, definition, "i.db.t").schema().fields
+    assert (field.initial_default, field.write_default, field.doc) == (found, found, "c")
+
+
+@pytest.mark.parametrize(
+    ("written", "default"),
+    [
+        ("INT", "1.5"),
+        ("BIGINT", "'x'"),
+        ("DECIMAL(9, 2)", "1.005"),
+        ("DOUBLE", "1e400"),
+        ("TIMESTAMP", "TIMESTAMP '2024-02-29 12:00:00'"),
+        ("TIMESTAMP_NTZ", "TIMESTAMP '2024-02-29 12:00:00Z'"),
+        ("STRING", "X'00'"),
+        ("BINARY", "'a'"),
+        ("ARRAY<INT>", "1"),
+    ],
+)
+def test_defaults_of_another_type_are_rejected(lake: Lake[int], written: str, default: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=r"column `a`: the default .* is not a value of the type"):
+        created(lake, f"(a {written} DEFAULT {default}) TBLPROPERTIES ('format-version' = '3')", "i.db.t")
+
+
+def test_a_column_may_have_the_name_of_a_keyword(lake: Lake[int]) -> None:
+    assert created(lake, "(select INT, a INT) USING paimon").schema().column_names == ["select", "a"]
 
 
 def test_an_iceberg_table_like_another_one(lake: Lake[int]) -> None:

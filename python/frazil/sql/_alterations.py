@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from frazil.sql._column_types import ColumnType
-    from frazil.sql._parts import PartitionField, PartitionValue
+    from frazil.sql._parts import PartitionField, PartitionValue, SortKey
     from frazil.sql._reader import Name, Text
 
 Unset = Literal["unset"]
@@ -87,15 +87,6 @@ class ReplacePartitionField:
     old: PartitionField
     new: PartitionField
     name: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class SortKey:
-    """A key of `WRITE ORDERED BY`."""
-
-    field: PartitionField
-    descending: bool = False
-    nulls_first: bool = True
 
 
 @dataclass(frozen=True, slots=True)

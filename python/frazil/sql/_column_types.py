@@ -114,6 +114,8 @@ class Column:
     comment: str | None = None
     default: str | None = None
     """The value of the DEFAULT literal."""
+    has_binary_default: bool = False
+    """Whether the DEFAULT literal is `X'…'`, whose value is in hexadecimal digits."""
     is_key: bool = False
     """Whether the column has the clause PRIMARY KEY."""
     is_nullable: bool = False

@@ -7,17 +7,19 @@ from typing import TYPE_CHECKING, Any, Protocol
 from frazil.errors import AlreadyExistsError, InvalidArgumentError
 from frazil.sql._keys import column_of, partition_keys_of, primary_keys_of
 from frazil.sql._lexer import invalid, unsupported
-from frazil.sql._table_schemas import iceberg_schema, paimon_schema
+from frazil.sql._shown_state import take_state
+from frazil.sql._table_schemas import find_field, iceberg_schema, paimon_schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from frazil.iceberg import Transaction
+    from frazil.iceberg import Schema, Transaction
     from frazil.sql._names import Resolved
     from frazil.sql._parts import PartitionField
     from frazil.sql._statements import CreateTable
 
 _FORMAT_VERSION = "format-version"
+_VERSION_OF_DEFAULTS = 3
 
 
 class _Session(Protocol):
@@ -77,17 +79,22 @@ def _iceberg(
     _check_iceberg(statement, text)
     options = {f"option.{name}": value for name, value in statement.options.items()} | dict(statement.options)
     comment = {} if statement.comment is None else {"comment": statement.comment}
-    given = options | dict(statement.properties) | comment | {"owner": session.user()}
+    properties = dict(statement.properties)
+    state = take_state(properties)
+    given = options | properties | comment | {"owner": session.user()}
     made = {**entry.defaults, **given, **entry.overrides}
     version = made.pop(_FORMAT_VERSION, None)
     made.pop(f"option.{_FORMAT_VERSION}", None)
     if version is not None and not version.isdecimal():
         message = f"the property `{_FORMAT_VERSION}` is {version!r}, expected 1, 2 or 3"
         raise InvalidArgumentError(message)
+    _check_defaults(statement, version, text)
     schema = iceberg_schema(statement.columns, timestamp_has_zone=session.timestamp_has_zone())
+    schema = state.with_identifiers(schema)
     definition: dict[str, Any] = {
         "location": statement.location,
-        "partition_by": [_term(one, statement, text) for one in statement.partitioned_by],
+        "partition_by": [_term(one, statement, schema, text) for one in statement.partitioned_by],
+        "sort_order": state.sort_order(schema),
         "properties": made,
     }
     if version is not None:
@@ -148,10 +155,15 @@ def _check_iceberg(statement: CreateTable, text: str) -> None:
     if statement.primary_key:
         start = statement.primary_key[0].start
         raise unsupported(text, start, "PRIMARY KEY of an Iceberg table is not supported", "omit the constraint")
+
+
+def _check_defaults(statement: CreateTable, version: str | None, text: str) -> None:
+    """Reject defaults before format version 3; a replaced table may already have that version."""
     column = next((column for column in statement.columns if column.default is not None), None)
-    if column is not None:
-        problem = f"DEFAULT of column `{column.name}` of an Iceberg table is not supported"
-        raise unsupported(text, column.start, problem, "use lake.table(…).update_schema().add_column(…)")
+    is_early = not statement.replaces if version is None else int(version) < _VERSION_OF_DEFAULTS
+    if column is not None and is_early:
+        problem = f"DEFAULT of column `{column.name}` needs format version {_VERSION_OF_DEFAULTS}"
+        raise unsupported(text, column.start, problem, f"set the property `{_FORMAT_VERSION}` to 3")
 
 
 def _check_names(statement: CreateTable, text: str) -> None:
@@ -164,9 +176,14 @@ def _check_names(statement: CreateTable, text: str) -> None:
         seen.add(column.name.lower())
 
 
-def _term(one: PartitionField, statement: CreateTable, text: str) -> str:
+def _term(one: PartitionField, statement: CreateTable, schema: Schema, text: str) -> str:
     """Return a partition field of a statement as a Python API term, such as `bucket(8, "id")`."""
-    column = '"' + column_of(one.column, statement, text, "PARTITIONED BY").replace('"', '""') + '"'
+    field = find_field(schema, one.column.parts) if len(one.column.parts) > 1 else None
+    if field is None:
+        name = column_of(one.column, statement, text, "PARTITIONED BY")
+    else:
+        name = schema.find_column_name(field.field_id) or ""
+    column = '"' + name.replace('"', '""') + '"'
     if one.transform == "identity":
         return column
     return f"{one.transform}({column})" if one.number is None else f"{one.transform}({one.number}, {column})"

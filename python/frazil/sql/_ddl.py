@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from frazil.catalog._properties import is_secret, masked
-from frazil.sql._reader import quoted
+from frazil.sql._defaults import default_literal
+from frazil.sql._reader import REDACTED, literal, quoted
 from frazil.sql._table_schemas import spark_type
 
 if TYPE_CHECKING:
@@ -14,12 +15,11 @@ if TYPE_CHECKING:
     from frazil.iceberg import NestedField
     from frazil.paimon._schema import DataField
 
-REDACTED = "*********(redacted)"
-"""The value that Spark shows in place of a secret."""
-
 
 def iceberg_columns(fields: Iterable[NestedField], *, timestamp_has_zone: bool, separator: str = " ") -> list[str]:
     """Return Iceberg columns in Spark's notation, or with `: ` as separator the fields of a struct.
+
+    Fields of structs have no default in SQL.
 
     >>> from frazil.iceberg import NestedField
     >>> field = NestedField(1, "a b", "timestamptz", required=True, doc="when")
@@ -31,6 +31,7 @@ def iceberg_columns(fields: Iterable[NestedField], *, timestamp_has_zone: bool, 
         + separator
         + _iceberg_type(field, timestamp_has_zone=timestamp_has_zone)
         + (" NOT NULL" if field.required else "")
+        + ("" if field.write_default is None or separator != " " else f" DEFAULT {_default(field)}")
         + ("" if field.doc is None else f" COMMENT {literal(field.doc)}")
         for field in fields
     ]
@@ -46,15 +47,6 @@ def paimon_columns(fields: Iterable[DataField]) -> list[str]:
     ]
 
 
-def literal(text: str) -> str:
-    r"""Return a string literal.
-
-    >>> literal("it's")
-    "'it\\'s'"
-    """
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
-
-
 def shown(properties: Mapping[str, str]) -> dict[str, str]:
     """Return properties as they are shown, sorted by name and without secrets.
 
@@ -62,6 +54,10 @@ def shown(properties: Mapping[str, str]) -> dict[str, str]:
     {'a.token': '*********(redacted)', 'b': 's3://***@host'}
     """
     return {key: REDACTED if is_secret(key) else masked(value) for key, value in sorted(properties.items())}
+
+
+def _default(field: NestedField) -> str:
+    return default_literal(field.write_default, field.type)
 
 
 def _iceberg_type(field: NestedField, *, timestamp_has_zone: bool) -> str:

@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING, Literal
 from frazil.sql import _alterations as alter
 from frazil.sql._column_types import column_type
 from frazil.sql._parse_insert import partition_values
-from frazil.sql._parse_parts import partition_field, properties
+from frazil.sql._parse_parts import partition_field, properties, separated, sort_keys
 from frazil.sql._statements import AlterNamespace, AlterTable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from typing import TypeVar
 
+    from frazil.sql._parts import SortKey
     from frazil.sql._reader import Name, Reader
 
-    T = TypeVar("T")
     Changes = Iterator[alter.Alteration]
 
 _NAMESPACES = ("NAMESPACE", "DATABASE", "SCHEMA")
@@ -83,7 +82,7 @@ def comment_on(reader: Reader) -> AlterTable | AlterNamespace | None:
 
 def _add_columns(reader: Reader) -> Changes:
     is_list = reader.accept("(")
-    yield from _separated(reader, _add_column)
+    yield from separated(reader, _add_column)
     if is_list:
         reader.expect(")")
 
@@ -109,7 +108,7 @@ def _add_column(reader: Reader) -> alter.AddColumn:
 
 def _alter_columns(reader: Reader) -> Changes:
     reader.accept("COLUMN")
-    yield from _separated(reader, _alter_column)
+    yield from separated(reader, _alter_column)
 
 
 def _alter_column(reader: Reader) -> alter.AlterColumn:
@@ -159,7 +158,7 @@ def _position(reader: Reader, word: str) -> alter.Position:
 def _drop_columns(reader: Reader) -> Changes:
     if_exists = reader.accept("IF", "EXISTS")
     is_list = reader.accept("(")
-    for path in _separated(reader, lambda reader: reader.name("the name of a column")):
+    for path in separated(reader, lambda reader: reader.name("the name of a column")):
         yield alter.DropColumn(path, if_exists)
     if is_list:
         reader.expect(")")
@@ -192,7 +191,7 @@ def _field_name(reader: Reader) -> str | None:
 def _write(reader: Reader) -> Changes:
     """Parse the clauses of WRITE, in any order (Iceberg, `IcebergSqlExtensions.g4`: `writeSpec`)."""
     is_hash, ordering = False, None
-    keys: tuple[alter.SortKey, ...] = ()
+    keys: tuple[SortKey, ...] = ()
     while not reader.at_end:
         if not is_hash and reader.accept("DISTRIBUTED", "BY", "PARTITION"):
             is_hash = True
@@ -201,32 +200,13 @@ def _write(reader: Reader) -> Changes:
         elif ordering is None and (reader.at("LOCALLY", "ORDERED", "BY") or reader.at("ORDERED", "BY")):
             ordering = "LOCALLY" if reader.accept("LOCALLY") else "ORDERED"
             reader.expect("ORDERED", "BY")
-            keys = tuple(_sort_keys(reader))
+            keys = tuple(sort_keys(reader))
         else:
             reader.fail("expected [LOCALLY] ORDERED BY, UNORDERED or DISTRIBUTED BY PARTITION")
     if not is_hash and ordering is None:
         reader.fail("expected [LOCALLY] ORDERED BY, UNORDERED or DISTRIBUTED BY PARTITION")
     distributions: dict[str | None, Literal["none", "range"]] = {"UNORDERED": "none", "ORDERED": "range"}
     yield alter.WriteOrder(keys, "hash" if is_hash else distributions.get(ordering))
-
-
-def _sort_keys(reader: Reader) -> Iterator[alter.SortKey]:
-    is_list = reader.accept("(")
-    yield from _separated(reader, _sort_key)
-    if is_list:
-        reader.expect(")")
-
-
-def _sort_key(reader: Reader) -> alter.SortKey:
-    found = partition_field(reader)
-    descending = reader.accept_any("ASC", "DESC") == "DESC"
-    nulls_first = not descending
-    if reader.accept("NULLS"):
-        word = reader.accept_any("FIRST", "LAST")
-        if word is None:
-            reader.fail("expected FIRST or LAST")
-        nulls_first = word == "FIRST"
-    return alter.SortKey(found, descending, nulls_first)
 
 
 def _set_identifier_fields(reader: Reader) -> Changes:
@@ -238,7 +218,7 @@ def _drop_identifier_fields(reader: Reader) -> Changes:
 
 
 def _paths(reader: Reader) -> Iterator[Name]:
-    return _separated(reader, lambda reader: reader.name("the name of a column"))
+    return separated(reader, lambda reader: reader.name("the name of a column"))
 
 
 def _reference(kind: Literal["branch", "tag"], *, creates: bool, replaces: bool) -> Callable[[Reader], Changes]:
@@ -294,7 +274,7 @@ def _unset_properties(reader: Reader) -> Changes:
 
 def _keys(reader: Reader) -> Iterator[str]:
     reader.expect("(")
-    yield from _separated(reader, _key)
+    yield from separated(reader, _key)
     reader.expect(")")
 
 
@@ -320,13 +300,6 @@ def _drop_partitions(reader: Reader) -> Changes:
         found.append(tuple(partition_values(reader)))
     yield alter.DropPartitions(tuple(found))
     reader.accept("PURGE")
-
-
-def _separated(reader: Reader, read: Callable[[Reader], T]) -> Iterator[T]:
-    """Parse a list with commas between its elements."""
-    yield read(reader)
-    while reader.accept(","):
-        yield read(reader)
 
 
 _FORMS: tuple[tuple[tuple[str, ...], Callable[[Reader], Changes]], ...] = (

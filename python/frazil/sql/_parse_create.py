@@ -37,6 +37,8 @@ _OTHER_ELEMENTS: dict[tuple[str, ...], str | None] = {
 }
 """The first words of unsupported elements of the column list, with hints."""
 
+_AFTER_COLUMNS = ("COMMENT", "LOCATION", "OPTIONS", "PARTITIONED", "TBLPROPERTIES", "USING", "WITH")
+
 _NOT_ENFORCED = "write PRIMARY KEY … NOT ENFORCED: rows with the same key are merged, and never rejected"
 
 
@@ -93,8 +95,15 @@ def _like(reader: Reader, name: Name, clauses: _Clauses, *, if_not_exists: bool)
 
 
 def _is_query(reader: Reader) -> bool:
+    """Return whether a parenthesized query comes next; a column may be named `select`, if a clause follows."""
     following = reader.peek(1)
-    return following is not None and following.is_word("SELECT", "WITH", "FROM", "VALUES")
+    if following is None or not following.is_word("SELECT", "WITH", "FROM", "VALUES"):
+        return False
+    begin = reader.mark()
+    reader.skip_parentheses()
+    is_list = any(reader.at(word) for word in _AFTER_COLUMNS)
+    reader.back_to(begin)
+    return not is_list
 
 
 def reject_materialized_table(reader: Reader) -> NoReturn:
@@ -187,7 +196,25 @@ def _key_of_column(reader: Reader) -> dict[str, Any]:
 
 def _default_of_column(reader: Reader) -> dict[str, Any]:
     reader.expect("DEFAULT")
+    following = reader.peek(1)
+    if reader.at("X") and following is not None and following.kind == "string":
+        reader.expect("X")
+        return {"default": reader.string("the literal"), "has_binary_default": True}
+    if reader.accept("CAST", "("):
+        return {"default": _not_finite(reader)}
     return {"default": _constant(reader)}
+
+
+def _not_finite(reader: Reader) -> str:
+    """Parse `'NaN' AS DOUBLE)`, the form in which Spark shows such numbers."""
+    place = reader.mark()
+    token = reader.peek()
+    if token is not None and token.kind == "string" and token.value in _NOT_FINITE:
+        found = reader.string("a number")
+        if reader.accept("AS") and reader.accept_any("DOUBLE", "FLOAT") and reader.accept(")"):
+            return found
+    reader.back_to(place)
+    return reader.reject("a DEFAULT that is not a literal is not supported", "use a literal")
 
 
 def _constant(reader: Reader) -> str | None:
@@ -211,6 +238,7 @@ def _constant(reader: Reader) -> str | None:
     return found
 
 
+_NOT_FINITE = ("NaN", "Infinity", "-Infinity")
 _TYPED = ("DATE", "TIME", "TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ")
 """The words before the string of a typed literal, such as `DATE '2024-02-29'`."""
 

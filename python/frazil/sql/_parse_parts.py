@@ -1,13 +1,20 @@
-"""Parts that several statements have: transforms of columns, and properties."""
+"""Parts that several statements have: transforms of columns, sort orders and properties."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from frazil.sql._parts import PartitionField
+from frazil.sql._lexer import invalid
+from frazil.sql._parts import PartitionField, SortKey
+from frazil.sql._reader import REDACTED
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import TypeVar
+
     from frazil.sql._reader import Name, Reader
+
+    T = TypeVar("T")
 
 _TRANSFORMS = {
     "bucket": "bucket",
@@ -65,6 +72,33 @@ def _numbered(reader: Reader) -> tuple[Name, int]:
     return column, reader.whole_number("a number")
 
 
+def sort_keys(reader: Reader) -> Iterator[SortKey]:
+    """Parse the keys of a sort order, with or without parentheses."""
+    is_list = reader.accept("(")
+    yield from separated(reader, _sort_key)
+    if is_list:
+        reader.expect(")")
+
+
+def _sort_key(reader: Reader) -> SortKey:
+    found = partition_field(reader)
+    descending = reader.accept_any("ASC", "DESC") == "DESC"
+    nulls_first = not descending
+    if reader.accept("NULLS"):
+        word = reader.accept_any("FIRST", "LAST")
+        if word is None:
+            reader.fail("expected FIRST or LAST")
+        nulls_first = word == "FIRST"
+    return SortKey(found, descending, nulls_first)
+
+
+def separated(reader: Reader, read: Callable[[Reader], T]) -> Iterator[T]:
+    """Parse a list with commas between its elements."""
+    yield read(reader)
+    while reader.accept(","):
+        yield read(reader)
+
+
 def properties(reader: Reader) -> dict[str, str]:
     """Parse properties in parentheses: keys as strings or names, and values as strings, numbers or booleans.
 
@@ -81,15 +115,18 @@ def properties(reader: Reader) -> dict[str, str]:
         if key in found:
             reader.fail(f"the key {key!r} is specified twice")
         reader.accept("=")
-        found[key] = _property_value(reader)
+        found[key] = _property_value(reader, key)
         if not reader.accept(","):
             break
     reader.expect(")")
     return found
 
 
-def _property_value(reader: Reader) -> str:
+def _property_value(reader: Reader, key: str) -> str:
     token = reader.peek()
+    if token is not None and token.kind == "string" and token.value == REDACTED:
+        problem = f"the value of property {key!r} was hidden when it was shown"
+        raise invalid(reader.text, token.start, problem, "set the value, or omit the property")
     if token is not None and (token.kind in ("string", "number") or token.is_word("TRUE", "FALSE")):
         reader.take("a value")
         return token.text.lower() if token.kind == "name" else token.value

@@ -25,3 +25,12 @@ class PartitionValue:
     column: str
     constant: Text | None
     start: int
+
+
+@dataclass(frozen=True, slots=True)
+class SortKey:
+    """A key of a sort order."""
+
+    field: PartitionField
+    descending: bool = False
+    nulls_first: bool = True

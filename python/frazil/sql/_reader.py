@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from frazil.sql._lexer import Lexed, Token
 
 
+REDACTED = "*********(redacted)"
+"""The value that Spark shows in place of a secret."""
+
 _ENDS = (",", ")", "]")
 """The symbols that end an expression."""
 
@@ -246,3 +249,12 @@ def quoted(part: str) -> str:
     if part.replace("_", "a").isalnum() and part.isascii() and not part[0].isdigit():
         return part
     return "`" + part.replace("`", "``") + "`"
+
+
+def literal(text: str) -> str:
+    r"""Return a string literal.
+
+    >>> literal("it's")
+    "'it\\'s'"
+    """
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

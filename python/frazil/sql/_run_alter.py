@@ -10,10 +10,10 @@ from frazil.errors import InvalidArgumentError, UnsupportedError
 from frazil.sql import _alterations as alter
 from frazil.sql._column_types import Primitive
 from frazil.sql._lexer import invalid, unsupported
-from frazil.sql._table_schemas import iceberg_type, spark_type
+from frazil.sql._table_schemas import find_field, iceberg_type, spark_type
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from frazil.iceberg import NestedField, Table, Transaction
     from frazil.sql._column_types import ColumnType
@@ -144,7 +144,7 @@ def _rename_column(changes: Transaction, change: alter.RenameColumn, run: Run[An
 
 def _drop_column(changes: Transaction, change: alter.DropColumn, run: Run[Any]) -> None:
     del run
-    if change.if_exists and _find(changes.table(), change.path.parts) is None:
+    if change.if_exists and find_field(changes.table().schema(), change.path.parts) is None:
         return
     changes.update_schema(case_sensitive=False).delete_column(change.path.parts).commit()
 
@@ -184,7 +184,7 @@ def _replace_partition_field(changes: Transaction, change: alter.ReplacePartitio
 
 def _field_name(table: Table, wanted: PartitionField, run: Run[Any]) -> str:
     """Return the name of a partition field given as a transform; a word that is not a column is already a name."""
-    column = _find(table, wanted.column.parts)
+    column = find_field(table.schema(), wanted.column.parts)
     fields = table.spec().fields
     if column is None:
         names = [field.name for field in fields]
@@ -339,21 +339,10 @@ def _column(table: Table, path: Name, run: Run[Any]) -> NestedField:
     Raises:
         InvalidArgumentError: The table does not have the column.
     """
-    found = _find(table, path.parts)
+    found = find_field(table.schema(), path.parts)
     if found is None:
         columns = ", ".join(table.schema().column_names)
         raise invalid(run.text, path.start, f"the table has no column `{path}`", f"the columns are {columns}")
-    return found
-
-
-def _find(table: Table, parts: Sequence[str]) -> NestedField | None:
-    """Return a column by its path, with names compared without case; None if the table does not have it."""
-    fields, found = table.schema().fields, None
-    for part in parts:
-        found = next((one for one in fields if one.name.lower() == part.lower()), None)
-        if found is None:
-            return None
-        fields = found.fields
     return found
 
 

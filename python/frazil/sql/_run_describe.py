@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from frazil._virtual_table import VirtualTable
 from frazil.errors import InvalidArgumentError
-from frazil.sql._ddl import literal, shown
+from frazil.sql._ddl import shown
 from frazil.sql._describe import description_of
 from frazil.sql._lexer import invalid, unsupported
+from frazil.sql._reader import literal
 from frazil.sql._run_show import dotted, is_like
 
 if TYPE_CHECKING:

@@ -12,10 +12,12 @@ from frazil.paimon._data_types import parse_type
 from frazil.paimon._schema import DataField
 from frazil.paimon._schema import Schema as PaimonSchema
 from frazil.sql._column_types import SESSION_TIMESTAMP, Array, Map, Multiset, Spatial, Struct
+from frazil.sql._defaults import default_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from frazil.iceberg import NestedField
     from frazil.sql._column_types import Column, ColumnType
 
 _ICEBERG = {
@@ -56,6 +58,7 @@ def iceberg_schema(columns: Sequence[Column], *, timestamp_has_zone: bool) -> Sc
     """Return the Iceberg schema of columns, with ids assigned level by level, as in the Java library.
 
     Raises:
+        InvalidArgumentError: A default does not fit its type.
         UnsupportedError: Iceberg does not have a type.
 
     >>> from frazil.sql._column_types import Column, Primitive
@@ -66,7 +69,7 @@ def iceberg_schema(columns: Sequence[Column], *, timestamp_has_zone: bool) -> Sc
     2: t: optional timestamptz | 3: a: optional long
     """
     ids = _Ids(_timestamp(timestamp_has_zone))
-    return Schema.from_json({"type": "struct", "schema-id": 0, "fields": ids.fields(columns)})
+    return Schema.from_json({"type": "struct", "schema-id": 0, "fields": ids.columns(columns)})
 
 
 def iceberg_type(found: ColumnType, *, timestamp_has_zone: bool) -> str:
@@ -78,6 +81,17 @@ def iceberg_type(found: ColumnType, *, timestamp_has_zone: bool) -> str:
     """
     made = _Ids(_timestamp(timestamp_has_zone)).type(found)
     return made if isinstance(made, str) else json.dumps(made)
+
+
+def find_field(schema: Schema, parts: Sequence[str]) -> NestedField | None:
+    """Return a field of an Iceberg schema by its path, in any case; None if the schema does not have it."""
+    fields, found = schema.fields, None
+    for part in parts:
+        found = next((one for one in fields if one.name.lower() == part.lower()), None)
+        if found is None:
+            return None
+        fields = found.fields
+    return found
 
 
 def spark_type(iceberg: str) -> str:
@@ -95,7 +109,10 @@ def spark_type(iceberg: str) -> str:
         return f"{nanoseconds}(9)"
     # Several Spark types are stored as int and as string; their widest comes first.
     found = next((spark for spark in ("INT", "STRING", *_ICEBERG) if _ICEBERG[spark] == iceberg), None)
-    return found or iceberg.upper().replace(", ", ",")
+    if found is not None:
+        return found
+    name, parenthesis, parameters = iceberg.partition("(")
+    return name.upper() + parenthesis + parameters.replace(", ", ",")
 
 
 def paimon_schema(columns: Sequence[Column], *, timestamp_has_zone: bool) -> PaimonSchema:
@@ -116,6 +133,9 @@ def paimon_schema(columns: Sequence[Column], *, timestamp_has_zone: bool) -> Pai
     fields = []
     for column in columns:
         field_id, text = next(ids), _paimon_type(column.type, timestamp) + _not_null(column.required)
+        if column.has_binary_default:
+            message = f"column `{column.name}`: X'…' as a default of a Paimon table is not supported"
+            raise UnsupportedError(message, hint="use a string")
         data_type = parse_type(text, lambda: next(ids))
         fields.append(DataField(field_id, column.name, data_type, column.comment, column.default))
     return PaimonSchema(0, tuple(fields))
@@ -135,6 +155,17 @@ class _Ids:
             | ({} if column.comment is None else {"doc": column.comment})
             for field_id, column in zip(taken, columns, strict=True)
         ]
+
+    def columns(self, columns: Sequence[Column]) -> list[dict[str, Any]]:
+        """Return the fields of top-level columns, with their defaults."""
+        found = self.fields(columns)
+        for field, column in zip(found, columns, strict=True):
+            if column.default is not None:
+                value = default_json(
+                    column.name, column.default, str(field["type"]), is_binary=column.has_binary_default
+                )
+                field |= {"initial-default": value, "write-default": value}
+        return found
 
     def type(self, found: ColumnType) -> Any:
         match found:

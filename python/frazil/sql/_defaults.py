@@ -1,0 +1,127 @@
+"""Column defaults of Iceberg tables, as literals of SQL and as JSON (spec: "JSON single-value serialization")."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import re
+from decimal import Context, Decimal, InvalidOperation
+from typing import Any
+
+from frazil.errors import InvalidArgumentError
+from frazil.sql._reader import literal
+
+_DIGITS = 38
+_BINARY = ("binary", "fixed")
+_MOMENT = re.compile(
+    r"(?P<date>\d{4}-\d\d-\d\d)(?:[ T](?P<time>\d\d:\d\d:\d\d)(?P<fraction>\.\d{1,9})?)?(?P<zone>Z|[+-]\d\d:\d\d)?"
+)
+_WORDS = {"date": "DATE", "time": "TIME", "timestamp": "TIMESTAMP_NTZ", "timestamptz": "TIMESTAMP"}
+"""The words before a string in the literals of a type."""
+
+_SUFFIXES = {"long": "L", "float": "F", "double": "D", "decimal": "BD"}
+
+
+def default_json(name: str, value: str, iceberg: str, *, is_binary: bool) -> Any:
+    """Return the JSON form of a default.
+
+    Args:
+        name: The name of the column.
+        value: The value of the literal as text.
+        iceberg: The type of the column.
+        is_binary: Whether the literal is `X'…'`, whose value is in hexadecimal digits.
+
+    Raises:
+        InvalidArgumentError: The value does not fit the type.
+
+    >>> default_json("a", "1.5", "decimal(9, 2)", is_binary=False)
+    '1.50'
+    >>> default_json("a", "2024-02-29 12:00:00+01:00", "timestamptz", is_binary=False)
+    '2024-02-29T11:00:00+00:00'
+    """
+    try:
+        if is_binary != (_root(iceberg) in _BINARY):
+            raise ValueError  # noqa: TRY301 - the message is the same for all values
+        return _parsed(value, iceberg)
+    except (ValueError, KeyError, InvalidOperation) as error:
+        message = f"column `{name}`: the default {value!r} is not a value of the type {iceberg}"
+        raise InvalidArgumentError(message, hint=_HINTS.get(_root(iceberg))) from error
+
+
+_HINTS = {
+    "binary": "write X'0A'",
+    "fixed": "write X'0A'",
+    "timestamptz": "write TIMESTAMP '2024-02-29 12:00:00+00:00', with a time zone",
+    "timestamptz_ns": "write TIMESTAMP '2024-02-29 12:00:00+00:00', with a time zone",
+}
+
+
+def default_literal(value: Any, iceberg: str) -> str:
+    """Return the literal for a default in JSON form, in the notation of Spark.
+
+    >>> default_literal("1.50", "decimal(9, 2)"), default_literal(7, "long"), default_literal("00FF", "binary")
+    ('1.50BD', '7L', "X'00FF'")
+    """
+    root = _root(iceberg)
+    if isinstance(value, bool):
+        return str(value).lower()
+    if root in _BINARY:
+        return f"X'{value}'"
+    if root in ("float", "double") and isinstance(value, str):
+        return f"CAST({literal(value)} AS {root.upper()})"
+    if word := _WORDS.get(root.removesuffix("_ns")):
+        return f"{word} {literal(str(value).replace('T', ' '))}"
+    return literal(value) if root in ("string", "uuid") else f"{value}{_SUFFIXES.get(root, '')}"
+
+
+def _root(iceberg: str) -> str:
+    return re.split(r"[\[(<]", iceberg, maxsplit=1)[0]
+
+
+def _parsed(value: str, iceberg: str) -> Any:  # noqa: PLR0911 - one line for each type
+    match _root(iceberg):
+        case "boolean":
+            return {"true": True, "false": False}[value.lower()]
+        case "int" | "long":
+            return int(value)
+        case "float" | "double":
+            return _number(value)
+        case "decimal":
+            return _decimal(value, int(iceberg.rstrip(")").split(",")[1]))
+        case "date":
+            return dt.date.fromisoformat(value).isoformat()
+        case "time" | "string":
+            return value
+        case "timestamp" | "timestamp_ns":
+            return _moment(value, has_zone=False)
+        case "timestamptz" | "timestamptz_ns":
+            return _moment(value, has_zone=True)
+        case "binary" | "fixed":
+            return bytes.fromhex(value).hex().upper()
+    raise ValueError
+
+
+def _number(value: str) -> float | str:
+    found = float(value)
+    if math.isnan(found):
+        return "NaN"
+    if math.isfinite(found):
+        return found
+    return {"infinity": "Infinity", "-infinity": "-Infinity"}[value.lower()]
+
+
+def _decimal(value: str, scale: int) -> str:
+    given = Decimal(value)
+    found = given.quantize(Decimal(1).scaleb(-scale), context=Context(prec=_DIGITS))
+    if found != given:
+        raise ValueError
+    return format(found, "f")
+
+
+def _moment(value: str, *, has_zone: bool) -> str:
+    found = _MOMENT.fullmatch(value.strip())
+    if found is None or (found["zone"] is not None) != has_zone:
+        raise ValueError
+    moment = dt.datetime.fromisoformat(f"{found['date']}T{found['time'] or '00:00:00'}{found['zone'] or ''}")
+    moment = moment.astimezone(dt.UTC) if has_zone else moment
+    return f"{moment:%Y-%m-%dT%H:%M:%S}{found['fraction'] or ''}{'+00:00' if has_zone else ''}"
