@@ -56,7 +56,7 @@ PAIMON = {
     "`tag.automatic-creation` = `batch`": "tag_auto_batch",
     "`type` = `materialized-table`": "materialized_options",
     "columns of type BINARY": "append_types_orc pk_types_orc_b1 pk_types_orc_b4",
-    "'csv.include-header' was hidden": "format_csv_options",
+    "`file.format` with the value `csv`": "format_csv_options",
     "references the branch": "branch_fallback fallback_nested fallback_renamed",
     "without a fixed number of buckets": """
         cross_partition_deduplicate cross_partition_first_row dynamic_bucket_max old_0_9_0_dynamic_bucket

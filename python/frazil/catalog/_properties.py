@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _SECRET = re.compile(
-    r"secret|password|passwd|pwd|passphrase|token|credential|access-key|account-key|private-key|sas|auth|signature|header"
+    r"secret|password|passwd|pwd|passphrase|token|credential|access-key|account-key|private-key|sas|auth|signature|header\."
 )
 _OF_THE_CATALOG = frozenset(
     {

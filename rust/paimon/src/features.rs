@@ -48,8 +48,8 @@ features! {
     BLOB_STORAGE = "Blob storage", &["paimon/src/read/blob.rs"], &["tests/behavior/test_blobs.py"], Yes("bytes, descriptors; descriptor fields and views refused"), No("not written");
     EXTERNAL_DATA_PATHS = "External data paths", &["paimon/src/context/split.rs", "paimon/src/write/external.rs"], &["append_external_path", "tests/behavior/test_paimon_external_paths.py"], Yes("where confinement allows"), Yes("where confinement allows");
     STATISTICS_FILES = "Statistics files", &[], &["statistics"], Yes("listed, not used"), No("not written");
-    FORMAT_TABLES = "Format tables", &["python/frazil/paimon/_format_*.py", "python/frazil/paimon/_text_*.py"], &["format_*"], Yes("CSV, JSON, TEXT, Parquet, ORC"), No("not written");
-    OBJECT_TABLES = "Object tables", &["python/frazil/paimon/_object_table.py"], &["tests/catalog/test_paimon_golden.py"], Yes(""), No("not written");
+    FORMAT_TABLES = "Format tables", &["python/frazil/paimon/_format_*.py", "python/frazil/paimon/_text_*.py"], &["format_*", "tests/interop/test_java_format_tables.py"], Yes("CSV, JSON, TEXT, Parquet, ORC, Avro"), Yes("CSV, JSON, TEXT, Parquet, ORC, Avro");
+    OBJECT_TABLES = "Object tables", &["python/frazil/paimon/_object_table.py"], &["tests/catalog/test_paimon_golden.py", "tests/interop/test_java_format_tables.py"], Yes(""), No("created in catalogs; read-only");
     MATERIALIZED_TABLES = "Materialized tables", &["python/frazil/paimon/_table.py"], &["materialized_options"], Yes("as any table"), No("not written");
     CATALOGS = "Catalogs", &["python/frazil/catalog/_paimon*.py"], &["tests/catalog/test_paimon.py", "tests/catalog/test_paimon_jdbc.py"], Yes("file system, JDBC"), Yes("file system, JDBC");
     SYSTEM_TABLES = "System tables", &["paimon/src/inspect/mod.rs", "paimon/src/context/mod.rs", "paimon/src/read/images.rs"], &["cl_*", "pk_levels_*", "row_tracking_*", "tags_pk"], Yes(""), No("only read");
@@ -104,8 +104,8 @@ fn check_type(options: &Options) -> Result<()> {
     let kind = value(options, "type").unwrap_or_else(|| "table".to_string());
     match kind.as_str() {
         "table" | "materialized-table" => Ok(()),
-        "format-table" => Err(refused("type", &kind).hint("open it with frazil.paimon.format_table")),
-        "object-table" => Err(refused("type", &kind).hint("open it with frazil.paimon.object_table")),
+        "format-table" => Err(refused("type", &kind).hint("open it with frazil.paimon.format_table, or with load_table of its catalog")),
+        "object-table" => Err(refused("type", &kind).hint("open it with frazil.paimon.object_table, or with load_table of its catalog")),
         _ => Err(refused("type", &kind)),
     }
 }
