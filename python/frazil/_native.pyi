@@ -78,6 +78,7 @@ __all__ = [
     "owned_files",
     "paimon_create",
     "paimon_features",
+    "paimon_option_names",
     "paimon_system_tables",
     "schema_arrow",
     "schema_json",
@@ -1562,6 +1563,9 @@ def evaluate_expression(text: str, relations: Sequence[tuple[str, pa.RecordBatch
 
 def iceberg_metadata_tables() -> list[tuple[str, str, bool]]:
     """Return the metadata tables of Iceberg: name, documentation, and whether a snapshot can be chosen."""
+
+def paimon_option_names() -> list[str]:
+    """Return the names of the options of Paimon tables, without those of single columns."""
 
 def paimon_system_tables() -> list[tuple[str, str, bool]]:
     """Return the system tables of Paimon: name, documentation, and whether a snapshot can be chosen."""

@@ -166,3 +166,14 @@ def test_a_table_with_an_option_that_java_refuses_is_read_and_not_written(tmp_pa
             with pytest.raises(errors.InvalidArgumentError, match=f"`{name}`"):
                 write(opened)
     assert len(list((tmp_path / "t" / "bucket-0").iterdir())) == 1
+
+
+def test_misspelt_options_are_named(tmp_path: Path) -> None:
+    options = {"bukcet": "2", "write-olny": "true", "my-label": "x", "fields.id.stats-mode": "none"}
+    with pytest.warns(UserWarning, match="did you mean") as found:
+        frazil.create_table(tmp_path / "t", [("id", "INT")], format="paimon", options=options)
+    assert [str(one.message) for one in found] == [
+        "unknown table option `bukcet`; did you mean `bucket`?",
+        "unknown table option `write-olny`; did you mean `write-only`?",
+    ]
+    assert found[0].filename == __file__

@@ -11,6 +11,7 @@ from frazil._arguments import field_names, optional_text, property_texts
 from frazil._boundary import operation
 from frazil._folders import local_path, removed_on_failure
 from frazil.errors import InvalidArgumentError
+from frazil.paimon._option_names import warn_of_unknown
 from frazil.paimon._plain_tables import PLAIN_TYPES, plain_location, plain_schema
 from frazil.paimon._schema import Schema
 
@@ -75,6 +76,7 @@ class NewTable:
         if wrong is not None:
             message = f"`{wrong}` is a storage option, which every reader of the table would see"
             raise InvalidArgumentError(message, hint="pass it in storage={...}")
+        warn_of_unknown(options)
         comment = optional_text("comment", self.comment)
         return {
             "fields": schema.to_json()["fields"],

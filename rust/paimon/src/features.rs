@@ -104,8 +104,14 @@ fn check_type(options: &Options) -> Result<()> {
     let kind = value(options, "type").unwrap_or_else(|| "table".to_string());
     match kind.as_str() {
         "table" | "materialized-table" => Ok(()),
-        "format-table" => Err(refused("type", &kind).hint("open it with frazil.paimon.format_table, or with load_table of its catalog")),
-        "object-table" => Err(refused("type", &kind).hint("open it with frazil.paimon.object_table, or with load_table of its catalog")),
+        "format-table" => {
+            Err(refused("type", &kind)
+                .hint("open it with frazil.paimon.format_table, or with load_table of its catalog"))
+        }
+        "object-table" => {
+            Err(refused("type", &kind)
+                .hint("open it with frazil.paimon.object_table, or with load_table of its catalog"))
+        }
         _ => Err(refused("type", &kind)),
     }
 }

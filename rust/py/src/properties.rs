@@ -59,6 +59,12 @@ pub(crate) fn table_properties() -> Vec<TableProperty> {
     properties::PROPERTIES.iter().copied().map(TableProperty).collect()
 }
 
+/// Returns the names of the options of Paimon tables, without those of single columns.
+#[pyfunction]
+pub(crate) fn paimon_option_names() -> Vec<&'static str> {
+    frazil_paimon::write::option_table::option_names().collect()
+}
+
 /// Returns the table property for a key, or None.
 #[pyfunction]
 pub(crate) fn table_property(key: &str) -> Option<TableProperty> {

@@ -12,6 +12,7 @@ pub(crate) mod file_schema;
 pub(crate) mod format;
 pub mod kinds;
 mod known_options;
+pub mod option_table;
 pub mod path;
 pub mod restore;
 pub mod row_placement;
