@@ -215,7 +215,9 @@ def test_the_files_of_tables(lake: Lake[DataFrame], tmp_path: Path) -> None:
     database = tmp_path / "warehouse/my_db.db"
     folders = {path.split("/")[0] for path in listed(database / "part_t")}
     assert folders == {"dt=20240514", "manifest", "schema", "snapshot"}
-    assert {"schema/schema-0", "snapshot/LATEST", "snapshot/snapshot-1"} <= set(listed(database / "part_t"))
+    assert {"schema/schema-0", "snapshot/EARLIEST", "snapshot/LATEST", "snapshot/snapshot-1"} <= set(
+        listed(database / "part_t")
+    )
     [keyed] = (database / "T/bucket-0").glob("data-*.parquet")
     assert pq.read_schema(keyed).names == ["_KEY_a", "_SEQUENCE_NUMBER", "_VALUE_KIND", "a", "b", "c"]
     [plain] = (tmp_path / "warehouse/without_key.db/T/bucket-0").glob("data-*.parquet")

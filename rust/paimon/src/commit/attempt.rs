@@ -28,6 +28,9 @@ const LIMIT_BYTES: u64 = 2 << 30;
 /// The version of the snapshot files that frazil writes.
 const SNAPSHOT_VERSION: i32 = 3;
 
+/// The id of the first snapshot of a table.
+const FIRST_ID: i64 = 1;
+
 /// The state that all attempts of a commit share.
 #[derive(Debug)]
 pub(super) struct Attempt<'a> {
@@ -190,7 +193,7 @@ impl Attempt<'_> {
         let watermark = before.and_then(|snapshot| snapshot.watermark);
         let snapshot = Snapshot {
             version: SNAPSHOT_VERSION,
-            id: before.map_or(Some(1), |snapshot| snapshot.id.checked_add(1)).ok_or_else(too_many)?,
+            id: before.map_or(Some(FIRST_ID), |snapshot| snapshot.id.checked_add(1)).ok_or_else(too_many)?,
             uuid: Some(writer.uuid().to_string()),
             schema_id: base.schema_id,
             base_manifest_list: list.name,
@@ -245,9 +248,13 @@ impl Attempt<'_> {
         lock.run(&mut || publish(self.table.files(), &location, &content))
     }
 
-    /// Writes the hint file of the latest snapshot. Readers work without the file.
+    /// Writes the hint files of the latest and, with the first snapshot, of the earliest snapshot. Readers work without
+    /// the files.
     pub(super) fn hint(&self, id: i64) {
-        let hint = format!("{}/LATEST", self.table.snapshot_folder());
-        let _ = self.table.files().put(&hint, id.to_string().into());
+        let names = if id == FIRST_ID { &["LATEST", "EARLIEST"][..] } else { &["LATEST"] };
+        for name in names {
+            let hint = format!("{}/{name}", self.table.snapshot_folder());
+            let _ = self.table.files().put(&hint, id.to_string().into());
+        }
     }
 }
