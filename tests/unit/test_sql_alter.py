@@ -218,7 +218,31 @@ def test_partitions_of_paimon_tables_are_dropped(tmp_path: Path) -> None:
             lake_of(catalog).sql(f"ALTER TABLE lake.db.t {statement}")
 
 
-def test_statements_about_other_tables_are_passed_on(catalog: Any) -> None:
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ALTER TABLE spark_catalog.x.t ADD COLUMN a int",
+        "ALTER TABLE spark_catalog.x.t RENAME TO u",
+        "ALTER DATABASE spark_catalog.x SET DBPROPERTIES ('a' = '1')",
+        "COMMENT ON TABLE spark_catalog.x.t IS 'about t'",
+        "CREATE TABLE spark_catalog.x.t (a int) USING parquet",
+        "CREATE DATABASE spark_catalog.x",
+        "DESCRIBE EXTENDED spark_catalog.x.t",
+        "DROP DATABASE spark_catalog.x CASCADE",
+        "DROP TABLE spark_catalog.x.t",
+        "SHOW COLUMNS IN spark_catalog.x.t",
+        "SHOW CREATE TABLE spark_catalog.x.t",
+    ],
+)
+def test_statements_about_other_tables_are_passed_on(catalog: Any, text: str) -> None:
+    engine = RecordingEngine()
+    lake = recorded(engine, lake=catalog)
+    for use in ("SELECT 1", "USE lake.db"):
+        lake.script(f"{use}; {text}")
+        assert engine.queries[-1][0].strip() == text
+
+
+def test_unknown_statements_about_other_tables_are_passed_on(catalog: Any) -> None:
     engine = RecordingEngine()
     lake = recorded(engine, lake=catalog)
     for text in ("ALTER TABLE elsewhere.t REPLACE COLUMNS (a int)", "ALTER TABLE t ADD PARTITION (a = 1)"):

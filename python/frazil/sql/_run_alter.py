@@ -42,7 +42,7 @@ def alter_table(statement: AlterTable, run: Run[Frame]) -> Frame:
     """
     where = run.where(statement.name)
     if where is None:
-        return run.pass_on()
+        return run.unchanged()
     [first, *_] = statement.changes
     if isinstance(first, alter.RenameTable):
         where.catalog.catalog.rename_table(where.levels, _new_levels(first.new_name, where, run))
@@ -63,7 +63,7 @@ def alter_namespace(statement: AlterNamespace, run: Run[Frame]) -> Frame:
     """Set and remove properties of a namespace."""
     where = run.names.new_namespace(statement.name.parts)
     if where is None:
-        return run.pass_on()
+        return run.unchanged()
     where.catalog.catalog.update_namespace_properties(where.levels, statement.removals, statement.properties)
     return run.done()
 

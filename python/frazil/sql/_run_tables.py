@@ -30,7 +30,7 @@ def create(statement: CreateTable, run: Run[Frame]) -> Frame:
     """Create or replace a table, with the rows of its query if it has one."""
     where = run.where(statement.name)
     if where is None:
-        return run.pass_on()
+        return run.unchanged() if statement.query is None else run.pass_on()
     if is_there(statement, where):
         return run.done()
     if statement.query is None:
@@ -75,7 +75,7 @@ def drop(statement: DropTable, run: Run[Frame]) -> Frame:
     """
     where = run.where(statement.name)
     if where is None:
-        return run.pass_on()
+        return run.unchanged()
     catalog = where.catalog.catalog
     try:
         # In Java's catalogs of these types, dropping a table also deletes its files.
@@ -94,7 +94,7 @@ def create_namespace(statement: CreateNamespace, run: Run[Frame]) -> Frame:
     """
     where = run.names.new_namespace(statement.name.parts)
     if where is None:
-        return run.pass_on()
+        return run.unchanged()
     catalog = where.catalog.catalog
     # Folders do not store properties, but Spark always sets an owner.
     owner = {} if catalog.type in _IN_FOLDERS else {"owner": run.engine.user()}
@@ -115,7 +115,7 @@ def drop_namespace(statement: DropNamespace, run: Run[Frame]) -> Frame:
     """
     where = run.names.new_namespace(statement.name.parts)
     if where is None:
-        return run.pass_on()
+        return run.unchanged()
     if statement.cascade:
         message = "DROP NAMESPACE … CASCADE is not supported"
         raise UnsupportedError(message, hint="drop its tables first")
