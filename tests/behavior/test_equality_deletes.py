@@ -1,4 +1,4 @@
-"""Equality deletes of other writers stay in force when frazil rewrites the files that they apply to."""
+"""Equality deletes of other writers still apply after frazil rewrites the files that they apply to."""
 
 from __future__ import annotations
 

@@ -132,7 +132,7 @@ def test_an_empty_partition_value_is_null(tmp_path: Path) -> None:
 def test_hidden_folders_are_rejected(tmp_path: Path, value: str) -> None:
     options = {"format-table.partition-path-only-value": "true"}
     table = table_of(tmp_path, [("p", "STRING"), ("id", "INT")], "csv", ["p"], **options)
-    with pytest.raises(errors.InvalidArgumentError, match="cannot be the name of a folder"):
+    with pytest.raises(errors.InvalidArgumentError, match="cannot be a folder name"):
         table.append([{"p": value, "id": 1}])
     assert names_below(tmp_path) == []
 
@@ -225,7 +225,7 @@ def test_text_has_the_notation_of_java(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("file_format", FORMATS)
-def test_fields_that_are_not_null_in_structs_that_are_null(tmp_path: Path, file_format: str) -> None:
+def test_not_null_fields_of_null_structs(tmp_path: Path, file_format: str) -> None:
     columns = [
         ("r", "ROW<i INT NOT NULL, t TIMESTAMP(3), x ROW<d DATE NOT NULL>>"),
         ("a", "ARRAY<ROW<i INT NOT NULL, t TIMESTAMP(3)>>"),
@@ -242,13 +242,13 @@ def test_fields_that_are_not_null_in_structs_that_are_null(tmp_path: Path, file_
     assert table.scan(limit=7).to_arrow().to_pylist() == rows[:7]
 
 
-def test_a_null_field_that_is_not_null_is_rejected(tmp_path: Path) -> None:
+def test_null_in_a_not_null_field_is_rejected(tmp_path: Path) -> None:
     table_of(tmp_path, [("r", "ROW<i INT>")], "orc").append([{"r": {"i": None}}])
     with pytest.raises(errors.CorruptDataFileError, match="'i' is NOT NULL"):
         table_of(tmp_path, [("r", "ROW<i INT NOT NULL>")], "orc").scan().to_arrow()
 
 
-def test_options_of_compression_have_the_order_of_java(tmp_path: Path) -> None:
+def test_compression_options_have_the_precedence_of_java(tmp_path: Path) -> None:
     options = {"compression": "none", "format-table.file.compression": "bzip2", "file.compression": "gzip"}
     for expected in ("gz", "bz2", "csv"):
         table = table_of(tmp_path / expected, [("a", "INT")], "csv", **options)
@@ -257,13 +257,13 @@ def test_options_of_compression_have_the_order_of_java(tmp_path: Path) -> None:
         options.popitem()
 
 
-def test_keys_of_maps_that_java_writes_to_json_are_read(tmp_path: Path) -> None:
+def test_map_keys_that_java_writes_to_json_are_read(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text('{"d":{"19782":1},"t":{"3723000":1}}\n')
     table = table_of(tmp_path, [("d", "MAP<DATE, INT>"), ("t", "MAP<TIME(3), INT>")], "json")
     assert table.scan().to_arrow().to_pylist() == [{"d": [(dt.date(2024, 2, 29), 1)], "t": [(dt.time(1, 2, 3), 1)]}]
 
 
-def test_what_a_format_cannot_store_is_rejected(tmp_path: Path) -> None:
+def test_types_that_a_format_cannot_store_are_rejected(tmp_path: Path) -> None:
     for kind in ("MULTISET<INT>", "ARRAY<MAP<BYTES, INT>>", "ROW<v VARIANT>"):
         with pytest.raises(errors.UnsupportedError, match="cannot be written to JSON files"):
             table_of(tmp_path, [("a", kind)], "json").append([{"a": None}])

@@ -154,6 +154,18 @@ def test_format_tables_are_read(store: ObjectStore) -> None:
         nothing.scan().to_arrow()
 
 
+def test_format_tables_are_overwritten(store: ObjectStore) -> None:
+    schema, options = [("id", "INT"), ("day", "STRING")], {"partition_keys": ["day"], "storage": store.properties}
+    table = frazil.paimon.format_table("s3://plain/written", schema=schema, **options)
+    table.overwrite([{"id": 1, "day": "a"}, {"id": 2, "day": "b"}])
+    result = table.dynamic_partition_overwrite([{"id": 3, "day": "a"}])
+    assert (result.added_files, result.removed_files) == (1, 1)
+    table.append([{"id": 4, "day": "b"}])
+    assert sorted(table.scan().to_arrow()["id"].to_pylist()) == [2, 3, 4]
+    assert table.overwrite([{"id": 5, "day": "c"}]).removed_files == 3
+    assert table.scan().to_arrow()["id"].to_pylist() == [5]
+
+
 def test_object_tables_are_read(store: ObjectStore) -> None:
     rows = frazil.paimon.object_table("s3://plain/csv", storage=store.properties).scan().to_arrow().to_pylist()
     assert [(row["path"], row["name"], row["length"]) for row in rows] == [

@@ -168,7 +168,7 @@ def test_a_table_with_an_option_that_java_refuses_is_read_and_not_written(tmp_pa
     assert len(list((tmp_path / "t" / "bucket-0").iterdir())) == 1
 
 
-def test_misspelt_options_are_named(tmp_path: Path) -> None:
+def test_misspelt_options_emit_a_warning(tmp_path: Path) -> None:
     options = {"bukcet": "2", "write-olny": "true", "my-label": "x", "fields.id.stats-mode": "none"}
     with pytest.warns(UserWarning, match="did you mean") as found:
         frazil.create_table(tmp_path / "t", [("id", "INT")], format="paimon", options=options)

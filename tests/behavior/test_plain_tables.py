@@ -119,14 +119,14 @@ def test_an_object_table_is_created_and_loaded(tmp_path: Path, kind: str) -> Non
     [
         (COLUMNS, {"file.format": "cvs"}, {}, "did you mean `csv`"),
         (COLUMNS, {"file.format": "lance"}, {}, "expected one of"),
-        (COLUMNS, {"file.format": "text"}, {}, "exactly one column of type STRING"),
-        ([("a", "INT")], {"file.format": "text"}, {}, "exactly one column of type STRING"),
+        (COLUMNS, {"file.format": "text"}, {}, "exactly one STRING column"),
+        ([("a", "INT")], {"file.format": "text"}, {}, "exactly one STRING column"),
         (COLUMNS, {}, {"primary_keys": ["a"]}, "do not support primary keys"),
         (COLUMNS, {"format-table.implementation": "spark"}, {}, "expected paimon or engine"),
         (COLUMNS, {}, {"partition_keys": ["a", "b"]}, "at least one column"),
         ([], {}, {}, "at least one column"),
         ([], {"type": "object-table"}, {}, "needs the option `object-location`"),
-        (COLUMNS, {"type": "object-table", "object-location": "/x"}, {}, "are always path, name"),
+        (COLUMNS, {"type": "object-table", "object-location": "/x"}, {}, "always has the columns path, name"),
     ],
 )
 def test_invalid_definitions_are_rejected(

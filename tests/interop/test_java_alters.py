@@ -1,4 +1,4 @@
-"""Tests of ALTER TABLE: Iceberg (Java) makes of metadata what the golden file says, which frazil is compared with.
+"""Tests of ALTER TABLE: Iceberg (Java) changes metadata as in the golden file, with which frazil is compared.
 
 With FRAZIL_WRITE_GOLDEN set, the file is written instead.
 """
@@ -23,7 +23,7 @@ GOLDEN = Path(__file__).parents[1] / "golden/sql/alterations.json"
 
 
 def outcome(java: Java, catalog: Any, text: str, version: int, name: str) -> Any:
-    """Return the facts that a statement changes in Java; None if it is refused."""
+    """Return the facts that a statement changes in Java; None if Java rejects it."""
     table = sql_alterations.make(catalog, name, version)
     before = sql_alterations.facts(sql_alterations.metadata(table.location))
     try:
@@ -35,7 +35,7 @@ def outcome(java: Java, catalog: Any, text: str, version: int, name: str) -> Any
 
 
 @pytest.mark.parametrize("version", [1, 2, 3])
-def test_java_changes_what_the_golden_file_says(java: Java, warehouse: Path, version: int) -> None:
+def test_java_matches_the_golden_file(java: Java, warehouse: Path, version: int) -> None:
     catalog = frazil.load_catalog(type="hadoop", warehouse=str(warehouse))
     catalog.create_namespace_if_not_exists("db")
     found = {

@@ -1,4 +1,4 @@
-"""Tests in which Java and frazil read the format tables and object tables of each other.
+"""Tests in which Java and frazil read each other's format tables and object tables.
 
 Java copies the rows that it writes from a table of frazil, so that both write the same values.
 """
@@ -30,7 +30,7 @@ UUID = re.compile(r"data-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}-")
 
 
 class Lake:
-    """A warehouse of both."""
+    """A warehouse that Java and frazil share."""
 
     def __init__(self, oracle: Oracle, warehouse: Path) -> None:
         self.oracle, self.folder = oracle, warehouse / "db.db"
@@ -59,7 +59,7 @@ class Lake:
         self.java(("create", name, self.schema(like)), ("copy", "source", name, None))
 
     def read(self, name: str) -> list[dict[str, Any]]:
-        """Return the rows as read by both, which must be equal."""
+        """Return the rows that Java and frazil read, which must be equal."""
         theirs: list[dict[str, Any]] = sorted(self.java(("read", name)), key=repr)
         assert rows_of(self.catalog.load_table(f"db.{name}")) == theirs
         return theirs
@@ -207,7 +207,7 @@ def test_hostile_partition_values(lake: Lake, file_format: str) -> None:
 
 @pytest.mark.parametrize("file_format", ["csv", "json", "text"])
 def test_folders_with_values_only(lake: Lake, file_format: str) -> None:
-    """Java reads the folder of the schema as a partition, ignores that of NULL and does not unescape values."""
+    """Java reads the schema folder as a partition, ignores the NULL partition and does not unescape values."""
     columns = [("s", "STRING"), ("p", "STRING")]
     options = {"file.format": file_format, "format-table.partition-path-only-value": "true"}
     options["json.ignore-parse-errors"] = "true"
@@ -279,7 +279,7 @@ def test_compression(lake: Lake, file_format: str, codec: str, extension: str) -
 
 
 def test_compressed_text_files_have_a_suffix_that_java_reads(lake: Lake) -> None:
-    """Java's own text files do not have the suffix, and Java reads them as if they were not compressed."""
+    """Java writes TEXT files without the suffix, and then reads them as uncompressed."""
     columns = [("s", "STRING"), ("p", "STRING")]
     options = {"file.format": "text", "file.compression": "gzip"}
     lake.format_table("mine", columns, **options).append([{"s": "x", "p": "1"}])

@@ -1,4 +1,4 @@
-"""Write what Java declares of its procedures to `tests/golden/procedures.json`: `write_procedures.py PAIMON`.
+"""Write the declarations of Java's procedures to `tests/golden/procedures.json`: `write_procedures.py PAIMON`.
 
 Iceberg's declarations are read from its jar by reflection, in the Java of PySpark. `PAIMON` is a checkout of Paimon's
 sources, because `make interop` installs no jar with its procedures for Spark.

@@ -130,7 +130,7 @@ def test_types_of_a_query_become_types_of_a_table(lake: Lake[DataFrame]) -> None
         lake.sql("CREATE TABLE local.db.u AS SELECT 1 AS a, 2 AS A")
     with pytest.raises(UnsupportedError, match="a column list with AS"):
         lake.sql("CREATE TABLE local.db.u (id INT) AS SELECT 1")
-    with pytest.raises(UnsupportedError, match="REPLACE TABLE of a Paimon table"):
+    with pytest.raises(UnsupportedError, match="REPLACE TABLE is not supported for Paimon tables"):
         lake.sql("CREATE OR REPLACE TABLE paimon.db.u AS SELECT 1 AS a")
 
 

@@ -142,7 +142,7 @@ def test_a_column_a_query_and_a_namespace_are_described(lake: Lake[DataFrame]) -
         ("DESCRIBE local.db.t nope", r"no column nope \(line 1, column 21\)"),
         ("DESCRIBE local.db.t s.x", "struct field s.x is not supported"),
         ("DESCRIBE NAMESPACE local.nope", "nope"),
-        ("SHOW CREATE TABLE local.db.t.files", "is a metadata table"),
+        ("SHOW CREATE TABLE local.db.t.files", "SHOW is not supported for metadata table"),
     ]:
         with pytest.raises(FrazilError, match=message):
             lake.sql(statement)
@@ -156,7 +156,7 @@ def test_partitions_of_paimon_tables_are_shown(lake: Lake[DataFrame]) -> None:
     assert rows(lake.sql("SHOW PARTITIONS paimon.db.p PARTITION (dt = NULL)")) == [default]
     with pytest.raises(InvalidArgumentError, match="`id` is not a partition column"):
         lake.sql("SHOW PARTITIONS paimon.db.p PARTITION (id = 1)")
-    with pytest.raises(UnsupportedError, match="SHOW PARTITIONS of an Iceberg table"):
+    with pytest.raises(UnsupportedError, match="SHOW PARTITIONS is not supported for Iceberg tables"):
         lake.sql("SHOW PARTITIONS local.db.t")
     details = {row[0]: row[1] for row in rows(lake.sql("DESCRIBE EXTENDED paimon.db.p"))}
     assert (details["Provider"], details["Comment"]) == ("paimon", "about p")

@@ -1,4 +1,4 @@
-"""Statements of a guide to Paimon in Flink SQL, in their order and notation, with the results that the guide shows."""
+"""The statements of a guide to Paimon in Flink SQL, in order and unchanged, with the results that the guide shows."""
 
 from __future__ import annotations
 

@@ -190,7 +190,7 @@ def test_replace_where_deletes_the_rows_that_meet_the_condition(lake: Lake[DataF
     condition = condition.removesuffix(" OR name IS DISTINCT FROM name")
     lake.sql(f"INSERT INTO i.db.t REPLACE WHERE {condition} SELECT 100, 'new', NULL")
     assert [row.id for row in lake.sql("SELECT id FROM i.db.t ORDER BY id").collect()] == [2, 3, 100]
-    with pytest.raises(UnsupportedError, match="of a Paimon table"):
+    with pytest.raises(UnsupportedError, match="not supported for Paimon tables"):
         lake.script(
             "CREATE TABLE p.default.t (id INT) USING paimon; INSERT INTO p.default.t REPLACE WHERE id = 1 SELECT 1"
         )

@@ -1,4 +1,4 @@
-"""Conditions on timestamps skip files, and never rows that Spark selects."""
+"""Tests that conditions on timestamps skip files, but never rows that Spark selects."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ CONDITIONS = [
 ]
 
 SKIPPING = {"z": 14, "n": 8}
-"""The least number of conditions that become filters, by column."""
+"""The minimum number of conditions that become filters, by column."""
 
 
 @pytest.fixture

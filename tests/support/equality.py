@@ -111,7 +111,7 @@ def _file(table: Any, keys: dict[str, Sequence[Any]], path: Path) -> tuple[dict[
 
 
 def _map(values: dict[int, Any]) -> list[dict[str, Any]]:
-    """Return a map in the form that manifests have, without unknown values."""
+    """Return a map in the form used in manifests, without unknown values."""
     return [{"key": key, "value": value} for key, value in values.items() if value is not None]
 
 

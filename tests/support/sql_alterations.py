@@ -1,4 +1,4 @@
-"""ALTER statements on one table, and what they make of its metadata, to compare frazil with Iceberg (Java)."""
+"""ALTER statements on one table, and the changes of its metadata, to compare frazil with Iceberg (Java)."""
 
 from __future__ import annotations
 
@@ -231,7 +231,7 @@ def metadata(location: str) -> dict[str, Any]:
 
 
 def facts(found: dict[str, Any]) -> dict[str, Any]:
-    """Return what statements change in metadata, with places in the list of snapshots instead of their ids."""
+    """Return the metadata that statements change, with positions in the snapshot list instead of snapshot ids."""
     places = {one["snapshot-id"]: place for place, one in enumerate(found.get("snapshots", ()))}
     schemas = {one["schema-id"]: one for one in found["schemas"]}
     specs = {one["spec-id"]: one["fields"] for one in found["partition-specs"]}

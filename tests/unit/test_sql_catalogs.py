@@ -45,7 +45,7 @@ def test_a_paimon_catalog_is_created_used_and_dropped(lake: Lake[int], engine: R
     ]
     with pytest.raises(InvalidArgumentError, match="is the current catalog") as caught:
         lake.sql("DROP CATALOG my_catalog")
-    assert caught.value.hint == "use another catalog first"
+    assert caught.value.hint == "USE another catalog first"
     lake.script("USE CATALOG spark_catalog; DROP CATALOG my_catalog; DROP CATALOG IF EXISTS my_catalog")
     assert [text for text, _, _ in engine.queries] == ["SET CATALOG spark_catalog"]
     assert (tmp_path / "paimon/default.db/my_table/schema/schema-0").is_file()
@@ -109,7 +109,7 @@ def test_an_unknown_kind_fails_on_first_use(
         ("CREATE CATALOG spark_catalog WITH ('type'='paimon')", AlreadyExistsError, "catalog 'spark_catalog' already"),
         ("DROP CATALOG d", InvalidArgumentError, "the lake has no catalog 'd'"),
         ("CREATE CATALOG", InvalidArgumentError, "expected the name of a catalog, the statement ends"),
-        ("CREATE CATALOG a.b WITH ('type'='paimon')", InvalidArgumentError, "the name of a catalog has one part"),
+        ("CREATE CATALOG a.b WITH ('type'='paimon')", InvalidArgumentError, "the name of a catalog must have one part"),
         (
             "CREATE CATALOG x WITH ('type' 'paimon', 'type' 'hadoop')",
             InvalidArgumentError,

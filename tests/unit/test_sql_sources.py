@@ -240,3 +240,62 @@ def test_queries_within_statements_are_read_at_their_place(iceberg: Any) -> None
     found = Lexed("WITH c AS (SELECT 1) INSERT INTO t SELECT * FROM c").only("SELECT * FROM c", 35)
     assert "".join(token.text for token in found.tokens) == found.text
     assert [token.start for token in found.significant] == [35, 42, 44, 49]
+
+
+def test_hints_apply_to_queries_within_statements(iceberg: Any) -> None:
+    engine = RecordingEngine()
+    lake = recorded(engine, lake=iceberg)
+    hint = "/*+ OPTIONS('snapshot-id' = '1') */"
+    lake.sql(f"EXPLAIN SELECT * FROM lake.db.t {hint}")
+    assert engine.queries[-1][1][0].options == {"snapshot-id": "1"}
+    lake.sql(f"SELECT * FROM lake.db.t {hint};")
+    assert engine.queries[-1][1][0].options == {"snapshot-id": "1"}
+    for statement, message in [
+        (f"INSERT INTO lake.db.t {hint} SELECT 1, 'a'", "only after the table names of a query"),
+        (f"DESCRIBE lake.db.t {hint}", "only after the table names of a query"),
+        (f"SELECT * FROM lake.db.t {hint} {hint}", "specified twice"),
+        (f"SELECT * FROM lake.db.t AS x {hint}", "must directly follow"),
+    ]:
+        with pytest.raises(InvalidArgumentError, match=message):
+            lake.sql(statement)
+
+
+@pytest.mark.parametrize(
+    ("query", "skips"),
+    [
+        ("SELECT id FROM lake.db.t AS x(a, id) WHERE id = 1", False),
+        ("SELECT id FROM lake.db.t AS x(a, id) JOIN lake.db.t y ON true WHERE x.id = 1", False),
+        ("SELECT x.id FROM lake.db.t AS x WHERE id = 1", True),
+    ],
+)
+def test_renamed_columns_do_not_skip_rows(iceberg: Any, query: str, *, skips: bool) -> None:
+    engine = RecordingEngine()
+    source = read(recorded(engine, lake=iceberg), engine, query)[0]
+    assert bool(source.conditions) == skips
+
+
+def test_long_conditions_are_read(iceberg: Any) -> None:
+    engine = RecordingEngine()
+    query = "SELECT id FROM lake.db.t WHERE " + " AND ".join(["id = 1"] * 400)
+    [source] = read(recorded(engine, lake=iceberg), engine, query)
+    assert len(source.conditions) == 400
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        r"COMMENT ON TABLE lake.db.t IS '\UFFFFFFFF'",
+        r"COMMENT ON TABLE lake.db.t IS '\uD800'",
+        f"ALTER TABLE lake.db.t CREATE TAG x AS OF VERSION {'9' * 5000}",
+        f"ALTER TABLE lake.db.t SET TBLPROPERTIES ('current-snapshot-id' = '{'9' * 5000}')",
+        f"CREATE TABLE lake.db.u (id DECIMAL({'9' * 5000}))",
+        "ALTER TABLE lake.db.t ADD COLUMN c INT FIRST AFTER id",
+        "ALTER TABLE lake.db.t ADD COLUMN c INT COMMENT 'a' COMMENT 'b'",
+        "DESCRIBE NAMESPACE lake",
+        "DROP TABLE lake.db.t.files",
+        "DROP TABLE IF EXISTS lake.db.`t$files`",
+    ],
+)
+def test_invalid_statements_raise_errors_of_frazil(iceberg: Any, statement: str) -> None:
+    with pytest.raises(FrazilError):
+        recorded(RecordingEngine(), lake=iceberg).sql(statement)

@@ -121,8 +121,8 @@ class PaimonCatalog(Catalog[PaimonCatalogTable]):
     ) -> PaimonCatalogTable:
         """Create a table.
 
-        The option `type` creates other tables than those of Paimon files: `format-table` a `FormatTable`, in the format
-        of the option `file.format`, and `object-table` an `ObjectTable` of the folder in the option `object-location`.
+        The option `type` selects other kinds of tables: `format-table` creates a `FormatTable` in the format of the
+        option `file.format`, and `object-table` an `ObjectTable` of the folder in the option `object-location`.
 
         Args:
             identifier: The name, in an existing database.
@@ -186,7 +186,7 @@ class PaimonCatalog(Catalog[PaimonCatalogTable]):
         return table
 
     def _open_files(self, levels: Levels) -> PaimonCatalogTable:
-        """Open a table as a folder of Paimon files, also if it is a format table or an object table."""
+        """Open the folder of a table; a format table or an object table is opened as a table of Paimon files, too."""
         name, branch, system = _parts(levels[-1])
         if system is not None and system not in VIEWS:
             name, branch, system = levels[-1], None, None
@@ -220,7 +220,7 @@ class PaimonCatalog(Catalog[PaimonCatalogTable]):
         return self._has_main(main) and (branch in {None, MAIN} or branch in self._open_files(main).branches())
 
     def list_tables(self, namespace: Identifier = ()) -> list[tuple[str, ...]]:
-        """List the tables of a database; those of `sys` are the system tables of the catalog.
+        """List the tables of a database; the database `sys` contains the system tables of the catalog.
 
         Raises:
             NoSuchNamespaceError: The database does not exist.

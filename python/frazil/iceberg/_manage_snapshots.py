@@ -138,10 +138,10 @@ class ManageSnapshots(Change):
         return self._then("cherry_pick", snapshot_id=whole_number("snapshot_id", snapshot_id))
 
     def publish_changes(self, wap_id: str) -> Self:
-        """Make the snapshot staged under this `wap.id` current, as `cherry_pick` does.
+        """Publish the snapshot that was staged with this `wap.id`, as `cherry_pick` does.
 
         Raises:
-            NoSuchSnapshotError: At the commit: no snapshot was staged under this id.
+            NoSuchSnapshotError: At the commit: no snapshot was staged with this id.
             CommitValidationError: At the commit: as in `cherry_pick`.
 
         >>> import frazil, tempfile

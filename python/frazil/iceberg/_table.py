@@ -266,7 +266,7 @@ class Table(Opened, Maintenance):
         return self.metadata.snapshot_by_name(name)
 
     def ancestors_of(self, snapshot_id: int | None = None) -> list[Snapshot]:
-        """Return a snapshot and its ancestors, newest first; they end at the first ancestor that has expired.
+        """Return a snapshot and its ancestors, newest first, up to the first ancestor that has expired.
 
         Args:
             snapshot_id: The snapshot to start with; None for the current snapshot of `main`.

@@ -168,7 +168,7 @@ class TableMetadata:
             )
         parent_id = self.current_snapshot_id if snapshot_id is None else snapshot_id
         found = []
-        # A snapshot is removed when it is found, so that a cycle of parents ends.
+        # Each snapshot is removed when it is found, so that a cycle of parents does not loop forever.
         while parent_id is not None and (snapshot := by_id.pop(parent_id, None)) is not None:
             found.append(snapshot)
             parent_id = snapshot.parent_snapshot_id

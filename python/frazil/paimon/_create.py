@@ -58,7 +58,7 @@ class NewTable:
             return _native.paimon_create(files, self.location, json.dumps(definition))
 
     def publish(self, files: _native.Files) -> Schema:
-        """Create the table of a catalog, which can also be a format table or an object table; return its schema."""
+        """Create a table in a catalog, which may be a format table or an object table; return its schema."""
         definition = self._definition()
         if definition["options"].get("type") not in PLAIN_TYPES:
             return Schema.from_json(json.loads(self.create(files).schema_json(None)))

@@ -8,6 +8,7 @@ Files and folders whose names begin with a dot or an underscore are ignored.
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import time
@@ -117,7 +118,7 @@ class FormatTable:
                     )
 
     def _found(self) -> Iterator[FoundFile]:
-        """Return all files, without the schemas of a table in a catalog, whose folder may be missing."""
+        """Return all files except schema files; the folder of a table in a catalog may be missing."""
         try:
             found = files_below(self._files, self._location)
         except NoSuchTableError:
@@ -167,7 +168,7 @@ class FormatTable:
         >>> table.append([{"id": 1, "day": "2024-05-14"}, {"id": 2, "day": None}]).added_files
         2
         """
-        return self._commit(data, lambda _: [])
+        return self._commit(data, [], lambda _, old: old)
 
     def overwrite(self, data: Any, *, partitions: Sequence[Mapping[str, Any]] | None = None) -> WriteResult:
         """Replace all rows, or those of some partitions.
@@ -192,7 +193,11 @@ class FormatTable:
         (1, [{'id': 2}])
         """
         matches = self._matching(replaced_partitions(partitions))
-        return self._commit(data, lambda _: [file for file in self.files() if matches(file.partition)], matches)
+
+        def replaced(_: Sequence[NewFile], old: Sequence[FormatFile]) -> list[FormatFile]:
+            return [file for file in old if matches(file.partition)]
+
+        return self._commit(data, self._current(), replaced, matches)
 
     def dynamic_partition_overwrite(self, data: Any) -> WriteResult:
         """Replace all rows of the partitions that occur in `data`; an unpartitioned table is replaced completely.
@@ -200,12 +205,12 @@ class FormatTable:
         Arguments and errors are those of `overwrite`.
         """
 
-        def replaced(new: Sequence[NewFile]) -> list[FormatFile]:
+        def replaced(new: Sequence[NewFile], old: Sequence[FormatFile]) -> list[FormatFile]:
             written = {self._values(self._partition_of(file)) for file in new}
             everything = not self.partition_keys
-            return [file for file in self.files() if everything or self._values(file.partition) in written]
+            return [file for file in old if everything or self._values(file.partition) in written]
 
-        return self._commit(data, replaced)
+        return self._commit(data, self._current(), replaced)
 
     def truncate(self) -> WriteResult:
         """Delete all rows.
@@ -233,7 +238,8 @@ class FormatTable:
     def _commit(
         self,
         data: Any,
-        replaced: Callable[[Sequence[NewFile]], list[FormatFile]],
+        current: list[FormatFile],
+        replaced: Callable[[Sequence[NewFile], list[FormatFile]], list[FormatFile]],
         matches: Callable[[Mapping[str, str | None]], bool] = lambda _: True,
     ) -> WriteResult:
         """Write rows, publish their files and delete the replaced files."""
@@ -244,7 +250,7 @@ class FormatTable:
         new, rows = write_files(self._location, self._schema, self._files, data)
         try:
             self._check_replaced(new, matches)
-            removed = replaced(new)
+            removed = replaced(new, current)
         except BaseException:
             discard(self._files, new)
             raise
@@ -268,6 +274,13 @@ class FormatTable:
             seconds=time.perf_counter() - began,
         )
 
+    def _current(self) -> list[FormatFile]:
+        """Return the files before a write, because in an object store new files are visible at once."""
+        try:
+            return list(self.files())
+        except NoSuchTableError:
+            return []
+
     def _check_replaced(self, new: Sequence[NewFile], matches: Callable[[Mapping[str, str | None]], bool]) -> None:
         for file in new:
             if not matches(partition := self._partition_of(file)):
@@ -279,13 +292,15 @@ class FormatTable:
         return self._partition(file.folders, found) or {}
 
     def _values(self, partition: Mapping[str, str | None]) -> tuple[Any, ...]:
-        """Return the values of partition columns, for comparison; strings can have several forms."""
+        """Return the typed values of partition columns, because folder names can contain a value in several forms."""
         from frazil.paimon._text_values import value_of
 
         found = []
         for key in self.partition_keys:
             try:
-                found.append(value_of(partition[key], self._schema.find_field(key).data_type).as_py())
+                value = value_of(partition[key], self._schema.find_field(key).data_type).as_py()
+                # NaN is not equal to itself, but it is one partition.
+                found.append("NaN" if isinstance(value, float) and math.isnan(value) else value)
             except ValueError as error:
                 message = f"the value of partition column {key!r} is invalid: {error}"
                 raise InvalidArgumentError(message, context={"table": self._location, "column": key}) from error
@@ -294,7 +309,7 @@ class FormatTable:
     def _matching(
         self, partitions: Sequence[Mapping[str, str | None]] | None
     ) -> Callable[[Mapping[str, str | None]], bool]:
-        """Return a function that tells whether a partition is one of those that a user listed."""
+        """Return a function that checks whether a partition matches one of `partitions`."""
         if partitions is None:
             return lambda _: True
         wrong = next((key for one in partitions for key in one if key not in self.partition_keys), None)

@@ -1,10 +1,10 @@
 """Writes of format tables: new files, their commit, and the removal of replaced files.
 
-    table/p=a/.tmp.<uuid>                a file while it is written; readers ignore it because of the dot
+    table/p=a/.tmp.<uuid>                a file during the write; readers ignore it because of the dot
     table/p=a/data-<uuid>-0.csv          the same file after the commit, which renames it
 
-File names are those of Java (`DataFilePathFactory`): `data-<uuid>-<number in the folder>.<format>`, with the
-compression at the end for text files. Java does not add it to TEXT files, which it then reads as uncompressed. By
+File names are those of Java (`DataFilePathFactory`): `data-<uuid>-<number in the folder>.<format>`, with the suffix of
+the compression for text files. Java does not add this suffix to TEXT files, which it then reads as uncompressed. By
 default, folder names are those of `partition.legacy-name`: days since 1970 for DATE, milliseconds for TIME.
 
 In an object store, files are written under their final names, because a file there appears only when it is complete.
@@ -46,10 +46,10 @@ _COMPRESSION = {"parquet": "snappy", "orc": "zstd", "avro": "zstd", "csv": "none
 """The default compression of each format, as in Java's format tables."""
 
 _COMPRESSION_OPTIONS = ("file.compression", "format-table.file.compression", "compression")
-"""The options with the compression of new files; as in Java, the first one that is set applies."""
+"""The options that set the compression of new files; as in Java, the first one that is set applies."""
 
 _OF_WRITERS = ("parquet.", "orc.", "avro.", "file.block-size", "target-file-size", "partition.")
-"""The options of a format table that its writers use."""
+"""The prefixes of the options that the writers of a format table use."""
 
 
 @dataclass(slots=True)
@@ -101,7 +101,7 @@ class FormatRows:
         return [(slot, rows.select(self._names)) for slot, rows in self._rows.split(batch)]
 
     def next_sorted(self, most_rows: int) -> list[tuple[int, pa.RecordBatch]] | None:
-        """Return the next rows that waited until all rows were added."""
+        """Return the next rows that were held back until all rows were added."""
         found = self._rows.next_sorted(most_rows)
         return None if found is None else [(slot, rows.select(self._names)) for slot, rows in found]
 
@@ -122,10 +122,10 @@ class FormatRows:
         return written
 
     def _check_visible(self, folders: list[str]) -> None:
-        """Reject partition values that would be names of hidden folders, or of parent folders."""
+        """Reject partition values that would be the names of hidden folders or of parent folders."""
         hidden = next((name for name in folders if name.startswith((".", "_")) and name != self._default), None)
         if hidden is not None:
-            message = f"the partition value {hidden!r} cannot be the name of a folder, because readers ignore it"
+            message = f"the partition value {hidden!r} cannot be a folder name: readers ignore it"
             hint = "create the table without the option `format-table.partition-path-only-value`"
             raise InvalidArgumentError(message, context={"table": self._place}, hint=hint)
 
@@ -138,7 +138,7 @@ class FormatRows:
         column_sizes: dict[int, int],
         split_offsets: Sequence[int] | None,
     ) -> None:
-        """Receive the size of a complete file."""
+        """Record the size of a complete file."""
         del partition, file_format, column_sizes, split_offsets
         self.new_files[path].size_bytes = size_bytes
 
@@ -168,7 +168,7 @@ def write_files(place: str, schema: Schema, files: _native.Files, data: Any) -> 
 
 
 def publish(files: _native.Files, new: Sequence[NewFile]) -> None:
-    """Make new files visible; on failure, remove all of them.
+    """Make new files visible; on failure, delete all of them.
 
     Raises:
         StorageError: A file cannot be renamed; the table is unchanged.
@@ -186,7 +186,7 @@ def publish(files: _native.Files, new: Sequence[NewFile]) -> None:
 
 
 def discard(files: _native.Files, new: Iterable[NewFile]) -> None:
-    """Delete new files, published or not, and the partition folders that are empty without them."""
+    """Delete new files, published or not, and the partition folders that become empty."""
     for file in new:
         for path in {file.written, file.target}:
             with contextlib.suppress(FrazilError):

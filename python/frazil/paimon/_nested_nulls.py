@@ -1,4 +1,4 @@
-"""NOT NULL fields of structs that are NULL themselves, in the columns of files."""
+"""Casts of columns with NULL structs whose fields are NOT NULL."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _nullable(kind: pa.DataType) -> pa.DataType:
 
 
 def _declared(array: pa.Array, target: pa.DataType) -> pa.Array:
-    """Return an array of the type `target`, which differs in nested nullability only."""
+    """Return an array with the type `target`, which differs only in the nullability of nested fields."""
     if array.type == target:
         return array
     if pa.types.is_struct(target):
@@ -46,7 +46,7 @@ def _declared(array: pa.Array, target: pa.DataType) -> pa.Array:
         fields = list(zip(target, [array.field(index) for index in range(target.num_fields)], strict=True))
         for field, child in fields:
             _check(field, child, valid)
-        # The validity of a slice shares the buffer of the whole array; that of a new array begins at bit 0.
+        # The validity bitmap of a slice is the buffer of the whole array; that of a new array begins at bit 0.
         fresh = pc.if_else(valid, pa.scalar(value=True), pa.scalar(value=False))
         validity = fresh.buffers()[1] if array.null_count else None
         children = [_declared(child, field.type) for field, child in fields]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 BATCH_ROWS = 65_536
 
 _TIME_TRAVEL = ("scan.snapshot-id", "scan.tag-name", "scan.timestamp", "scan.version", "scan.watermark", "incremental")
-"""The beginnings of the read options that select snapshots."""
+"""The prefixes of the read options that select snapshots."""
 
 SCHEMA = Schema.of(
     [
@@ -114,7 +114,7 @@ class ObjectTable:
     def refresh(self) -> int:
         """List the files and return their number.
 
-        Nothing is stored. In early releases of Paimon, the procedure `sys.refresh_object_table` stored the listing as a
+        The listing is not stored. In early releases of Paimon, the procedure `sys.refresh_object_table` stored it as a
         snapshot. Release 1.4 has neither this procedure nor snapshots of object tables (`ObjectTable` in `paimon-core`
         lists the folder in each scan).
 

@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _MISSPELT = 0.8
-"""The `difflib` ratio from which a name counts as misspelt: one letter in five."""
+"""The minimum `difflib` ratio of a misspelt name: about one wrong letter in five."""
 
 _OF_OTHERS = ("fields.", "file-index.", "orc.", "parquet.", "avro.", "fs.", "hadoop.")
-"""The prefixes of names that contain a column, or that a file format or a file system defines."""
+"""The prefixes of names that contain a column name, or that a file format or a file system defines."""
 
 
 def warn_of_unknown(names: Iterable[str]) -> None:
-    """Emit a `UserWarning` for each name that is probably a misspelt option; other unknown names are the user's."""
+    """Emit a `UserWarning` for each name that is probably a misspelt option; other unknown names are user-defined."""
     for name in names:
         known = None if name.startswith(_OF_OTHERS) else closest(name)
         if known not in (None, name):

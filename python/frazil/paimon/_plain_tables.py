@@ -3,14 +3,14 @@
     warehouse/sales.db/logs/schema/schema-0      the definition, with the option `type`
     warehouse/sales.db/logs/day=2024-05-14/…     the files of a format table, unless the option `path` is set
 
-Files of format tables are in the folder of the table or in the folder that the option `path` contains. Object tables
-list the folder in the option `object-location`, or in `path`, its name from release 1.2 on.
+The files of a format table are in the folder of the table, or in the folder that the option `path` names. An object
+table lists the folder in the option `object-location`, which release 1.2 renamed to `path`.
 
 Java (release 1.4.2, `AbstractCatalog`) opens both types in catalogs that store schemas in files, but does not create
 them: `createTable` raises an error. When it opens a table, it sets `path` to the folder of the table. It therefore
 ignores both options, and an object table lists its own folder with the schema file. Without partition keys, or with
 `format-table.partition-path-only-value`, Java reads the schema file of a format table as data. An overwrite without
-partition keys deletes it.
+partition keys deletes the schema file.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def plain_schema(definition: dict[str, Any], location: str) -> dict[str, Any]:
 
     Args:
         definition: As for `_native.paimon_create`.
-        location: The folder of the table, for messages.
+        location: The folder of the table, for error messages.
 
     Raises:
         InvalidArgumentError: The definition is invalid.
@@ -103,7 +103,7 @@ def _check_format_table(definition: dict[str, Any], context: dict[str, str]) -> 
     if given == "text" and (
         len(stored) != 1 or Schema.from_json({"fields": stored}).fields[0].data_type.name not in {"VARCHAR", "CHAR"}
     ):
-        message = "a format table of format text needs exactly one column of type STRING besides its partition keys"
+        message = "a format table of format text needs exactly one STRING column in addition to its partition keys"
         raise InvalidArgumentError(message, context=context)
 
 
@@ -114,5 +114,5 @@ def _check_object_table(definition: dict[str, Any], context: dict[str, str]) -> 
         raise InvalidArgumentError(message, context=context, hint=hint)
     names = [field["name"] for field in definition["fields"]]
     if names not in ([], SCHEMA.column_names) or definition["partitionKeys"] or definition["primaryKeys"]:
-        message = f"the columns of an object table are always {', '.join(SCHEMA.column_names)}, without keys"
-        raise InvalidArgumentError(message, context=context, hint="pass no columns and no keys")
+        message = f"an object table always has the columns {', '.join(SCHEMA.column_names)}, and no keys"
+        raise InvalidArgumentError(message, context=context, hint="omit the columns and the keys")

@@ -41,7 +41,7 @@ def _first(options: Mapping[str, str], *names: str, default: str) -> str:
 
 
 def line_delimiter(options: Mapping[str, str], file_format: str) -> str:
-    """Return the line delimiter of JSON or text files; as in Java, JSON does not have the short option name."""
+    """Return the line delimiter of JSON or text files; as in Java, the short option name applies to text files only."""
     short = ["lineSep"] if file_format == "text" else []
     return _first(options, f"{file_format}.line-delimiter", *short, default="\n")
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from frazil.paimon._data_types import DataType
 
 _ONE_DIGIT = re.compile(r"(?<![\d.])(?=\d(?!\d))")
-"""The places of omitted zeros, as in `2024-2-9 1:2:3`."""
+"""The positions of omitted leading zeros, as in `2024-2-9 1:2:3`."""
 _UNITS = {0: "s", 3: "ms", 6: "us", 9: "ns"}
 
 _INTEGERS = frozenset({"TINYINT", "SMALLINT", "INT", "BIGINT"})
@@ -108,10 +108,10 @@ def _one(text: str, data_type: DataType) -> pa.Scalar:
     if data_type.name == "DATE" and trimmed.removeprefix("-").isdecimal():
         return pa.scalar(int(trimmed), pa.int32()).cast(arrow)
     if data_type.name == "TIMESTAMP" and trimmed.isascii() and trimmed.isdecimal() and data_type.numbers[0] in _UNITS:
-        # Numbers are seconds, milliseconds, microseconds or nanoseconds since 1970, by precision.
+        # A number counts seconds, milliseconds, microseconds or nanoseconds since 1970, depending on the precision.
         return pa.scalar(int(trimmed), pa.int64()).cast(pa.timestamp(_UNITS[data_type.numbers[0]])).cast(arrow)
     if data_type.name == "TIME" and trimmed.isascii() and trimmed.isdecimal():
-        # Java writes the keys of maps in JSON files as milliseconds.
+        # Java writes map keys of type TIME in JSON files as milliseconds.
         return pa.scalar(int(trimmed), pa.int32()).cast(pa.time32("ms")).cast(arrow)
     if data_type.name in {"DATE", "TIME", "TIMESTAMP", LOCAL_ZONED}:
         trimmed = _ONE_DIGIT.sub("0", trimmed)

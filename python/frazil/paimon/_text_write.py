@@ -1,10 +1,10 @@
-"""Text files of new rows in format tables, in the notation of Java's writers (documentation: "File Format").
+"""Writing of text files in format tables, in the notation of Java's writers (documentation: "File Format").
 
-Rows are the same as in files of Java (release 1.4.2), with three exceptions. Java does not escape the escape character
+The lines are those that Java (release 1.4.2) writes, with three exceptions. Java does not escape the escape character
 in CSV files. Floating-point numbers and decimals below 0.000001 have the notation of Arrow, as in `1e+10`. Java writes
-the keys of maps in JSON files as `toString` returns them, and does not read those of timestamps and bytes.
+map keys in JSON files as `toString` returns them, and cannot read such keys of type timestamp or bytes.
 
-Values are written as strings. Timestamps with local time zone are in UTC, and bytes are base64, as the readers expect.
+Values are written as strings. Timestamps with local time zone are in UTC, and bytes are base64, as readers expect.
 """
 
 from __future__ import annotations
@@ -127,13 +127,13 @@ def _wrong_in_json(data_type: DataType) -> str | None:
     if data_type.name in {"MULTISET", "VARIANT", "BLOB"}:
         return f"values of type {data_type.name}"
     if data_type.name == "MAP" and data_type.children[0].name in BYTES:
-        return "bytes as keys of maps"
+        return "maps with bytes as keys"
     inner = [*data_type.children, *(field.type for field in data_type.fields)]
     return next((found for found in map(_wrong_in_json, inner) if found is not None), None)
 
 
 def texts_of(values: pa.Array, data_type: DataType) -> pa.Array:
-    """Return the values of a type that is not nested as strings, the inverse of `values_of`."""
+    """Return values as strings, the inverse of `values_of`; the type must not be nested."""
     name = data_type.name
     if name in TEXTS:
         return values.cast(pa.string())
@@ -146,15 +146,15 @@ def texts_of(values: pa.Array, data_type: DataType) -> pa.Array:
         values = values.cast(pa.timestamp(values.type.unit))
     texts = values.cast(pa.string())
     if name in {"TIMESTAMP", LOCAL_ZONED}:
-        # Java writes as many digits as the type has, and more only if they are not zero.
+        # Java writes as many fractional digits as the precision of the type, and further digits unless they are zero.
         texts = pc.replace_substring_regex(texts, rf"(\.\d{{{data_type.numbers[0]}}}\d*?)0+$", r"\1")
         return pc.replace_substring_regex(texts, r"\.$", "")
     if name == "TIME":
-        # Java omits trailing zeros except the first digit.
+        # Java omits trailing zeros, except in the first fractional digit.
         texts = pc.replace_substring_regex(texts, rf"\.(\d{{{min(data_type.numbers[0], 3)}}})\d*$", r".\1")
         return pc.replace_substring_regex(pc.replace_substring_regex(texts, r"(\.\d+?)0+$", r"\1"), r"\.$", "")
     if name in {"FLOAT", "DOUBLE"}:
-        # Java does not parse the names that Arrow writes.
+        # Java cannot parse `inf` and `nan`, which Arrow writes.
         for found, written in (("inf", "Infinity"), ("nan", "NaN")):
             texts = pc.replace_substring(texts, found, written)
     return texts
@@ -217,7 +217,7 @@ def _json_column(values: pa.Array, data_type: DataType) -> pa.Array:
 
 
 def _nested(values: pa.Array, data_type: DataType) -> list[Any]:
-    """Return values as the objects of JSON; map keys and all values that are not nested are strings."""
+    """Return values as JSON objects; map keys and all values that are not nested are strings."""
     if data_type.name == "ROW":
         columns = {
             field.name: _nested(column, field.type)
@@ -237,7 +237,7 @@ def _nested(values: pa.Array, data_type: DataType) -> list[Any]:
 
 
 def _split(values: pa.Array, parts: list[tuple[pa.Array, DataType]], kind: Callable[[Any], Any]) -> list[Any]:
-    """Return the collections of an array, whose elements are in one or two other arrays."""
+    """Return the lists or maps of an array, whose elements are in one or two other arrays."""
     offsets = values.offsets.to_pylist()
     # The elements of a sliced array begin at its first offset.
     first, last = offsets[0], offsets[-1]

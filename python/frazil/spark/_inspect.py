@@ -37,7 +37,7 @@ class InspectState(ReadState):
     ) -> None:
         """Keep the name and the options of a metadata table.
 
-        `snapshot` holds arguments of `Inspect.open`, and `own_options` the options of the format.
+        `snapshot` contains arguments of `Inspect.open`, and `own_options` the option names of the table format.
         """
         super().__init__(asked)
         check_names(asked.others, own_options, {})

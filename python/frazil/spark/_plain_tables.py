@@ -31,14 +31,14 @@ PLAIN_TABLES = (FormatTable, ObjectTable)
 
 
 def read_plain_table(session: SparkSession, source: Source) -> DataFrame:
-    """Return a DataFrame of the files that are there now; the workers read the files of a format table.
+    """Return a DataFrame of the current files; the workers read the files of a format table.
 
     Raises:
-        UnsupportedError: The query selects a snapshot, or gives other read options.
+        UnsupportedError: The query selects a snapshot, or sets read options.
     """
     table, schema = source.table, source.table.scan().schema()
     if source.state is not None or source.options:
-        message = f"{table.table_type} {table.location} has no snapshots and no read options"
+        message = f"{table.table_type} {table.location} does not support snapshots or read options"
         raise UnsupportedError(message, hint="omit AS OF and OPTIONS: a query reads the current files")
     columns, filters = source.narrowed(schema)
     scan = table.scan(selected_fields=columns)
@@ -55,7 +55,7 @@ def read_plain_table(session: SparkSession, source: Source) -> DataFrame:
 
 
 def insert_into_format_table(rows: DataFrame, table: FormatTable, how: Insertion, constants: Mapping[str, Any]) -> None:
-    """Write rows that have the table's columns, in this process; `constants` holds a static partition."""
+    """Write rows with the columns of the table, in this process; `constants` contains a static partition."""
     data = rows.toArrow()
     if how.mode == "overwrite":
         table.overwrite(data, partitions=[constants] if constants else None)
@@ -75,6 +75,6 @@ class _FileReader:
         conversion = Conversion(self._scan.schema(), self._target)
         for batch in batches:
             for part in batch.column(0).to_pylist():
-                # The driver made the part.
+                # The pickled part comes from the driver.
                 for rows in self._scan.read_file(pickle.loads(part)):  # noqa: S301
                     yield conversion.apply(rows)

@@ -1,4 +1,4 @@
-"""The changes of ALTER TABLE as values."""
+"""The changes that ALTER TABLE statements make, as values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from frazil.sql._reader import Name, Text
 
 Unset = Literal["unset"]
-"""The value of an attribute that is removed."""
+"""Marks an attribute to be removed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class AddColumn:
 
 @dataclass(frozen=True, slots=True)
 class AlterColumn:
-    """`ALTER COLUMN path …`; attributes that are None stay as they are."""
+    """`ALTER COLUMN path …`; attributes that are None are not changed."""
 
     path: Name
     type: ColumnType | None = None
@@ -75,7 +75,7 @@ class AddPartitionField:
 
 @dataclass(frozen=True, slots=True)
 class DropPartitionField:
-    """`DROP PARTITION FIELD transform`, or the same with the name of a field."""
+    """`DROP PARTITION FIELD`, with a transform or the name of a partition field."""
 
     field: PartitionField
 
@@ -91,11 +91,11 @@ class ReplacePartitionField:
 
 @dataclass(frozen=True, slots=True)
 class WriteOrder:
-    """`WRITE …`: the sort order of new files, and how rows are distributed to the files."""
+    """`WRITE …`: the sort order of new files, and how rows are distributed among the files."""
 
     keys: tuple[SortKey, ...] = ()
     distribution: Literal["none", "hash", "range"] | None = None
-    """The distribution mode; None if it stays as it is."""
+    """The distribution mode; None if it is not changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ class DropIdentifierFields:
 
 @dataclass(frozen=True, slots=True)
 class SetReference:
-    """`CREATE BRANCH name …`, and the same with TAG, with REPLACE and with OR REPLACE. Ages are in milliseconds."""
+    """`CREATE`, `CREATE OR REPLACE` and `REPLACE`, each of a branch or a tag. Ages are in milliseconds."""
 
     kind: Literal["branch", "tag"]
     name: str
@@ -138,7 +138,7 @@ class DropReference:
 
 @dataclass(frozen=True, slots=True)
 class SetProperties:
-    """`SET TBLPROPERTIES (…)`; a comment is a property, too."""
+    """`SET TBLPROPERTIES (…)`; also `COMMENT ON TABLE`, because the comment is a property."""
 
     properties: Mapping[str, str] = field(default_factory=dict)
 

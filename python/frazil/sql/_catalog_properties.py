@@ -1,4 +1,4 @@
-"""The properties of CREATE CATALOG in Flink's notation, as frazil's catalogs accept them."""
+"""Conversion of CREATE CATALOG properties from Flink's names to the names that frazil's catalogs accept."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 CURRENT_CATALOG = "current catalog name"
-"""The column of SHOW CURRENT CATALOG, as in Flink."""
+"""The name of the result column of SHOW CURRENT CATALOG, as in Flink."""
 
 _ICEBERG_CLASSES = {
     "org.apache.iceberg.aws.glue.GlueCatalog": "glue",
@@ -24,7 +24,7 @@ _WITHOUT_EFFECT = ("cache-enabled", "cache.", "property-version", "lock-")
 
 
 def catalog_properties(given: Mapping[str, str]) -> dict[str, str]:
-    """Return properties in frazil's names; `type` = `iceberg` is replaced by the type of the Iceberg catalog.
+    """Return properties with frazil's names; `type` = `iceberg` is replaced by the type of the Iceberg catalog.
 
     >>> catalog_properties({"type": "iceberg", "catalog-type": "hadoop", "warehouse": "/w", "default-database": "d"})
     {'type': 'hadoop', 'warehouse': '/w', 'default-namespace': 'd'}

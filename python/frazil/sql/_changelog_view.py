@@ -1,4 +1,4 @@
-"""The procedure `create_changelog_view`: a temporary view of the changes of an Iceberg table."""
+"""The procedure `create_changelog_view`, which creates a temporary view of the changes of an Iceberg table."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def create_changelog_view(context: Context, given: Mapping[str, Any]) -> Rows:
 
 
 def _range(options: Mapping[str, str]) -> dict[str, str]:
-    """Return the options that select the snapshots."""
+    """Check the options that select the snapshots, and return them."""
     for name in options:
         if name in _TIMES:
             message = f"create_changelog_view: the option {name!r} is not supported"
@@ -50,7 +50,7 @@ def _range(options: Mapping[str, str]) -> dict[str, str]:
 
 
 def _one_part(view: str) -> str:
-    """Return the name of a view without back quotes.
+    """Return the name of a view without backquotes.
 
     >>> _one_part("`t_changes`"), _one_part("v")
     ('t_changes', 'v')

@@ -1,4 +1,4 @@
-"""Columns and their types, in the notations of Spark, Flink and Paimon."""
+"""Columns and their types, in the syntax of Spark, Flink and Paimon."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _SPATIAL = ("GEOGRAPHY", "GEOMETRY")
 _NESTED = ("ARRAY", "MAP", "MULTISET", "ROW", "STRUCT")
 _DEFAULTS = {"DECIMAL": (10, 0)}
 _PRECISIONS = {"TIME": 9, "TIMESTAMP": 9, "TIMESTAMP_LTZ": 9, "TIMESTAMP_NTZ": 9}
-"""The maximum number of digits after the second."""
+"""The maximum number of fractional digits of seconds."""
 
 _LATER = ("DEFAULT", "GENERATED", "PRIMARY", "CONSTRAINT", "CHECK", "COLLATE", "METADATA", "REFERENCES", "UNIQUE")
 
@@ -72,7 +72,7 @@ class Primitive:
 
 @dataclass(frozen=True, slots=True)
 class Spatial:
-    """GEOMETRY or GEOGRAPHY, with the text in its parentheses: a reference system, and for GEOGRAPHY an algorithm."""
+    """GEOMETRY or GEOGRAPHY, with its parameters: a coordinate reference system, and an algorithm for GEOGRAPHY."""
 
     name: str
     parameters: str = ""
@@ -115,7 +115,7 @@ class Column:
     default: str | None = None
     """The value of the DEFAULT literal."""
     has_binary_default: bool = False
-    """Whether the DEFAULT literal is `X'…'`, whose value is in hexadecimal digits."""
+    """Whether the DEFAULT literal is `X'…'`, whose value consists of hexadecimal digits."""
     is_key: bool = False
     """Whether the column has the clause PRIMARY KEY."""
     is_nullable: bool = False
@@ -198,7 +198,7 @@ def column_rest(
 
     Raises:
         InvalidArgumentError: A clause is specified twice, or clauses contradict each other.
-        UnsupportedError: There is another clause.
+        UnsupportedError: The column has an unsupported clause.
     """
     column = Column(name, column_type(reader))
     taken: set[str] = set()
@@ -213,7 +213,7 @@ def column_rest(
 
 
 def _nested(reader: Reader) -> tuple[ColumnType, bool]:
-    """Parse a type in another one, and whether it is NOT NULL."""
+    """Parse a nested type, and whether it is NOT NULL."""
     found = column_type(reader)
     required = reader.accept("NOT", "NULL")
     if not required:
@@ -269,7 +269,7 @@ def _zoned(reader: Reader, name: str, numbers: tuple[int, ...]) -> str:
         return "TIMESTAMP_LTZ"
     if reader.at("WITH", "TIME", "ZONE"):
         reader.reject(f"{name} WITH TIME ZONE is not supported", "use TIMESTAMP WITH LOCAL TIME ZONE")
-    # A timestamp with a precision is Flink's, where it has no time zone.
+    # Only Flink has timestamps with a precision; there they do not have a time zone.
     return "TIMESTAMP_NTZ" if name == SESSION_TIMESTAMP and numbers else name
 
 
@@ -289,10 +289,10 @@ def _spatial_parameters(reader: Reader) -> str:
         return ""
     second = reader.peek(1)
     if second is not None and second.kind == "number":
-        reader.reject("a reference system as a number is not supported", f"write (srid:{second.text})")
+        reader.reject("a coordinate reference system as a number is not supported", f"write (srid:{second.text})")
     if second is not None and second.kind == "string":
         reader.expect("(")
-        found = reader.string("the reference system")
+        found = reader.string("the coordinate reference system")
         reader.expect(")")
         return found
     reader.skip_parentheses()

@@ -56,10 +56,10 @@ def create_table(
     start = statement.name.start
     if statement.provider not in (None, entry.format):
         problem = f"catalog {entry.name!r} contains {entry.format} tables, not {statement.provider} tables"
-        raise unsupported(text, start, problem, f"use USING {entry.format}")
+        raise unsupported(text, start, problem, f"write USING {entry.format}")
     if statement.replaces and entry.format != "iceberg":
         hint = "drop the table first, or use INSERT OVERWRITE"
-        raise unsupported(text, start, "REPLACE TABLE of a Paimon table is not supported", hint)
+        raise unsupported(text, start, "REPLACE TABLE is not supported for Paimon tables", hint)
     if not statement.columns and (entry.format != "paimon" or statement.properties.get("type") != "object-table"):
         raise unsupported(text, start, "CREATE TABLE without columns is not supported")
     _check_names(statement, text)
@@ -117,7 +117,7 @@ def _paimon(
 ) -> None:
     entry = where.catalog
     if statement.location is not None:
-        raise unsupported(text, statement.name.start, "LOCATION of a Paimon table is not supported")
+        raise unsupported(text, statement.name.start, "LOCATION is not supported for Paimon tables")
     other = next((one for one in statement.partitioned_by if one.transform != "identity"), None)
     if other is not None:
         hint = "partition by columns, and set the property `bucket` for buckets"
@@ -149,20 +149,20 @@ def _paimon(
 
 
 def _check_iceberg(statement: CreateTable, text: str) -> None:
-    """Reject clauses that only Paimon tables have."""
+    """Reject clauses that only Paimon tables support."""
     if statement.with_start is not None:
-        raise unsupported(text, statement.with_start, "WITH of an Iceberg table is not supported", "use TBLPROPERTIES")
+        raise unsupported(text, statement.with_start, "WITH is not supported for Iceberg tables", "use TBLPROPERTIES")
     if statement.primary_key:
         start = statement.primary_key[0].start
-        raise unsupported(text, start, "PRIMARY KEY of an Iceberg table is not supported", "omit the constraint")
+        raise unsupported(text, start, "PRIMARY KEY is not supported for Iceberg tables", "omit the constraint")
 
 
 def _check_defaults(statement: CreateTable, version: str | None, text: str) -> None:
-    """Reject defaults before format version 3; a replaced table may already have that version."""
+    """Reject column defaults below format version 3; a replaced table may already have that version."""
     column = next((column for column in statement.columns if column.default is not None), None)
     is_early = not statement.replaces if version is None else int(version) < _VERSION_OF_DEFAULTS
     if column is not None and is_early:
-        problem = f"DEFAULT of column `{column.name}` needs format version {_VERSION_OF_DEFAULTS}"
+        problem = f"DEFAULT of column `{column.name}` requires format version {_VERSION_OF_DEFAULTS}"
         raise unsupported(text, column.start, problem, f"set the property `{_FORMAT_VERSION}` to 3")
 
 

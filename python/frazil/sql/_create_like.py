@@ -20,7 +20,7 @@ _LOCATIONS = {
     "write.metadata.path",
     "write.object-storage.path",
 }
-"""Properties with a location of the source, which the new table must not share."""
+"""Properties that contain a location of the source table, which the new table must not share."""
 
 
 def create_table_like(
@@ -75,7 +75,7 @@ def _iceberg(statement: CreateTableLike, source: Any, where: Resolved, owner: st
 def _paimon(statement: CreateTableLike, source: Any, where: Resolved, text: str) -> None:
     entry = where.catalog
     if statement.location is not None:
-        raise unsupported(text, statement.name.start, "LOCATION of a Paimon table is not supported")
+        raise unsupported(text, statement.name.start, "LOCATION is not supported for Paimon tables")
     schema = source.schema()
     made = _without_locations(schema.options) | dict(statement.properties) | entry.overrides
     if where.levels[:-1] == entry.default_namespace:

@@ -1,4 +1,4 @@
-"""Columns and properties as the text of CREATE TABLE."""
+"""Columns and properties as text in the form of CREATE TABLE."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 def iceberg_columns(fields: Iterable[NestedField], *, timestamp_has_zone: bool, separator: str = " ") -> list[str]:
-    """Return Iceberg columns in Spark's notation, or with `: ` as separator the fields of a struct.
+    """Return Iceberg columns in Spark syntax, or the fields of a struct if the separator is `: `.
 
-    Fields of structs have no default in SQL.
+    SQL has no syntax for defaults of struct fields, so they are omitted.
 
     >>> from frazil.iceberg import NestedField
     >>> field = NestedField(1, "a b", "timestamptz", required=True, doc="when")
@@ -38,7 +38,7 @@ def iceberg_columns(fields: Iterable[NestedField], *, timestamp_has_zone: bool, 
 
 
 def paimon_columns(fields: Iterable[DataField]) -> list[str]:
-    """Return Paimon columns in the notation of Flink and Paimon."""
+    """Return Paimon columns in the syntax of Flink and Paimon."""
     return [
         f"{quoted(field.name)} {field.type}"
         + ("" if field.default_value is None else f" DEFAULT {literal(field.default_value)}")
@@ -48,7 +48,7 @@ def paimon_columns(fields: Iterable[DataField]) -> list[str]:
 
 
 def shown(properties: Mapping[str, str]) -> dict[str, str]:
-    """Return properties as they are shown, sorted by name and without secrets.
+    """Return properties sorted by name, with secrets masked.
 
     >>> shown({"b": "s3://me:x@host", "a.token": "x"})
     {'a.token': '*********(redacted)', 'b': 's3://***@host'}

@@ -1,4 +1,4 @@
-"""Column defaults of Iceberg tables, as literals of SQL and as JSON (spec: "JSON single-value serialization")."""
+"""Column defaults of Iceberg tables, as SQL literals and as JSON (spec: "JSON single-value serialization")."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOMENT = re.compile(
     r"(?P<date>\d{4}-\d\d-\d\d)(?:[ T](?P<time>\d\d:\d\d:\d\d)(?P<fraction>\.\d{1,9})?)?(?P<zone>Z|[+-]\d\d:\d\d)?"
 )
 _WORDS = {"date": "DATE", "time": "TIME", "timestamp": "TIMESTAMP_NTZ", "timestamptz": "TIMESTAMP"}
-"""The words before a string in the literals of a type."""
+"""The keyword before the string in a literal, by type."""
 
 _SUFFIXES = {"long": "L", "float": "F", "double": "D", "decimal": "BD"}
 
@@ -27,9 +27,9 @@ def default_json(name: str, value: str, iceberg: str, *, is_binary: bool) -> Any
 
     Args:
         name: The name of the column.
-        value: The value of the literal as text.
+        value: The value of the literal as a string.
         iceberg: The type of the column.
-        is_binary: Whether the literal is `X'…'`, whose value is in hexadecimal digits.
+        is_binary: Whether the literal is `X'…'`, whose value consists of hexadecimal digits.
 
     Raises:
         InvalidArgumentError: The value does not fit the type.
@@ -44,7 +44,7 @@ def default_json(name: str, value: str, iceberg: str, *, is_binary: bool) -> Any
             raise ValueError  # noqa: TRY301 - the message is the same for all values
         return _parsed(value, iceberg)
     except (ValueError, KeyError, InvalidOperation) as error:
-        message = f"column `{name}`: the default {value!r} is not a value of the type {iceberg}"
+        message = f"column `{name}`: the default {value!r} is not a valid {iceberg} value"
         raise InvalidArgumentError(message, hint=_HINTS.get(_root(iceberg))) from error
 
 
@@ -57,7 +57,7 @@ _HINTS = {
 
 
 def default_literal(value: Any, iceberg: str) -> str:
-    """Return the literal for a default in JSON form, in the notation of Spark.
+    """Return the Spark SQL literal for a default in JSON form.
 
     >>> default_literal("1.50", "decimal(9, 2)"), default_literal(7, "long"), default_literal("00FF", "binary")
     ('1.50BD', '7L', "X'00FF'")

@@ -1,4 +1,4 @@
-"""The description of a table in the form of Spark with Iceberg's or Paimon's connector."""
+"""The description of a table, in the form that Spark shows with Iceberg's or Paimon's connector."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ _IN_SPARK = {"year": "years", "month": "months", "day": "days", "hour": "hours"}
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """A table as it is described."""
+    """The facts about a table that SHOW and DESCRIBE return."""
 
     provider: str
     columns: tuple[str, ...]
-    """The columns as in CREATE TABLE."""
+    """The columns, in the form of CREATE TABLE."""
     terms: tuple[tuple[str, str], ...]
     """The transform and the column of each partition field."""
     properties: Mapping[str, str]
-    """The properties, including those with which the connectors show the state of the table."""
+    """The properties, including those in which the connectors show the state of the table."""
     location: str
     has_own_location: bool = True
-    """Whether the location is a part of the CREATE TABLE statement."""
+    """Whether SHOW CREATE TABLE contains the location."""
     comment: str | None = None
     owner: str | None = None
 
@@ -64,7 +64,7 @@ class Description:
 
 
 def description_of(table: Any, table_format: str, *, timestamp_has_zone: bool) -> Description:
-    """Return the description of a table, for a session whose type TIMESTAMP has a time zone or not."""
+    """Return the description of a table; the session determines whether the type TIMESTAMP has a time zone."""
     return _iceberg(table, timestamp_has_zone) if table_format == "iceberg" else _paimon(table)
 
 

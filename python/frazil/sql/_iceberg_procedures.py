@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PROCEDURES"]
 
-_ELSEWHERE = "call it with Iceberg's own catalog for Spark"
+_ELSEWHERE = "call it in a Spark session with Iceberg's own catalog"
 _COPY = "copy the rows with CREATE TABLE … AS SELECT"
 
 
@@ -88,7 +88,7 @@ _REWRITE_OPTIONS: dict[str, Callable[[str], Any]] = {
     "rewrite-all": lambda text: text.strip().lower() == "true",
     "partial-progress.max-commits": int,
 }
-"""The options of `rewrite_data_files` that affect its result, and the parsers of their values."""
+"""The options of `rewrite_data_files` that affect its result, with the parsers of their values."""
 
 _REWRITE_IGNORED = (
     "max-concurrent-file-group-rewrites",
@@ -289,7 +289,7 @@ PROCEDURES = by_name(
             "rewritten_bytes_count bigint NOT NULL",
             "added_bytes_count bigint NOT NULL",
         ),
-        instead="rewrite_data_files with the option delete-file-threshold removes deletes",
+        instead="use rewrite_data_files with the option delete-file-threshold, which removes deletes",
     ),
     Procedure(
         name="compute_table_stats",
@@ -313,7 +313,7 @@ PROCEDURES = by_name(
             Parameter("parallelism", "int", default=1, support="tuning"),
         ),
         columns=("added_files_count bigint NOT NULL", "changed_partition_count bigint"),
-        instead="read the files with Spark, and write their rows with INSERT",
+        instead="read the files with Spark, and write the rows with INSERT",
     ),
     Procedure(
         name="snapshot",

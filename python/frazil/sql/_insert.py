@@ -70,7 +70,7 @@ def insertion(statement: Insert, target: Source, text: str, session: _Session) -
     row_filter = None
     if statement.condition is not None:
         if not is_iceberg:
-            raise unsupported(text, statement.condition.start, "REPLACE WHERE of a Paimon table is not supported")
+            raise unsupported(text, statement.condition.start, "REPLACE WHERE is not supported for Paimon tables")
         moments = Moments(session.values, timestamp_has_zone=session.timestamp_has_zone())
         row_filter = whole_filter(table.scan().schema(), statement.condition.text, moments)
         if row_filter is None:

@@ -16,7 +16,7 @@ _PRIMARY = "primary-key"
 
 
 def partition_keys_of(statement: CreateTable, options: dict[str, str], text: str) -> list[str]:
-    """Return the partition columns of a Paimon table, and remove the option that defines them.
+    """Return the partition keys of a Paimon table, and remove the option that defines them.
 
     Raises:
         InvalidArgumentError: The statement defines them twice, or a column does not exist.
@@ -41,12 +41,12 @@ def primary_keys_of(statement: CreateTable, options: dict[str, str], text: str) 
     nullable = next((column for column in statement.columns if column.is_nullable and column.name in keys), None)
     if nullable is not None:
         problem = f"column `{nullable.name}` of the primary key is declared NULL"
-        raise invalid(text, nullable.start, problem, "omit NULL: columns of a primary key are NOT NULL")
+        raise invalid(text, nullable.start, problem, "omit NULL: primary key columns are NOT NULL")
     return keys
 
 
 def column_of(name: Name, statement: CreateTable, text: str, clause: str) -> str:
-    """Return a column that a clause names, in the case used in the column list.
+    """Return the name of a column in a clause, with the case used in the column list.
 
     Raises:
         InvalidArgumentError: The column does not exist.
@@ -60,7 +60,7 @@ def column_of(name: Name, statement: CreateTable, text: str, clause: str) -> str
         return names[wanted]
     near = difflib.get_close_matches(wanted, names, n=1)
     hint = f"did you mean `{names[near[0]]}`?" if near else f"the columns are {', '.join(names.values())}"
-    raise invalid(text, name.start, f"{clause}: no column `{name.parts[0]}`", hint)
+    raise invalid(text, name.start, f"{clause}: the table has no column `{name.parts[0]}`", hint)
 
 
 def _taken(options: dict[str, str], name: str) -> list[str]:
@@ -70,5 +70,5 @@ def _taken(options: dict[str, str], name: str) -> list[str]:
 def _only(keys: list[str], names: list[Name], given: list[str], text: str, where: tuple[str, str]) -> list[str]:
     if keys and given:
         clause, option = where
-        raise invalid(text, names[0].start, f"the table has {clause} and the option `{option}`", "use one of them")
+        raise invalid(text, names[0].start, f"{clause} and the option `{option}` are both set", "set only one of them")
     return keys or given

@@ -15,6 +15,7 @@ from frazil.sql import _run_show as show
 from frazil.sql import _run_tables as tables
 from frazil.sql import _statements as st
 from frazil.sql._engine import Frame
+from frazil.sql._hints import check_hints
 from frazil.sql._lexer import Lexed, statements
 from frazil.sql._names import Names
 from frazil.sql._parse import parse
@@ -62,7 +63,7 @@ _HANDLERS: dict[type[Any], Callable[[Any, Run[Any]], Any]] = {
 """The functions that run the statements."""
 
 _WITH_ARGS = st.Query | st.Insert | st.CreateTable | st.CreateView | st.DescribeQuery | st.Explain | st.Other
-"""The statements that may contain a query with parameters."""
+"""The kinds of statements that may contain a query with parameters."""
 
 
 class Lake(Generic[Frame]):
@@ -105,6 +106,8 @@ class Lake(Generic[Frame]):
             message = "args apply only to queries and to statements that contain one"
             raise InvalidArgumentError(message, hint="include the values in the statement")
         try:
+            if not isinstance(statement, st.Query | st.Other) and run.mentions_lake():
+                check_hints(sql, getattr(statement, "query", None))
             result: Frame = _HANDLERS[type(statement)](statement, run)
         except FrazilError as error:
             raise placed(error, run.text, run.start) from error.__cause__

@@ -7,6 +7,7 @@ Whitespace and comments are tokens too, so that the tokens of a text always cove
 from __future__ import annotations
 
 import re
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -54,6 +55,11 @@ class Token:
         return self.kind in ("name", "quoted")
 
     @property
+    def is_hint(self) -> bool:
+        """Return whether the token is a hint, `/*+ … */`."""
+        return self.kind == "comment" and self.text.startswith("/*+")
+
+    @property
     def value(self) -> str:
         """Return the name without quotes, or the unescaped characters of a string literal."""
         if self.kind == "quoted":
@@ -90,14 +96,14 @@ def tokens(text: str) -> Iterator[Token]:
 
 
 class Lexed:
-    """A text with its tokens, so that a statement is split only once.
+    """A text and its tokens, so that a statement is split into tokens only once.
 
     >>> [token.text for token in Lexed("USE /* the lake */ local").significant]
     ['USE', 'local']
     """
 
     def __init__(self, text: str, found: Iterable[Token] | None = None) -> None:
-        """Split the text, or use tokens that cover it.
+        """Split the text into tokens, or use the given tokens, which must cover it.
 
         Raises:
             InvalidArgumentError: A string, a quoted name or a comment is not terminated.
@@ -108,9 +114,9 @@ class Lexed:
         """The tokens without whitespace and comments."""
 
     def only(self, part: str, start: int) -> Lexed:
-        """Return a part of the text, with blanks before it, so that positions are unchanged.
+        """Return a part of the text, preceded by blanks, so that positions do not change.
 
-        The part may itself have blanks in place of some of the tokens.
+        In the part, blanks may replace some of the tokens.
 
         >>> Lexed("EXPLAIN SELECT 1").only("SELECT 1", 8).text
         '        SELECT 1'
@@ -125,7 +131,7 @@ class Lexed:
 
 
 def lexed(text: str | Lexed) -> Lexed:
-    """Return a text with its tokens, which are not computed again if they are known."""
+    """Return a text with its tokens, which are not computed again if the argument has them."""
     return text if isinstance(text, Lexed) else Lexed(text)
 
 
@@ -237,5 +243,9 @@ def _end_of_comment(text: str, start: int) -> int:
 def _unescaped(escape: re.Match[str]) -> str:
     code = escape[1]
     if len(code) > 1:
-        return chr(int(code[1:], 16)) if code[0] in "uU" else chr(int(code, 8))
+        number = int(code[1:], 16) if code[0] in "uU" else int(code, 8)
+        if number > sys.maxunicode or 0xD800 <= number <= 0xDFFF:  # noqa: PLR2004 - surrogates
+            message = f"the escape {escape[0]} in a string is not a character"
+            raise InvalidArgumentError(message)
+        return chr(number)
     return _ESCAPES.get(code, code)

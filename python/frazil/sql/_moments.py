@@ -1,4 +1,4 @@
-"""Constants that are compared with timestamp columns, evaluated by the engine, which knows the session's time zone."""
+"""Constants compared with timestamp columns; the engine evaluates them, because it knows the session's time zone."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 TimeKind = Literal["string", "date", "timestamp", "timestamp_ltz", "timestamp_ntz"]
-"""The kind of a constant; that of `timestamp` is the type TIMESTAMP of the session."""
+"""The kind of a constant; `timestamp` is the type TIMESTAMP, whose time zone depends on the session."""
 
-# Other texts depend on the time of the evaluation, such as 'now', or are read differently by releases of Spark.
+# Other strings depend on the time of evaluation, such as 'now', or differ between releases of Spark.
 _TEXT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?)?")
 _WITH_ZONE = re.compile(_TEXT.pattern + r"(Z|[+-][0-9]{2}:[0-9]{2})?")
 _EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - a wall clock
 _LEAST = -62_135_596_800_000_000
-"""The first microsecond of year 1, the earliest that a filter can name."""
+"""The first microsecond of year 1, the earliest timestamp that a filter literal can have."""
 
 _GREATEST = 253_402_300_799_999_999
 
@@ -34,10 +34,10 @@ class Moment(NamedTuple):
 
 
 class Moments:
-    """The values of moments; each is evaluated once."""
+    """Evaluates moments as filter literals, each of them once."""
 
     def __init__(self, values: Callable[[Sequence[str]], list[Any]], *, timestamp_has_zone: bool) -> None:
-        """Evaluate expressions by `values`; in the session, TIMESTAMP has a time zone or not."""
+        """Evaluate expressions with `values`; `timestamp_has_zone` is the meaning of TIMESTAMP in the session."""
         self._values = values
         self._timestamp_has_zone = timestamp_has_zone
         self._known: dict[Moment, str | None] = {}

@@ -115,7 +115,7 @@ class Names:
             raise InvalidArgumentError(message, context={"catalog": name}, hint=hint)
         if found is self.current:
             message = f"catalog {name!r} cannot be dropped, because it is the current catalog"
-            raise InvalidArgumentError(message, context={"catalog": name}, hint="use another catalog first")
+            raise InvalidArgumentError(message, context={"catalog": name}, hint="USE another catalog first")
         del self.catalogs[name]
 
     def table(self, parts: tuple[str, ...]) -> Resolved | None:

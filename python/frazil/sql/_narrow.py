@@ -42,7 +42,7 @@ _CASTS: dict[str, Kind] = {
     "TIMESTAMPNTZ": "timestamp_ntz",
     "TIMESTAMPTZ": "timestamp",
 }
-"""The types of casts of literals, by their names in sqlglot, where TIMESTAMP of Spark is TIMESTAMPTZ."""
+"""The target types of casts, by their names in sqlglot, which calls TIMESTAMP of Spark TIMESTAMPTZ."""
 
 
 Kind = Literal["number", "string", "date", "timestamp", "timestamp_ltz", "timestamp_ntz"]
@@ -91,13 +91,7 @@ def named_columns(table: Any, statement: Statement, values: Collection[str]) -> 
     own = _select_of(table)
     if own is None or table.alias_or_name.lower() in values or table.name.lower() in values:
         return None
-    node = table
-    while node is not own:
-        alias = node.args.get("alias")
-        if alias is not None and alias.args.get("columns"):
-            return None
-        node = node.parent
-    return None if _has_star(own) else statement.names
+    return None if _renames_columns(table, own) or _has_star(own) else statement.names
 
 
 def conditions(table: Any, statement: Statement) -> tuple[Condition, ...]:
@@ -105,6 +99,8 @@ def conditions(table: Any, statement: Statement) -> tuple[Condition, ...]:
     own = _select_of(table)
     where = None if own is None else own.args.get("where")
     if own is None or where is None or statement.names is None or not _is_filtered_by_where(table, own):
+        return ()
+    if _renames_columns(table, own):
         return ()
     relations = _relations(own)
     alias = table.alias_or_name.lower()
@@ -123,6 +119,17 @@ def conditions(table: Any, statement: Statement) -> tuple[Condition, ...]:
     return tuple(found)
 
 
+def _renames_columns(table: Any, own: Any) -> bool:
+    """Return whether the alias of a table, or of a relation that contains it, has a list of columns."""
+    node = table
+    while node is not own:
+        alias = node.args.get("alias")
+        if alias is not None and alias.args.get("columns"):
+            return True
+        node = node.parent
+    return False
+
+
 def kept(columns: Sequence[str], names: Collection[str] | None) -> tuple[str, ...]:
     """Return the columns that a query reads: at least one, because rows without columns cannot be passed on.
 
@@ -138,7 +145,7 @@ def kept(columns: Sequence[str], names: Collection[str] | None) -> tuple[str, ..
 def filters(schema: pa.Schema, found: Sequence[Condition], moments: Moments | None = None) -> list[str]:
     """Return the conditions as frazil filters, without those that Spark may evaluate differently.
 
-    Without `moments`, conditions on timestamps are left out.
+    Without `moments`, conditions on timestamps are omitted.
 
     >>> import pyarrow as pa
     >>> schema = pa.schema([("id", pa.int64()), ("x", pa.float32())])
@@ -166,7 +173,10 @@ def whole_filter(schema: pa.Schema, text: str, moments: Moments | None = None) -
         [parsed] = sqlglot.parse(text, read="spark")
     except (sqlglot.errors.SqlglotError, ValueError, RecursionError):
         return None
-    return _whole(schema, parsed, moments) if Statement(Lexed(text), ()).has_plain_strings else None
+    try:
+        return _whole(schema, parsed, moments) if Statement(Lexed(text), ()).has_plain_strings else None
+    except RecursionError:
+        return None
 
 
 def _whole(schema: pa.Schema, node: Any, moments: Moments | None) -> str | None:
@@ -253,14 +263,17 @@ def _is_filtered_by_where(table: Any, own: Any) -> bool:
 
 
 def _conjuncts(node: Any) -> Iterator[Any]:
-    kind = type(node).__name__
-    if kind == "And":
-        yield from _conjuncts(node.this)
-        yield from _conjuncts(node.expression)
-    elif kind == "Paren":
-        yield from _conjuncts(node.this)
-    else:
-        yield node
+    """Yield the operands of nested ANDs, in order."""
+    pending = [node]
+    while pending:
+        found = pending.pop()
+        kind = type(found).__name__
+        if kind == "And":
+            pending += [found.expression, found.this]
+        elif kind == "Paren":
+            pending.append(found.this)
+        else:
+            yield found
 
 
 def _condition(node: Any) -> tuple[Condition, Any] | None:

@@ -40,7 +40,7 @@ def compact(context: Context, given: Mapping[str, Any]) -> Rows:
 
 
 def compact_database(context: Context, given: Mapping[str, Any]) -> Rows:
-    """Compact the tables whose names match; a table that cannot be compacted is counted, and logged as a warning."""
+    """Compact the tables whose names match; count the tables that cannot be compacted, and log a warning for each."""
     databases = _pattern(given, "including_databases")
     included = _pattern(given, "including_tables")
     excluded = _pattern(given, "excluding_tables") if given.get("excluding_tables", "").strip() else None
@@ -54,7 +54,10 @@ def compact_database(context: Context, given: Mapping[str, Any]) -> Rows:
             if not included.fullmatch(name) or (excluded is not None and excluded.fullmatch(name)):
                 continue
             try:
-                catalog.load_table(levels).compact()
+                table = catalog.load_table(levels)
+                if not hasattr(table, "compact"):
+                    continue
+                table.compact()
                 compacted += 1
             except FrazilError as error:
                 failed += 1
@@ -71,7 +74,7 @@ def _pattern(given: Mapping[str, Any], name: str) -> re.Pattern[str]:
 
 
 def _where(partitions: str) -> str:
-    """Return the condition for partitions in Java's notation.
+    """Return the SQL condition for partitions in Java's syntax.
 
     >>> _where("day=2024-02-29,hour=1; day='2024-03-01'")
     "(day = '2024-02-29' AND hour = '1') OR (day = '2024-03-01')"
@@ -86,7 +89,7 @@ def _equality(text: str) -> str:
     if not equals or not name:
         message = f"compact: invalid partition {text.strip()!r}"
         raise InvalidArgumentError(
-            message, hint="use column=value, separated by commas; partitions end with semicolons"
+            message, hint="write column=value pairs separated by commas, and partitions separated by semicolons"
         )
     if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"":
         value = value[1:-1]

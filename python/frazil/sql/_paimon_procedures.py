@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PROCEDURES"]
 
-_ELSEWHERE = "call it with Paimon's own catalog for Spark"
+_ELSEWHERE = "call it in a Spark session with Paimon's own catalog"
 _COPY = "copy the rows with CREATE TABLE … AS SELECT"
 
 _TABLE = Parameter("table", "string", required=True)
@@ -43,7 +43,7 @@ def _refresh(context: Context, given: Mapping[str, Any]) -> Rows:
 
 
 PROCEDURES = by_name(
-    # Of earlier releases of Paimon; an object table lists its files in each query now.
+    # A procedure of earlier Paimon releases; since then, each query of an object table lists its files.
     Procedure(name="refresh_object_table", parameters=(_TABLE,), columns=("result boolean",), act=_refresh),
     Procedure(
         name="rollback",
@@ -314,7 +314,7 @@ PROCEDURES = by_name(
         name="repair",
         parameters=(Parameter("database_or_table", "string", required=True),),
         columns=_RESULT,
-        instead="catalogs that frazil opens need no repair",
+        instead="omit it: catalogs that frazil opens do not need to be repaired",
     ),
     Procedure(
         name="fast_forward",

@@ -1,4 +1,4 @@
-"""Parsing of ALTER TABLE and of the other statements that change the description of an object."""
+"""Parsing of ALTER TABLE, ALTER NAMESPACE and COMMENT ON."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def alter_table(reader: Reader) -> AlterTable:
     """Parse ALTER TABLE.
 
     Raises:
-        UnsupportedError: The table would have to be changed in a way that is not supported.
+        UnsupportedError: The statement has an unsupported form.
 
     >>> from frazil.sql._reader import Reader
     >>> [one] = alter_table(Reader("ALTER TABLE t ADD PARTITION FIELD bucket(8, id) AS b")).changes
@@ -63,7 +63,7 @@ def alter_namespace(reader: Reader) -> AlterNamespace:
 
 
 def comment_on(reader: Reader) -> AlterTable | AlterNamespace | None:
-    """Parse `COMMENT ON TABLE name IS …` and the same for a namespace; None for other objects."""
+    """Parse COMMENT ON of a table or a namespace; None for other objects."""
     begin = reader.mark()
     reader.expect("COMMENT", "ON")
     what = reader.accept_any("TABLE", *_NAMESPACES)
@@ -93,7 +93,8 @@ def _add_column(reader: Reader) -> alter.AddColumn:
     found = column_type(reader)
     type_text = "" if first is None else reader.since(first).text
     required, comment, default, position = False, None, None, None
-    while word := reader.accept_any("NOT", "COMMENT", "DEFAULT", "FIRST", "AFTER"):
+    taken: set[str] = set()
+    while word := _clause(reader, taken, "NOT", "COMMENT", "DEFAULT", "FIRST", "AFTER"):
         if word == "NOT":
             reader.expect("NULL")
             required = True
@@ -141,14 +142,29 @@ def _change_column(reader: Reader) -> Changes:
     name = reader.identifier("the name of the column again")
     if name.lower() != path.parts[-1].lower():
         reader.back_to(place)
-        reader.reject("a new name in CHANGE COLUMN is not supported", f"use RENAME COLUMN {path} TO {name}")
+        reader.reject("renaming a column with CHANGE COLUMN is not supported", f"use RENAME COLUMN {path} TO {name}")
     found, comment, position = column_type(reader), None, None
-    while word := reader.accept_any("COMMENT", "FIRST", "AFTER"):
+    taken: set[str] = set()
+    while word := _clause(reader, taken, "COMMENT", "FIRST", "AFTER"):
         if word == "COMMENT":
             comment = reader.string("the comment")
         else:
             position = _position(reader, word)
     yield alter.AlterColumn(path, type=found, comment=comment, position=position)
+
+
+def _clause(reader: Reader, taken: set[str], *words: str) -> str | None:
+    """Accept the first word of a clause of a column, and record it; each clause can occur once."""
+    place = reader.mark()
+    word = reader.accept_any(*words)
+    if word is None:
+        return None
+    kind = "FIRST" if word == "AFTER" else word
+    if kind in taken:
+        reader.back_to(place)
+        reader.fail(f"{'the position' if kind == 'FIRST' else word} is specified twice")
+    taken.add(kind)
+    return word
 
 
 def _position(reader: Reader, word: str) -> alter.Position:
@@ -251,12 +267,12 @@ def _drop_reference(kind: Literal["branch", "tag"]) -> Callable[[Reader], Change
 
 
 def _age(reader: Reader) -> int:
-    """Parse an age such as `7 DAYS`, and return it in milliseconds."""
+    """Parse a retention time such as `7 DAYS`, and return it in milliseconds."""
     place = reader.mark()
     number = reader.whole_number("a number")
     if number == 0:
         reader.back_to(place)
-        reader.fail("an age must be greater than 0")
+        reader.fail("the retention time must be greater than 0")
     unit = reader.accept_any(*_UNITS_MS)
     if unit is None:
         reader.fail("expected DAYS, HOURS or MINUTES")
@@ -331,19 +347,19 @@ _FORMS: tuple[tuple[tuple[str, ...], Callable[[Reader], Changes]], ...] = (
     (("UNSET", "TBLPROPERTIES"), _unset_properties),
     (("WRITE",), _write),
 )
-"""The words after the name of the table, and the parsers of what follows them."""
+"""The keywords after the table name, with the parsers of the text that follows them."""
 
 _REJECTED = {
-    ("REPLACE", "COLUMNS"): ("REPLACE COLUMNS", "use ADD, DROP and ALTER COLUMN, which keep all other values"),
-    ("ADD", "PARTITION"): ("ADD PARTITION", "partitions come into being when rows are written to them"),
-    ("ADD", "IF"): ("ADD PARTITION", "partitions come into being when rows are written to them"),
-    ("ADD", "CONSTRAINT"): ("a constraint of a table", None),
-    ("DROP", "CONSTRAINT"): ("a constraint of a table", None),
-    ("PARTITION",): ("a change to one partition", None),
-    ("RECOVER", "PARTITIONS"): ("RECOVER PARTITIONS", "the metadata of the table lists its files"),
+    ("REPLACE", "COLUMNS"): ("REPLACE COLUMNS", "use ADD, DROP and ALTER COLUMN, which keep the other columns"),
+    ("ADD", "PARTITION"): ("ADD PARTITION", "omit it: writing rows creates their partitions"),
+    ("ADD", "IF"): ("ADD PARTITION", "omit it: writing rows creates their partitions"),
+    ("ADD", "CONSTRAINT"): ("ADD CONSTRAINT", None),
+    ("DROP", "CONSTRAINT"): ("DROP CONSTRAINT", None),
+    ("PARTITION",): ("changing a single partition", None),
+    ("RECOVER", "PARTITIONS"): ("RECOVER PARTITIONS", "omit it: the metadata of the table lists all of its files"),
     ("CLUSTER", "BY"): ("CLUSTER BY", "use ADD PARTITION FIELD bucket(8, id), or WRITE ORDERED BY"),
     ("SET", "SERDE"): ("SET SERDE", "set the property `write.format.default`"),
     ("SET", "SERDEPROPERTIES"): ("SET SERDEPROPERTIES", "use SET TBLPROPERTIES"),
     ("UNSET", "SERDEPROPERTIES"): ("UNSET SERDEPROPERTIES", "use UNSET TBLPROPERTIES"),
 }
-"""Forms of Spark that tables of the lake do not have, and what to use instead."""
+"""Forms of ALTER TABLE in Spark that lake tables do not support, with hints."""

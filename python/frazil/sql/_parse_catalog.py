@@ -40,7 +40,7 @@ def _show_current(reader: Reader) -> ShowCurrent:
 def _name(reader: Reader) -> Name:
     name = reader.name("the name of a catalog")
     if len(name.parts) > 1:
-        reader.fail(f"the name of a catalog has one part, not {len(name.parts)}")
+        reader.fail(f"the name of a catalog must have one part, not {len(name.parts)}")
     return name
 
 
@@ -68,7 +68,7 @@ def catalog_statement(reader: Reader) -> CreateCatalog | DropCatalog | Use | Sho
 
 
 def is_catalog_statement(sql: Lexed) -> bool:
-    """Return whether a text begins as a statement about catalogs, which Spark does not have.
+    """Return whether a text begins like a statement about catalogs, which Spark does not support.
 
     >>> from frazil.sql._lexer import Lexed
     >>> is_catalog_statement(Lexed("create catalog c with (")), is_catalog_statement(Lexed("SHOW CATALOGS"))

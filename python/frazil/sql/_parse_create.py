@@ -1,4 +1,4 @@
-"""Parsing of CREATE TABLE, in the notations of Spark and of Flink."""
+"""Parsing of CREATE TABLE, in the syntax of Spark and of Flink."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _OTHER_CLAUSES: dict[tuple[str, ...], str | None] = {
     ("CLUSTER",): None,
     ("DISTRIBUTED",): "for a Paimon table use the property `bucket`",
     ("ROW",): None,
-    ("STORED",): "use USING iceberg",
+    ("STORED",): "write USING iceberg",
 }
 """The first words of unsupported clauses, with hints."""
 
@@ -39,11 +39,11 @@ _OTHER_ELEMENTS: dict[tuple[str, ...], str | None] = {
 
 _AFTER_COLUMNS = ("COMMENT", "LOCATION", "OPTIONS", "PARTITIONED", "TBLPROPERTIES", "USING", "WITH")
 
-_NOT_ENFORCED = "write PRIMARY KEY … NOT ENFORCED: rows with the same key are merged, and never rejected"
+_NOT_ENFORCED = "write PRIMARY KEY … NOT ENFORCED: rows with the same key are merged, not rejected"
 
 
 def create_table(reader: Reader) -> CreateTable | CreateTableLike:
-    """Parse CREATE TABLE, also with LIKE, and REPLACE TABLE."""
+    """Parse CREATE TABLE, CREATE TABLE … LIKE and REPLACE TABLE."""
     creates = reader.accept("CREATE")
     replaces = reader.accept("OR", "REPLACE") or reader.accept("REPLACE")
     reader.expect("TABLE")
@@ -95,7 +95,7 @@ def _like(reader: Reader, name: Name, clauses: _Clauses, *, if_not_exists: bool)
 
 
 def _is_query(reader: Reader) -> bool:
-    """Return whether a parenthesized query comes next; a column may be named `select`, if a clause follows."""
+    """Return whether a parenthesized query comes next; a list followed by a clause is a column list."""
     following = reader.peek(1)
     if following is None or not following.is_word("SELECT", "WITH", "FROM", "VALUES"):
         return False
@@ -148,7 +148,7 @@ class _Elements:
         first = reader.peek()
         name = reader.identifier("the name of a column")
         if reader.at("AS"):
-            reader.reject("a computed column is not supported", "compute the column in queries, or in a view")
+            reader.reject("computed columns are not supported", "compute the column in queries, or in a view")
         column = column_rest(reader, name, _CLAUSES)
         start = first.start if first else 0
         if column.is_key:
@@ -183,7 +183,7 @@ def _accept_key(reader: Reader) -> None:
 
 def _expect_not_enforced(reader: Reader) -> None:
     if not reader.accept("NOT", "ENFORCED"):
-        reader.reject("a PRIMARY KEY that is enforced is not supported", _NOT_ENFORCED)
+        reader.reject("an enforced PRIMARY KEY is not supported", _NOT_ENFORCED)
 
 
 def _key_of_column(reader: Reader) -> dict[str, Any]:
@@ -206,7 +206,7 @@ def _default_of_column(reader: Reader) -> dict[str, Any]:
 
 
 def _not_finite(reader: Reader) -> str:
-    """Parse `'NaN' AS DOUBLE)`, the form in which Spark shows such numbers."""
+    """Parse the part after `CAST(` of `CAST('NaN' AS DOUBLE)`, the form in which Spark shows such numbers."""
     place = reader.mark()
     token = reader.peek()
     if token is not None and token.kind == "string" and token.value in _NOT_FINITE:
@@ -218,7 +218,7 @@ def _not_finite(reader: Reader) -> str:
 
 
 def _constant(reader: Reader) -> str | None:
-    """Parse a literal, and return its value as text; None for NULL."""
+    """Parse a literal, and return its value as a string; None for NULL."""
     first = reader.peek()
     sign = reader.accept_any("-", "+")
     token = reader.take("the default as a literal")
@@ -286,7 +286,7 @@ class _Clauses:
             reader.fail(f"{word} is specified twice")
         self._taken.add(word)
         if {"WITH", "TBLPROPERTIES"} <= self._taken:
-            reader.fail("WITH and TBLPROPERTIES are the same clause; expected one of them")
+            reader.fail("WITH and TBLPROPERTIES are the same clause; use only one of them")
         token = reader.take(word)
         self.with_start = token.start if word == "WITH" else self.with_start
         self._parsers[word]()
@@ -319,11 +319,11 @@ class _Clauses:
         if len(self.partition_columns) not in (0, len(found)):
             hint = "declare all partition columns in the column list, or all of them in PARTITIONED BY"
             start = self.partition_columns[0].start
-            raise unsupported(reader.text, start, "PARTITIONED BY with and without types is not supported", hint)
+            raise unsupported(reader.text, start, "PARTITIONED BY cannot mix columns with and without types", hint)
 
 
 def _reject_any(reader: Reader, forms: dict[tuple[str, ...], str | None], problem: str) -> None:
-    """Reject the words that come next if they are among these."""
+    """Reject the next words if `forms` contains them."""
     for words, hint in forms.items():
         if reader.at(*words):
             reader.reject(problem.format(" ".join(word for word in words if word != "(")), hint)
@@ -338,7 +338,7 @@ def _partition_fields(reader: Reader) -> Iterator[tuple[PartitionField, Column |
 
 
 def _partition_field(reader: Reader) -> tuple[PartitionField, Column | None]:
-    """Parse a partition field, or a partition column with its type, which is not in the column list."""
+    """Parse a partition field, or the declaration of a partition column that is not in the column list."""
     following = reader.peek(1)
     if following is None or following.text != "(":
         name = reader.name("a column")

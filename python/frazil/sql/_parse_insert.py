@@ -20,7 +20,7 @@ QUERY = ("SELECT", "WITH", "VALUES", "FROM", "TABLE", "(")
 
 _SETS = ("EXCEPT", "INTERSECT", "MINUS", "UNION")
 _AFTER_VALUES = (*_SETS, "CLUSTER", "DISTRIBUTE", "LIMIT", "OFFSET", "ORDER", "SORT", "WHERE")
-"""The first words of clauses that make a query of VALUES more than a list of rows."""
+"""The first keywords of clauses after VALUES that turn a list of rows into a larger query."""
 
 _OTHER_FORMS = {
     "WITH": "INSERT WITH SCHEMA EVOLUTION is not supported",
@@ -166,7 +166,7 @@ def _is_query_in_parentheses(reader: Reader) -> bool:
 
 
 def _is_only_values(reader: Reader) -> bool:
-    """Return whether the query is VALUES with nothing but rows, without consuming it."""
+    """Return whether the query is a plain list of rows after VALUES, without consuming it."""
     if not reader.at("VALUES"):
         return False
     begin, found = reader.mark(), True

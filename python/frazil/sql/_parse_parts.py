@@ -1,4 +1,4 @@
-"""Parts that several statements have: transforms of columns, sort orders and properties."""
+"""Parsing of parts that several kinds of statements contain: transforms, sort orders and properties."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ _TRANSFORMS = {
     "year": "year",
     "years": "year",
 }
-"""The names of transforms in Spark SQL and in the specification."""
+"""The names of transforms in Spark SQL, with those in the specification."""
 
 _WITH_NUMBER = ("bucket", "truncate")
 
 
 def partition_field(reader: Reader) -> PartitionField:
-    """Parse a column or a transform of one.
+    """Parse a column or a transform of a column.
 
     >>> from frazil.sql._reader import Reader
     >>> partition_field(Reader("days(ts)")).transform
@@ -93,7 +93,7 @@ def _sort_key(reader: Reader) -> SortKey:
 
 
 def separated(reader: Reader, read: Callable[[Reader], T]) -> Iterator[T]:
-    """Parse a list with commas between its elements."""
+    """Parse a comma-separated list."""
     yield read(reader)
     while reader.accept(","):
         yield read(reader)
@@ -125,8 +125,8 @@ def properties(reader: Reader) -> dict[str, str]:
 def _property_value(reader: Reader, key: str) -> str:
     token = reader.peek()
     if token is not None and token.kind == "string" and token.value == REDACTED:
-        problem = f"the value of property {key!r} was hidden when it was shown"
-        raise invalid(reader.text, token.start, problem, "set the value, or omit the property")
+        problem = f"the value of property {key!r} is a redacted secret"
+        raise invalid(reader.text, token.start, problem, "replace it with the real value, or omit the property")
     if token is not None and (token.kind in ("string", "number") or token.is_word("TRUE", "FALSE")):
         reader.take("a value")
         return token.text.lower() if token.kind == "name" else token.value

@@ -75,7 +75,7 @@ def show_properties(reader: Reader) -> st.ShowProperties:
 
 
 def show_columns(reader: Reader) -> st.ShowColumns:
-    """Parse `SHOW COLUMNS IN name`, also with the namespace of the table after another IN."""
+    """Parse `SHOW COLUMNS IN name`, optionally followed by `IN` and the namespace of the table."""
     reader.expect("SHOW", "COLUMNS")
     if reader.accept_any("IN", "FROM") is None:
         reader.fail("expected IN or FROM")
@@ -95,7 +95,7 @@ def show_partitions(reader: Reader) -> st.ShowPartitions:
 
 
 def describe(reader: Reader) -> Statement | None:
-    """Parse DESCRIBE of a table, a column, a namespace or a query; None for objects of Spark, such as functions."""
+    """Parse DESCRIBE of a table, a column, a namespace or a query; None for Spark objects, such as functions."""
     following, after = reader.peek(1), reader.peek(2)
     is_word = after is not None and after.text != "."
     if following is not None and following.is_word(*_OF_SPARK) and is_word:
@@ -124,7 +124,7 @@ def _describe_namespace(reader: Reader) -> st.DescribeNamespace:
 
 
 def _is_followed(reader: Reader) -> bool:
-    """Return whether the next word is followed by a name, so that it is not a name itself."""
+    """Return whether a name follows the next word, so that the word is a keyword and not the name itself."""
     following = reader.peek(1)
     return following is not None and following.text != "."
 

@@ -1,4 +1,4 @@
-"""Parts that several statements have, as values."""
+"""Parts that several kinds of statements contain, as values."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PartitionField:
-    """A column by which a table is partitioned, or a transform of it with its parameter."""
+    """A partition column, or a transform of a column with its parameter."""
 
     transform: str
     column: Name
@@ -20,7 +20,7 @@ class PartitionField:
 
 @dataclass(frozen=True, slots=True)
 class PartitionValue:
-    """A column in the PARTITION clause of an INSERT, and its constant; None if the query provides the value."""
+    """A column in a PARTITION clause, and its constant; None if the query provides the value."""
 
     column: str
     constant: Text | None

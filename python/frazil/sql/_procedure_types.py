@@ -1,4 +1,4 @@
-"""The definition of a procedure of CALL: its parameters, result columns and action."""
+"""The definition of a CALL procedure: its parameters, result columns and action."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ Kind = Literal[
 Support = Literal["yes", "no", "tuning"]
 """How a parameter is handled.
 
-`yes`: it has the effect of Java's. `no`: only the default is accepted. `tuning`: it tunes Java's execution, does not
-change the result, and is ignored.
+`yes`: the effect is that of the Java library. `no`: only the default is accepted. `tuning`: the parameter tunes Java's
+execution, does not change the result, and is ignored.
 """
 
 
@@ -40,7 +40,7 @@ class _Engine(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The catalog that a procedure is called in, and the engine of the lake."""
+    """The catalog in which a procedure is called, and the engine of the lake."""
 
     names: Names
     catalog: LakeCatalog
@@ -73,7 +73,7 @@ class Parameter:
     kind: Kind
     required: bool = False
     default: Any = None
-    """The value that Java uses if the argument is missing or NULL; None if there is none."""
+    """The value that Java uses if the argument is missing or NULL; None if Java has no default."""
     support: Support = "yes"
 
     def check(self, procedure: str, value: Any) -> None:
@@ -138,7 +138,7 @@ def by_name(*procedures: Procedure) -> dict[str, Procedure]:
 
 
 def on_table(act: Callable[[Any, Mapping[str, Any]], Rows]) -> Callable[[Context, Mapping[str, Any]], Rows]:
-    """Return an action that loads the table of the argument `table`, and passes it on."""
+    """Return an action that loads the table in the argument `table` and passes it to `act`."""
     return lambda context, given: act(context.table(given["table"]), given)
 
 

@@ -1,4 +1,4 @@
-"""The procedures of CALL: lookup by name, and binding of arguments."""
+"""CALL procedures: lookup by name, and binding of arguments."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TABLES: dict[str, tuple[str, dict[str, Procedure]]] = {
     "iceberg": ("system", _iceberg_procedures.PROCEDURES),
     "paimon": ("sys", _paimon_procedures.PROCEDURES),
 }
-"""The namespace of the procedures and the procedures by name, for each format."""
+"""The namespace of the procedures, and the procedures by name, for each format."""
 
 
 def procedure(where: Resolved, text: str, start: int) -> Procedure:
@@ -28,7 +28,7 @@ def procedure(where: Resolved, text: str, start: int) -> Procedure:
 
     Raises:
         InvalidArgumentError: The procedure does not exist; the error lists similar ones.
-        UnsupportedError: The procedure exists in Java, but it is not supported.
+        UnsupportedError: The procedure exists in Java, but frazil does not support it.
     """
     namespace, known = TABLES[where.catalog.format]
     name = where.levels[-1].lower()

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 REDACTED = "*********(redacted)"
 """The value that Spark shows in place of a secret."""
 
+_MOST_DIGITS = 19
+"""The number of digits of the largest 64-bit integer."""
+
 _ENDS = (",", ")", "]")
 """The symbols that end an expression."""
 
@@ -56,8 +59,11 @@ class Reader:
         self.sql = lexed(text)
         self.text = self.sql.text
         self._tokens = list(self.sql.significant)
+        end = len(self.text)
         while self._tokens and self._tokens[-1].text == ";":
-            self._tokens.pop()
+            end = self._tokens.pop().start
+        # A hint at the end belongs to the last table of a query.
+        self._ends_of_hints = [token.end for token in self.sql.tokens if token.is_hint and token.start < end]
         self._next = 0
 
     def check_one_statement(self) -> None:
@@ -147,13 +153,15 @@ class Reader:
         token = self.peek()
         if token is None or not token.text.isdecimal():
             self.fail(f"expected {what} as an integer")
+        if len(token.text) > _MOST_DIGITS:
+            self.fail(f"expected {what} with at most {_MOST_DIGITS} digits")
         self._next += 1
         return int(token.text)
 
     def until(self, *words: str, what: str) -> Text:
-        """Consume everything up to one of these keywords, or to a comma or a closing parenthesis, verbatim.
+        """Consume and return the text up to one of these keywords, a comma, or a closing parenthesis or bracket.
 
-        Words within parentheses, brackets and `CASE … END` do not end the text.
+        Keywords and commas within parentheses, brackets and `CASE … END` do not end the text.
 
         Raises:
             InvalidArgumentError: There is nothing to consume, or a parenthesis is not closed.
@@ -181,7 +189,7 @@ class Reader:
         first = self.peek()
         if first is None:
             self.fail("expected a query")
-        start, end = first.start, self._tokens[-1].end
+        start, end = first.start, max([self._tokens[-1].end, *self._ends_of_hints])
         self._next = len(self._tokens)
         return Text(self.text[start:end], start)
 

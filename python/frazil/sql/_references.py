@@ -48,9 +48,9 @@ class Reference:
     conditions: tuple[Condition, ...] = ()
     """The conditions of the WHERE clause; rows that do not meet them do not affect the result."""
     table_start: int | None = None
-    """The position of `TABLE`, if the reference is a query of the form `TABLE name`."""
+    """The position of the keyword `TABLE`, if the reference is a query of the form `TABLE name`."""
     options: OptionsHint | None = None
-    """The options of the read, given by a hint."""
+    """The read options, if a hint sets them."""
     qualifiers: tuple[tuple[int, int], ...] = ()
     """The positions at which the name qualifies columns, with its catalog or namespace."""
 
@@ -96,6 +96,8 @@ def references(sql: str | Lexed, is_ours: Callable[[tuple[str, ...]], bool]) -> 
     hinted: dict[int, OptionsHint] = {}
     for hint in hints:
         before = max((end for end in ends if end <= hint.start), default=0)
+        if after_clauses.get(before, before) in hinted:
+            raise invalid(text, hint.start, "OPTIONS is specified twice", "write all options in one hint")
         hinted[after_clauses.get(before, before)] = hint
     misplaced = next((hint for end, hint in hinted.items() if end not in {one.name.end for one, _ in found}), None)
     if misplaced is not None:
@@ -247,12 +249,11 @@ def _qualifiers(
 
 
 def _masked(sql: Lexed, clauses: Sequence[AsOf | OptionsHint], table_queries: Mapping[int, int]) -> str:
-    """Return the text in a form that sqlglot parses, with all names at the same positions."""
+    """Return the text in a form that sqlglot can parse, with all names at the same positions."""
     queries = frozenset(table_queries.values())
     pieces = []
     for token in sql.tokens:
-        is_hint = token.kind == "comment" and token.text.startswith("/*+")
-        if is_hint or any(clause.start <= token.start < clause.end for clause in clauses):
+        if token.is_hint or any(clause.start <= token.start < clause.end for clause in clauses):
             pieces.append(blank(token.text))
         elif token.start in queries:
             # sqlglot parses `TABLE t` as a column, and `FROM t` as a query of all columns.
@@ -263,7 +264,7 @@ def _masked(sql: Lexed, clauses: Sequence[AsOf | OptionsHint], table_queries: Ma
 
 
 def _table_queries(sql: Lexed) -> dict[int, int]:
-    """Return the positions of the names in queries of the form `TABLE name`, and of `TABLE`."""
+    """Return the positions of names in queries of the form `TABLE name`, with those of the keyword `TABLE`."""
     found = sql.significant
     return {
         following.start: token.start

@@ -1,4 +1,4 @@
-"""A statement as it runs: its text, the catalogs and the engine of the lake, and the tables that it has opened."""
+"""The execution of a statement: its text, the catalogs and engine of the lake, and the tables opened so far."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Run(Generic[Frame]):
             UnsupportedError: The statement also refers to a table of the lake.
         """
         if self.mentions_lake():
-            problem = "the statement changes something outside the catalogs of this lake, but refers to a table in them"
+            problem = "the statement changes an object outside this lake, but refers to a table in this lake"
             raise unsupported(self.text, self.start, problem, VIEW_FIRST)
         return self.unchanged()
 

@@ -1,4 +1,4 @@
-"""ALTER TABLE, carried out as one commit of an Iceberg table with the rules of Iceberg's Spark connector."""
+"""ALTER TABLE and ALTER NAMESPACE; a statement on an Iceberg table is one commit, as in Iceberg's Spark connector."""
 
 from __future__ import annotations
 
@@ -26,11 +26,14 @@ if TYPE_CHECKING:
 
 __all__ = ["alter_namespace", "alter_table"]
 
+_MOST_DIGITS = 19
+"""The number of digits of the largest 64-bit integer."""
+
 _RESERVED = {
     "sort-order": "use ALTER TABLE … WRITE ORDERED BY",
     "identifier-fields": "use ALTER TABLE … SET IDENTIFIER FIELDS",
 }
-"""Properties that show a part of the definition, and the statements that change it."""
+"""Properties that show a part of the definition, with hints to the statements that change it."""
 
 
 def alter_table(statement: AlterTable, run: Run[Frame]) -> Frame:
@@ -38,7 +41,7 @@ def alter_table(statement: AlterTable, run: Run[Frame]) -> Frame:
 
     Raises:
         InvalidArgumentError: The table does not allow a change; nothing is changed.
-        UnsupportedError: The name refers to a metadata table, or tables of this format cannot be changed in this way.
+        UnsupportedError: The name refers to a metadata table, or tables of this format do not support the change.
     """
     where = run.where(statement.name)
     if where is None:
@@ -183,7 +186,7 @@ def _replace_partition_field(changes: Transaction, change: alter.ReplacePartitio
 
 
 def _field_name(table: Table, wanted: PartitionField, run: Run[Any]) -> str:
-    """Return the name of a partition field given as a transform; a word that is not a column is already a name."""
+    """Return the name of a partition field, given as a transform or, if it is not a column, as the name itself."""
     column = find_field(table.schema(), wanted.column.parts)
     fields = table.spec().fields
     if column is None:
@@ -255,8 +258,8 @@ def _set_reference(changes: Transaction, change: alter.SetReference, run: Run[An
         snapshot_id = current.snapshot_id
     replaces = change.replaces and (exists or not change.creates)
     if snapshot_id is None and (replaces or change.kind == "tag"):
-        message = f"the {change.kind} {change.name!r} needs a snapshot, but the table has none"
-        raise InvalidArgumentError(message, hint="write rows first, or give a snapshot with AS OF VERSION")
+        message = f"the {change.kind} {change.name!r} needs a snapshot, but the table has no current snapshot"
+        raise InvalidArgumentError(message, hint="write rows first, or select a snapshot with AS OF VERSION")
     refs = changes.manage_snapshots()
     ages = {"max_ref_age_ms": change.max_ref_age_ms}
     if change.kind == "branch":
@@ -310,11 +313,11 @@ def _set_location(changes: Transaction, change: alter.SetLocation, run: Run[Any]
 def _drop_partitions(changes: Transaction, change: alter.DropPartitions, run: Run[Any]) -> None:
     del changes, change
     hint = "use DELETE with a condition on the partition columns"
-    raise unsupported(run.text, run.start, "DROP PARTITION of an Iceberg table is not supported", hint)
+    raise unsupported(run.text, run.start, "DROP PARTITION is not supported for Iceberg tables", hint)
 
 
 def _number(name: str, value: str) -> int:
-    if not value.strip().isdecimal():
+    if not value.strip().isdecimal() or len(value.strip()) > _MOST_DIGITS:
         message = f"the property {name!r} is {value!r}, expected a number"
         raise InvalidArgumentError(message)
     return int(value)
@@ -330,7 +333,7 @@ _OPERATIONS: dict[str, Callable[[Transaction, str], Any]] = {
         changes.manage_snapshots().cherry_pick(_number("cherry-pick-snapshot-id", value)).commit()
     ),
 }
-"""Properties that Java's connector carries out as operations."""
+"""Properties that are operations when they are set, as in Java's connector."""
 
 
 def _column(table: Table, path: Name, run: Run[Any]) -> NestedField:

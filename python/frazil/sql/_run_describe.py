@@ -1,4 +1,4 @@
-"""Statements that describe a table, a namespace or a query, in the form of Spark with Java's connectors."""
+"""SHOW and DESCRIBE of tables, namespaces and queries, with the results of Spark with Java's connectors."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from frazil._virtual_table import VirtualTable
 from frazil.errors import InvalidArgumentError
+from frazil.paimon import FormatTable
 from frazil.sql._ddl import shown
 from frazil.sql._describe import description_of
 from frazil.sql._lexer import invalid, unsupported
@@ -32,7 +33,7 @@ __all__ = [
 ]
 
 _RESERVED = ("comment", "location", "owner")
-"""The properties of namespaces that DESCRIBE shows in rows of their own."""
+"""The namespace properties for which DESCRIBE returns a separate row."""
 
 _ROWS = ("col_name", "data_type", "comment string")
 
@@ -48,6 +49,9 @@ def describe(statement: st.Describe, run: Run[Frame]) -> Frame:
         return run.unchanged()
     source = run.tables.source(statement.name.parts)
     if source.metadata_table is not None or isinstance(source.table, VirtualTable):
+        if statement.column is not None:
+            problem = "DESCRIBE of a column of a metadata table is not supported"
+            raise unsupported(run.text, statement.column.start, problem, "use DESCRIBE without the column")
         return run.engine.query("DESCRIBE QUERY SELECT * FROM {t0}", [source], None)
     columns = run.engine.columns(source.table)
     if statement.column is not None:
@@ -65,6 +69,8 @@ def describe_namespace(statement: st.DescribeNamespace, run: Run[Frame]) -> Fram
     where = run.names.new_namespace(statement.name.parts)
     if where is None:
         return run.unchanged()
+    if not where.levels:
+        raise invalid(run.text, statement.name.start, "the name of the namespace is missing after the catalog")
     found = dict(where.catalog.catalog.load_namespace_properties(where.levels))
     rows = [("Catalog Name", where.catalog.name), ("Namespace Name", where.levels[-1])]
     rows += [(name.capitalize(), found.pop(name)) for name in _RESERVED if name in found]
@@ -80,7 +86,7 @@ def describe_query(statement: st.DescribeQuery, run: Run[Frame]) -> Frame:
 
 
 def show_create(statement: st.ShowCreate, run: Run[Frame]) -> Frame:
-    """Return the CREATE TABLE statement of a table, which creates a table like it."""
+    """Return a CREATE TABLE statement that creates a table with the same definition."""
     found = _found(statement.name, run)
     if found is None:
         return run.unchanged()
@@ -128,6 +134,8 @@ def show_table_extended(statement: st.ShowTableExtended, run: Run[Frame]) -> Fra
     for levels in where.catalog.catalog.list_tables(where.levels):
         if is_like(levels[-1], statement.pattern):
             table = run.tables.load(where.catalog, levels)
+            if isinstance(table, VirtualTable):
+                continue
             details = [("Catalog", where.catalog.name), ("Namespace", dotted(levels[:-1])), ("Table", levels[-1])]
             details += _description(table, where, run).details()
             text = "".join(f"{name}: {value}\n" for name, value in details)
@@ -137,7 +145,7 @@ def show_table_extended(statement: st.ShowTableExtended, run: Run[Frame]) -> Fra
 
 
 def show_partitions(statement: st.ShowPartitions, run: Run[Frame]) -> Frame:
-    """Return the partitions of a Paimon table, optionally those with given values.
+    """Return the partitions of a Paimon table, optionally only those with given values.
 
     Raises:
         InvalidArgumentError: The table is not partitioned, or a column is not a partition column.
@@ -148,7 +156,7 @@ def show_partitions(statement: st.ShowPartitions, run: Run[Frame]) -> Frame:
         return run.unchanged()
     table, description = found
     if description.provider != "paimon":
-        problem = "SHOW PARTITIONS of an Iceberg table is not supported"
+        problem = "SHOW PARTITIONS is not supported for Iceberg tables"
         hint = f"read the metadata table {statement.name}.partitions"
         raise unsupported(run.text, statement.name.start, problem, hint)
     if not table.partition_keys:
@@ -163,9 +171,18 @@ def show_partitions(statement: st.ShowPartitions, run: Run[Frame]) -> Frame:
             [value] = run.engine.constants([one.constant.text])
             default = table.options.get("partition.default-name", "__DEFAULT_PARTITION__")
             wanted.append(f"{keys[one.column.lower()]}={default if value is None else value}")
-    listed = sorted(table.inspect.partitions()["partition"].to_pylist())
+    listed = _partitions(table)
     rows = [(name,) for name in listed if all(f"/{part}/" in f"/{name}/" for part in wanted)]
     return run.frame(("partition",), rows)
+
+
+def _partitions(table: Any) -> list[str]:
+    """Return the names of the partitions of a Paimon table."""
+    if not isinstance(table, FormatTable):
+        return sorted(table.inspect.partitions()["partition"].to_pylist())
+    default = table.options.get("partition.default-name", "__DEFAULT_PARTITION__")
+    values = {tuple(file.partition.items()) for file in table.files()}
+    return sorted("/".join(f"{key}={default if value is None else value}" for key, value in one) for one in values)
 
 
 def _described_column(wanted: Name, columns: list[tuple[Any, ...]], run: Run[Frame]) -> Frame:
@@ -188,7 +205,7 @@ def _found(name: Name, run: Run[Any]) -> tuple[Any, Description] | None:
     source = run.tables.source(name.parts)
     if source.metadata_table is not None or isinstance(source.table, VirtualTable):
         hint = "use DESCRIBE, or read it with SELECT"
-        raise unsupported(run.text, name.start, f"{name} is a metadata table, which has only columns", hint)
+        raise unsupported(run.text, name.start, f"SHOW is not supported for metadata table {name}", hint)
     return source.table, _description(source.table, where, run)
 
 

@@ -1,4 +1,4 @@
-"""CALL, and the statements that are not supported for tables of the lake."""
+"""CALL, and statements that lake tables do not support."""
 
 from __future__ import annotations
 

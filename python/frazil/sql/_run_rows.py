@@ -32,7 +32,7 @@ def create_view(statement: CreateView, run: Run[Frame]) -> Frame:
     """Create a temporary view of a query.
 
     Raises:
-        InvalidArgumentError: The name of the view has several parts, or the number of columns differs from the query.
+        InvalidArgumentError: The name of the view has several parts, or the column list and the query differ in length.
     """
     if not mentions(statement.query.text, run.names.is_ours):
         return run.unchanged()
@@ -57,7 +57,7 @@ def insert(statement: Insert, run: Run[Frame]) -> Frame:
     how = insertion(statement, target, run.text, run.engine)
     text, sources = run.read(statement.query)
     if how.mode != "append" and any(one.reads(target) for one in sources):
-        # The snapshot is determined before the query is created, because the query may read later commits.
+        # The snapshot is determined before the query is created, because the query may read newer commits.
         how = replace(how, read=target.snapshot())
     rows = run.engine.query(text, sources, run.args)
     run.engine.insert(rows, target.table, how)

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from frazil.errors import AlreadyExistsError, NoSuchNamespaceError, NoSuchTableError, UnsupportedError
+from frazil._virtual_table import VirtualTable
+from frazil.errors import (
+    AlreadyExistsError,
+    FrazilError,
+    NoSuchNamespaceError,
+    NoSuchTableError,
+    UnsupportedError,
+)
 from frazil.sql._create import create_table, is_there
 from frazil.sql._create_like import create_table_like
 from frazil.sql._insert import Insertion
@@ -16,6 +24,7 @@ if TYPE_CHECKING:
 
     from frazil._run import ReadSnapshot
     from frazil.sql._engine import Frame
+    from frazil.sql._names import Resolved
     from frazil.sql._run import Run
     from frazil.sql._sources import Source, Sources
     from frazil.sql._statements import CreateNamespace, CreateTable, CreateTableLike, DropNamespace, DropTable
@@ -23,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["create", "create_like", "create_namespace", "drop", "drop_namespace"]
 
 _IN_FOLDERS = ("hadoop", "paimon")
-"""The types of catalogs that keep nothing outside the folders of their tables."""
+"""The types of catalogs that store nothing outside the folders of their tables."""
 
 
 def create(statement: CreateTable, run: Run[Frame]) -> Frame:
@@ -53,11 +62,11 @@ def create_like(statement: CreateTableLike, run: Run[Frame]) -> Frame:
     where, source = run.where(statement.name), run.where(statement.source)
     if where is None:
         return run.pass_on()
-    if source is None:
-        problem = f"LIKE of a table outside this lake is not supported: {statement.source}"
-        raise unsupported(run.text, statement.source.start, problem, "list the columns")
     if statement.if_not_exists and where.catalog.catalog.table_exists(where.levels):
         return run.done()
+    if source is None:
+        problem = f"LIKE of a table outside this lake is not supported: {statement.source}"
+        raise unsupported(run.text, statement.source.start, problem, "list the columns instead")
     table = run.tables.load(source.catalog, source.levels)
     if not hasattr(table, "append"):
         raise unsupported(
@@ -77,6 +86,8 @@ def drop(statement: DropTable, run: Run[Frame]) -> Frame:
     if where is None:
         return run.unchanged()
     catalog = where.catalog.catalog
+    if catalog.type in _IN_FOLDERS and _is_metadata_table(where, run):
+        raise unsupported(run.text, statement.name.start, f"metadata table {statement.name} cannot be dropped")
     try:
         # In Java's catalogs of these types, dropping a table also deletes its files.
         catalog.drop_table(where.levels, purge=statement.purge or catalog.type in _IN_FOLDERS)
@@ -125,6 +136,12 @@ def drop_namespace(statement: DropNamespace, run: Run[Frame]) -> Frame:
         if not statement.if_exists:
             raise
     return run.done()
+
+
+def _is_metadata_table(where: Resolved, run: Run[Any]) -> bool:
+    with contextlib.suppress(FrazilError):
+        return isinstance(run.tables.load(where.catalog, where.levels), VirtualTable)
+    return False
 
 
 def _read_of_replaced(statement: CreateTable, tables: Sources, sources: Sequence[Source]) -> ReadSnapshot | None:

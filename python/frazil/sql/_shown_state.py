@@ -1,4 +1,4 @@
-"""The properties with which SHOW CREATE TABLE shows the state of an Iceberg table, as parts of a new table."""
+"""The properties in which SHOW CREATE TABLE shows the state of an Iceberg table, applied to a new table."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _IGNORED = {
     "current-snapshot-id": re.compile(r"none|\d+"),
     "format": re.compile(r"iceberg/(avro|orc|parquet)"),
 }
-"""Properties without meaning for a new table, if they have the form of Iceberg's Spark connector."""
+"""Properties that are ignored for a new table if they have the form of Iceberg's Spark connector."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +37,12 @@ class ShownState:
         """Return the schema with the identifier fields.
 
         Raises:
-            InvalidArgumentError: A field does not exist or may be NULL.
+            InvalidArgumentError: A field does not exist or is nullable.
         """
         found = [_field(name.split("."), schema, IDENTIFIERS) for name in self.identifiers]
         nullable = next((field for field in found if not field.required), None)
         if nullable is not None:
-            message = f"property {IDENTIFIERS!r}: the column `{nullable.name}` may be NULL"
+            message = f"property {IDENTIFIERS!r}: column `{nullable.name}` is nullable"
             raise InvalidArgumentError(message, hint="declare it NOT NULL")
         return replace(schema, identifier_field_ids=tuple(field.field_id for field in found))
 
@@ -56,7 +56,7 @@ class ShownState:
 
 
 def take_state(properties: dict[str, str]) -> ShownState:
-    """Return the state in properties, and remove it from them.
+    """Return the state in the properties, and remove it from them.
 
     Raises:
         InvalidArgumentError: A property does not have the form of Iceberg's Spark connector.

@@ -54,7 +54,7 @@ class Source:
     conditions: tuple[Condition, ...] = ()
     """The conditions on rows; rows that do not meet them need not be read."""
     options: Mapping[str, str] = field(default_factory=dict)
-    """Further options of the read, as in Spark's `option`."""
+    """Other read options, as in Spark's `option`."""
 
     def narrowed(self, schema: pa.Schema, moments: Moments | None = None) -> tuple[tuple[str, ...], list[str]]:
         """Return the columns to read, and filters by which rows may be skipped."""
@@ -65,8 +65,10 @@ class Source:
         branches = {("branch", "main") if one.state is None else _branch_of(one.state) for one in (self, other)}
         return self.table is other.table and len(branches) == 1
 
-    def snapshot(self) -> ReadSnapshot:
-        """Return the latest snapshot of the selected branch when the table was loaded."""
+    def snapshot(self) -> ReadSnapshot | None:
+        """Return the latest snapshot of the selected branch when the table was loaded; None without snapshots."""
+        if not hasattr(self.table, "current_snapshot"):
+            return None
         _, branch = self.state or ("branch", "main")
         if self.table.format == "paimon":
             found = self.table.current_snapshot()

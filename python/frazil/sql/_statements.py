@@ -34,9 +34,9 @@ class CreateTable:
     query: Text | None = None
     """The AS query."""
     primary_key: tuple[Name, ...] = ()
-    """The columns of the constraint PRIMARY KEY."""
+    """The columns of the PRIMARY KEY constraint."""
     with_start: int | None = None
-    """The offset of WITH, if this clause contains the properties."""
+    """The offset of WITH, if the statement sets its properties in this clause."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class DropCatalog:
 
 @dataclass(frozen=True, slots=True)
 class AlterTable:
-    """`ALTER TABLE name …`, and `COMMENT ON TABLE name`; the changes are made together."""
+    """`ALTER TABLE name …`, and `COMMENT ON TABLE name`; the changes are committed together."""
 
     name: Name
     changes: tuple[Alteration, ...]
@@ -231,7 +231,7 @@ class Insert:
     condition: Text | None = None
     """The condition of REPLACE WHERE; matching rows are deleted."""
     is_values: bool = False
-    """Whether the query is VALUES with nothing but rows."""
+    """Whether the query is VALUES with a plain list of rows."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The Iceberg and Paimon schemas of the columns of a statement."""
+"""Conversion of the columns of a statement to Iceberg and Paimon schemas."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _ICEBERG = {
 
 _NANOSECONDS = {"TIMESTAMP_LTZ": "timestamptz_ns", "TIMESTAMP_NTZ": "timestamp_ns"}
 _MICROSECONDS = 6
-"""The digits after the second that Iceberg's timestamps of format version 2 have."""
+"""The number of fractional digits of timestamps in Iceberg format version 2."""
 
 _PAIMON = {
     "BINARY": "BYTES",
@@ -84,7 +84,7 @@ def iceberg_type(found: ColumnType, *, timestamp_has_zone: bool) -> str:
 
 
 def find_field(schema: Schema, parts: Sequence[str]) -> NestedField | None:
-    """Return a field of an Iceberg schema by its path, in any case; None if the schema does not have it."""
+    """Return a field of an Iceberg schema by its path, case-insensitively; None if the schema does not have it."""
     fields, found = schema.fields, None
     for part in parts:
         found = next((one for one in fields if one.name.lower() == part.lower()), None)
@@ -107,7 +107,7 @@ def spark_type(iceberg: str) -> str:
     nanoseconds = next((spark for spark, name in _NANOSECONDS.items() if name == iceberg), None)
     if nanoseconds is not None:
         return f"{nanoseconds}(9)"
-    # Several Spark types are stored as int and as string; their widest comes first.
+    # Several Spark types map to int and to string; the widest is tried first.
     found = next((spark for spark in ("INT", "STRING", *_ICEBERG) if _ICEBERG[spark] == iceberg), None)
     if found is not None:
         return found
@@ -134,7 +134,7 @@ def paimon_schema(columns: Sequence[Column], *, timestamp_has_zone: bool) -> Pai
     for column in columns:
         field_id, text = next(ids), _paimon_type(column.type, timestamp) + _not_null(column.required)
         if column.has_binary_default:
-            message = f"column `{column.name}`: X'…' as a default of a Paimon table is not supported"
+            message = f"column `{column.name}`: X'…' as a default is not supported for Paimon tables"
             raise UnsupportedError(message, hint="use a string")
         data_type = parse_type(text, lambda: next(ids))
         fields.append(DataField(field_id, column.name, data_type, column.comment, column.default))

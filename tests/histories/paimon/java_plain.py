@@ -1,7 +1,7 @@
-"""Format tables and object tables in Paimon (Java), in the process with the virtual machine.
+"""Format tables and object tables in Paimon (Java), in the process that runs the Java virtual machine.
 
-The catalogs of Java that store schemas in files open such tables, but do not create them. A schema file is therefore
-written without a catalog.
+Java's catalogs that store schemas in files open such tables, but do not create them. The tests therefore write the
+schema file without a catalog.
 """
 
 from __future__ import annotations

@@ -83,8 +83,8 @@ pub struct PlanRequest<'a> {
     pub selection: Selection,
     /// The number of rows after which planning may stop.
     pub limit: Option<u64>,
-    /// Whether rows that do not match the filter will be read, too, as when files are rewritten. Deletes whose keys
-    /// cannot match the filter then still apply.
+    /// Whether rows that do not match the filter are also read, for example to rewrite files. If so, deletes whose keys
+    /// cannot match the filter are applied, too.
     pub whole_files: bool,
     /// The number of threads that may decode manifests.
     pub workers: usize,

@@ -76,7 +76,7 @@ impl Kind {
             StatsModes => "levels with statistics modes, such as 0:none,1:full".to_string(),
             Levels => "levels with their values, such as 0:avro,5:parquet".to_string(),
             FileName => "the prefix of a file name, without `/`, `\\`, `:` and control characters".to_string(),
-            Text => "a text".to_string(),
+            Text => "a string".to_string(),
         }
     }
 }
