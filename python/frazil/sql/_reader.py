@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 REDACTED = "*********(redacted)"
 """The value that Spark shows in place of a secret."""
 
-_MOST_DIGITS = 19
+MOST_DIGITS = 19
 """The number of digits of the largest 64-bit integer."""
 
 _ENDS = (",", ")", "]")
@@ -153,8 +153,8 @@ class Reader:
         token = self.peek()
         if token is None or not token.text.isdecimal():
             self.fail(f"expected {what} as an integer")
-        if len(token.text) > _MOST_DIGITS:
-            self.fail(f"expected {what} with at most {_MOST_DIGITS} digits")
+        if len(token.text) > MOST_DIGITS:
+            self.fail(f"expected {what} with at most {MOST_DIGITS} digits")
         self._next += 1
         return int(token.text)
 

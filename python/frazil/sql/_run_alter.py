@@ -10,6 +10,7 @@ from frazil.errors import InvalidArgumentError, UnsupportedError
 from frazil.sql import _alterations as alter
 from frazil.sql._column_types import Primitive
 from frazil.sql._lexer import invalid, unsupported
+from frazil.sql._reader import MOST_DIGITS
 from frazil.sql._table_schemas import find_field, iceberg_type, spark_type
 
 if TYPE_CHECKING:
@@ -25,9 +26,6 @@ if TYPE_CHECKING:
     from frazil.sql._statements import AlterNamespace, AlterTable
 
 __all__ = ["alter_namespace", "alter_table"]
-
-_MOST_DIGITS = 19
-"""The number of digits of the largest 64-bit integer."""
 
 _RESERVED = {
     "sort-order": "use ALTER TABLE … WRITE ORDERED BY",
@@ -317,7 +315,7 @@ def _drop_partitions(changes: Transaction, change: alter.DropPartitions, run: Ru
 
 
 def _number(name: str, value: str) -> int:
-    if not value.strip().isdecimal() or len(value.strip()) > _MOST_DIGITS:
+    if not value.strip().isdecimal() or len(value.strip()) > MOST_DIGITS:
         message = f"the property {name!r} is {value!r}, expected a number"
         raise InvalidArgumentError(message)
     return int(value)

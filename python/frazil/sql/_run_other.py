@@ -43,7 +43,7 @@ def other(statement: Other, run: Run[Frame]) -> Frame:
 
 
 def _instead(statement: Other, run: Run[Frame]) -> str | None:
-    """Return a hint that suggests a Python alternative to an unsupported statement; None if there is none."""
+    """Return a hint with the Python alternative to an unsupported statement, or None."""
     where = None if statement.table is None else run.where(statement.table)
     if statement.table is not None and where is None:
         return VIEW_FIRST
