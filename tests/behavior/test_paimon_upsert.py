@@ -174,7 +174,7 @@ def test_bad_input_is_named_and_leaves_nothing(tmp_path: Path, data: Any, option
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
-        ({"options": {"bucket": -1}}, "fixed number of buckets"),
+        ({"options": {"bucket": -2}}, "`bucket` = `-2`"),
         ({"options": {"merge-engine": "first-row"}}, "`merge-engine` = `first-row`"),
         ({"options": {"deletion-vectors.enabled": "true"}}, "deletion-vectors.enabled"),
         ({"options": {"changelog-producer": "lookup"}}, "changelog-producer"),

@@ -33,7 +33,13 @@ KILLS = int(os.environ.get("FRAZIL_KILLS", "6"))
 APPEND_TABLE: dict[str, Any] = {}
 BUCKETS: dict[str, Any] = {"options": {"bucket": 2, "bucket-key": "id", "compaction.min.file-num": 3}}
 KEYED: dict[str, Any] = {"options": {"bucket": 2}, "primary_keys": ["id"]}
-KINDS = {"append table": APPEND_TABLE, "buckets that are compacted": BUCKETS, "keys": KEYED}
+DYNAMIC: dict[str, Any] = {"options": {"dynamic-bucket.target-row-num": 1000}, "primary_keys": ["id"]}
+KINDS = {
+    "append table": APPEND_TABLE,
+    "buckets that are compacted": BUCKETS,
+    "keys": KEYED,
+    "dynamic buckets": DYNAMIC,
+}
 
 
 def create(folder: Path, kind: str, branch: str = "main", **options: Any) -> Table:
@@ -77,7 +83,8 @@ def test_processes_at_the_same_time_lose_and_double_nothing(tmp_path: Path, kind
     assert [problems.get() for _ in processes] == [None] * WRITERS
     for process in processes:
         process.join()
-    kept = [COMMITS - 1] if kind == "keys" else range(COMMITS)
+    has_keys = "primary_keys" in KINDS[kind]
+    kept = [COMMITS - 1] if has_keys else range(COMMITS)
     expected = [(key(writer, i), i) for writer in range(WRITERS) for i in range(COMMITS)]
     expected += [(key(writer, 999), i) for writer in range(WRITERS) for i in kept]
     assert rows(table) == sorted(expected)
@@ -86,7 +93,7 @@ def test_processes_at_the_same_time_lose_and_double_nothing(tmp_path: Path, kind
     kinds = [snapshot.operation for snapshot in snapshots]
     assert kinds.count("append") == WRITERS * COMMITS
     assert ("compact" in kinds) == (kind != "append table")
-    if kind != "keys":
+    if not has_keys:
         counts = [snapshot.total_record_count for snapshot in snapshots]
         assert counts == [2 * kinds[:number].count("append") for number in range(1, len(kinds) + 1)]
     # Failed compactions have deleted their files.
@@ -169,6 +176,7 @@ TRIGGER = {"bucket": 1, "num-sorted-run.compaction-trigger": 2}
         ("keys", "main", APPENDS, TRIGGER),
         ("keys", "b", APPENDS, TRIGGER),
         ("keys", "main", APPENDS + COMPACTS, {"write-only": "true"}),
+        ("dynamic buckets", "main", APPENDS, {"dynamic-bucket.target-row-num": 15}),
     ],
     ids=[
         "append",
@@ -177,6 +185,7 @@ TRIGGER = {"bucket": 1, "num-sorted-run.compaction-trigger": 2}
         "upsert that compacts",
         "upsert to a branch that compacts",
         "compact with keys",
+        "upsert to dynamic buckets",
     ],
 )
 def test_a_writer_that_is_killed_leaves_the_table_before_or_after(

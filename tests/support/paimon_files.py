@@ -51,6 +51,10 @@ def _files_of(table: Table, snapshot: Snapshot) -> Iterator[str]:
     manifests = table.inspect.manifests(snapshot_id=snapshot.snapshot_id).column("file_name").to_pylist()
     for name in (snapshot.base_manifest_list, snapshot.delta_manifest_list, *manifests):
         yield f"manifest/{name}"
+    if snapshot.index_manifest is not None:
+        yield f"manifest/{snapshot.index_manifest}"
+        names = table.inspect.table_indexes(snapshot_id=snapshot.snapshot_id)["file_name"].to_pylist()
+        yield from (path for path in files_in(table) if path.rpartition("/")[2] in names)
     for split in table.scan(snapshot_id=snapshot.snapshot_id).plan_files():
         for file in split.files:
             path = file.file_path.removeprefix(f"{table.location}/")

@@ -58,10 +58,8 @@ PAIMON = {
     "columns of type BINARY": "append_types_orc pk_types_orc_b1 pk_types_orc_b4",
     "`file.format` with the value `csv`": "format_csv_options",
     "references the branch": "branch_fallback fallback_nested fallback_renamed",
-    "without a fixed number of buckets": """
-        cross_partition_deduplicate cross_partition_first_row dynamic_bucket_max old_0_9_0_dynamic_bucket
-        postpone_fixed_write postpone_uncompacted
-    """,
+    "is not a column of the primary key": "cross_partition_deduplicate cross_partition_first_row",
+    "`bucket` = `-2`": "postpone_fixed_write postpone_uncompacted",
 }
 """The Paimon tables that frazil cannot create again, by the error."""
 

@@ -1,6 +1,7 @@
 """Writes of DataFrames into Paimon tables: workers write files, and this process commits once.
 
 With a fixed number of buckets, all rows of a bucket go to one task, so that one writer assigns its sequence numbers.
+With dynamic buckets, all rows of a partition go to one task, so that one writer assigns its keys to buckets.
 """
 
 from __future__ import annotations
@@ -145,18 +146,24 @@ def _check_columns(frame: DataFrame, state: TableState) -> None:
 
 
 def _by_bucket(frame: DataFrame, table: Table, state: TableState) -> DataFrame:
-    """Send all rows of a bucket to one task, if the number of buckets is fixed.
+    """Send all rows of a bucket to one task; with dynamic buckets, all rows of a partition.
 
     Raises:
         InvalidArgumentError: The rows lack a column that determines their partition or bucket.
     """
-    if int(table.options.get("bucket", "-1")) < 1:
+    is_fixed = int(table.options.get("bucket", "-1")) > 0
+    if not (is_fixed or table.primary_keys):
         return frame
-    bucket_key = _bucket_key(table)
+    bucket_key = _bucket_key(table) if is_fixed else []
     missing = next((name for name in (*table.partition_keys, *bucket_key) if name not in frame.columns), None)
     if missing is not None:
         message = f"the rows have no column `{missing}`, which determines the bucket"
         raise InvalidArgumentError(message, context={"table": table.location, "column": missing})
+    from pyspark.sql import functions as sql
+
+    keys = [sql.col(f"`{name.replace('`', '``')}`") for name in table.partition_keys]
+    if not is_fixed:
+        return frame.repartition(*keys) if keys else frame.repartition(1)
     schema = table.scan(selected_fields=bucket_key).schema()
 
     def with_bucket(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -165,14 +172,12 @@ def _by_bucket(frame: DataFrame, table: Table, state: TableState) -> DataFrame:
             keys = pa.RecordBatch.from_arrays(columns, names=bucket_key)
             yield batch.append_column(_BUCKET, state.native.bucket_ids(keys))
 
-    from pyspark.sql import functions as sql
     from pyspark.sql.types import IntegerType, StructField, StructType
 
     with_buckets = frame.mapInArrow(
         with_bucket, StructType([*frame.schema.fields, StructField(_BUCKET, IntegerType())])
     )
-    keys = [sql.col(f"`{name.replace('`', '``')}`") for name in (*table.partition_keys, _BUCKET)]
-    return with_buckets.repartition(*keys)
+    return with_buckets.repartition(*keys, sql.col(_BUCKET))
 
 
 def _bucket_key(table: Table) -> list[str]:

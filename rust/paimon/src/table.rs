@@ -11,6 +11,7 @@
 //! the table.
 
 mod choice;
+mod indexes;
 mod live;
 mod numbered;
 mod partition_bounds;
@@ -29,6 +30,7 @@ use crate::spec::snapshot::Snapshot;
 
 pub use choice::SnapshotChoice;
 pub(crate) use choice::parse_timestamp_ms;
+pub(crate) use indexes::partition_folder;
 use numbered::{LIMIT_BYTES, Numbered, check_number, names, present};
 pub(crate) use partition_bounds::PartitionBounds;
 

@@ -33,7 +33,7 @@ from histories.paimon.history import (
 from histories.paimon.java_values import java, java_type, to_java
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
 DYNAMIC_BUCKETS = 2
 DATABASE = "db"
@@ -168,13 +168,17 @@ class Steps:
     def _fill(self, writer: Writer, step: Write) -> None:
         kind = writer.table.rowType()
         types = {str(field.name()): field.type() for field in kind.getFields()}
-        dynamic = str(writer.table.bucketMode().name()).endswith("DYNAMIC")
+        mode = str(writer.table.bucketMode().name())
+        assigned = _assigner(writer.table, is_new=step.overwrite is not None) if mode == "HASH_DYNAMIC" else None
         for record in step.rows:
             values = dict(zip(step.columns, record[1:], strict=True))
-            if dynamic:
+            row = _row(types, record[0], values)
+            if assigned:
+                writer.write.write(row, assigned(row))
+            elif mode == "KEY_DYNAMIC":
                 self._write_dynamic(writer, types, record[0], values)
             else:
-                writer.write.write(_row(types, record[0], values))
+                writer.write.write(row)
 
     def _write_dynamic(self, writer: Writer, types: Mapping[str, Any], kind: str, values: dict[str, Any]) -> None:
         """Write a row to the bucket of its key, and move the key if it was in another partition."""
@@ -339,6 +343,20 @@ def _value(value: Any, kind: Any) -> Any:
         return to_java(value, kind)
     except (TypeError, ValueError, AttributeError, OverflowError, jpype.JException):
         return None
+
+
+def _assigner(table: Any, *, is_new: bool) -> Callable[[Any], int]:
+    """Return Java's function that assigns the keys of rows to dynamic buckets; an overwrite assigns all keys again."""
+    extractor = java("paimon.table.sink.RowPartitionKeyExtractor")(table.schema())
+    options = table.coreOptions()
+    target, most = options.dynamicBucketTargetRowNum(), options.dynamicBucketMaxBuckets()
+    if is_new:
+        assigner = java("paimon.index.SimpleHashBucketAssigner")(1, 0, target, most)
+    else:
+        handler = table.store().newIndexFileHandler()
+        of_hash = java("paimon.index.HashBucketAssigner")
+        assigner = of_hash(table.snapshotManager(), "assigner", handler, 1, 1, 0, target, most)
+    return lambda row: int(assigner.assign(extractor.partition(row), extractor.trimmedPrimaryKey(row).hashCode()))
 
 
 def _bucket(values: Mapping[str, Any], keys: Iterable[str]) -> int:

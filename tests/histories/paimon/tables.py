@@ -263,6 +263,8 @@ def _buckets(rng: Random, plan: Plan) -> None:
     bucket = "-1" if crossing else rng.choice(("1", "1", "1", "2", "3", "-1", "-2"))
     if bucket != "-1" or rng.random() < 0.5:
         plan.options["bucket"] = bucket
+    if bucket == "-1" and rng.random() < 0.7:
+        plan.options["dynamic-bucket.target-row-num"] = rng.choice(("1", "3", "10"))
     own = [plan.type_of(name) for name in plan.keys if name not in plan.partitions]
     if bucket in ("1", "2", "3"):
         _bucket_function(rng, plan, [Column("", kind) for kind in own])

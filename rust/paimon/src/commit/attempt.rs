@@ -11,15 +11,20 @@ use frazil_core::storage::publish::{Swap, publish};
 
 use super::changes::Changes;
 use super::conflict;
+use super::indexes::has_vectors;
 use super::lock::SnapshotLock;
 use super::manifests::MetadataWriter;
 use super::merge::ManifestMerger;
 use super::overwrite::Replaced;
 use super::request::{BATCH_IDENTIFIER, Counts, Request};
+use crate::spec::index_manifest::IndexEntry;
 use crate::spec::json::{self, Object};
 use crate::spec::manifest::{DELETE, ManifestEntries, WantedFields};
+use crate::spec::options::Options;
+use crate::spec::schema::TableSchema;
 use crate::spec::snapshot::{CommitKind, Snapshot};
 use crate::table::Table;
+use crate::write::change::Home;
 use crate::write::check::check_committable;
 
 /// The maximum length of a statistics file that is read.
@@ -123,40 +128,48 @@ impl Attempt<'_> {
             .hint("identifiers of a user must increase; use another user for another stream"))
     }
 
-    /// Returns the changes, which for an overwrite include the removal of the replaced files of the latest snapshot.
+    /// Returns the changes, which for an overwrite include the removal of the replaced files of the latest snapshot, and
+    /// the list of index files if it changes. `indexes` are the index files of the latest snapshot.
     ///
     /// # Errors
     /// `CommitConflict` for changes that conflict with the latest snapshot.
-    fn checked(&self, before: Option<&Snapshot>) -> Result<Cow<'_, Changes>> {
+    fn checked(
+        &self,
+        before: Option<&Snapshot>,
+        indexes: &[IndexEntry],
+        writer: &mut MetadataWriter<'_>,
+    ) -> Result<(Cow<'_, Changes>, Option<Vec<IndexEntry>>)> {
         let changes = self.changes;
-        let is_checked = changes.kind != CommitKind::Append || self.request.checks_append;
-        if !is_checked {
-            return Ok(Cow::Borrowed(changes));
-        }
         let (table, schema) = (self.table, self.table.schema());
         let live = |partitions: Option<&BTreeSet<Vec<u8>>>, wanted: WantedFields| match before {
             Some(before) => table.live_files(before, partitions, wanted, self.context),
             None => ManifestEntries::concat(&[]),
         };
-        let has_index = before.is_some_and(|before| before.index_manifest.is_some());
-        let no_index = || Error::unsupported("removing files from tables that have index files is not supported");
         let Some(overwrite) = self.request.overwrite.as_ref().filter(|_| changes.kind == CommitKind::Overwrite) else {
-            if has_index && !changes.removed.is_empty() {
-                return Err(no_index());
+            let mut of_indexes = Cow::Borrowed(&changes.indexes);
+            if changes.kind == CommitKind::Append && has_dynamic_buckets(schema)? {
+                writer.delete_key_indexes();
+                let write = |home: &Home, hashes| writer.key_index(home, hashes);
+                of_indexes = Cow::Owned(changes.indexes.reconciled(table, before, self.context, write)?);
             }
-            conflict::check(schema, &live(Some(&changes.partitions()), WantedFields::FILES)?, changes)?;
-            return Ok(Cow::Borrowed(changes));
+            if changes.kind != CommitKind::Append || self.request.checks_append {
+                if has_vectors(indexes) && !changes.removed.is_empty() {
+                    return Err(Error::unsupported(
+                        "removing files from tables that have deletion vectors is not supported",
+                    ));
+                }
+                conflict::check(schema, &live(Some(&changes.partitions()), WantedFields::FILES)?, changes)?;
+            }
+            return Ok((Cow::Borrowed(changes), of_indexes.applied(indexes, None)?));
         };
         let replaced = Replaced::try_new(schema, overwrite, changes.added.partitions())?;
         let partitions = matches!(replaced, Replaced::These(_)).then(|| changes.partitions());
         let files = live(partitions.as_ref(), WantedFields::ALL)?;
         let removed = files.filter(&replaced.of(files.partitions())?)?.with_kind(DELETE)?;
-        if has_index && !removed.is_empty() {
-            return Err(no_index());
-        }
         let changes = Changes { removed, ..changes.clone() };
         conflict::check(schema, &files, &changes)?;
-        Ok(Cow::Owned(changes))
+        let after = changes.indexes.applied(indexes, Some(&replaced))?;
+        Ok((Cow::Owned(changes), after))
     }
 
     /// Writes the manifest lists of the snapshot after `base`, and returns the snapshot with its changes.
@@ -172,9 +185,16 @@ impl Attempt<'_> {
     ) -> Result<(Snapshot, Counts)> {
         let before = base.snapshot.as_ref();
         let manifests = before.map_or(Ok(Vec::new()), |snapshot| self.table.manifests(snapshot, self.context))?;
-        let changes = self.checked(before)?;
+        let is_read = self.changes.kind != CommitKind::Append || !self.changes.indexes.is_empty();
+        let indexes = before.filter(|_| is_read);
+        let indexes = indexes.map_or(Ok(Vec::new()), |before| self.table.index_entries(before, self.context))?;
+        let (changes, indexes) = self.checked(before, &indexes, writer)?;
         let delta = writer.delta(&changes.entries()?)?;
         let changelog = writer.changelog(&changes.changelog)?;
+        let index_manifest = match indexes {
+            Some(entries) => Some(writer.indexes(&entries)?),
+            None => before.and_then(|snapshot| snapshot.index_manifest.clone()),
+        };
         let manifests = merger.merge(manifests, writer)?;
         let list = writer.list(&manifests)?;
         let too_many = || Error::new(ErrorKind::LimitExceeded, "the table would have more than 2^63 rows or snapshots");
@@ -202,7 +222,7 @@ impl Attempt<'_> {
             delta_manifest_list_size_bytes: Some(delta.size_bytes),
             changelog_manifest_list: changelog.as_ref().map(|list| list.name.clone()),
             changelog_manifest_list_size_bytes: changelog.as_ref().map(|list| list.size_bytes),
-            index_manifest: before.and_then(|snapshot| snapshot.index_manifest.clone()),
+            index_manifest,
             commit_user: self.request.user.clone(),
             commit_identifier: self.request.identifier,
             commit_kind: changes.kind,
@@ -248,6 +268,15 @@ impl Attempt<'_> {
         lock.run(&mut || publish(self.table.files(), &location, &content))
     }
 
+    /// Deletes the index files that were replaced by files that also have the keys of other writers.
+    pub(super) fn delete_replaced_indexes(&self, writer: &MetadataWriter<'_>) {
+        for entry in self.changes.indexes.added.iter().filter(|entry| !writer.lists_index(entry)) {
+            if let Ok(location) = self.table.index_location(entry) {
+                let _ = self.table.files().delete(&location);
+            }
+        }
+    }
+
     /// Writes the hint files of the latest and, with the first snapshot, of the earliest snapshot. Readers work without
     /// the files.
     pub(super) fn hint(&self, id: i64) {
@@ -257,4 +286,9 @@ impl Attempt<'_> {
             let _ = self.table.files().put(&hint, id.to_string().into());
         }
     }
+}
+
+/// Returns whether keys are assigned to buckets by an index.
+fn has_dynamic_buckets(schema: &TableSchema) -> Result<bool> {
+    Ok(!schema.primary_keys.is_empty() && Options::new(schema.options.clone()).bucket()? == -1)
 }

@@ -1,13 +1,14 @@
 //! The changes of one snapshot. A commit creates one snapshot for written files and another for compacted files.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use frazil_core::error::{Error, Result};
+use frazil_core::error::Result;
 
+use super::indexes::IndexChanges;
 use super::request::Request;
 use crate::spec::manifest::{ADD, DELETE, ManifestEntries};
 use crate::spec::snapshot::CommitKind;
-use crate::write::change::{BucketChange, Increment};
+use crate::write::change::{BucketChange, Home, Increment};
 
 /// The files that a snapshot adds and removes.
 #[derive(Debug, Clone)]
@@ -17,6 +18,8 @@ pub(super) struct Changes {
     pub(super) removed: ManifestEntries,
     /// New changelog files.
     pub(super) changelog: ManifestEntries,
+    /// New and removed index files.
+    pub(super) indexes: IndexChanges,
 }
 
 impl Changes {
@@ -28,21 +31,22 @@ impl Changes {
         for change in changes {
             change.check()?;
         }
-        let written = Self::of_increments(changes.iter().map(|change| &change.append), CommitKind::Append)?;
+        let mut written = Self::of_increments(changes.iter().map(|change| &change.append), CommitKind::Append)?;
         let compacted = Self::of_increments(changes.iter().map(|change| &change.compact), CommitKind::Compact)?;
         let replaces = request.overwrite.is_some() || !written.removed.is_empty();
         let kind = if replaces { CommitKind::Overwrite } else { CommitKind::Append };
         // Streaming readers would read the changelog of an overwrite instead of its changes, so it is omitted.
         let changelog = if request.overwrite.is_some() { ManifestEntries::concat(&[])? } else { written.changelog };
+        written.indexes.planned = planned(changes);
         Ok((Self { kind, changelog, ..written }, Some(compacted).filter(|compacted| !compacted.is_empty())))
     }
 
     fn of_increments<'a>(increments: impl Iterator<Item = &'a Increment>, kind: CommitKind) -> Result<Self> {
         let (mut added, mut removed, mut changelog) = (Vec::new(), Vec::new(), Vec::new());
+        let mut indexes = IndexChanges::default();
         for increment in increments {
-            if !(increment.index_removed.is_empty() && increment.index_added.is_empty()) {
-                return Err(Error::unsupported("committing index files is not supported"));
-            }
+            indexes.removed.extend_from_slice(&increment.index_removed);
+            indexes.added.extend_from_slice(&increment.index_added);
             added.push(increment.added.with_kind(ADD)?);
             removed.push(increment.removed.with_kind(DELETE)?);
             changelog.push(increment.changelog.with_kind(ADD)?);
@@ -52,11 +56,12 @@ impl Changes {
             added: ManifestEntries::concat(&added)?,
             removed: ManifestEntries::concat(&removed)?,
             changelog: ManifestEntries::concat(&changelog)?,
+            indexes,
         })
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.added.is_empty() && self.removed.is_empty() && self.changelog.is_empty()
+        self.added.is_empty() && self.removed.is_empty() && self.changelog.is_empty() && self.indexes.is_empty()
     }
 
     /// Returns the entries of the snapshot, with deletions first.
@@ -75,4 +80,10 @@ impl Changes {
         }
         found
     }
+}
+
+/// Returns the snapshots that the writers of new rows read, by bucket.
+fn planned(changes: &[BucketChange]) -> BTreeMap<Home, Option<i64>> {
+    let written = changes.iter().filter(|change| !change.append.is_empty());
+    written.map(|change| (change.home.clone(), change.base_snapshot)).collect()
 }

@@ -9,8 +9,9 @@ use crate::spec::data_file_meta::DataFileMeta;
 use crate::spec::options::Options;
 use crate::spec::partition_path::{Naming, bucket_path};
 use crate::table::Table;
-use crate::write::change::{BucketChange, Home, Increment};
-use crate::write::path::{DataFilePaths, partition_folder};
+use crate::table::partition_folder;
+use crate::write::change::{BucketChange, Home};
+use crate::write::path::DataFilePaths;
 
 /// Deletes the data files, changelog files and index files that changes added, and returns their number. Call it only
 /// for changes that are certainly not committed: not after `CommitStateUnknown`. Files that cannot be deleted remain as
@@ -50,7 +51,7 @@ fn new_files(table: &Table, change: &BucketChange) -> Vec<String> {
                 }
             }
         }
-        found.extend(index_files(table, increment));
+        found.extend(increment.index_added.iter().filter_map(|entry| table.index_location(entry).ok()));
     }
     found
 }
@@ -62,12 +63,6 @@ fn locations(folder: &str, file: &DataFileMeta) -> Vec<String> {
     let mut found = vec![external.map_or_else(|| format!("{folder}/{}", file.file_name), str::to_string)];
     found.extend(file.extra_files.iter().map(|name| format!("{folder}/{name}")));
     found
-}
-
-fn index_files(table: &Table, increment: &Increment) -> Vec<String> {
-    let location = |name: &String| format!("{}/index/{name}", table.location());
-    let of_entry = |path: &Option<String>, name: &String| path.clone().unwrap_or_else(|| location(name));
-    increment.index_added.iter().map(|entry| of_entry(&entry.external_path, &entry.file_name)).collect()
 }
 
 /// Returns the folder of a bucket.

@@ -4,6 +4,8 @@ use frazil_core::avro::Codec;
 use frazil_core::error::{Error, Result};
 use frazil_core::ids;
 
+use crate::spec::index_manifest::IndexEntry;
+use crate::spec::index_manifest_write;
 use crate::spec::json::shown;
 use crate::spec::manifest::ManifestEntries;
 use crate::spec::manifest_list::ManifestFileMeta;
@@ -12,6 +14,8 @@ use crate::spec::manifest_write::ManifestWriter;
 use crate::spec::options::Options;
 use crate::spec::types::DataType;
 use crate::table::{PartitionBounds, Table};
+use crate::write::change::Home;
+use crate::write::index_files::IndexFiles;
 
 /// The length at which a new manifest is started (`manifest.target-file-size`).
 const TARGET_BYTES: u64 = 8 << 20;
@@ -67,9 +71,16 @@ pub(super) struct MetadataWriter<'a> {
     uuid: String,
     manifests: u32,
     lists: u32,
+    index_manifests: u32,
     delta: Option<Delta>,
     changelog: Option<WrittenList>,
+    /// The list of index files that was written last, and its name.
+    indexes: Option<(Vec<IndexEntry>, String)>,
+    key_indexes: IndexFiles,
+    /// The names of metadata files.
     written: Vec<String>,
+    /// The locations of index files.
+    written_indexes: Vec<String>,
 }
 
 impl<'a> MetadataWriter<'a> {
@@ -83,8 +94,12 @@ impl<'a> MetadataWriter<'a> {
             uuid: ids::uuid()?,
             manifests: 0,
             lists: 0,
+            index_manifests: 0,
             delta: None,
             changelog: None,
+            indexes: None,
+            key_indexes: IndexFiles::try_new(table, None)?,
+            written_indexes: Vec::new(),
             written: Vec::new(),
         })
     }
@@ -124,6 +139,44 @@ impl<'a> MetadataWriter<'a> {
             self.changelog = Some(self.list(&manifests)?);
         }
         Ok(self.changelog.clone())
+    }
+
+    /// Writes the list of the index files of a snapshot, and returns its name. If the entries equal those of the last
+    /// call, nothing is written.
+    pub(super) fn indexes(&mut self, entries: &[IndexEntry]) -> Result<String> {
+        if let Some((_, name)) = self.indexes.as_ref().filter(|(written, _)| written == entries) {
+            return Ok(name.clone());
+        }
+        if let Some((_, name)) = self.indexes.take() {
+            self.delete(&name);
+        }
+        let content = index_manifest_write::write(entries, self.codec)?;
+        let name = format!("index-manifest-{}-{}", self.uuid, self.index_manifests);
+        self.index_manifests = self.index_manifests.saturating_add(1);
+        self.put(&name, content)?;
+        self.indexes = Some((entries.to_vec(), name.clone()));
+        Ok(name)
+    }
+
+    /// Returns whether the list of index files that was written last has a file.
+    pub(super) fn lists_index(&self, entry: &IndexEntry) -> bool {
+        self.indexes.as_ref().is_some_and(|(entries, _)| entries.contains(entry))
+    }
+
+    /// Writes an index of the keys of a bucket.
+    pub(super) fn key_index(&mut self, home: &Home, hashes: Vec<i32>) -> Result<IndexEntry> {
+        let (files, written) = (self.table.files(), &mut self.written_indexes);
+        self.key_indexes.of_keys(home, hashes, |location, content| {
+            written.push(location.to_string());
+            files.put(location, content)
+        })
+    }
+
+    /// Deletes the indexes of keys of the last attempt.
+    pub(super) fn delete_key_indexes(&mut self) {
+        for location in self.written_indexes.drain(..) {
+            let _ = self.table.files().delete(&location);
+        }
     }
 
     /// Writes a manifest list.
@@ -198,6 +251,7 @@ impl<'a> MetadataWriter<'a> {
         for name in std::mem::take(&mut self.written) {
             self.delete(&name);
         }
+        self.delete_key_indexes();
     }
 }
 

@@ -19,6 +19,9 @@ mod attempt;
 mod changes;
 mod clean;
 mod conflict;
+#[cfg(test)]
+mod index_tests;
+mod indexes;
 mod lock;
 mod manifests;
 mod merge;
@@ -61,7 +64,7 @@ pub use request::{BATCH_IDENTIFIER, Committed, Counts, Overwrite, Request};
 /// Commits changes of buckets to a table, which may have been loaded at an older state than the latest one.
 ///
 /// # Errors
-/// * `Unsupported` naming the unsupported change: index files, and tables that cannot be written.
+/// * `Unsupported` for tables that cannot be written, and for the removal of files that have deletion vectors.
 /// * `InvalidArgument` for contradictory changes.
 /// * `NoSuchTable` and `CommitConflict` if the table was dropped or replaced.
 /// * `CommitConflict` if the commit lost to concurrent writers in every attempt, or if its changes conflict with
@@ -169,11 +172,13 @@ fn attempts(
         match attempt.publish(&snapshot, lock)? {
             Swap::Done(_) => {
                 attempt.hint(snapshot.id);
+                attempt.delete_replaced_indexes(writer);
                 let snapshots = vec![snapshot.id];
                 return Ok(Committed { snapshots, attempts: number, counts, ..Committed::default() });
             }
             Swap::Refused(error) => return Err(error),
             Swap::Unknown(error) => return Err(unknown(&error)),
+            // The lists of changes are written again only if the changes differ.
             Swap::Lost => writer.delete(&snapshot.base_manifest_list),
         }
         if number > retry.retries || since.elapsed() >= retry.total {

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::schema::create::{Definition, create};
 use crate::spec::entries_builder::{BucketOf, EntriesBuilder};
-use crate::spec::index_manifest::{DELETION_VECTORS, IndexEntry};
+use crate::spec::index_manifest::{HASH, IndexEntry};
 use crate::spec::manifest::{self, ADD, ManifestEntries, WantedFields};
 use crate::spec::manifest_list;
 use crate::spec::snapshot::CommitKind;
@@ -51,6 +51,22 @@ pub(super) fn change(names: &[&str]) -> BucketChange {
         base_snapshot: None,
         append: Increment { added: entries(names), ..Increment::empty().unwrap() },
         compact: Increment::empty().unwrap(),
+    }
+}
+
+/// Returns the index of the keys of a bucket of the table without partitions.
+pub(super) fn key_index(bucket: i32, file_name: &str) -> IndexEntry {
+    IndexEntry {
+        kind: ADD,
+        partition: NO_FIELDS.to_vec(),
+        bucket,
+        index_type: HASH.into(),
+        file_name: file_name.into(),
+        file_size: 4,
+        row_count: 1,
+        deletion_ranges: Vec::new(),
+        external_path: None,
+        global_index: None,
     }
 }
 
@@ -435,34 +451,8 @@ fn the_cost_of_a_commit_does_not_grow_with_the_table() {
 }
 
 #[test]
-fn unsupported_commit_contents_are_rejected_by_name() {
+fn contradictory_changes_are_rejected() {
     let (storage, table) = created(&json!({}));
-    let increment = || Increment::empty().unwrap();
-    let index = IndexEntry {
-        kind: ADD,
-        partition: NO_FIELDS.to_vec(),
-        bucket: 0,
-        index_type: DELETION_VECTORS.into(),
-        file_name: "index-0".into(),
-        file_size: 1,
-        row_count: 1,
-        deletion_ranges: Vec::new(),
-        external_path: None,
-        global_index: None,
-    };
-    let of = |append: Increment| BucketChange { append, ..change(&[]) };
-    let changes = [
-        (of(Increment { index_added: vec![index.clone()], ..increment() }), "index files"),
-        (of(Increment { index_removed: vec![index], ..increment() }), "index files"),
-    ];
-    let refused = |request: &Request, change: &BucketChange, named: &str| {
-        let error = commit(&table, request, std::slice::from_ref(change), &NoLock, &Context::default()).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
-        assert!(error.to_string().contains(named), "{named}: {error}");
-    };
-    for (change, named) in &changes {
-        refused(&Request::append("me"), change, named);
-    }
     let nobody = commit(&table, &Request::append(""), &[change(&["a"])], &NoLock, &Context::default());
     assert_eq!(nobody.unwrap_err().kind(), ErrorKind::InvalidArgument);
     let elsewhere = BucketChange { home: Home { partition: NO_FIELDS.into(), bucket: 1 }, ..change(&["a"]) };
@@ -474,7 +464,9 @@ fn unsupported_commit_contents_are_rejected_by_name() {
 #[test]
 fn messages_travel_between_processes() {
     let compact = Increment { removed: entries(&["a", "b"]), added: entries(&["c"]), ..Increment::empty().unwrap() };
-    let change = BucketChange { base_snapshot: Some(7), compact, ..change(&["x"]) };
+    let mut change = BucketChange { base_snapshot: Some(7), compact, ..change(&["x"]) };
+    change.append.index_added = vec![key_index(0, "index-1")];
+    change.compact.index_removed = vec![key_index(0, "index-0")];
     let message = change.seal().unwrap();
     let opened = BucketChange::open(&message).unwrap();
     assert_eq!((&opened.home, opened.total_buckets, opened.base_snapshot), (&change.home, -1, Some(7)));
@@ -484,6 +476,8 @@ fn messages_travel_between_processes() {
     for (opened, sent) in opened.compact.lists().into_iter().zip(change.compact.lists()) {
         assert_eq!(opened.batch(), sent.batch());
     }
+    assert_eq!(opened.append.index_lists(), change.append.index_lists());
+    assert_eq!(opened.compact.index_lists(), change.compact.index_lists());
     assert_eq!(BucketChange::open(b"").unwrap_err().kind(), ErrorKind::CorruptData);
     for at in (0..message.len()).step_by(7) {
         let mut damaged = message.clone();
@@ -491,6 +485,9 @@ fn messages_travel_between_processes() {
         assert_eq!(BucketChange::open(&damaged).unwrap_err().kind(), ErrorKind::CorruptData, "byte {at}");
     }
     let elsewhere = BucketChange { home: Home { partition: NO_FIELDS.into(), bucket: 1 }, ..change };
+    assert_eq!(BucketChange::open(&elsewhere.seal().unwrap()).unwrap_err().kind(), ErrorKind::CorruptData);
+    let mut elsewhere = self::change(&[]);
+    elsewhere.append.index_added = vec![key_index(1, "index-1")];
     assert_eq!(BucketChange::open(&elsewhere.seal().unwrap()).unwrap_err().kind(), ErrorKind::CorruptData);
 }
 
@@ -507,14 +504,21 @@ fn aborted_changes_leave_no_files() {
     for file in [new_file("a.parquet", 1), file, external] {
         builder.push(bucket, file);
     }
-    let append = Increment { added: builder.finish().unwrap(), ..Increment::empty().unwrap() };
+    let index_added = vec![key_index(0, "index-0")];
+    let append = Increment { added: builder.finish().unwrap(), index_added, ..Increment::empty().unwrap() };
     let kept = ["bucket-0/d.parquet", "bucket-1/a.parquet"];
-    let written =
-        ["bucket-0/a.parquet", "bucket-0/b.parquet", "bucket-0/b.index", "elsewhere/c.parquet", "elsewhere/c.index"];
+    let written = [
+        "bucket-0/a.parquet",
+        "bucket-0/b.parquet",
+        "bucket-0/b.index",
+        "elsewhere/c.parquet",
+        "elsewhere/c.index",
+        "index/index-0",
+    ];
     for name in kept.iter().chain(&written) {
         storage.put(&format!("{ROOT}/{name}"), Bytes::new()).unwrap();
     }
-    assert_eq!(abort(&table, &[BucketChange { append, ..change(&[]) }]), 5);
+    assert_eq!(abort(&table, &[BucketChange { append, ..change(&[]) }]), 6);
     assert_eq!(storage.locations().len(), 1 + kept.len());
     assert!(kept.iter().all(|name| storage.size(&format!("{ROOT}/{name}")).is_ok()));
 }

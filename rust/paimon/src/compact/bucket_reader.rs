@@ -18,9 +18,9 @@ use crate::spec::manifest::ManifestEntries;
 use crate::spec::options::Options;
 use crate::spec::partition_path::Naming;
 use crate::table::Table;
+use crate::table::partition_folder;
 use crate::task::SplitTask;
 use crate::write::change::Home;
-use crate::write::path::partition_folder;
 
 /// The columns of records in addition to those of the table.
 const OF_RECORDS: [&str; 2] = [ROW_KIND, SEQUENCE_NUMBER];

@@ -17,6 +17,7 @@ use crate::spec::options::Options;
 use crate::spec::partition_path::Naming;
 use crate::spec::schema::TableSchema;
 use crate::table::Table;
+use crate::table::partition_folder;
 use crate::task::SplitTask;
 use crate::write::align::Align;
 use crate::write::avro_schema::avro_schema;
@@ -25,7 +26,7 @@ use crate::write::file::{EntrySettings, FileBuilder, FileSpec};
 use crate::write::file_schema::FileSchema;
 use crate::write::format::Blanks;
 use crate::write::kinds;
-use crate::write::path::{DataFilePaths, partition_folder};
+use crate::write::path::DataFilePaths;
 use crate::write::side_files::SideFiles;
 use crate::write::upsert::Records;
 

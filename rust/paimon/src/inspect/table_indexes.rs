@@ -8,9 +8,8 @@ use arrow_schema::{DataType, Field, Fields};
 use frazil_core::context::Context;
 use frazil_core::error::{Error, Result};
 
-use super::manifests::{LIMIT_BYTES, path};
 use super::{InspectColumn, InspectState, NULLABLE, REQUIRED, ViewKind, display};
-use crate::spec::index_manifest::{self, DELETION_VECTORS, DeletionRange, IndexEntry};
+use crate::spec::index_manifest::{DELETION_VECTORS, DeletionRange, IndexEntry};
 
 pub(super) const COLUMNS: [InspectColumn; 7] = [
     ("partition", ViewKind::Text, NULLABLE),
@@ -34,15 +33,8 @@ pub(super) fn range_fields() -> Fields {
 }
 
 pub(super) fn rows(state: &InspectState, context: &Context) -> Result<Vec<ArrayRef>> {
-    let entries = match state.snapshot.as_ref().and_then(|snapshot| snapshot.index_manifest.as_ref()) {
-        None => Vec::new(),
-        Some(name) => {
-            let path = path(state, name);
-            let bytes = state.table.files().read(&path, LIMIT_BYTES);
-            let read = bytes.and_then(|bytes| index_manifest::read(bytes, context));
-            read.map_err(|error| error.with("file", path))?
-        }
-    };
+    let snapshot = state.snapshot.as_ref();
+    let entries = snapshot.map_or(Ok(Vec::new()), |snapshot| state.table.index_entries(snapshot, context))?;
     let partitions: BinaryArray = entries.iter().map(|entry| Some(&entry.partition)).collect();
     let long =
         |of: fn(&IndexEntry) -> i64| -> ArrayRef { Arc::new(entries.iter().map(of).map(Some).collect::<Int64Array>()) };

@@ -21,18 +21,14 @@ struct Known {
 }
 
 impl DeletionIndex {
-    /// Creates the index from the entries of an index manifest. `location` returns the location of an index file by its
-    /// partition, bucket and name if it has no path.
+    /// Creates the index from the entries of an index manifest. `location` returns the location of an index file.
     ///
     /// # Errors
     /// `CorruptManifest` if a data file has two vectors.
     pub fn try_new(entries: Vec<IndexEntry>, location: &dyn Fn(&IndexEntry) -> Result<String>) -> Result<Self> {
         let mut index = Self::default();
         for entry in entries.into_iter().filter(|entry| entry.index_type == DELETION_VECTORS) {
-            let path = match &entry.external_path {
-                Some(path) => path.clone(),
-                None => location(&entry)?,
-            };
+            let path = location(&entry)?;
             for range in entry.deletion_ranges {
                 let file = DeletionFile {
                     path: path.clone(),

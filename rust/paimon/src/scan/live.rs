@@ -21,7 +21,6 @@ use super::partitions::Partitions;
 use super::plan::{PlanRequest, Selection};
 use super::prune::{ManifestStats, part_of};
 use crate::context::{ReadContext, View};
-use crate::spec::index_manifest::{self, IndexEntry};
 use crate::spec::manifest::{self, ADD, ManifestEntries, WantedFields};
 use crate::spec::manifest_list::{self, ManifestFileMeta};
 use crate::spec::schema::TableSchema;
@@ -129,24 +128,12 @@ impl MetadataReader<'_> {
     /// Returns the deletion vectors of the snapshot. Changes are read as they were written, without deletion vectors.
     pub(super) fn deletions(&self) -> Result<DeletionIndex> {
         let snapshot = self.request.snapshots.last().filter(|_| self.request.selection == Selection::Live);
-        let Some(name) = snapshot.and_then(|snapshot| snapshot.index_manifest.as_ref()) else {
+        let Some(snapshot) = snapshot.filter(|snapshot| snapshot.index_manifest.is_some()) else {
             return Ok(DeletionIndex::default());
         };
-        let path = self.path(name);
-        let bytes = self.read.files.read(&path, MANIFEST_LIMIT_BYTES)?;
-        let entries = index_manifest::read(bytes, self.context).map_err(|e| e.with("file", &path))?;
-        let beside_data = self.read.options.boolean("index-file-in-data-file-dir", false)?;
-        let location = |entry: &IndexEntry| {
-            let folder = if beside_data { self.bucket_path(entry)? } else { "index".to_string() };
-            Ok(format!("{}/{folder}/{}", self.read.table_location, entry.file_name))
-        };
-        DeletionIndex::try_new(entries, &location).map_err(|e| e.with("index manifest", &path))
-    }
-
-    fn bucket_path(&self, entry: &IndexEntry) -> Result<String> {
-        let partition = arrow_array::BinaryArray::from_vec(vec![entry.partition.as_slice()]);
-        let folder = Partitions::try_new(&partition, self.read)?.folder(self.read, 0)?;
-        self.read.bucket_path(&folder, entry.bucket)
+        let entries = self.table.index_entries(snapshot, self.context)?;
+        let index = DeletionIndex::try_new(entries, &|entry| self.table.index_location(entry));
+        index.map_err(|error| error.with("snapshot", snapshot.id))
     }
 
     fn path(&self, name: &str) -> String {

@@ -134,8 +134,6 @@ fn names_and_keys_that_no_table_has_are_invalid() {
 fn unsupported_table_definitions_are_rejected_by_name() {
     let nested = json!([{"id": 0, "name": "k", "type": {"type": "ARRAY", "element": "INT"}}]);
     let cases = [
-        (json!({"primaryKeys": ["k"]}), "a fixed number of buckets"),
-        (json!({"options": {"primary-key": " k "}}), "a fixed number of buckets"),
         (json!({"fields": nested, "partitionKeys": ["k"]}), "partition key of type"),
         (json!({"options": {"bucket": "-2"}}), "`bucket`"),
         (json!({"options": {"manifest.compression": "bzip2"}}), "`manifest.compression`"),

@@ -13,6 +13,7 @@ use bytes::Bytes;
 use frazil_core::avro::{Column, Kind};
 use frazil_core::context::Context;
 use frazil_core::error::{Error, ErrorKind, Result};
+use serde::{Deserialize, Serialize};
 
 use super::file_name::check_file_names;
 use super::json::shown;
@@ -20,7 +21,7 @@ use super::manifest::{ADD, DELETE};
 use super::meta_file::{self, check_version, column, count, leaf, list, typed, value};
 
 /// The only supported version.
-const VERSION: i32 = 1;
+pub(super) const VERSION: i32 = 1;
 
 /// The type name of deletion vectors.
 pub const DELETION_VECTORS: &str = "DELETION_VECTORS";
@@ -29,7 +30,7 @@ pub const DELETION_VECTORS: &str = "DELETION_VECTORS";
 pub const HASH: &str = "HASH";
 
 /// One index file.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IndexEntry {
     /// The kind: [`ADD`], or [`DELETE`] in files that list only changes.
     pub kind: i32,
@@ -54,7 +55,7 @@ pub struct IndexEntry {
 }
 
 /// The location of the deletion vector of a data file in an index file.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeletionRange {
     /// The name of the data file.
     pub data_file: String,
@@ -67,7 +68,7 @@ pub struct DeletionRange {
 }
 
 /// The rows and fields of a global index.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GlobalIndex {
     /// The first row id.
     pub row_range_start: i64,

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::spec::index_manifest::IndexEntry;
 use crate::spec::manifest::ManifestEntries;
 
-const KIND: EnvelopeKind = EnvelopeKind { name: "commit message", key: "frazil.paimon.change", version: "1" };
+const KIND: EnvelopeKind = EnvelopeKind { name: "commit message", key: "frazil.paimon.change", version: "2" };
 
 /// A bucket of a partition.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -61,6 +61,8 @@ struct Header {
     base_snapshot: Option<i64>,
     /// The numbers of entries in each list: removed, added and changelog of `append`, then of `compact`.
     entries: [usize; 6],
+    /// The index files: removed and added of `append`, then of `compact`.
+    indexes: [Vec<IndexEntry>; 4],
 }
 
 impl Home {
@@ -93,15 +95,15 @@ impl Increment {
 
     /// Returns whether no files were added or removed.
     pub fn is_empty(&self) -> bool {
-        self.lists().iter().all(|entries| entries.is_empty()) && !self.has_index()
+        self.lists().iter().all(|entries| entries.is_empty()) && self.index_lists().iter().all(|list| list.is_empty())
     }
 
     pub(crate) fn lists(&self) -> [&ManifestEntries; 3] {
         [&self.removed, &self.added, &self.changelog]
     }
 
-    fn has_index(&self) -> bool {
-        !(self.index_removed.is_empty() && self.index_added.is_empty())
+    pub(crate) fn index_lists(&self) -> [&Vec<IndexEntry>; 2] {
+        [&self.index_removed, &self.index_added]
     }
 }
 
@@ -109,11 +111,8 @@ impl BucketChange {
     /// Returns the message that [`BucketChange::open`] reads in another process.
     ///
     /// # Errors
-    /// `Unsupported` for index files; `LimitExceeded` and `CorruptData` for more than 2 GiB.
+    /// `LimitExceeded` and `CorruptData` for more than 2 GiB.
     pub fn seal(&self) -> Result<Vec<u8>> {
-        if self.append.has_index() || self.compact.has_index() {
-            return Err(Error::unsupported("commit messages with index files are not supported"));
-        }
         let lists = self.lists();
         let header = Header {
             partition: hex::encode(&self.home.partition),
@@ -121,6 +120,7 @@ impl BucketChange {
             total_buckets: self.total_buckets,
             base_snapshot: self.base_snapshot,
             entries: lists.map(ManifestEntries::len),
+            indexes: self.index_lists().map(Clone::clone),
         };
         let header = serde_json::to_string(&header)
             .map_err(|error| Error::internal("a commit message cannot be serialized").caused_by(error))?;
@@ -148,7 +148,8 @@ impl BucketChange {
             let mut list = || next.next().unwrap_or_else(|| Err(damaged()));
             Ok(Increment { removed: list()?, added: list()?, changelog: list()?, ..Increment::empty()? })
         };
-        let (append, compact) = (increment()?, increment()?);
+        let (mut append, mut compact) = (increment()?, increment()?);
+        [append.index_removed, append.index_added, compact.index_removed, compact.index_added] = header.indexes;
         if end != all.len() {
             return Err(damaged());
         }
@@ -169,11 +170,22 @@ impl BucketChange {
                 return Err(Error::new(ErrorKind::InvalidArgument, message));
             }
         }
-        Ok(())
+        let is_here = |entry: &IndexEntry| entry.bucket == self.home.bucket && *entry.partition == *self.home.partition;
+        if self.index_lists().into_iter().flatten().all(is_here) {
+            return Ok(());
+        }
+        let message = format!("a change of bucket {} has index files of another bucket", self.home.bucket);
+        Err(Error::new(ErrorKind::InvalidArgument, message))
     }
 
     fn lists(&self) -> [&ManifestEntries; 6] {
         let (append, compact) = (&self.append, &self.compact);
         [&append.removed, &append.added, &append.changelog, &compact.removed, &compact.added, &compact.changelog]
+    }
+
+    fn index_lists(&self) -> [&Vec<IndexEntry>; 4] {
+        let ([removed, added], [compact_removed, compact_added]) =
+            (self.append.index_lists(), self.compact.index_lists());
+        [removed, added, compact_removed, compact_added]
     }
 }

@@ -3,6 +3,7 @@
 
 use frazil_core::error::{Error, Result};
 
+use super::assign::BucketLimits;
 use super::changelog::{is_of_input, of_changelog};
 use super::external::ExternalPaths;
 use super::format::check_formats;
@@ -94,10 +95,7 @@ fn check_keys(schema: &TableSchema, options: &Options) -> Result<()> {
             None => Ok(()),
         };
     }
-    if options.bucket()? < 1 {
-        let message = "writing tables with a primary key but without a fixed number of buckets is not supported";
-        return Err(Error::unsupported(message).hint("set the option `bucket` to the number of buckets"));
-    }
+    BucketLimits::from_options(options)?;
     if let Some(key) = schema.partition_keys.iter().find(|key| !schema.primary_keys.contains(key)) {
         let message = format!("the partition key `{}` is not a column of the primary key", shown(key));
         return Err(
@@ -194,6 +192,7 @@ mod tests {
         checked(&json!({})).unwrap();
         checked(&json!({"partitionKeys": ["k"]})).unwrap();
         checked(&json!({"primaryKeys": ["k"], "options": {"bucket": "1", "sequence.field": "v"}})).unwrap();
+        checked(&json!({"primaryKeys": ["k"]})).unwrap();
         for (name, value) in [
             ("bucket", "-1"),
             ("bucket", "4"),
@@ -217,7 +216,7 @@ mod tests {
     #[test]
     fn unsupported_write_features_are_named() {
         let tables = [
-            (json!({"primaryKeys": ["k"]}), "fixed number of buckets"),
+            (json!({"primaryKeys": ["k"], "options": {"bucket": "-2"}}), "bucket"),
             (json!({"primaryKeys": ["k"], "partitionKeys": ["v"], "options": {"bucket": "1"}}), "`v`"),
             (json!({"primaryKeys": ["k"], "options": {"bucket": "1", "merge-engine": "first-row"}}), "merge-engine"),
             (json!({"primaryKeys": ["k"], "options": {"bucket": "1", "force-lookup": "true"}}), "force-lookup"),

@@ -1,15 +1,18 @@
 //! Writes data files.
 
 pub mod align;
+mod assign;
 pub mod avro_schema;
 pub mod change;
 mod changelog;
 pub mod check;
 mod defaults;
+mod dynamic_buckets;
 mod external;
 pub mod file;
 pub(crate) mod file_schema;
 pub(crate) mod format;
+pub(crate) mod index_files;
 pub mod kinds;
 mod known_options;
 pub mod option_table;

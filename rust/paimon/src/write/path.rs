@@ -6,11 +6,8 @@ use frazil_core::ids;
 use frazil_core::storage::Files;
 
 use super::external::ExternalPaths;
-use crate::binary_row;
 use crate::spec::options::Options;
-use crate::spec::partition_path::{self, Naming, bucket_path};
-use crate::spec::schema::TableSchema;
-use crate::spec::types::DataField;
+use crate::spec::partition_path::bucket_path;
 
 /// The default prefix of data file names (option `data-file.prefix`).
 const PREFIX: &str = "data-";
@@ -88,19 +85,6 @@ impl DataFilePaths {
     pub fn external_path(&self, location: &str) -> Option<String> {
         self.external.as_ref().map(|_| location.to_string())
     }
-}
-
-/// Returns the folder of a partition, which is a row with its arity. Empty for tables without partitions.
-///
-/// # Errors
-/// `CorruptData` for a row that does not match the partition columns; as for [`partition_path::folder`].
-pub fn partition_folder(schema: &TableSchema, partition: &[u8], naming: &Naming) -> Result<String> {
-    if schema.partition_keys.is_empty() {
-        return Ok(String::new());
-    }
-    let fields: Vec<&DataField> = schema.partition_keys.iter().filter_map(|key| schema.field(key)).collect();
-    let types: Vec<_> = fields.iter().map(|field| field.data_type.clone()).collect();
-    partition_path::folder(&fields, &binary_row::decode(partition, &types)?, 0, naming)
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use frazil_core::context::Context;
 use frazil_core::error::{Error, ErrorKind, Result};
 
 use super::change::Home;
+use crate::spec::index_manifest::{HASH, IndexEntry};
 use crate::spec::manifest::WantedFields;
 use crate::spec::snapshot::Snapshot;
 use crate::table::Table;
@@ -22,6 +23,8 @@ pub struct Restorer {
     /// The numbers of buckets of partitions.
     total_buckets: HashMap<Arc<[u8]>, i32>,
     max_sequences: HashMap<Home, i64>,
+    /// The indexes of the keys of dynamic buckets; None until they are needed.
+    key_indexes: Option<Vec<IndexEntry>>,
 }
 
 impl Restorer {
@@ -37,6 +40,7 @@ impl Restorer {
             read: Some(HashSet::new()),
             total_buckets: HashMap::new(),
             max_sequences: HashMap::new(),
+            key_indexes: None,
         })
     }
 
@@ -94,5 +98,27 @@ impl Restorer {
         }
         let next = self.max_sequences.get(home).map_or(Some(0), |greatest| greatest.checked_add(1));
         next.ok_or_else(|| Error::new(ErrorKind::LimitExceeded, "the sequence numbers of a bucket are exhausted"))
+    }
+
+    /// Returns the indexes of the keys of a partition, one for each bucket, and their hashes.
+    ///
+    /// # Errors
+    /// `CorruptManifest` for an index manifest that does not decode.
+    pub(crate) fn key_indexes(&mut self, partition: &[u8]) -> Result<Vec<IndexEntry>> {
+        if self.key_indexes.is_none() {
+            let snapshot = self.snapshot.as_ref();
+            let all = snapshot.map_or(Ok(Vec::new()), |snapshot| self.table.index_entries(snapshot, &self.context))?;
+            self.key_indexes = Some(all.into_iter().filter(|entry| entry.index_type == HASH).collect());
+        }
+        let known = self.key_indexes.iter().flatten();
+        Ok(known.filter(|entry| entry.partition == partition).cloned().collect())
+    }
+
+    /// Returns the hashes of the keys in an index.
+    ///
+    /// # Errors
+    /// As for [`Table::key_hashes`].
+    pub(crate) fn key_hashes(&self, index: &IndexEntry) -> Result<Vec<i32>> {
+        self.table.key_hashes(index)
     }
 }

@@ -11,21 +11,33 @@ use frazil_core::floats::one_nan;
 use frazil_core::groups::Groups;
 
 use super::change::Home;
+use super::dynamic_buckets::{DynamicBuckets, NewIndex};
+use super::restore::Restorer;
 use crate::binary_row::{self, NO_FIELDS};
-use crate::bucket::{BucketFunction, bucket_ids, key_fields};
+use crate::bucket::{BucketFunction, bucket_ids, key_fields, row_hashes};
 use crate::spec::options::Options;
 use crate::spec::schema::TableSchema;
 use crate::spec::types::{DataField, DataType};
 
-/// The bucket of all rows if the number of buckets is not fixed.
+/// The bucket of all rows of tables without buckets.
 const UNAWARE_BUCKET: i32 = 0;
 
 /// The state that splits rows by partition and bucket.
 #[derive(Debug)]
 pub struct RowPlacement {
     partition: PlacementColumns,
-    fixed: Option<FixedBuckets>,
+    buckets: Buckets,
     converter: RowConverter,
+}
+
+/// How the bucket of a row is determined.
+#[derive(Debug)]
+enum Buckets {
+    /// All rows of a partition are in one bucket.
+    Unaware,
+    Fixed(FixedBuckets),
+    /// Keys are assigned to buckets, which grow in number.
+    Dynamic(PlacementColumns, DynamicBuckets),
 }
 
 /// Columns by their positions in the rows.
@@ -62,50 +74,72 @@ impl RowPlacement {
             field.ok_or_else(|| Error::invalid(format!("the partition key `{key}` is not a column")))
         });
         let partition = PlacementColumns::try_new(schema, &keys.collect::<Result<Vec<_>>>()?)?;
-        let count = options.bucket()?;
-        let fixed = (count > 0).then(|| -> Result<FixedBuckets> {
-            let no_key = || {
-                Error::invalid("a table with a fixed number of buckets needs the option `bucket-key`")
-                    .hint("set `bucket-key` to the columns that determine the bucket of a row, or `bucket` to -1")
-            };
-            let keys = PlacementColumns::try_new(schema, &key_fields(schema, options).ok_or_else(no_key)?)?;
-            let function = BucketFunction::parse(options.text("bucket-function.type").unwrap_or("default"))?;
-            Ok(FixedBuckets { function, keys, count })
-        });
-        let fixed = fixed.transpose()?;
-        let converter = RowConverter::new(sort_fields(&partition, fixed.is_some()))?;
-        Ok(Self { partition, fixed, converter })
+        let buckets = Buckets::try_new(schema, options)?;
+        let converter = RowConverter::new(sort_fields(&partition, &buckets))?;
+        Ok(Self { partition, buckets, converter })
     }
 
     /// Returns the number of buckets of a partition, or -1 if it is not fixed.
     pub fn total_buckets(&self) -> i32 {
-        self.fixed.as_ref().map_or(-1, |fixed| fixed.count)
+        match &self.buckets {
+            Buckets::Fixed(fixed) => fixed.count,
+            Buckets::Unaware | Buckets::Dynamic(..) => -1,
+        }
+    }
+
+    /// Returns whether rows are added to the buckets of earlier rows. Otherwise the state of buckets does not matter.
+    pub fn continues_buckets(&self) -> bool {
+        !matches!(self.buckets, Buckets::Unaware)
     }
 
     /// Returns the types of [`RowPlacement::keys`].
     pub fn sort_fields(&self) -> Vec<SortField> {
-        sort_fields(&self.partition, self.fixed.is_some())
+        sort_fields(&self.partition, &self.buckets)
     }
 
-    /// Returns the partition columns and, if the number of buckets is fixed, the bucket. Rows of one bucket have equal
-    /// values.
+    /// Returns the partition columns and, if the number of buckets is fixed, the bucket. Rows with equal values are in one
+    /// partition and, with a fixed number of buckets, in one bucket.
     ///
     /// # Errors
     /// As for [`bucket_ids`].
     pub fn keys(&self, rows: &RecordBatch) -> Result<Vec<ArrayRef>> {
         let mut keys: Vec<ArrayRef> = self.partition.of(rows)?.iter().map(one_nan).collect();
-        if let Some(FixedBuckets { function, keys: bucket_keys, count }) = &self.fixed {
+        if let Buckets::Fixed(FixedBuckets { function, keys: bucket_keys, count }) = &self.buckets {
             let ids = bucket_ids(*function, &bucket_keys.of(rows)?, &bucket_keys.types, *count)?;
             keys.push(Arc::new(ids));
         }
         Ok(keys)
     }
 
-    /// Returns the rows of a batch by bucket, in order of first occurrence.
+    /// Returns the rows of a batch by bucket, in order of first occurrence. `restorer` reads the state of dynamic buckets;
+    /// it is None if the rows replace all rows of their partitions.
     ///
     /// # Errors
-    /// As for [`bucket_ids`].
-    pub fn split(&self, rows: &RecordBatch) -> Result<Vec<Part>> {
+    /// As for [`bucket_ids`] and [`DynamicBuckets::split`].
+    pub fn split(&mut self, rows: &RecordBatch, mut restorer: Option<&mut Restorer>) -> Result<Vec<Part>> {
+        let parts = self.parts(rows)?;
+        let Buckets::Dynamic(keys, dynamic) = &mut self.buckets else { return Ok(parts) };
+        let hashes = row_hashes(&keys.of(rows)?, &keys.types)?;
+        let mut found = Vec::new();
+        for part in parts {
+            found.extend(dynamic.split(part, &hashes, restorer.as_deref_mut())?);
+        }
+        Ok(found)
+    }
+
+    /// Returns the index of a dynamic bucket that rows with new keys were added to since the last call.
+    ///
+    /// # Errors
+    /// As for [`DynamicBuckets::new_index`].
+    pub(crate) fn new_index(&mut self, home: &Home, restorer: Option<&Restorer>) -> Result<Option<NewIndex>> {
+        match &mut self.buckets {
+            Buckets::Dynamic(_, dynamic) => dynamic.new_index(home, restorer),
+            Buckets::Unaware | Buckets::Fixed(_) => Ok(None),
+        }
+    }
+
+    /// Returns the rows of a batch by their values of [`RowPlacement::keys`].
+    fn parts(&self, rows: &RecordBatch) -> Result<Vec<Part>> {
         let keys = self.keys(rows)?;
         let groups = match keys.as_slice() {
             _ if rows.num_rows() == 0 => return Ok(Vec::new()),
@@ -118,7 +152,8 @@ impl RowPlacement {
         };
         let firsts = groups.firsts();
         let mut firsts = keys.iter().map(|key| take(key, &firsts, None)).collect::<Result<Vec<_>, _>>()?;
-        let buckets = self.fixed.as_ref().and_then(|_| firsts.pop());
+        let has_bucket = matches!(self.buckets, Buckets::Fixed(_));
+        let buckets = if has_bucket { firsts.pop() } else { None };
         let buckets = buckets.as_ref().and_then(|ids| ids.as_any().downcast_ref::<Int32Array>());
         let partitions = match firsts.as_slice() {
             [] => None,
@@ -137,9 +172,31 @@ impl RowPlacement {
 }
 
 /// Returns the partition columns, followed by the bucket if it is computed from values.
-fn sort_fields(partition: &PlacementColumns, has_bucket: bool) -> Vec<SortField> {
+fn sort_fields(partition: &PlacementColumns, buckets: &Buckets) -> Vec<SortField> {
     let types = partition.types.iter().map(DataType::arrow);
+    let has_bucket = matches!(buckets, Buckets::Fixed(_));
     types.chain(has_bucket.then_some(ArrowType::Int32)).map(SortField::new).collect()
+}
+
+impl Buckets {
+    fn try_new(schema: &TableSchema, options: &Options) -> Result<Self> {
+        let count = options.bucket()?;
+        if count < 1 {
+            if schema.primary_keys.is_empty() {
+                return Ok(Self::Unaware);
+            }
+            let keys = schema.trimmed_primary_keys().into_iter().filter_map(|key| schema.field(key));
+            let keys = PlacementColumns::try_new(schema, &keys.collect::<Vec<_>>())?;
+            return Ok(Self::Dynamic(keys, DynamicBuckets::try_new(options)?));
+        }
+        let no_key = || {
+            Error::invalid("a table with a fixed number of buckets needs the option `bucket-key`")
+                .hint("set `bucket-key` to the columns that determine the bucket of a row, or `bucket` to -1")
+        };
+        let keys = PlacementColumns::try_new(schema, &key_fields(schema, options).ok_or_else(no_key)?)?;
+        let function = BucketFunction::parse(options.text("bucket-function.type").unwrap_or("default"))?;
+        Ok(Self::Fixed(FixedBuckets { function, keys, count }))
+    }
 }
 
 impl PlacementColumns {

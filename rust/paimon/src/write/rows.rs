@@ -33,11 +33,13 @@ use super::change::{BucketChange, Home, Increment};
 use super::changelog::Changelog;
 use super::check::check_writable;
 use super::defaults::Defaults;
+use super::dynamic_buckets::NewIndex;
 use super::file::{EntrySettings, FileBuilder, FileSpec};
 use super::file_schema::FileSchema;
 use super::format::Blanks;
+use super::index_files::IndexFiles;
 use super::kinds;
-use super::path::{DataFilePaths, partition_folder};
+use super::path::DataFilePaths;
 use super::restore::Restorer;
 use super::row_placement::{Part, RowPlacement};
 use super::side_files::SideFiles;
@@ -49,7 +51,7 @@ use crate::spec::options::Options;
 use crate::spec::partition_path::Naming;
 use crate::spec::schema::TableSchema;
 use crate::spec::types::TypeRoot;
-use crate::table::Table;
+use crate::table::{Table, partition_folder};
 
 /// The maximum number of buckets whose files are open at the same time. Rows of other buckets are held and sorted until
 /// all rows have been received.
@@ -84,6 +86,7 @@ pub struct RowWriter {
     entries: Arc<EntrySettings>,
     paths: DataFilePaths,
     changelog: Option<Changelog>,
+    index_files: IndexFiles,
     side_files: SideFiles,
     naming: Naming,
     slots: Vec<Slot>,
@@ -150,7 +153,7 @@ impl RowWriter {
         let of_table = Options::new(schema.options.clone());
         let homes = RowPlacement::try_new(schema, &of_table)?;
         let name = options.name.as_deref();
-        let continues = homes.total_buckets() > 0 && !options.overwrites;
+        let continues = homes.continues_buckets() && !options.overwrites;
         let has_key = !schema.primary_keys.is_empty();
         let kinds = kind_column(schema, &of_table)?;
         let with_kinds = has_key && kinds.is_none();
@@ -176,6 +179,7 @@ impl RowWriter {
             entries: Arc::new(EntrySettings::try_new(schema, &of_table, options.utc_offset_ms)?),
             paths: DataFilePaths::try_new(table.files(), table.location(), &of_table)?.named(name),
             changelog,
+            index_files: IndexFiles::try_new(table, name)?,
             side_files: SideFiles::new(table.files()),
             naming: Naming::from_options(&of_table)?,
             schema: schema.clone(),
@@ -234,7 +238,7 @@ impl RowWriter {
             self.hold_records(&rows)?;
             return Ok(Vec::new());
         }
-        let parts = self.homes.split(&rows)?;
+        let parts = self.homes.split(&rows, self.restorer.as_mut())?;
         let mut open = self.slots.len();
         let (now, later): (Vec<_>, Vec<_>) = parts.into_iter().partition(|part| {
             let is_new = !self.by_home.contains_key(&part.home);
@@ -261,7 +265,7 @@ impl RowWriter {
             WriteMode::Append(None) => Ok(None),
             WriteMode::Append(Some(sorter)) => {
                 let Some(rows) = sorter.next_batch(most_rows)? else { return Ok(None) };
-                let parts = self.homes.split(&rows)?;
+                let parts = self.homes.split(&rows, self.restorer.as_mut())?;
                 self.taken(&rows, parts).map(Some)
             }
             WriteMode::Upsert(upsert) => {
@@ -334,13 +338,16 @@ impl RowWriter {
         (files().count(), sum(|file| file.meta.row_count), sum(|file| file.meta.file_size_bytes))
     }
 
-    /// Returns the changes of the buckets that have new files.
+    /// Returns the changes of the buckets that have new files, and writes the indexes of dynamic buckets that have new
+    /// keys.
     ///
     /// # Errors
-    /// As for [`EntriesBuilder::finish`].
-    pub fn changes(&self) -> Result<Vec<BucketChange>> {
+    /// As for [`EntriesBuilder::finish`]; `Storage` if an index cannot be read or written.
+    pub fn changes(&mut self) -> Result<Vec<BucketChange>> {
         let total_buckets = self.homes.total_buckets();
-        let change = |slot: &Slot| -> Result<BucketChange> {
+        let base_snapshot = self.restorer.as_ref().and_then(Restorer::snapshot);
+        let mut changes = Vec::new();
+        for slot in self.slots.iter().filter(|slot| !slot.data.files.is_empty()) {
             let Home { partition, bucket } = &slot.home;
             let entries = |output: &SlotOutput| {
                 let mut entries = EntriesBuilder::default();
@@ -349,16 +356,19 @@ impl RowWriter {
                 }
                 entries.finish()
             };
-            let (added, changelog) = (entries(&slot.data)?, entries(&slot.changelog)?);
-            Ok(BucketChange {
-                home: slot.home.clone(),
-                total_buckets,
-                base_snapshot: self.restorer.as_ref().and_then(Restorer::snapshot),
-                append: Increment { added, changelog, ..Increment::empty()? },
-                compact: Increment::empty()?,
-            })
-        };
-        self.slots.iter().filter(|slot| !slot.data.files.is_empty()).map(change).collect()
+            let mut append =
+                Increment { added: entries(&slot.data)?, changelog: entries(&slot.changelog)?, ..Increment::empty()? };
+            if let Some(NewIndex { hashes, replaced }) = self.homes.new_index(&slot.home, self.restorer.as_ref())? {
+                append.index_removed.extend(replaced);
+                append.index_added.push(
+                    self.index_files
+                        .of_keys(&slot.home, hashes, |location, content| self.side_files.put(location, content))?,
+                );
+            }
+            let compact = Increment::empty()?;
+            changes.push(BucketChange { home: slot.home.clone(), total_buckets, base_snapshot, append, compact });
+        }
+        Ok(changes)
     }
 
     fn hold(&mut self, rows: RecordBatch) -> Result<()> {
@@ -390,7 +400,7 @@ impl RowWriter {
             found = filter(&found, &kept)?.as_primitive().clone();
         }
         let (mut sequences, mut slots) = (vec![0; rows.num_rows()], vec![0; rows.num_rows()]);
-        let parts = self.homes.split(&rows)?;
+        let parts = self.homes.split(&rows, self.restorer.as_mut())?;
         self.read(&parts)?;
         for Part { home, rows } in parts {
             let number = self.slot(home)?;

@@ -246,3 +246,91 @@ fn retracts_that_an_engine_does_not_take_are_refused() {
     let error = writer.split(&changes_of(&[(1, "a", "+I"), (2, "a", "insert")])).unwrap_err();
     assert!(error.to_string().contains("row 1 is `insert`"), "{error}");
 }
+
+/// Returns the keys of each dynamic bucket after a write, and the names of its index files.
+fn in_dynamic_buckets(writer: &mut RowWriter, keys: &[i64]) -> (Vec<Vec<i64>>, Vec<BucketChange>) {
+    let rows: Vec<_> = keys.iter().map(|key| (*key, "a", "+I")).collect();
+    writer.split(&changes_of(&rows)).unwrap();
+    let mut found: HashMap<usize, Vec<i64>> = HashMap::new();
+    while let Some(parts) = writer.next_sorted(100).unwrap() {
+        for (slot, rows) in parts {
+            let keys = rows.column_by_name("k").unwrap().as_primitive::<arrow_array::types::Int64Type>().values();
+            found.entry(slot).or_default().extend(keys);
+        }
+    }
+    for slot in 0..found.len() {
+        let path = writer.new_location(FilesOf::Data, slot, "parquet").unwrap();
+        writer.close(FilesOf::Data, slot, &path, 10).unwrap();
+    }
+    let changes = writer.changes().unwrap();
+    let mut keys: Vec<(i32, Vec<i64>)> = found
+        .into_iter()
+        .map(|(slot, mut keys)| {
+            keys.sort_unstable();
+            (changes[slot].home.bucket, keys)
+        })
+        .collect();
+    keys.sort();
+    (keys.into_iter().map(|(_, keys)| keys).collect(), changes)
+}
+
+fn committed(table: &Table, changes: &[BucketChange]) {
+    commit(table, &Request::append("me"), changes, &NoLock, &Context::default()).unwrap();
+}
+
+#[test]
+fn keys_stay_in_their_dynamic_buckets() {
+    let table = keyed(&json!({"dynamic-bucket.target-row-num": "3"}));
+    let (keys, changes) = in_dynamic_buckets(&mut writer(&table), &[1, 2, 3, 4, 1, 5]);
+    assert_eq!(keys, [vec![1, 2, 3], vec![4, 5]]);
+    let sizes = |changes: &[BucketChange]| {
+        let added = changes.iter().flat_map(|change| &change.append.index_added);
+        added.map(|index| (index.bucket, index.file_size, index.row_count)).collect::<Vec<_>>()
+    };
+    assert_eq!(sizes(&changes), [(0, 12, 3), (1, 8, 2)]);
+    committed(&table, &changes);
+    let (keys, changes) = in_dynamic_buckets(&mut writer(&table), &[7, 5, 8, 2, 9]);
+    assert_eq!(keys, [vec![2], vec![5, 7], vec![8, 9]]);
+    assert_eq!(sizes(&changes), [(1, 12, 3), (2, 8, 2)]);
+    let replaced: Vec<_> = changes.iter().flat_map(|change| &change.append.index_removed).collect();
+    assert_eq!(replaced.iter().map(|index| (index.bucket, index.row_count)).collect::<Vec<_>>(), [(1, 2)]);
+    committed(&table, &changes);
+    // Known keys need no new index, and sequence numbers continue in each bucket.
+    let (keys, changes) = in_dynamic_buckets(&mut writer(&table), &[9, 1]);
+    assert_eq!((keys, sizes(&changes)), (vec![vec![1], vec![9]], vec![]));
+    assert!(changes.iter().all(|change| change.base_snapshot == Some(2) && change.total_buckets == -1));
+    let sequences: Vec<_> =
+        changes.iter().map(|change| change.append.added.file(0).unwrap().min_sequence_number).collect();
+    assert_eq!(sequences, [2, 5]);
+    // An overwrite assigns all keys again.
+    let options = WriteOptions { overwrites: true, ..OPTIONS };
+    let mut writer = RowWriter::try_new(&table, &options, &Context::default()).unwrap();
+    assert_eq!(in_dynamic_buckets(&mut writer, &[9, 8, 7, 6]).0, [vec![7, 8, 9], vec![6]]);
+}
+
+#[test]
+fn damaged_and_missing_indexes_of_keys_fail_the_write() {
+    let table = keyed(&json!({}));
+    let (_, changes) = in_dynamic_buckets(&mut writer(&table), &[1, 2]);
+    committed(&table, &changes);
+    let path = table.index_location(&changes[0].append.index_added[0]).unwrap();
+    for content in [&[0; 7][..], &[0; 12], &[]] {
+        table.files().put(&path, bytes::Bytes::copy_from_slice(content)).unwrap();
+        let error = writer(&table).split(&changes_of(&[(1, "a", "+I")])).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::CorruptData, "{error}");
+    }
+    table.files().delete(&path).unwrap();
+    let error = writer(&table).split(&changes_of(&[(1, "a", "+I")])).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::MissingFile, "{error}");
+}
+
+#[test]
+fn an_aborted_write_deletes_its_indexes_of_keys() {
+    let table = keyed(&json!({}));
+    let mut writer = writer(&table);
+    let (_, changes) = in_dynamic_buckets(&mut writer, &[1, 2]);
+    let path = table.index_location(&changes[0].append.index_added[0]).unwrap();
+    assert_eq!(table.files().size(&path).unwrap(), 8);
+    writer.abort();
+    assert_eq!(table.files().size(&path).unwrap_err().kind(), ErrorKind::MissingFile);
+}

@@ -1,5 +1,6 @@
-//! Writes index files next to data files, regardless of which component writes the data files.
+//! Writes index files, regardless of which component writes the data files.
 
+use bytes::Bytes;
 use frazil_core::error::Result;
 use frazil_core::storage::Files;
 
@@ -26,12 +27,19 @@ impl SideFiles {
         let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
         let (file, index) = file.finish(name, size_bytes)?;
         if let Some(index) = index {
-            let location = format!("{folder}/{}", index.name);
-            // Recorded before the write, because a failed write may have created the file.
-            self.written.push(location.clone());
-            self.files.put(&location, index.content)?;
+            self.put(&format!("{folder}/{}", index.name), index.content)?;
         }
         Ok(file)
+    }
+
+    /// Writes a file.
+    ///
+    /// # Errors
+    /// `Storage` if the file cannot be written.
+    pub(crate) fn put(&mut self, location: &str, content: Bytes) -> Result<()> {
+        // Recorded before the write, because a failed write may have created the file.
+        self.written.push(location.to_string());
+        self.files.put(location, content)
     }
 
     /// Deletes all files. Files that cannot be deleted remain as orphan files.
