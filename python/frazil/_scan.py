@@ -6,6 +6,7 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING, Generic, NoReturn, Protocol, TypeVar
 
 from frazil._boundary import guarded, operation, operation_of
+from frazil._narrowing import Narrowing
 from frazil._output import Batches, Rows
 from frazil._read_ahead import read_parts
 from frazil.config import config
@@ -101,7 +102,7 @@ class Plan(Unpickled, Batches, Generic[P]):
         return f"<{_package(self)}.Plan {self.explain()}>"
 
 
-class Scan(Unpickled, Rows, Generic[P, Part]):
+class Scan(Unpickled, Narrowing, Rows, Generic[P, Part]):
     """A read of a table, bound to a snapshot and a schema. Rows are read on request."""
 
     def __init__(self, native: NativeScan[P], limit: int | None) -> None:
@@ -113,11 +114,6 @@ class Scan(Unpickled, Rows, Generic[P, Part]):
     def snapshot_id(self) -> int | None:
         """The snapshot that is read; None for a table without one."""
         return self._native.snapshot_id
-
-    @property
-    def filter(self) -> str:
-        """The filter bound to the table's columns, as SQL."""
-        return self._native.filter
 
     def schema(self) -> pa.Schema:
         """Return the Arrow schema of the rows."""
@@ -154,6 +150,9 @@ class Scan(Unpickled, Rows, Generic[P, Part]):
     def _plan(self) -> P:
         with operation("plan", self._place):
             return self._native.plan(config.max_workers)
+
+    def _filter_text(self) -> str:
+        return self._native.filter
 
     @abstractmethod
     def _place(self) -> str:

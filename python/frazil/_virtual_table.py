@@ -8,9 +8,11 @@ from frazil import _native
 from frazil import _scan as scan
 from frazil._arguments import field_names, filter_text, flag, row_limit
 from frazil._boundary import operation_of
+from frazil._frames import Frames
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
+    from typing import Self
 
     import pyarrow as pa
 
@@ -37,7 +39,7 @@ def split_metadata_table(location: str) -> tuple[str, str | None]:
     return (table, name) if is_split else (location, None)
 
 
-class VirtualTable:
+class VirtualTable(Frames):
     """A read-only table whose rows are computed. It shows the table state at which it was opened."""
 
     def __init__(self, native: _native.VirtualTable, name: str, place: str) -> None:
@@ -70,9 +72,13 @@ class VirtualTable:
         Raises:
             InvalidArgumentError: A column, literal or option is invalid.
         """
-        text, sensitive = filter_text(row_filter), flag("case_sensitive", case_sensitive)
-        native = self._native.scan(text, field_names(selected_fields), sensitive)
-        return VirtualScan(native, row_limit(limit), lambda: self._native.scan(text, [], sensitive), self._place)
+        arguments = {
+            "row_filter": filter_text(row_filter),
+            "selected_fields": field_names(selected_fields),
+            "case_sensitive": flag("case_sensitive", case_sensitive),
+            "limit": row_limit(limit),
+        }
+        return VirtualScan(self._native, arguments, self._place)
 
     def __repr__(self) -> str:
         """Return a representation with the name, the table and the columns."""
@@ -97,17 +103,12 @@ class VirtualPlan(scan.Plan[_native.VirtualPlan]):
 class VirtualScan(scan.Scan[_native.VirtualPlan, bytes]):
     """A read of a virtual table. Rows are read on request; several threads read parts ahead."""
 
-    def __init__(
-        self,
-        native: _native.VirtualScan,
-        limit: int | None,
-        without_columns: Callable[[], _native.VirtualScan],
-        place: str,
-    ) -> None:
+    def __init__(self, table: _native.VirtualTable, arguments: dict[str, Any], place: str) -> None:
         """Not for direct use; create scans with `VirtualTable.scan`."""
-        super().__init__(native, limit)
-        self._virtual = native
-        self._of_no_columns = without_columns
+        self._virtual = _bound(table, arguments)
+        super().__init__(self._virtual, arguments["limit"])
+        self._table = table
+        self._arguments = arguments
         self._location = place
 
     def plan(self) -> VirtualPlan:
@@ -120,11 +121,14 @@ class VirtualScan(scan.Scan[_native.VirtualPlan, bytes]):
     @operation_of
     def count(self) -> int:
         """Count the rows, decoding only the columns of the filter."""
-        scan = VirtualScan(self._without_columns(), self._limit, self._of_no_columns, self._location)
+        scan = self._with(selected_fields=[])
         return sum(batch.num_rows for batch in scan.to_arrow_batch_reader())
 
+    def _with(self, **arguments: Any) -> Self:
+        return type(self)(self._table, self._arguments | arguments, self._location)
+
     def _without_columns(self) -> _native.VirtualScan:
-        return self._of_no_columns()
+        return _bound(self._table, self._arguments | {"selected_fields": []})
 
     def _part(self, plan: _native.VirtualPlan, index: int) -> bytes:
         return plan.part(index)
@@ -155,3 +159,7 @@ class VirtualScan(scan.Scan[_native.VirtualPlan, bytes]):
     def __repr__(self) -> str:
         """Return a representation with the columns and the filter."""
         return f"<frazil.VirtualScan of {', '.join(self.schema().names)} where {self.filter}>"
+
+
+def _bound(table: _native.VirtualTable, arguments: dict[str, Any]) -> _native.VirtualScan:
+    return table.scan(arguments["row_filter"], arguments["selected_fields"], arguments["case_sensitive"])

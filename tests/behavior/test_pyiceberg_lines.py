@@ -125,6 +125,142 @@ def test_scans(table: Any) -> None:
         table.scan().select("nope")
 
 
+def paimon_table(folder: Path) -> Any:
+    made = frazil.create_table(folder / "p", SCHEMA, format="paimon")
+    made.append([*ROWS, {"id": 3}])
+    return made
+
+
+def format_table(folder: Path) -> Any:
+    columns = [("id", "BIGINT"), ("name", "STRING")]
+    made = frazil.paimon.format_table(folder / "f", schema=columns, options={"file.format": "parquet"})
+    made.append([*ROWS, {"id": 3}])
+    return made
+
+
+def object_table(folder: Path) -> Any:
+    (folder / "o").mkdir()
+    for name in ("a", "b", "c"):
+        (folder / "o" / name).write_text("x", encoding="utf-8")
+    return frazil.paimon.object_table(folder / "o")
+
+
+TABLES: dict[str, tuple[Callable[[Any, Path], Any], str, Any]] = {
+    "Iceberg": (lambda table, _: table, "id", 2),
+    "Paimon": (lambda _, folder: paimon_table(folder), "id", 2),
+    "format table": (lambda _, folder: format_table(folder), "id", 2),
+    "object table": (lambda _, folder: object_table(folder), "name", "b"),
+    "metadata table": (lambda table, _: table.inspect["history"], "parent_id", 0),
+    "changes": (lambda table, _: Changed(table), "id", 2),
+}
+"""For each kind of table: how to make one with three rows (two metadata rows), a column, and a value in it."""
+
+
+class Changed:
+    """The changes of a table as a table."""
+
+    def __init__(self, table: Any) -> None:
+        self.scan = table.changes
+
+
+@pytest.mark.parametrize("kind", TABLES)
+def test_filters_of_scans_are_narrowed(table: Any, tmp_path: Path, kind: str) -> None:
+    make, column, value = TABLES[kind]
+    made, literal = make(table, tmp_path), f"'{value}'" if isinstance(value, str) else str(value)
+    wide = made.scan(row_filter=f"{column} = {literal} or {column} is null or {column} > {literal}")
+    scan = wide.filter(f"{column} <= {literal} or {column} is null")
+    expected = [row for row in wide.to_arrow().to_pylist() if row[column] is None or row[column] <= value]
+    assert scan.to_arrow().to_pylist() == expected
+    assert 0 < scan.count() == len(expected) < wide.count()
+    assert [wide.filter(expr).count() for expr in (True, False)] == [wide.count(), 0]
+    assert made.scan().filter(f"{column} = {literal}").filter == f"{column} = {literal}"
+    assert isinstance(scan.filter, str)
+    assert pickle.loads(pickle.dumps(scan.filter)) == str(scan.filter)  # noqa: S301 - own bytes
+    assert scan.select(column).schema().names[0] == column
+    assert (
+        scan.with_case_sensitive(case_sensitive=False)
+        .filter(f"{column.upper()} = {literal}")
+        .select(column.upper())
+        .count()
+        <= 1
+    )
+    with pytest.raises(errors.InvalidArgumentError):
+        scan.filter(f"{column.upper()} = {literal}")
+    for wrong in ("nope = 1", f"{column} = {literal}) or ({column} = {literal}", 5):
+        with pytest.raises(errors.InvalidArgumentError):
+            wide.filter(wrong)
+    with pytest.raises(errors.InvalidArgumentError, match="case_sensitive"):
+        scan.with_case_sensitive("no")
+
+
+def test_a_filter_keeps_the_rest_of_the_scan(table: Any) -> None:
+    first = table.snapshots()[0].snapshot_id
+    scan = table.scan(snapshot_id=first, selected_fields=["name"], limit=1).filter("id > 0")
+    assert (scan.snapshot_id, scan.to_arrow().to_pylist()) == (first, [{"name": "a"}])
+    appended = table.incremental_append_scan(from_snapshot_id_exclusive=first).filter("id > 0")
+    assert appended.to_arrow()["id"].to_pylist() == [3]
+    with table.transaction() as changes:
+        changes.append([{"id": 7}])
+        staged = changes.table().scan().filter("id = 7")
+        assert (staged.is_staged, staged.count()) == (True, 1)
+
+
+def test_refs_of_paimon_scans() -> None:
+    table = frazil.load_table("tests/golden/paimon/g.db/cl_lookup_avro")
+    assert table.scan().use_ref("main").count() == table.scan().count()
+    with pytest.raises(errors.NoSuchSnapshotError, match="nope"):
+        table.scan().use_ref("nope")
+    for scan in (table.scan(snapshot_id=1), table.scan(options={"scan.snapshot-id": 1})):
+        with pytest.raises(errors.InvalidArgumentError, match="a ref would replace"):
+            scan.use_ref("main")
+
+
+def test_read_options(table: Any) -> None:
+    for options in ({}, None):
+        assert table.scan(options=options).count() == table.incremental_append_scan(options=options).count() == 3
+    expected = {
+        "snapshot-id": "use the argument `snapshot_id`",
+        "as_of_timestmp": "use the argument `as_of`",
+        "branch": "use the argument `ref`",
+        "s3.endpoint": "omit it",
+    }
+    for name, hint in expected.items():
+        with pytest.raises(errors.InvalidArgumentError, match=f"unknown read option `{name}`; {hint}"):
+            table.scan(options={name: 1})
+    with pytest.raises(errors.InvalidArgumentError, match="options must be a mapping of names to values, not str"):
+        table.scan(options="snapshot-id")
+
+
+@pytest.mark.parametrize("kind", [kind for kind in TABLES if kind != "changes"])
+def test_tables_as_lazy_frames(table: Any, tmp_path: Path, kind: str) -> None:
+    pl = pytest.importorskip("polars")
+    make, column, value = TABLES[kind]
+    made = make(table, tmp_path)
+    frame = made.to_polars()
+    assert isinstance(frame, pl.LazyFrame)
+    rows = made.scan().to_polars()
+    assert frame.collect().equals(rows)
+    assert frame.collect_schema() == rows.schema
+    last = rows.columns[-1]
+    assert frame.select(last, column).collect().equals(rows.select(last, column))
+    assert frame.head(1).collect().equals(rows.head(1))
+    assert (
+        frame.filter(pl.col(column) != value)
+        .select(last)
+        .collect()
+        .equals(rows.filter(pl.col(column) != value).select(last))
+    )
+    assert frame.head(2).filter(pl.col(column) != value).collect().equals(rows.head(2).filter(pl.col(column) != value))
+    assert frame.select(pl.len()).collect().item() == len(rows)
+
+
+def test_a_lazy_frame_keeps_the_state_of_the_table(table: Any) -> None:
+    pytest.importorskip("polars")
+    frame = table.to_polars()
+    table.append([{"id": 4}])
+    assert (len(frame.collect()), len(table.to_polars().collect())) == (3, 4)
+
+
 def test_upserts(table: Any) -> None:
     result = table.upsert([{"id": 1, "name": "z"}, {"id": 9, "name": "y"}], join_cols="id")
     assert (result.rows_updated, result.rows_inserted) == (1, 1)

@@ -15,6 +15,7 @@ from frazil.iceberg._read import INT96_UNIT, rows_of, with_deletes
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
+    from typing import Self
 
     import pyarrow as pa
 
@@ -52,6 +53,9 @@ class Changes(changes.Changes[_native.ChangePlan, _native.ChangeStage]):
         super().__init__(_native.ChangeScan(table, **arguments), limit)
         self._table = table
         self._arguments = arguments
+
+    def _with(self, **arguments: Any) -> Self:
+        return type(self)(self._table, self._arguments | arguments, self._limit)
 
     def plan(self) -> ChangesPlan:
         """Plan the read: the data files in which each snapshot changed rows."""

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from frazil import _native
 from frazil import _scan as scan
-from frazil._arguments import field_names as names_of
-from frazil._arguments import snapshot_choice
-from frazil.errors import InvalidArgumentError
+from frazil._narrowing import StateNarrowing
 from frazil.iceberg._task import FileScanTask
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
+    from typing import Self
 
     import pyarrow as pa
 
@@ -49,7 +48,7 @@ class Plan(scan.Plan[_native.Plan]):
         )
 
 
-class Scan(scan.Scan[_native.Plan, _native.FileScanTask]):
+class Scan(scan.Scan[_native.Plan, _native.FileScanTask], StateNarrowing):
     """A read of a table, bound to a snapshot and a schema. Rows are read on request."""
 
     def __init__(self, table: _native.Table, arguments: dict[str, Any], *, is_staged: bool = False) -> None:
@@ -59,26 +58,6 @@ class Scan(scan.Scan[_native.Plan, _native.FileScanTask]):
         self._arguments = arguments
         self.is_staged = is_staged
         """Whether the scan reads uncommitted changes of a transaction."""
-
-    def select(self, *field_names: str) -> Scan:
-        """Return the same scan with other columns; `*` selects all columns.
-
-        Raises:
-            InvalidArgumentError: The table does not have one of the columns.
-        """
-        return self._with(selected_fields=names_of(field_names, "field_names"))
-
-    def use_ref(self, name: str) -> Scan:
-        """Return the same scan, but of a branch or tag.
-
-        Raises:
-            InvalidArgumentError: The scan already has a snapshot, a branch, a tag or a time.
-            NoSuchSnapshotError: The branch or tag does not exist.
-        """
-        if self._arguments["snapshot"] is not None or self._arguments["append"] is not None:
-            message = "the scan already selects a snapshot, which a ref would replace"
-            raise InvalidArgumentError(message, hint=f"start with table.scan(ref={name!r})")
-        return self._with(snapshot=snapshot_choice(None, name, None))
 
     def reads_branch_of(self, table: _native.Table, branch: str) -> bool:
         """Return whether the scan reads the state of a branch of this table that was latest when it was created."""
@@ -92,8 +71,11 @@ class Scan(scan.Scan[_native.Plan, _native.FileScanTask]):
         is_branch = kind == "ref" and (name == "main" or refs.get(name, {}).get("type") == "branch")
         return str(name) if is_branch else None
 
-    def _with(self, **arguments: Any) -> Scan:
-        return Scan(self._table, self._arguments | arguments, is_staged=self.is_staged)
+    def _chooses_state(self) -> bool:
+        return super()._chooses_state() or self._arguments["append"] is not None
+
+    def _with(self, **arguments: Any) -> Self:
+        return type(self)(self._table, self._arguments | arguments, is_staged=self.is_staged)
 
     def plan(self) -> Plan:
         """Plan the scan: the data files to read, and their deletes."""

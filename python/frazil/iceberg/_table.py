@@ -21,6 +21,7 @@ from frazil._arguments import (
     whole_number,
 )
 from frazil._boundary import operation, operation_of
+from frazil._frames import Frames
 from frazil._opened import Opened, opened_with
 from frazil._run import HERE, ReadSnapshot, apply, run
 from frazil._write_result import settle
@@ -28,6 +29,7 @@ from frazil.errors import UnsupportedError
 from frazil.iceberg._inspect import Inspect
 from frazil.iceberg._maintenance import Maintenance
 from frazil.iceberg._new_table import NewTable, own_locations
+from frazil.iceberg._read_options import check_read_options
 from frazil.iceberg._state import TableState, folder_of
 from frazil.iceberg._table_metadata import TableMetadata
 from frazil.iceberg._target import Target
@@ -54,7 +56,7 @@ if TYPE_CHECKING:
     from frazil.iceberg._verbs import Operation
 
 
-class Table(Opened, Maintenance):
+class Table(Opened, Frames, Maintenance):
     """An Iceberg table at one state of its metadata.
 
     The handle does not see other writers' changes until `refresh` loads the latest state. It sees its own writes.
@@ -305,6 +307,7 @@ class Table(Opened, Maintenance):
         ref: str | None = None,
         as_of: int | str | datetime.datetime | None = None,
         limit: int | None = None,
+        options: Mapping[str, Any] | None = None,
     ) -> Scan:
         """Define a read; no data is read until rows are requested.
 
@@ -319,15 +322,17 @@ class Table(Opened, Maintenance):
                 ISO 8601 string with a time zone, such as `2024-01-31T12:00:00Z`. A datetime without a time zone is
                 local time.
             limit: The maximum number of rows.
+            options: None or empty, for code written for PyIceberg: there are no read options.
 
         Raises:
             InvalidArgumentError: A column, literal or option is invalid.
             NoSuchSnapshotError: The snapshot, branch or tag does not exist.
         """
+        check_read_options(options)
         choice = snapshot_choice(snapshot_id, ref, as_of)
         return self._scan(row_filter, selected_fields, choice, None, limit, case_sensitive)
 
-    def incremental_append_scan(
+    def incremental_append_scan(  # noqa: PLR0913 - as PyIceberg has it
         self,
         row_filter: str | bool = True,  # noqa: FBT001, FBT002 - as PyIceberg has it
         selected_fields: Sequence[str] = ("*",),
@@ -336,6 +341,7 @@ class Table(Opened, Maintenance):
         from_snapshot_id_exclusive: int | None = None,
         to_snapshot_id_inclusive: int | None = None,
         limit: int | None = None,
+        options: Mapping[str, Any] | None = None,
     ) -> Scan:
         """Define a read of the rows that append snapshots added.
 
@@ -346,11 +352,13 @@ class Table(Opened, Maintenance):
             from_snapshot_id_exclusive: The snapshot after which to start; None to start with the first snapshot.
             to_snapshot_id_inclusive: The last snapshot to read; None for the current snapshot.
             limit: The maximum number of rows.
+            options: As in `scan`.
 
         Raises:
             InvalidArgumentError: The first snapshot is not an ancestor of the last.
             NoSuchSnapshotError: The last snapshot does not exist.
         """
+        check_read_options(options)
         first, last = from_snapshot_id_exclusive, to_snapshot_id_inclusive
         append = (
             None if first is None else whole_number("from_snapshot_id_exclusive", first),

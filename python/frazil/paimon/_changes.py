@@ -12,6 +12,7 @@ from frazil.config import config
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
+    from typing import Self
 
     import pyarrow as pa
 
@@ -50,6 +51,9 @@ class Changes(changes.Changes[_native.PaimonChangePlan, _native.PaimonChangeStag
         super().__init__(_native.PaimonChangeScan(table, **arguments), limit)
         self._table = table
         self._arguments = arguments
+
+    def _with(self, **arguments: Any) -> Self:
+        return type(self)(self._table, self._arguments | arguments, self._limit)
 
     def plan(self) -> ChangesPlan:
         """Plan the read: the splits in which each snapshot changed rows."""

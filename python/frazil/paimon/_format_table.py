@@ -15,6 +15,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from frazil._arguments import table_files
+from frazil._frames import Frames
 from frazil._write_result import WriteResult
 from frazil.errors import CorruptMetadataError, FrazilError, InvalidArgumentError, NoSuchTableError, StorageError
 from frazil.paimon._folder import FoundFile, files_below
@@ -25,6 +26,7 @@ from frazil.paimon._writing import replaced_partitions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from typing import Self
 
     import pyarrow as pa
 
@@ -35,7 +37,7 @@ _SCHEMA_FILE = re.compile(r"schema/schema-\d+")
 _ESCAPED = re.compile(r"%([0-9A-Fa-f]{2})")
 
 
-class FormatTable:
+class FormatTable(Frames):
     """Files of one format as a table. Each scan lists the files again."""
 
     def __init__(
@@ -353,6 +355,9 @@ class FormatScan(PlainScan[FormatFile]):
         """Not for direct use; use `FormatTable.scan`."""
         super().__init__(table.schema(), row_filter, selected_fields, case_sensitive=case_sensitive, limit=limit)
         self._table = table
+
+    def _with(self, **arguments: Any) -> Self:
+        return type(self)(self._table, **self._arguments | arguments)
 
     def plan_files(self) -> Iterator[FormatFile]:
         """Yield the files to read, from partitions that the filter does not exclude."""

@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from frazil._arguments import table_files
+from frazil._frames import Frames
 from frazil.errors import UnsupportedError
 from frazil.paimon._folder import files_below
 from frazil.paimon._plain_scan import PlainScan
@@ -13,6 +14,7 @@ from frazil.paimon._schema import Schema
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from typing import Self
 
     import pyarrow as pa
 
@@ -38,7 +40,7 @@ SCHEMA = Schema.of(
 In Java, only Hadoop file systems return the access time and the owner; with other file systems they are 0 and NULL."""
 
 
-class ObjectTable:
+class ObjectTable(Frames):
     """The files below a folder, as rows. Each scan lists the files again."""
 
     def __init__(self, location: str, arguments: Mapping[str, Any], definition: Schema = SCHEMA) -> None:
@@ -153,6 +155,9 @@ class ObjectScan(PlainScan[list["FoundFile"]]):
         """Not for direct use; use `ObjectTable.scan`."""
         super().__init__(SCHEMA, row_filter, selected_fields, case_sensitive=case_sensitive, limit=limit)
         self._table = table
+
+    def _with(self, **arguments: Any) -> Self:
+        return type(self)(self._table, **self._arguments | arguments)
 
     def _parts(self) -> Iterator[list[FoundFile]]:
         found = files_below(self._table._files, self._table.location)  # noqa: SLF001 - one module

@@ -7,7 +7,8 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from frazil import _native
-from frazil._arguments import field_names, filter_text, row_limit
+from frazil._arguments import field_names, filter_text, flag, row_limit
+from frazil._narrowing import Narrowing
 from frazil._output import Rows
 from frazil._read_ahead import read_parts
 from frazil.config import config
@@ -24,7 +25,7 @@ Part = TypeVar("Part")
 """A part that can be read independently: a file, or some rows."""
 
 
-class PlainScan(Rows, Generic[Part]):
+class PlainScan(Narrowing, Rows, Generic[Part]):
     """A read of some columns and rows. Rows are read on request."""
 
     def __init__(
@@ -43,16 +44,19 @@ class PlainScan(Rows, Generic[Part]):
         """
         self._table_schema = schema
         self._filter = filter_text(row_filter)
-        self._case_sensitive = case_sensitive
+        self._case_sensitive = flag("case_sensitive", case_sensitive)
         self._limit = row_limit(limit)
-        self._columns = _bound(field_names(selected_fields), schema.column_names, case_sensitive=case_sensitive)
+        self._arguments = {
+            "row_filter": self._filter,
+            "selected_fields": field_names(selected_fields),
+            "case_sensitive": self._case_sensitive,
+            "limit": self._limit,
+        }
+        self._columns = _bound(
+            self._arguments["selected_fields"], schema.column_names, case_sensitive=self._case_sensitive
+        )
         if self._filter:
             self._kept(_no_rows(schema.arrow()))
-
-    @property
-    def filter(self) -> str:
-        """The filter, as SQL."""
-        return self._filter
 
     def schema(self) -> pa.Schema:
         """Return the Arrow schema of the rows."""
@@ -69,6 +73,9 @@ class PlainScan(Rows, Generic[Part]):
         """Count the rows by reading one column, or all columns if there is a filter."""
         batches = read_parts(self._parts(), self._counted, workers=config.max_workers, limit=self._limit)
         return sum(batch.num_rows for batch in batches)
+
+    def _filter_text(self) -> str:
+        return self._filter
 
     @abstractmethod
     def _parts(self) -> Iterable[Part]: ...

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from frazil import _native
 from frazil import _scan as scan
+from frazil._narrowing import StateNarrowing
 from frazil._run import ReadSnapshot
 from frazil.paimon._options import chooses_state
 from frazil.paimon._split import Split
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Self
 
     import pyarrow as pa
 
@@ -57,7 +59,7 @@ class Plan(scan.Plan[_native.PaimonPlan]):
         )
 
 
-class Scan(scan.Scan[_native.PaimonPlan, _native.PaimonSplit]):
+class Scan(scan.Scan[_native.PaimonPlan, _native.PaimonSplit], StateNarrowing):
     """A read of a table, bound to a snapshot and a schema. Rows are read on request."""
 
     def __init__(self, table: _native.PaimonTable, arguments: dict[str, Any]) -> None:
@@ -77,6 +79,12 @@ class Scan(scan.Scan[_native.PaimonPlan, _native.PaimonSplit]):
         is_newest = self._arguments["view"] == "rows" and is_branch and not chooses_state(options)
         is_same = (self._table.location, name) == (table.location, table.branch)
         return ReadSnapshot(self.snapshot_id) if is_newest and is_same else None
+
+    def _chooses_state(self) -> bool:
+        return super()._chooses_state() or chooses_state(self._arguments["options"])
+
+    def _with(self, **arguments: Any) -> Self:
+        return type(self)(self._table, self._arguments | arguments)
 
     def plan(self) -> Plan:
         """Plan the scan: the data files to read, and which ones are read together."""

@@ -17,6 +17,7 @@ from frazil._arguments import (
     table_files,
 )
 from frazil._boundary import operation
+from frazil._frames import Frames
 from frazil._opened import Opened, opened_with
 from frazil.errors import CorruptMetadataError, InvalidArgumentError
 from frazil.paimon._create import NewTable
@@ -46,7 +47,7 @@ BRANCH_FOLDER = "/branch/branch-"
 """The path between the folder of a table and the name of a branch."""
 
 
-class Table(Opened, Writing, UnsupportedMethods):
+class Table(Opened, Frames, Writing, UnsupportedMethods):
     """A Paimon table with the latest schema when it was opened; `refresh` loads the latest state."""
 
     format: ClassVar[Literal["paimon"]] = "paimon"
