@@ -66,6 +66,7 @@ def test_every_change_of_an_iceberg_table_is_known_of_paimon_tables(table: Any) 
         "sort_order",
         "refs",
         "incremental_append_scan",
+        "snapshot_as_of_timestamp",
         "snapshot_by_id",
         "snapshot_by_name",
     }

@@ -88,6 +88,37 @@ def test_snapshots_by_id_and_name(table: Any) -> None:
     assert table.snapshot_by_name("nope") is None
 
 
+def test_snapshots_by_time(table: Any) -> None:
+    first, last = table.history()
+    for found in (table, table.metadata):
+        assert found.snapshot_as_of_timestamp(first.timestamp_ms - 1) is None
+        assert found.snapshot_as_of_timestamp(first.timestamp_ms, inclusive=False) is None
+        assert found.snapshot_as_of_timestamp(first.timestamp_ms + 1) in table.snapshots()
+        assert found.snapshot_as_of_timestamp(last.timestamp_ms) == table.current_snapshot()
+        assert found.snapshot_as_of_timestamp(last.timestamp_ms + 1, inclusive=False) == table.current_snapshot()
+    with pytest.raises(errors.InvalidArgumentError, match="timestamp_ms"):
+        table.snapshot_as_of_timestamp("2024-01-31")
+    with pytest.raises(errors.InvalidArgumentError, match="inclusive"):
+        table.snapshot_as_of_timestamp(0, inclusive=1)
+
+
+def test_maintenance(table: Any) -> None:
+    first, last = (snapshot.snapshot_id for snapshot in table.snapshots())
+    table.append([{"id": 4}])
+    table.maintenance.expire_snapshots().by_id(first).commit()
+    assert table.snapshot_by_id(first) is None
+    with pytest.raises(ZeroDivisionError), table.maintenance.expire_snapshots().by_id(last):
+        _ = 1 / 0
+    assert len(table.snapshots()) == 2
+    with table.maintenance.expire_snapshots() as expire:
+        expire.by_ids([last])
+    assert table.snapshots() == [table.current_snapshot()]
+    table.append([{"id": 5}])
+    moment = dt.datetime.now(dt.UTC) + dt.timedelta(seconds=1)
+    table.maintenance.expire_snapshots().older_than(moment).commit()
+    assert table.snapshots() == [table.current_snapshot()]
+
+
 def test_a_location_is_text_and_can_be_called(table: Any) -> None:
     assert table.location() == table.location == str(table.location)
     assert type(table.location()) is str
@@ -100,6 +131,7 @@ def test_schemas(catalog: Any) -> None:
     assert schema.as_arrow() == table.scan().schema()
     assert [schema.find_type(name) for name in ("id", "prices.value", 9)] == ["long", "decimal(9, 2)", "int"]
     assert (schema.find_column_name(9), schema.find_column_name(99)) == ("point.x", None)
+    assert [field.field_type for field in schema.fields[:2]] == ["long", "timestamp"]
     assert schema.select("point.x", "id").column_names == ["id", "point"]
     assert schema.select("ID", case_sensitive=False).identifier_field_names() == ["id"]
     assert schema.select("at").identifier_field_ids == ()
@@ -283,7 +315,7 @@ def test_types_of_pyiceberg(table: Any) -> None:
     assert table.schema().find_type("more") == "string"
 
 
-def test_schemas_specs_and_orders_of_pyiceberg(catalog: Any) -> None:
+def test_schemas_specs_and_orders_of_pyiceberg(catalog: Any, tmp_path: Path) -> None:
     spec = PartitionSpec(
         PartitionField(source_id=1, field_id=1000, transform=BucketTransform(4), name="id_b"),
         PartitionField(source_id=2, field_id=1001, transform=DayTransform(), name="at_day"),
@@ -305,11 +337,15 @@ def test_schemas_specs_and_orders_of_pyiceberg(catalog: Any) -> None:
     assert copy.schema() == table.schema()
     assert copy.spec().fields == table.spec().fields
     assert copy.sort_order() == table.sort_order()
-    for empty in (PartitionSpec(), ()):
-        assert (
-            catalog.create_table(f"ns.e{len(catalog.list_tables('ns'))}", NESTED, partition_spec=empty).spec().fields
-            == ()
-        )
+    for number, empty in enumerate((PartitionSpec(), (), None)):
+        order = SortOrder() if number == 0 else empty
+        made = catalog.create_table(f"ns.e{number}", NESTED, partition_spec=empty, sort_order=order, properties=None)
+        assert (made.spec().fields, made.sort_order().fields) == ((), ())
+    for number, empty in enumerate(((), None)):
+        made = catalog.create_table(f"ns.by{number}", NESTED, partition_spec=empty, partition_by=["id"])
+        assert [field.name for field in made.spec().fields] == ["id"]
+    without = frazil.create_table(tmp_path / "without", NESTED, partition_by=None, sort_order=None)
+    assert (without.spec().fields, without.sort_order().fields) == ((), ())
 
 
 @pytest.mark.parametrize(

@@ -80,6 +80,22 @@ def test_a_table_is_made_and_grows(catalog: Catalog[Any]) -> None:
         assert len(read.snapshots()) == 2
 
 
+def test_a_closed_catalog_and_its_tables_open_connections_again(catalog: Catalog[Any]) -> None:
+    with catalog as entered:
+        assert entered is catalog
+        table = catalog.create_table("ns.t", SCHEMA)
+    table.append(ROWS)
+    assert catalog.load_table("ns.t").scan().count() == 2
+    catalog.close()
+    catalog.close()
+    assert catalog.list_tables("ns") == [("ns", "t")]
+    closed = []
+    catalog.close = lambda: closed.append(True)  # type: ignore[method-assign]
+    with pytest.raises(ZeroDivisionError), catalog:
+        _ = 1 / 0
+    assert closed == [True]
+
+
 def test_writes_from_an_old_handle_are_made_on_the_newest_state(catalog: Catalog[Any]) -> None:
     first = catalog.create_table("ns.t", SCHEMA)
     second = catalog.load_table("ns.t")

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import requests
 
 import frazil
 from frazil.errors import (
@@ -363,6 +364,22 @@ def test_a_credential_is_exchanged_for_a_token(server: RestServer) -> None:
     assert ids(pickle.loads(pickle.dumps(table))) == [1, 2]  # noqa: S301
     assert pickle.loads(pickle.dumps(table)).append(ROWS).added_records == 2  # noqa: S301
     assert "secret" not in repr(catalog)
+
+
+def test_closing_a_catalog_closes_the_idle_connections(server: RestServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    closed: list[requests.Session] = []
+
+    def close(session: requests.Session) -> None:
+        closed.append(session)
+
+    monkeypatch.setattr(requests.Session, "close", close)
+    with opened(server) as catalog:
+        catalog.create_namespace("ns")
+    assert len(closed) == 1
+    server.token = "none"  # noqa: S105
+    with opened(server, credential="me:secret") as catalog:
+        assert catalog.list_namespaces() == [("ns",)]
+    assert len(closed) == 3  # for the API and for the tokens
 
 
 def test_a_secret_may_contain_colons(server: RestServer) -> None:

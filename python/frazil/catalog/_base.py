@@ -460,6 +460,8 @@ def _partition_fields(partition_by: Any, partition_spec: Any) -> Any:
     if partition_by and partition_spec:
         message = "partition_by and partition_spec are mutually exclusive"
         raise InvalidArgumentError(message)
+    if partition_spec is None:
+        return partition_by
     if hasattr(partition_spec, "fields"):
         return partition_spec
     return field_names(partition_spec, "partition_spec") or partition_by

@@ -13,7 +13,9 @@ from frazil.catalog._properties import Properties, of_storage
 from frazil.errors import FrazilError, NoSuchNamespaceError, NoSuchTableError
 
 if TYPE_CHECKING:
+    import builtins
     from collections.abc import Callable, Mapping, Sequence
+    from typing import Self
 
     from frazil._credentials import Credentials
     from frazil._virtual_table import VirtualTable
@@ -59,6 +61,26 @@ class Lookups(ABC, Generic[T]):
     def allow(self, levels: Levels, locations: Sequence[str]) -> None:
         """Allow one table to access locations that the user of this catalog specified for its files."""
         self._own.setdefault(levels, []).extend(locations)
+
+    def close(self) -> None:
+        """Close the connections of the catalog. The catalog and its tables open new connections if they are used again.
+
+        A `with` block does this at its end.
+
+        >>> import frazil, tempfile
+        >>> with frazil.load_catalog(type="local", path=tempfile.mkdtemp() + "/lake") as catalog:
+        ...     catalog.create_namespace("sales")
+        >>> catalog.list_namespaces()
+        [('sales',)]
+        """
+
+    def __enter__(self) -> Self:
+        """Return the catalog."""
+        return self
+
+    def __exit__(self, kind: builtins.type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        """Close the connections."""
+        self.close()
 
     def list_namespaces(self, namespace: Identifier = ()) -> list[tuple[str, ...]]:
         """List the namespaces directly below a namespace, or the top-level namespaces.

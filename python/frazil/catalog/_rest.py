@@ -65,6 +65,10 @@ class RestCatalog(Catalog[CatalogTable]):
         self.properties = Properties({**defaults, **properties, **overrides})
         self._vended: dict[Levels, VendedCredentials] = {}
 
+    def close(self) -> None:
+        """Close the idle connections to the server. Later requests of the catalog and its tables open new ones."""
+        self._client.close()
+
     @property
     def storage_properties(self) -> Properties:
         """The storage properties of the tables, as set by the user or by the server."""

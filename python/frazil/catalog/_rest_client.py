@@ -58,6 +58,11 @@ class RestClient:
         self._auth = self._authorization()
         self._prefix = ""
 
+    def close(self) -> None:
+        """Close the idle connections; later requests open new ones."""
+        self._session.close()
+        self._auth.close()
+
     def configure(self) -> tuple[dict[str, str], dict[str, str]]:
         """Load the configuration of the server: defaults, overrides and the path prefix."""
         warehouse = self._properties.get("warehouse")

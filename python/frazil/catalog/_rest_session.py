@@ -113,6 +113,9 @@ class Bearer(AuthBase):
 
     token: str | None
 
+    def close(self) -> None:
+        """Do nothing: a fixed token needs no connection."""
+
     def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
         """Add the token to a request."""
         if self.token is not None:
@@ -152,6 +155,10 @@ class OAuth2(AuthBase):
         request.headers["Authorization"] = f"Bearer {self._current()}"
         request.register_hook("response", self._renew)
         return request
+
+    def close(self) -> None:
+        """Close the idle connections to the token endpoint."""
+        self._session.close()
 
     def _renew(self, response: requests.Response, **options: Any) -> requests.Response:
         """Send a request again if its token was rejected."""

@@ -182,6 +182,15 @@ class ExpireSnapshots(MaintenancePlan[_Plan]):
         """Apply the plan, under its PyIceberg name."""
         self.apply()
 
+    def __enter__(self) -> Self:
+        """Return the plan, to choose the snapshots to expire."""
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        """Apply the plan unless the block raised, as in PyIceberg."""
+        if kind is None:
+            self.apply()
+
     def _make(self) -> _Plan:
         before = self._newest()
         changes = _native.Transaction(before.native)

@@ -18,13 +18,14 @@ def partition_terms(fields: Any, schema: Schema, name: str) -> list[tuple[str, s
     """Return partition fields as strings such as `bucket(16, id)`, each with its explicit name if it has one.
 
     Args:
-        fields: A sequence of strings such as `bucket(16, id)`, or a frazil or PyIceberg partition spec.
+        fields: A sequence of strings such as `bucket(16, id)`, or a frazil or PyIceberg partition spec; None for no
+            fields.
         schema: The schema that the spec refers to.
         name: The name of the argument.
     """
     given = getattr(fields, "fields", None)
     if given is None:
-        return [(term, None) for term in field_names(fields, name)]
+        return [(term, None) for term in field_names(() if fields is None else fields, name)]
     return [(_call(str(field.transform), _source(field, schema)), str(field.name)) for field in given]
 
 
@@ -32,13 +33,14 @@ def sort_terms(order: Any, schema: Schema) -> list[dict[str, Any]]:
     """Return sort keys in the wire form of a sort order change.
 
     Args:
-        order: A sequence of strings such as `bucket(16, id) desc nulls first`, or a frazil or PyIceberg sort order.
+        order: A sequence of strings such as `bucket(16, id) desc nulls first`, or a frazil or PyIceberg sort order;
+            None for no order.
         schema: The schema that the order refers to.
     """
     given = getattr(order, "fields", None)
     if given is not None:
         return [_sort_term(field, schema) for field in given]
-    return [_parsed(key) for key in field_names(order, "sort_order")]
+    return [_parsed(key) for key in field_names(() if order is None else order, "sort_order")]
 
 
 def _parsed(key: str) -> dict[str, Any]:

@@ -38,6 +38,20 @@ class Maintenance(Verbs):
     def _check_folder(self) -> None:
         """Raise an error if another table of the catalog may use files in this table's folder."""
 
+    @property
+    def maintenance(self) -> Maintenance:
+        """The table itself, for code written for PyIceberg, which has the maintenance methods under this name.
+
+        >>> import datetime, frazil, tempfile
+        >>> table = frazil.create_table(tempfile.mkdtemp() + "/t", {"id": "long"})
+        >>> _ = table.append([{"id": 1}]), table.append([{"id": 2}])
+        >>> tomorrow = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(days=1)
+        >>> table.maintenance.expire_snapshots().older_than(tomorrow).commit()
+        >>> len(table.snapshots())
+        1
+        """
+        return self
+
     def expire_snapshots(
         self,
         older_than: int | str | datetime.datetime | None = None,

@@ -32,6 +32,17 @@ class NestedField:
     write_default: Any = None
     fields: tuple[NestedField, ...] = ()
 
+    @property
+    def field_type(self) -> str:
+        """The type as a string, under the name that PyIceberg uses.
+
+        >>> import frazil
+        >>> schema = frazil.load_table("tests/golden/iceberg/inc_mor").schema()
+        >>> schema.find_field("id").field_type
+        'int'
+        """
+        return self.type
+
     def __str__(self) -> str:
         """Return the field as one line."""
         doc = f" ({self.doc})" if self.doc else ""

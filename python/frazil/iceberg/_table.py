@@ -267,6 +267,23 @@ class Table(Opened, Frames, Maintenance):
         """Return the snapshot of a branch or a tag; None if it does not exist."""
         return self.metadata.snapshot_by_name(name)
 
+    def snapshot_as_of_timestamp(self, timestamp_ms: int, inclusive: bool = True) -> Snapshot | None:  # noqa: FBT001, FBT002 - as PyIceberg has it
+        """Return the snapshot that was current on `main` at a time; None before the first one, or if it has expired.
+
+        Args:
+            timestamp_ms: The time in milliseconds since the epoch.
+            inclusive: Whether a snapshot that became current exactly at this time is considered.
+
+        >>> import frazil
+        >>> table = frazil.load_table("tests/golden/iceberg/inc_mor")
+        >>> first = table.history()[0]
+        >>> table.snapshot_as_of_timestamp(first.timestamp_ms).snapshot_id == first.snapshot_id
+        True
+        >>> table.snapshot_as_of_timestamp(first.timestamp_ms, inclusive=False) is None
+        True
+        """
+        return self.metadata.snapshot_as_of_timestamp(timestamp_ms, inclusive)
+
     def ancestors_of(self, snapshot_id: int | None = None) -> list[Snapshot]:
         """Return a snapshot and its ancestors, newest first, up to the first ancestor that has expired.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from frazil._arguments import whole_number
+from frazil._arguments import flag, whole_number
 from frazil.errors import NoSuchSnapshotError
 from frazil.iceberg._location import Location
 from frazil.iceberg._schema import PartitionSpec, Schema, SortOrder
@@ -148,6 +148,23 @@ class TableMetadata:
         """Return the snapshot of a branch or a tag; None if the ref does not exist or has no snapshot."""
         ref = self.refs.get(name)
         return None if ref is None else self.snapshot_by_id(ref.snapshot_id)
+
+    def snapshot_as_of_timestamp(self, timestamp_ms: int, inclusive: bool = True) -> Snapshot | None:  # noqa: FBT001, FBT002 - as PyIceberg has it
+        """Return the snapshot that was current on `main` at a time; None before the first one, or if it has expired.
+
+        Args:
+            timestamp_ms: The time in milliseconds since the epoch.
+            inclusive: Whether a snapshot that became current exactly at this time is considered.
+
+        >>> import frazil
+        >>> metadata = frazil.load_table("tests/golden/iceberg/inc_mor").metadata
+        >>> last = metadata.snapshot_log[-1]
+        >>> metadata.snapshot_as_of_timestamp(last.timestamp_ms).snapshot_id == last.snapshot_id
+        True
+        """
+        limit = whole_number("timestamp_ms", timestamp_ms) + flag("inclusive", inclusive)
+        entry = next((entry for entry in reversed(self.snapshot_log) if entry.timestamp_ms < limit), None)
+        return None if entry is None else self.snapshot_by_id(entry.snapshot_id)
 
     def current_snapshot(self) -> Snapshot | None:
         """Return the current snapshot of `main`; None for a table without one."""
