@@ -9,7 +9,9 @@ from frazil._arguments import locations, relocations, storage_options
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from frazil import _native
     from frazil._credentials import Credentials
+    from frazil._file_io import FileIO
 
 
 def opened_with(
@@ -40,6 +42,7 @@ class Opened:
     """A table that keeps the options it was opened with."""
 
     _options: dict[str, Any]
+    _files: _native.Files
 
     @property
     def relocations(self) -> dict[str, str]:
@@ -55,3 +58,18 @@ class Opened:
     def storage_properties(self) -> dict[str, str]:
         """The storage options, including credentials vended by the table's catalog; they may be secret."""
         return storage_of(self._options)
+
+    @property
+    def io(self) -> FileIO:
+        """The storage of the table, for reading and writing single files.
+
+        >>> import frazil
+        >>> table = frazil.load_table("tests/golden/iceberg/inc_mor")
+        >>> file = table.io.new_input(table.metadata_location)
+        >>> with file.open() as stream:
+        ...     len(stream.read()) == len(file), file.exists()
+        (True, True)
+        """
+        from frazil._file_io import FileIO
+
+        return FileIO(self._files, self.storage_properties)

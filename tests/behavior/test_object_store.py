@@ -88,6 +88,21 @@ def test_an_iceberg_table_is_the_same_as_on_this_machine(
     assert len(tasks) == len(list(local.scan().plan_files()))
 
 
+def test_single_files_of_a_table(store: ObjectStore) -> None:
+    table = frazil.load_table("s3://iceberg/vectors", storage=store.properties)
+    assert table.io.properties == store.properties
+    written = table.io.new_output("s3://iceberg/vectors/metadata/new.bin")
+    assert not written.exists()
+    with written.create() as stream:
+        stream.write(b"abc")
+    with written.to_input_file().open() as content:
+        assert content.read() == b"abc"
+    with pytest.raises(errors.AlreadyExistsError):
+        written.create()
+    with pytest.raises(errors.PathNotAllowedError):
+        table.io.new_input("s3://plain/csv/day=2024-01-01/data 1.csv").exists()
+
+
 def test_a_plan_asks_for_each_manifest_once(store: ObjectStore) -> None:
     """The key columns of equality deletes are known only from decoded manifests."""
     table = frazil.load_table("s3://iceberg/keys", storage=store.properties)

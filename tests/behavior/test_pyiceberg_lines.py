@@ -293,6 +293,47 @@ def test_a_lazy_frame_keeps_the_state_of_the_table(table: Any) -> None:
     assert (len(frame.collect()), len(table.to_polars().collect())) == (3, 4)
 
 
+@pytest.mark.parametrize("kind", ["Iceberg", "Paimon"])
+def test_files_of_a_table(table: Any, tmp_path: Path, kind: str) -> None:
+    table = TABLES[kind][0](table, tmp_path)
+    io = table.io
+    assert io.properties == table.storage_properties
+    written = io.new_output(f"{table.location}/statistics/1.puffin")
+    assert (written.exists(), bool(written)) == (False, True)
+    with pytest.raises(ZeroDivisionError), written.create():
+        _ = 1 / 0
+    written.create().write(b"discarded")
+    with pytest.raises(errors.MissingFileError):
+        written.to_input_file().open()
+    with written.create() as stream:
+        assert (stream.write(b"abc"), stream.tell()) == (3, 3)
+    stream.close()
+    found = io.new_input(written.location)
+    assert (found.location, len(found), found.exists(), written.exists()) == (written.location, 3, True, True)
+    with found.open(seekable=False) as content:
+        content.seek(1)
+        assert (content.read(1), content.tell(), content.read()) == (b"b", 2, b"c")
+    with pytest.raises(errors.AlreadyExistsError, match="already exists"):
+        written.create()
+    with pytest.raises(errors.UnsupportedError, match="cannot be overwritten"):
+        written.create(overwrite=True)
+    outside = tmp_path / "outside"
+    actions: list[Callable[[], Any]] = [
+        lambda: io.new_input(outside).exists(),
+        lambda: io.new_input(outside).open(),
+        lambda: io.new_output(outside).create(),
+    ]
+    for action in actions:
+        with pytest.raises(errors.PathNotAllowedError):
+            action()
+    assert not outside.exists()
+    late = io.new_output(f"{table.location}/statistics/2.puffin")
+    first, second = late.create(), late.create()
+    first.close()
+    with pytest.raises(errors.AlreadyExistsError):
+        second.close()
+
+
 def test_upserts(table: Any) -> None:
     result = table.upsert([{"id": 1, "name": "z"}, {"id": 9, "name": "y"}], join_cols="id")
     assert (result.rows_updated, result.rows_inserted) == (1, 1)
