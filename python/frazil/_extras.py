@@ -8,7 +8,14 @@ from typing import Any
 from frazil.errors import UnsupportedError
 
 _EXTRA_OF = {"pyspark": "spark", "requests": "rest", "sqlalchemy": "sql", "sqlglot": "spark", "yaml": "yaml"}
-_SHOWN = {"sqlalchemy": "SQLAlchemy", "pyspark": "PySpark", "yaml": "PyYAML", "polars": "Polars", "duckdb": "DuckDB"}
+_SHOWN = {
+    "sqlalchemy": "SQLAlchemy",
+    "pyspark": "PySpark",
+    "yaml": "PyYAML",
+    "polars": "Polars",
+    "duckdb": "DuckDB",
+    "daft": "Daft",
+}
 
 
 def imported(module: str, purpose: str) -> Any:

@@ -9,6 +9,7 @@ from frazil._extras import imported
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    import daft
     import polars as pl
 
 
@@ -50,3 +51,16 @@ class Frames:
         schema = polars.from_arrow(scan.schema().empty_table()).schema
         frame: pl.LazyFrame = polars.io.plugins.register_io_source(rows, schema=schema)
         return frame
+
+    def to_daft(self: Scannable) -> daft.DataFrame:
+        """Return the rows of the table, at the state of this handle, as a lazy Daft DataFrame.
+
+        Daft reads only the columns and the number of rows that a query needs, in the process that runs the query.
+        Filters of the query are applied to the rows after reading.
+
+        Raises:
+            UnsupportedError: Daft is not installed.
+        """
+        from frazil._daft import daft_frame
+
+        return daft_frame(self.scan())

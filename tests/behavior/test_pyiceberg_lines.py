@@ -286,6 +286,37 @@ def test_tables_as_lazy_frames(table: Any, tmp_path: Path, kind: str) -> None:
     assert frame.select(pl.len()).collect().item() == len(rows)
 
 
+@pytest.mark.parametrize("kind", [kind for kind in TABLES if kind != "changes"])
+def test_tables_in_daft(table: Any, tmp_path: Path, kind: str) -> None:
+    pytest.importorskip("daft")
+    make, column, value = TABLES[kind]
+    made = make(table, tmp_path)
+    rows = made.scan().to_arrow()
+    last = rows.column_names[-1]
+
+    def values(frame: Any) -> Any:
+        return frame.to_arrow().to_pylist()
+
+    def found(**arguments: Any) -> Any:
+        return made.scan(**arguments).to_arrow().to_pylist()
+
+    frame = made.to_daft()
+    assert values(frame) == rows.to_pylist()
+    assert values(made.to_daft().select(last)) == found(selected_fields=[last])
+    assert values(made.to_daft().limit(1)) == found(limit=1)
+    frame = made.to_daft()
+    same = f"{column} = '{value}'" if isinstance(value, str) else f"{column} = {value}"
+    assert values(frame.where(frame[column] == value).select(last)) == found(row_filter=same, selected_fields=[last])
+    assert values(frame.where(frame[column] == value).limit(1)) == found(row_filter=same, limit=1)
+    assert made.to_daft().count_rows() == rows.num_rows
+
+
+def test_daft_that_is_not_installed(table: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "daft", None)
+    with pytest.raises(errors.UnsupportedError, match=r"to_daft requires Daft.*pip install 'frazil\[daft\]'"):
+        table.to_daft()
+
+
 def test_a_lazy_frame_keeps_the_state_of_the_table(table: Any) -> None:
     pytest.importorskip("polars")
     frame = table.to_polars()
