@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from frazil import _native
+from frazil import _native, _pyiceberg_filter
 from frazil.config import config
 from frazil.errors import InvalidArgumentError
 
@@ -105,12 +105,17 @@ def listed_locations(text: str) -> list[str]:
 
 
 def filter_text(row_filter: str | bool, name: str = "row_filter") -> str:  # noqa: FBT001
-    """Return a filter as SQL, or an empty string for all rows; error messages call the argument `name`."""
+    """Return a filter as SQL, or an empty string for all rows; error messages call the argument `name`.
+
+    A filter is an SQL expression, an expression of PyIceberg, or a Boolean.
+    """
     if isinstance(row_filter, bool):
         return "" if row_filter else "false"
     if isinstance(row_filter, str):
         return row_filter
-    message = f"{name} must be an SQL string or True, not {type(row_filter).__name__}"  # type: ignore[unreachable]
+    if _pyiceberg_filter.is_expression(row_filter):  # type: ignore[unreachable]
+        return _pyiceberg_filter.expression_sql(row_filter)
+    message = f"{name} must be an SQL string or True, not {type(row_filter).__name__}"
     raise InvalidArgumentError(message)
 
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import datetime as dt
+import decimal
 import pickle
 import subprocess
 import sys
+import uuid
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
+from pyiceberg import expressions as ex
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table.sorting import NullOrder, SortDirection, SortField, SortOrder
@@ -363,6 +366,92 @@ def test_files_of_a_table(table: Any, tmp_path: Path, kind: str) -> None:
     first.close()
     with pytest.raises(errors.AlreadyExistsError):
         second.close()
+
+
+TYPED = {
+    "id": "long",
+    "f": "float",
+    "s": "string",
+    "t": "timestamp",
+    "tz": "timestamptz",
+    "day": "date",
+    "h": "time",
+    "u": "uuid",
+    "b": "binary",
+    "n": "decimal(9, 2)",
+    "bo": "boolean",
+    "st": "struct<x: int>",
+}
+UTC_5 = dt.datetime(2024, 1, 1, 5, tzinfo=dt.UTC)
+KEY = uuid.UUID(int=7)
+TYPED_ROWS = [
+    {
+        "id": 1,
+        "f": 1.5,
+        "s": "a_%b",
+        "t": UTC_5.replace(tzinfo=None),
+        "tz": UTC_5,
+        "day": UTC_5.date(),
+        "h": dt.time(5, 6, 7, 8),
+        "u": KEY,
+        "b": b"x",
+        "n": decimal.Decimal("1.20"),
+        "bo": True,
+        "st": {"x": 3},
+    },
+    {"id": 2, "f": float("inf"), "s": "axxb'"},
+    {"id": 3, "f": float("nan")},
+]
+EXPRESSIONS: list[tuple[Any, list[int]]] = [
+    (ex.AlwaysTrue(), [1, 2, 3]),
+    (ex.AlwaysFalse(), []),
+    (ex.EqualTo("id", 1), [1]),
+    (ex.NotEqualTo("s", "axxb'"), [1]),
+    (ex.GreaterThan("id", 1), [2, 3]),
+    (ex.GreaterThanOrEqual("id", 2.0), [2, 3]),
+    (ex.LessThan("f", 2), [1]),
+    (ex.LessThanOrEqual("f", 1.5), [1]),
+    (ex.EqualTo("f", float("inf")), [2]),
+    (ex.IsNaN("f"), [3]),
+    (ex.NotNaN("f"), [1, 2]),
+    (ex.IsNull("s"), [3]),
+    (ex.NotNull("s"), [1, 2]),
+    (ex.StartsWith("s", "a_%"), [1]),
+    (ex.NotStartsWith("s", "a_"), [2]),
+    (ex.In("id", [1, 3]), [1, 3]),
+    (ex.NotIn("id", [1, 3]), [2]),
+    (ex.EqualTo("t", UTC_5.replace(tzinfo=None)), [1]),
+    (ex.EqualTo("tz", UTC_5.astimezone(dt.timezone(dt.timedelta(hours=2)))), [1]),
+    (ex.EqualTo("day", UTC_5.date()), [1]),
+    (ex.EqualTo("h", dt.time(5, 6, 7, 8)), [1]),
+    (ex.EqualTo("u", KEY), [1]),
+    (ex.EqualTo("b", b"x"), [1]),
+    (ex.EqualTo("n", decimal.Decimal("1.2")), [1]),
+    (ex.EqualTo("bo", True), [1]),  # noqa: FBT003 - as PyIceberg has it
+    (ex.EqualTo("st.x", 3), [1]),
+    (ex.And(ex.GreaterThan("id", 1), ex.Or(ex.IsNull("s"), ex.EqualTo("id", 9))), [3]),
+    (ex.Not(ex.Or(ex.EqualTo("id", 1), ex.EqualTo("id", 2))), [3]),
+    (~ex.EqualTo("id", 1) & ex.LessThan("id", 3), [2]),
+]
+
+
+def test_expressions_of_pyiceberg_are_filters(catalog: Any) -> None:
+    table = catalog.create_table("ns.typed", TYPED)
+    table.append(TYPED_ROWS)
+    for expression, ids in EXPRESSIONS:
+        found = table.scan(row_filter=expression).to_arrow()["id"].to_pylist()
+        assert found == ids == table.scan().filter(expression).to_arrow()["id"].to_pylist(), expression
+    table.delete(ex.EqualTo("id", 1))
+    table.overwrite([{"id": 9}], overwrite_filter=ex.In("id", {2, 3}))
+    assert table.scan().to_arrow()["id"].to_pylist() == [9]
+    with pytest.raises(errors.InvalidArgumentError, match="no column `nope`"):
+        table.scan(ex.EqualTo("nope", 1))
+    deep = ex.EqualTo("id", 1)
+    for _ in range(5000):
+        deep = ex.And(ex.EqualTo("id", 1), deep)
+    for wrong, why in ((deep, "nested too deeply"), (ex.Reference("id"), "cannot be used as a filter")):
+        with pytest.raises(errors.InvalidArgumentError, match=why):
+            table.scan(wrong)
 
 
 def test_upserts(table: Any) -> None:

@@ -329,7 +329,8 @@ class Table(Opened, Frames, Maintenance):
         """Define a read; no data is read until rows are requested.
 
         Args:
-            row_filter: An SQL expression such as `id > 10 and name like 'a%'`; True for all rows.
+            row_filter: An SQL expression such as `id > 10 and name like 'a%'`, or an expression of PyIceberg; True for
+                all rows.
             selected_fields: Column names, `s.x` for a field of a struct, `*` for all, and the metadata columns
                 `_file`, `_pos`, `_deleted`, `_spec_id`, `_partition`, `_row_id`, `_last_updated_sequence_number`.
             case_sensitive: Whether column names are case-sensitive.
