@@ -3,47 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from frazil._arguments import field_names as names_of
 from frazil._arguments import filter_text, flag, snapshot_choice
 from frazil.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Self
-
-S = TypeVar("S")
-
-
-class Filter(str, Generic[S]):
-    """The filter of a scan as SQL. It can also be called, because scans of PyIceberg have a method `filter()`."""
-
-    __slots__ = ("_narrow",)
-
-    _narrow: Callable[[str | bool], S]
-
-    @classmethod
-    def of(cls, text: str, narrow: Callable[[str | bool], S]) -> Filter[S]:
-        """Return a filter; `narrow` returns its scan with another filter added."""
-        made: Filter[S] = cls(text)
-        made._narrow = narrow
-        return made
-
-    def __call__(self, expr: str | bool) -> S:  # noqa: FBT001 - as in `scan`
-        """Return the same scan with fewer rows: `expr` must be true in addition to the filter of the scan.
-
-        Args:
-            expr: An SQL expression as in `Table.scan`.
-
-        Raises:
-            InvalidArgumentError: The expression or one of its columns is invalid.
-        """
-        return self._narrow(expr)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the string without the scan."""
-        return str, (str(self),)
 
 
 class Narrowing(ABC):
@@ -56,21 +23,32 @@ class Narrowing(ABC):
     def _with(self, **arguments: Any) -> Self:
         """Return the same scan with some arguments replaced."""
 
-    @abstractmethod
-    def _filter_text(self) -> str:
-        """Return the filter as SQL."""
-
     @property
-    def filter(self) -> Filter[Self]:
-        """The filter as SQL; `scan.filter("x > 1")` returns the same scan with another filter added, as in PyIceberg.
+    @abstractmethod
+    def row_filter(self) -> str:
+        """The filter as SQL."""
+
+    def filter(self, expr: str | bool) -> Self:  # noqa: FBT001 - as in `scan`
+        """Return the same scan with fewer rows: `expr` must be true in addition to the filter of the scan.
+
+        Args:
+            expr: An SQL expression as in `Table.scan`.
+
+        Raises:
+            InvalidArgumentError: The expression or one of its columns is invalid.
 
         >>> import frazil
         >>> table = frazil.load_table("tests/golden/paimon/g.db/cl_lookup_avro")
         >>> scan = table.scan("k > 1 or k = 0").filter("k < 4")
-        >>> scan.filter
+        >>> scan.row_filter
         '(k > 1 OR k = 0) AND k < 4'
         """
-        return Filter.of(self._filter_text(), self._narrowed)
+        added, own = filter_text(expr, "expr"), self._arguments["row_filter"]
+        if not added:
+            return self
+        # Each of the two filters is complete without the other, so that a parenthesis cannot join parts of both.
+        alone = self._with(row_filter=added)
+        return self._with(row_filter=f"({own}) AND ({added})") if own else alone
 
     def select(self, *field_names: str) -> Self:
         """Return the same scan with other columns; `*` selects all columns.
@@ -97,14 +75,6 @@ class Narrowing(ABC):
         1
         """
         return self._with(case_sensitive=flag("case_sensitive", case_sensitive))
-
-    def _narrowed(self, expr: str | bool) -> Self:  # noqa: FBT001
-        added, own = filter_text(expr, "expr"), self._arguments["row_filter"]
-        if not added:
-            return self
-        # Each of the two filters is complete without the other, so that a parenthesis cannot join parts of both.
-        alone = self._with(row_filter=added)
-        return self._with(row_filter=f"({own}) AND ({added})") if own else alone
 
 
 class StateNarrowing(Narrowing):

@@ -151,7 +151,9 @@ class Scan(Unpickled, Narrowing, Rows, Generic[P, Part]):
         with operation("plan", self._place):
             return self._native.plan(config.max_workers)
 
-    def _filter_text(self) -> str:
+    @property
+    def row_filter(self) -> str:
+        """The filter as SQL."""
         return self._native.filter
 
     @abstractmethod
@@ -172,7 +174,7 @@ class Scan(Unpickled, Narrowing, Rows, Generic[P, Part]):
 
     def __repr__(self) -> str:
         """Return a representation with the filter and the snapshot."""
-        return f"<{_package(self)}.Scan snapshot {self.snapshot_id} where {self.filter}>"
+        return f"<{_package(self)}.Scan snapshot {self.snapshot_id} where {self.row_filter}>"
 
 
 def _package(of: object) -> str:

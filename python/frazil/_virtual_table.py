@@ -158,7 +158,7 @@ class VirtualScan(scan.Scan[_native.VirtualPlan, bytes]):
 
     def __repr__(self) -> str:
         """Return a representation with the columns and the filter."""
-        return f"<frazil.VirtualScan of {', '.join(self.schema().names)} where {self.filter}>"
+        return f"<frazil.VirtualScan of {', '.join(self.schema().names)} where {self.row_filter}>"
 
 
 def _bound(table: _native.VirtualTable, arguments: dict[str, Any]) -> _native.VirtualScan:

@@ -74,7 +74,9 @@ class PlainScan(Narrowing, Rows, Generic[Part]):
         batches = read_parts(self._parts(), self._counted, workers=config.max_workers, limit=self._limit)
         return sum(batch.num_rows for batch in batches)
 
-    def _filter_text(self) -> str:
+    @property
+    def row_filter(self) -> str:
+        """The filter as SQL."""
         return self._filter
 
     @abstractmethod
