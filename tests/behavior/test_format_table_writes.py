@@ -274,3 +274,51 @@ def test_types_that_a_format_cannot_store_are_rejected(tmp_path: Path) -> None:
     with pytest.raises(errors.UnsupportedError):
         table_of(tmp_path, [("a", "INT")], "lance").append([{"a": 1}])
     assert names_below(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "literal", "value"),
+    [
+        ("INT", "1", 1),
+        ("STRING", "NULL", "NULL"),
+        ("BOOLEAN", "false", False),
+        ("DATE", "2024-02-29", dt.date(2024, 2, 29)),
+    ],
+)
+def test_values_that_would_be_read_as_null_are_rejected(tmp_path: Path, text: str, literal: str, value: Any) -> None:
+    table = table_of(tmp_path, [("a", text), ("b", "INT")], "csv", **{"csv.null-literal": literal})
+    with pytest.raises(errors.InvalidArgumentError, match=rf"column 'a': the value '{literal}' would be read as NULL"):
+        table.append([{"a": None, "b": 7}, {"a": value, "b": 7}])
+    assert names_below(tmp_path) == []
+    table.append([{"a": None, "b": 7}])
+    assert table.scan().to_arrow().to_pylist() == [{"a": None, "b": 7}]
+
+
+@pytest.mark.parametrize("legacy", ["true", "false"])
+def test_partitions_are_named_by_moments_with_time_zones(tmp_path: Path, legacy: str) -> None:
+    columns = [("p", "TIMESTAMP(9) WITH LOCAL TIME ZONE"), ("id", "INT")]
+    table = table_of(tmp_path, columns, "csv", ["p"], **{"partition.legacy-name": legacy})
+    moment = dt.datetime(2024, 1, 1, 12, 30, 0, 250_000, tzinfo=dt.UTC)
+    table.append([{"p": moment, "id": 1}, {"p": None, "id": 2}])
+    east = moment.astimezone(dt.timezone(dt.timedelta(hours=2)))
+    for wanted in (moment, east, "2024-01-01 12:30:00.25", "2024-01-01T10:30:00.250000000-02:00"):
+        assert table.overwrite([{"p": east, "id": 3}], partitions=[{"p": wanted}]).removed_files == 1
+    assert table.drop_partitions([{"p": east}]).removed_files == 1
+    assert table.scan(selected_fields=["id"]).to_arrow()["id"].to_pylist() == [2]
+    with pytest.raises(errors.InvalidArgumentError, match="is not a valid TIMESTAMP"):
+        table.drop_partitions([{"p": "2024-13-01 12:00:00+00:00"}])
+
+
+def test_prefixes_that_hide_files_are_rejected(tmp_path: Path) -> None:
+    table = table_of(tmp_path, [("id", "INT")], "csv", **{"data-file.prefix": "_x"})
+    with pytest.raises(errors.InvalidArgumentError, match=r"`data-file\.prefix` is '_x'"):
+        table.append([{"id": 1}])
+
+
+def test_a_failed_write_keeps_empty_folders_that_existed_before(tmp_path: Path) -> None:
+    table = table_of(tmp_path, [("p", "STRING"), ("q", "INT"), ("s", "STRING")], "csv", ["p", "q"])
+    (tmp_path / "p=a" / "q=1").mkdir(parents=True)
+    rows = [{"p": "a", "q": 1, "s": "x"}, {"p": "a", "q": 2, "s": "x"}, {"p": "b", "q": 1, "s": "line\nbreak"}]
+    with pytest.raises(errors.InvalidArgumentError, match="line delimiter"):
+        table.append(rows)
+    assert names_below(tmp_path) == ["p=a", "p=a/q=1"]

@@ -138,3 +138,58 @@ def test_invalid_definitions_are_rejected(
     assert message in str(caught.value)
     assert catalog.list_tables("db") == []
     assert not (tmp_path / "lake" / "db.db" / "t").exists()
+
+
+NESTED = [("a", "INT"), ("b", "ARRAY<INT>")]
+
+
+@pytest.mark.parametrize(
+    ("columns", "options", "message"),
+    [
+        (COLUMNS, {"file.format": "parquet", "file.compression": "foo"}, "the codec `foo` is not supported"),
+        (COLUMNS, {"file.format": "orc", "compression": "gzip"}, "the codec `gzip` is not supported"),
+        (COLUMNS, {"file.format": "csv", "file.compression": "lz4"}, "the compression 'lz4' of csv files"),
+        (COLUMNS, {"file.format": "json", "target-file-size": "x"}, "expected a size such as 128 mb"),
+        (COLUMNS, {"file.format": "csv", "csv.field-delimiter": "||"}, "must be a single character"),
+        (COLUMNS, {"file.format": "csv", "field-delimiter": "||"}, "must be a single character"),
+        (COLUMNS, {"file.format": "csv", "csv.field-delimiter": "\n"}, r"'\n' of CSV ends a line"),
+        (COLUMNS, {"file.format": "csv", "csv.field-delimiter": "\r"}, r"'\r' of CSV ends a line"),
+        (COLUMNS, {"file.format": "csv", "csv.line-delimiter": ",;"}, "occurs in the line delimiter ',;'"),
+        (COLUMNS, {"file.format": "csv", "csv.line-delimiter": '"'}, "occurs in the line delimiter"),
+        (COLUMNS, {"file.format": "csv", "csv.null-literal": "a,b"}, "the null literal 'a,b' of CSV contains"),
+        (COLUMNS, {"file.format": "csv", "csv.mode": "x"}, "csv.mode is 'x'"),
+        (COLUMNS, {"data-file.prefix": "_x"}, "`data-file.prefix` is '_x'"),
+        (COLUMNS, {"data-file.prefix": ".x"}, "`data-file.prefix` is '.x'"),
+        (COLUMNS, {"data-file.prefix": "a/b"}, "`data-file.prefix` is 'a/b'"),
+        (COLUMNS, {"file.format": "avro"}, "Java cannot open them"),
+        (NESTED, {"file.format": "csv"}, "cannot be written to CSV files"),
+        ([("a", "INT"), ("b", "VARIANT")], {"file.format": "orc"}, "columns of type VARIANT to ORC files"),
+        ([("a", "INT"), ("b", "MAP<BYTES, INT>")], {"file.format": "json"}, "cannot be written to JSON files"),
+    ],
+)
+def test_definitions_with_which_no_row_could_be_written_are_rejected(
+    tmp_path: Path, columns: Any, options: dict[str, str], message: str
+) -> None:
+    catalog = lake(tmp_path)
+    with pytest.raises((errors.InvalidArgumentError, errors.UnsupportedError)) as caught:
+        catalog.create_table("db.t", columns, options={"type": "format-table"} | options)
+    assert message in str(caught.value)
+    assert not (tmp_path / "lake" / "db.db" / "t").exists()
+
+
+def test_options_of_other_formats_do_not_matter(tmp_path: Path) -> None:
+    options = {"type": "format-table", "file.format": "csv", "parquet.compression": "foo"}
+    table = lake(tmp_path).create_table("db.t", COLUMNS, options=options)
+    assert table.append([{"a": 1, "b": "x"}]).added_files == 1
+
+
+def test_the_folder_of_a_format_table_must_not_be_that_of_another_table(tmp_path: Path) -> None:
+    catalog = lake(tmp_path)
+    catalog.create_table("db.other", COLUMNS).append([{"a": 1, "b": "x"}])
+    frazil.create_table(tmp_path / "iceberg", {"a": "int"})
+    for folder in (tmp_path / "lake" / "db.db" / "other", tmp_path / "iceberg"):
+        for place in (str(folder), f"{folder}/"):
+            options = {"type": "format-table", "file.format": "parquet", "path": place}
+            with pytest.raises(errors.InvalidArgumentError, match="is the folder of another table"):
+                catalog.create_table("db.t", COLUMNS, options=options)
+    assert catalog.list_tables("db") == [("db", "other")]

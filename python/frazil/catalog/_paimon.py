@@ -30,7 +30,7 @@ from frazil.catalog._warehouse import Warehouse
 from frazil.errors import InvalidArgumentError, UnsupportedError
 from frazil.paimon._create import NewTable
 from frazil.paimon._inspect import Inspect
-from frazil.paimon._plain_tables import PLAIN_TYPES, open_plain_table
+from frazil.paimon._plain_tables import FORMAT_TABLE, PLAIN_TYPES, check_no_table, open_plain_table
 from frazil.paimon._table import MAIN, Table
 from frazil.paimon._views import VIEWS
 
@@ -149,8 +149,13 @@ class PaimonCatalog(Catalog[PaimonCatalogTable]):
         levels = table_levels(identifier)
         self._check_namespace_of_new(levels[:-1])
         made_of = (schema, partition_keys, primary_keys, options, comment)
+        new = NewTable("", *made_of)
+        own_locations = new.own_locations()
+        if new.table_type() == FORMAT_TABLE:
+            for place in own_locations:
+                check_no_table(place, table_files(place, self._readable(), self.storage_properties))
         self._create_new(levels, made_of)
-        self.allow(levels, NewTable("", *made_of).own_locations())
+        self.allow(levels, own_locations)
         return self._load_after("created", levels)
 
     def plan_purge(self, identifier: Identifier) -> PurgePlan:

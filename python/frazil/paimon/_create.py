@@ -34,9 +34,13 @@ class NewTable:
     options: Mapping[str, object] | None = None
     comment: str | None = None
 
+    def table_type(self) -> str | None:
+        """Return the option `type`."""
+        return self._options().get("type")
+
     def own_locations(self) -> list[str]:
         """Return the external paths that the caller set for data files (`data-file.external-paths`)."""
-        options = dict(Schema.of(self.schema).options) | property_texts(self.options, "options")
+        options = self._options()
         if options.get("type") in PLAIN_TYPES:
             place = plain_location(options)
             return [] if place is None else [place]
@@ -68,6 +72,9 @@ class NewTable:
             text = json.dumps(schema, indent=2, ensure_ascii=False)
             files.put(f"{self.location}/schema/schema-0", text.encode())
         return Schema.from_json(schema)
+
+    def _options(self) -> dict[str, str]:
+        return dict(Schema.of(self.schema).options) | property_texts(self.options, "options")
 
     def _definition(self) -> dict[str, Any]:
         schema = Schema.of(self.schema)

@@ -8,6 +8,7 @@ Files and folders whose names begin with a dot or an underscore are ignored.
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 import os
 import re
@@ -18,6 +19,7 @@ from frazil._arguments import table_files
 from frazil._frames import Frames
 from frazil._write_result import WriteResult
 from frazil.errors import CorruptMetadataError, FrazilError, InvalidArgumentError, NoSuchTableError, StorageError
+from frazil.paimon._data_types import LOCAL_ZONED
 from frazil.paimon._folder import FoundFile, files_below
 from frazil.paimon._format_file import DEFAULT_PARTITION, FormatFile, file_format
 from frazil.paimon._plain_scan import PlainScan, filtered
@@ -33,6 +35,10 @@ if TYPE_CHECKING:
     from frazil.paimon._format_write import NewFile
 
 _SCHEMA_FILE = re.compile(r"schema/schema-\d+")
+
+_WITH_OFFSET = re.compile(
+    r"(?P<moment>\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d)(?P<fraction>\.\d+)?(?P<offset>[+-]\d\d:\d\d)", re.ASCII
+)
 
 _ESCAPED = re.compile(r"%([0-9A-Fa-f]{2})")
 
@@ -320,7 +326,12 @@ class FormatTable(Frames):
             hint = f"the partition keys are {', '.join(self.partition_keys)}" if self.partition_keys else None
             raise InvalidArgumentError(message, context={"table": self._location, "column": wrong}, hint=hint)
         missing = dict.fromkeys(self.partition_keys)
-        wanted = [(one.keys(), self._values(missing | dict(one))) for one in partitions]
+        types = {key: self._schema.find_field(key).data_type for key in missing}
+        given = [
+            {key: _in_utc(text) if types[key].name == LOCAL_ZONED else text for key, text in one.items()}
+            for one in partitions
+        ]
+        wanted = [(one.keys(), self._values(missing | one)) for one in given]
 
         def matches(partition: Mapping[str, str | None]) -> bool:
             values = self._values(partition)
@@ -439,6 +450,22 @@ def format_table(
     return FormatTable(
         location, made, {"root": location, "relocate": dict(relocate or {}), "storage": dict(storage or {})}
     )
+
+
+def _in_utc(text: str | None) -> str | None:
+    """Return a timestamp without its UTC offset, because folder names contain timestamps in UTC.
+
+    >>> _in_utc("2024-01-01 13:00:00.123456789+01:00"), _in_utc("2024-01-01 12:00:00")
+    ('2024-01-01 12:00:00.123456789', '2024-01-01 12:00:00')
+    """
+    found = _WITH_OFFSET.fullmatch(text or "")
+    if found is None:
+        return text
+    try:
+        moment = dt.datetime.fromisoformat(f"{found['moment']}{found['offset']}").astimezone(dt.UTC)
+    except (ValueError, OverflowError):
+        return text
+    return f"{moment.replace(tzinfo=None).isoformat(' ')}{found['fraction'] or ''}"
 
 
 def _unescaped(text: str) -> str:

@@ -16,7 +16,7 @@ import contextlib
 import json
 import tempfile
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from frazil.config import Progress
     from frazil.files.write.options import FileFormat
     from frazil.paimon._schema import Schema
 
@@ -48,8 +49,8 @@ _COMPRESSION = {"parquet": "snappy", "orc": "zstd", "avro": "zstd", "csv": "none
 _COMPRESSION_OPTIONS = ("file.compression", "format-table.file.compression", "compression")
 """The options that set the compression of new files; as in Java, the first one that is set applies."""
 
-_OF_WRITERS = ("parquet.", "orc.", "avro.", "file.block-size", "target-file-size", "partition.")
-"""The prefixes of the options that the writers of a format table use."""
+_OF_ALL_FORMATS = ("file.block-size", "target-file-size", "partition.")
+"""The prefixes of the options that apply to every format; the others begin with the name of their format."""
 
 
 @dataclass(slots=True)
@@ -60,6 +61,8 @@ class NewFile:
     target: str
     folders: list[str]
     """The names of its partition folders."""
+    new_folders: list[Path] = field(default_factory=list)
+    """The local folders that did not exist before this write, innermost first."""
     size_bytes: int = 0
 
 
@@ -78,7 +81,8 @@ class FormatRows:
         self._names = [field["name"] for field in stored]
         self._only_values = is_true(schema.options, "format-table.partition-path-only-value")
         self._default = schema.options.get("partition.default-name", DEFAULT_PARTITION)
-        self._prefix = f"{schema.options.get('data-file.prefix', 'data-')}{uuid.uuid4()}"
+        self._prefix = f"{_prefix(schema)}{uuid.uuid4()}"
+        self._new_folders: set[Path] = set()
         self.new_files: dict[str, NewFile] = {}
         self.rows = 0
 
@@ -116,9 +120,13 @@ class FormatRows:
         parent = "/".join((self._place.rstrip("/"), *folders))
         number = sum(file.folders == folders for file in self.new_files.values())
         target = f"{parent}/{self._prefix}-{number}.{extension}"
-        is_local = self._files.writable(target).startswith("/")
+        place = self._files.writable(target)
+        is_local = place.startswith("/")
         written = f"{parent}/.tmp.{uuid.uuid4()}" if is_local else target
-        self.new_files[written] = NewFile(written, target, folders)
+        parents = list(Path(place).parents)[: len(folders)] if is_local else []
+        self._new_folders.update(folder for folder in parents if not folder.exists())
+        new_folders = [folder for folder in parents if folder in self._new_folders]
+        self.new_files[written] = NewFile(written, target, folders, new_folders)
         return written
 
     def _check_visible(self, folders: list[str]) -> None:
@@ -147,6 +155,18 @@ class FormatRows:
         return len(self.new_files), self.rows, sum(file.size_bytes for file in self.new_files.values())
 
 
+def check_writable(schema: Schema) -> None:
+    """Check that rows can be written with the columns and options of a format table.
+
+    Raises:
+        InvalidArgumentError: An option is invalid.
+        UnsupportedError: The format cannot store the type of a column, or an option is not supported.
+    """
+    with tempfile.TemporaryDirectory(prefix="frazil-") as scratch:
+        files = table_files(scratch, {}, {})
+        _writer(FormatRows(scratch, schema, scratch, files), schema, files)
+
+
 def write_files(place: str, schema: Schema, files: _native.Files, data: Any) -> tuple[list[NewFile], int]:
     """Write rows into new files that are not yet committed; return them and the number of rows.
 
@@ -154,8 +174,7 @@ def write_files(place: str, schema: Schema, files: _native.Files, data: Any) -> 
     """
     with tempfile.TemporaryDirectory(prefix="frazil-") as scratch, reported(config.progress) as progress:
         rows = FormatRows(place, schema, scratch, files)
-        options = writer_options(rows.encoder)
-        writer = DataFileWriter(files, rows, options, file_format=_text_format(schema), progress=progress)
+        writer = _writer(rows, schema, files, progress)
         types = {path: text for column in schema.fields for path, text in column.data_type.texts(column.name)}
         try:
             writer.write(batches(data, rows.input_schema(), TypeNames(type_name, types)))
@@ -186,16 +205,15 @@ def publish(files: _native.Files, new: Sequence[NewFile]) -> None:
 
 
 def discard(files: _native.Files, new: Iterable[NewFile]) -> None:
-    """Delete new files, published or not, and the partition folders that become empty."""
+    """Delete new files, published or not, and the partition folders that the write created, if they are empty."""
     for file in new:
         for path in {file.written, file.target}:
             with contextlib.suppress(FrazilError):
                 files.delete(path)
-        with contextlib.suppress(FrazilError, OSError):
-            place = files.writable(file.target)
-            if place.startswith("/"):
-                for folder in list(Path(place).parents)[: len(file.folders)]:
-                    folder.rmdir()
+        # An empty folder that existed before may belong to a concurrent writer, which is about to write to it.
+        with contextlib.suppress(OSError):
+            for folder in file.new_folders:
+                folder.rmdir()
 
 
 def file_format_of(schema: Schema) -> str:
@@ -206,6 +224,22 @@ def file_format_of(schema: Schema) -> str:
 def is_true(options: Mapping[str, str], name: str) -> bool:
     """Return whether an option is set to true."""
     return options.get(name, "false").strip().lower() == "true"
+
+
+def _writer(
+    rows: FormatRows, schema: Schema, files: _native.Files, progress: Progress | None = None
+) -> DataFileWriter[FormatRows]:
+    text_format = _text_format(schema)
+    return DataFileWriter(files, rows, writer_options(rows.encoder), file_format=text_format, progress=progress)
+
+
+def _prefix(schema: Schema) -> str:
+    """Return the prefix of the names of new files, which must not hide the files or name another folder."""
+    prefix = schema.options.get("data-file.prefix", "data-")
+    if prefix.startswith((".", "_")) or "/" in prefix:
+        message = f"the option `data-file.prefix` is {prefix!r}: readers would not find files with such names"
+        raise InvalidArgumentError(message, hint="use a prefix that begins with a letter or a digit, without `/`")
+    return prefix
 
 
 def _compression(schema: Schema) -> str:
@@ -222,8 +256,9 @@ def _text_format(schema: Schema) -> FileFormat | None:
 
 
 def _writer_options(schema: Schema) -> dict[str, str]:
-    found = {name: value for name, value in schema.options.items() if name.startswith(_OF_WRITERS)}
     name = file_format_of(schema)
+    prefixes = (*_OF_ALL_FORMATS, f"{name}.")
+    found = {option: value for option, value in schema.options.items() if option.startswith(prefixes)}
     # Rows of text files are checked and split in the same way; only the files differ.
     encoding = {"file.format": "parquet"} if name in TEXT_FORMATS else {"file.format": name}
     return found | encoding | ({} if name in TEXT_FORMATS else {"file.compression": _compression(schema)})

@@ -17,14 +17,16 @@ from __future__ import annotations
 
 import difflib
 import json
+import re
 import tempfile
 from typing import TYPE_CHECKING, Any
 
 from frazil import _native
 from frazil._arguments import table_files
-from frazil.errors import InvalidArgumentError
+from frazil.errors import InvalidArgumentError, UnsupportedError
 from frazil.paimon._format_file import FORMATS
 from frazil.paimon._format_table import FormatTable
+from frazil.paimon._format_write import check_writable
 from frazil.paimon._object_table import SCHEMA, ObjectTable
 from frazil.paimon._schema import Schema
 
@@ -34,6 +36,9 @@ if TYPE_CHECKING:
 FORMAT_TABLE, OBJECT_TABLE = "format-table", "object-table"
 PLAIN_TYPES = frozenset({FORMAT_TABLE, OBJECT_TABLE})
 
+_TABLE_FILES = {"schema": re.compile(r"schema-\d+"), "metadata": re.compile(r".*\.metadata\.json(\.gz)?")}
+"""The names of the files that define Paimon and Iceberg tables, by folder."""
+
 _IMPLEMENTATIONS = ("paimon", "engine")
 
 
@@ -41,6 +46,20 @@ def plain_location(options: Mapping[str, str]) -> str | None:
     """Return the folder that the options of a plain table name; None for the folder of the table itself."""
     names = ("object-location", "path") if options.get("type") == OBJECT_TABLE else ("path",)
     return next((options[name].rstrip("/") or "/" for name in names if options.get(name)), None)
+
+
+def check_no_table(location: str, files: _native.Files) -> None:
+    """Check that the folder that a new format table names is not the folder of a Paimon or Iceberg table.
+
+    Raises:
+        InvalidArgumentError: The folder contains a table, whose files the format table would read and overwrite.
+    """
+    for folder, name in _TABLE_FILES.items():
+        if any(name.fullmatch(path.rpartition("/")[2]) for path, *_ in files.list(f"{location}/{folder}")):
+            message = f"the option `path` is {location!r}, which is the folder of another table"
+            raise InvalidArgumentError(
+                message, hint="set `path` to a folder that contains only the files of this table"
+            )
 
 
 def plain_schema(definition: dict[str, Any], location: str) -> dict[str, Any]:
@@ -52,6 +71,7 @@ def plain_schema(definition: dict[str, Any], location: str) -> dict[str, Any]:
 
     Raises:
         InvalidArgumentError: The definition is invalid.
+        UnsupportedError: The table could not be written, or Java could not open it.
     """
     options: dict[str, str] = definition["options"]
     check = _check_format_table if options["type"] == FORMAT_TABLE else _check_object_table
@@ -61,8 +81,10 @@ def plain_schema(definition: dict[str, Any], location: str) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="frazil-") as scratch:
         files = table_files(scratch, {}, {})
         table = _native.paimon_create(files, f"{scratch}/t", json.dumps(definition | {"options": {}}))
-        schema: dict[str, Any] = json.loads(table.schema_json(None))
-    return schema | {"options": options}
+        schema: dict[str, Any] = json.loads(table.schema_json(None)) | {"options": options}
+    if options["type"] == FORMAT_TABLE:
+        check_writable(Schema.from_json(schema))
+    return schema
 
 
 def open_plain_table(schema: Schema, folder: str, arguments: Mapping[str, Any]) -> FormatTable | ObjectTable:
@@ -89,6 +111,10 @@ def _check_format_table(definition: dict[str, Any], context: dict[str, str]) -> 
         near = difflib.get_close_matches(given, formats, 1)
         message = f"the option `file.format` of a format table is {given!r}, expected one of {', '.join(formats)}"
         raise InvalidArgumentError(message, context=context, hint=f"did you mean `{near[0]}`?" if near else None)
+    if given == "avro":
+        message = "format tables of format avro in catalogs are not supported, because Java cannot open them"
+        hint = "set the option `file.format` to parquet or orc, or open the folder with frazil.paimon.format_table"
+        raise UnsupportedError(message, context=context, hint=hint)
     implementation = options.get("format-table.implementation", "paimon").lower()
     if implementation not in _IMPLEMENTATIONS:
         message = f"the option `format-table.implementation` is {implementation!r}, expected paimon or engine"

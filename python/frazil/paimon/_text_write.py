@@ -106,12 +106,29 @@ def _encoder(name: str, fields: Sequence[DataField], options: Mapping[str, str])
     if len(dialect.delimiter) > 1:
         message = f"the field delimiter {dialect.delimiter!r} of CSV must be a single character"
         raise InvalidArgumentError(message)
+    _check_marks(dialect)
     nested = next((name for name, data_type in types.items() if data_type.name in NESTED), None)
     if nested is not None:
         message = f"column {nested!r} of type {types[nested]} cannot be written to CSV files"
         raise UnsupportedError(message, hint="set the option `file.format` to json or parquet")
     header = dialect.delimiter.join(_quoted(pa.array(list(types), pa.string()), dialect).to_pylist())
     return lambda rows: _csv_lines(rows, types, dialect), header if dialect.header else None, dialect.line_delimiter
+
+
+def _check_marks(dialect: CsvDialect) -> None:
+    """Reject delimiters and a NULL literal that readers could not find, because they split files into lines first."""
+    breaks = _breaks(dialect.line_delimiter)
+    for name, mark in (("field delimiter", dialect.delimiter), ("quote", dialect.quote), ("escape", dialect.escape)):
+        if any(mark in line_break for line_break in breaks):
+            what = name if name == "field delimiter" else f"{name} character"
+            message = f"the {what} {mark!r} of CSV occurs in the line delimiter {dialect.line_delimiter!r}"
+            if mark in ("\n", "\r"):
+                message = f"the {what} {mark!r} of CSV ends a line"
+            raise InvalidArgumentError(message, hint="use another character")
+    null = dialect.null_literal
+    if any(mark in null for mark in (dialect.delimiter, dialect.quote, dialect.escape, *breaks)):
+        message = f"the null literal {null!r} of CSV contains a delimiter, the quote character or the escape character"
+        raise InvalidArgumentError(message, hint="set `csv.null-literal` to another string")
 
 
 def _check_json(types: Mapping[str, DataType]) -> None:
@@ -164,6 +181,7 @@ def _csv_lines(rows: pa.RecordBatch, types: Mapping[str, DataType], dialect: Csv
     columns = []
     for name, data_type in types.items():
         texts = _one_line(texts_of(rows.column(name), data_type), dialect.line_delimiter, name)
+        _check_not_null_literal(texts, dialect.null_literal, name)
         columns.append(pc.fill_null(_quoted(texts, dialect), dialect.null_literal))
     return columns[0] if len(columns) == 1 else pc.binary_join_element_wise(*columns, dialect.delimiter)
 
@@ -184,14 +202,26 @@ def _quoted(texts: pa.Array, dialect: CsvDialect) -> pa.Array:
 
 def _one_line(texts: pa.Array, delimiter: str, column: str) -> pa.Array:
     """Reject values that contain a line break, because readers split files into lines first."""
-    breaks = ("\n", "\r") if delimiter == "\n" else (delimiter,)
-    for mark in breaks:
+    for mark in _breaks(delimiter):
         if pc.any(pc.match_substring(texts, mark)).as_py():
             row = pc.index(pc.match_substring(texts, mark), value=True).as_py()
             message = f"column {column!r}: the value {texts[row].as_py()!r} contains the line delimiter (row {row})"
             hint = "set the option `file.format` to json or parquet"
             raise InvalidArgumentError(message, context={"column": column}, hint=hint)
     return texts
+
+
+def _breaks(delimiter: str) -> tuple[str, ...]:
+    """Return the strings at which readers split a file into lines."""
+    return ("\n", "\r") if delimiter == "\n" else (delimiter,)
+
+
+def _check_not_null_literal(texts: pa.Array, literal: str, column: str) -> None:
+    """Reject values that readers would return as NULL; the empty string is NULL by default, as in Java."""
+    if literal and (row := pc.index(texts, pa.scalar(literal)).as_py()) >= 0:
+        message = f"column {column!r}: the value {literal!r} would be read as NULL (row {row})"
+        hint = f"it equals the option `csv.null-literal` of the table, {literal!r}: set the option to another string"
+        raise InvalidArgumentError(message, context={"column": column}, hint=hint)
 
 
 def _json_lines(rows: pa.RecordBatch, types: Mapping[str, DataType]) -> pa.Array:
