@@ -1,4 +1,4 @@
-"""Tests of CREATE, DROP, USE and SHOW CURRENT CATALOG, without Spark."""
+"""Tests of CREATE, DROP, DESCRIBE, USE and SHOW CURRENT CATALOG, without Spark."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import frazil
 from frazil.errors import AlreadyExistsError, FrazilError, InvalidArgumentError, UnsupportedError
 from support.sql_lakes import RecordingEngine, recorded
 
@@ -109,6 +110,11 @@ def test_an_unknown_kind_fails_on_first_use(
         ("CREATE CATALOG spark_catalog WITH ('type'='paimon')", AlreadyExistsError, "catalog 'spark_catalog' already"),
         ("DROP CATALOG d", InvalidArgumentError, "the lake has no catalog 'd'"),
         ("CREATE CATALOG", InvalidArgumentError, "expected the name of a catalog, the statement ends"),
+        ("CREATE CATALOG x", InvalidArgumentError, "expected WITH and the properties of the catalog"),
+        ("CREATE CATALOG x COMMENT 'c'", InvalidArgumentError, "expected WITH and the properties of the catalog"),
+        ("DROP CATALOG spark_catalog", InvalidArgumentError, "because it is a catalog of Spark"),
+        ("DROP CATALOG IF EXISTS spark_catalog", InvalidArgumentError, "because it is a catalog of Spark"),
+        ("DESCRIBE CATALOG d", InvalidArgumentError, "the lake has no catalog 'd'"),
         ("CREATE CATALOG a.b WITH ('type'='paimon')", InvalidArgumentError, "the name of a catalog must have one part"),
         (
             "CREATE CATALOG x WITH ('type' 'paimon', 'type' 'hadoop')",
@@ -128,3 +134,29 @@ def test_invalid_statements_about_catalogs(
     assert problem in str(caught.value)
     assert "line" in caught.value.context
     assert engine.queries == []
+
+
+def test_a_catalog_is_described(engine: RecordingEngine, tmp_path: Path) -> None:
+    opened = frazil.load_catalog("o", type="hadoop", warehouse=str(tmp_path))
+    lake = recorded(engine, o=opened)
+    lake.sql(
+        "CREATE CATALOG c COMMENT 'the lake' WITH ('type'='paimon', 'warehouse'='s3://me:abc@wh', "
+        "'s3.secret-key'='abc', 'default-database'='db', 'table-default.bucket'='2')"
+    )
+    lake.script("DESCRIBE CATALOG c; DESC CATALOG EXTENDED c; DESCRIBE CATALOG EXTENDED o")
+    columns = ("info name", "info value string")
+    basic = [("name", "c"), ("type", "paimon"), ("comment", "the lake")]
+    options = [
+        ("option:default-namespace", "db"),
+        ("option:metastore", "filesystem"),
+        ("option:s3.secret-key", "*********(redacted)"),
+        ("option:table-default.bucket", "2"),
+        ("option:warehouse", "s3://***@wh"),
+    ]
+    other = [("name", "o"), ("type", "hadoop"), ("comment", None)]
+    assert engine.frames[1:] == [(columns, basic), (columns, basic + options), (columns, other)]
+
+
+def test_a_table_may_be_named_catalog(lake: Lake[int], engine: RecordingEngine) -> None:
+    lake.script("DESCRIBE catalog; DESCRIBE TABLE catalog")
+    assert [text.strip() for text, _, _ in engine.queries] == ["DESCRIBE catalog", "DESCRIBE TABLE catalog"]

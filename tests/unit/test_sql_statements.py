@@ -15,7 +15,17 @@ from frazil.sql._lexer import statements, tokens
 from frazil.sql._other import _BY_NAME, instead
 from frazil.sql._parse import parse
 from frazil.sql._references import references, replaced
-from frazil.sql._statements import CreateTable, Describe, DescribeNamespace, DescribeQuery, Insert, Other, Query, Use
+from frazil.sql._statements import (
+    CreateTable,
+    Describe,
+    DescribeCatalog,
+    DescribeNamespace,
+    DescribeQuery,
+    Insert,
+    Other,
+    Query,
+    Use,
+)
 from support.sql_lakes import RecordingEngine, iceberg_catalog, recorded
 
 if TYPE_CHECKING:
@@ -104,7 +114,7 @@ def test_describe_finds_the_table(text: str, parts: tuple[str, ...]) -> None:
         ("(SELECT 1)", Query),
         ("-- a comment\nFROM t SELECT a", Query),
         ("DESCRIBE FUNCTION abs", Other),
-        ("DESCRIBE CATALOG c", Other),
+        ("DESCRIBE CATALOG c", DescribeCatalog),
         ("DESCRIBE DATABASE d", DescribeNamespace),
         ("DESCRIBE database", Describe),
         ("DESC QUERY SELECT 1", DescribeQuery),
@@ -226,6 +236,44 @@ def test_several_statements_and_deep_types_are_errors() -> None:
 def test_names_of_tables_are_replaced_and_nothing_else(text: str, expected: str) -> None:
     found = references(text, lambda parts: parts[0] == "c" and len(parts) > 1)
     assert (replaced(text, found) if found else text) == expected
+
+
+PIPES = [
+    "FROM c.t |> WHERE id = 1 |> SELECT id, name",
+    "FROM c.t |> EXTEND id + 1 AS x |> ORDER BY id |> LIMIT 1",
+    "FROM c.t |> AGGREGATE count(*) AS n GROUP BY name |> WHERE n > (SELECT max(id) FROM c.v)",
+    "FROM c.t |> LEFT JOIN c.u ON t.id = u.id |> WHERE id IN (SELECT id FROM c.v) |> SELECT id",
+    "FROM c.t |> SELECT 1 |> CROSS JOIN c.u AS q",
+    "FROM c.t |> UNION ALL (FROM c.u |> WHERE id = 2) |> AGGREGATE count(*)",
+    "SELECT * FROM c.t |> UNION ALL (TABLE c.u)",
+    "FROM c.t |> PIVOT (sum(a) FOR b IN (1))",
+    "WITH t AS (SELECT 1) FROM t |> JOIN c.u |> SELECT 1",
+    "SELECT * FROM (FROM c.t |> SELECT id) x |> WHERE id = (FROM c.u |> AGGREGATE max(id))",
+    "FROM c.t AS x |> SELECT id |> AGGREGATE max(id)",
+]
+
+
+@pytest.mark.parametrize("text", PIPES)
+def test_names_in_pipes_are_replaced_once(text: str) -> None:
+    found = references(text, lambda parts: parts[0] == "c")
+    assert [str(one.name) for one in found] == re.findall(r"c\.\w", text)
+    assert all(text[one.name.start : one.name.end] == str(one.name) for one in found)
+    assert all(one.names is None and not one.conditions for one in found)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("FROM c.t |> SET id = 1", "Unsupported pipe syntax operator: 'SET'"),
+        ("SELECT id FROM c.t |> LIMIT 2", "sqlglot does not support this use of pipes"),
+        ("FROM c.t |> DROP id", "Unsupported pipe syntax operator: 'DROP'"),
+        ("FROM c.t |> UNION ALL TABLE c.u", "EXCEPT or INTERSECT must be in parentheses"),
+        ("FROM c.t |> EXCEPT ALL SELECT id FROM c.u", "EXCEPT or INTERSECT must be in parentheses"),
+    ],
+)
+def test_pipes_that_cannot_be_parsed_raise_an_error(text: str, problem: str) -> None:
+    with pytest.raises(UnsupportedError, match=f"the query cannot be parsed: .*{problem}"):
+        references(text, lambda parts: parts[0] == "c")
 
 
 def test_a_name_of_a_with_clause_is_known_where_spark_knows_it() -> None:

@@ -42,6 +42,7 @@ _HANDLERS: dict[type[Any], Callable[[Any, Run[Any]], Any]] = {
     st.Describe: described.describe,
     st.DescribeNamespace: described.describe_namespace,
     st.DescribeQuery: described.describe_query,
+    st.DescribeCatalog: catalogs.describe_catalog,
     st.DropCatalog: catalogs.drop_catalog,
     st.DropNamespace: tables.drop_namespace,
     st.DropTable: tables.drop,

@@ -21,13 +21,13 @@ _OF_SPARK = frozenset({"spark_catalog", "global_temp", "session", "system"})
 class LakeCatalog:
     """A catalog with its SQL name, opened on first use."""
 
-    def __init__(self, name: str, given: Catalog[Any] | Mapping[str, Any]) -> None:
-        """Keep an opened catalog, or the properties with which it is opened on first use.
+    def __init__(self, name: str, given: Catalog[Any] | Mapping[str, Any], comment: str | None = None) -> None:
+        """Keep an opened catalog, or the properties with which it is opened on first use; and its comment.
 
         Raises:
             InvalidArgumentError: The argument is neither a catalog nor a mapping of properties.
         """
-        self.name = name
+        self.name, self.comment = name, comment
         self._catalog: Catalog[Any] | None = None
         self._properties: dict[str, Any] = {}
         self.defaults: dict[str, str] = {}
@@ -56,6 +56,13 @@ class LakeCatalog:
         if self._catalog is None:
             self._catalog = load_catalog(self.name, self._properties)
         return self._catalog
+
+    def properties(self) -> dict[str, str]:
+        """Return the properties with which the catalog was added; empty for an opened catalog."""
+        own = {} if self._namespace is None else {_NAMESPACE: self._namespace}
+        own |= {f"{_DEFAULT}{name}": value for name, value in self.defaults.items()}
+        own |= {f"{_OVERRIDE}{name}": value for name, value in self.overrides.items()}
+        return {name: str(value) for name, value in self._properties.items()} | own
 
     @property
     def format(self) -> str:
@@ -90,7 +97,7 @@ class Names:
         self.current: LakeCatalog | None = None
         self.namespace: tuple[str, ...] = ()
 
-    def add(self, name: str, properties: Mapping[str, Any]) -> None:
+    def add(self, name: str, properties: Mapping[str, Any], comment: str | None = None) -> None:
         """Add a catalog, which is opened on first use.
 
         Raises:
@@ -99,7 +106,24 @@ class Names:
         if name in self.catalogs or name in self._foreign:
             message = f"catalog {name!r} already exists"
             raise AlreadyExistsError(message, context={"catalog": name})
-        self.catalogs[name] = LakeCatalog(name, properties)
+        self.catalogs[name] = LakeCatalog(name, properties, comment)
+
+    def catalog(self, name: str) -> LakeCatalog:
+        """Return a catalog of the lake.
+
+        Raises:
+            InvalidArgumentError: The catalog is not part of the lake.
+        """
+        found = self.catalogs.get(name)
+        if found is None:
+            message = f"the lake has no catalog {name!r}"
+            near = difflib.get_close_matches(name, self.catalogs, n=1)
+            names = ", ".join(self.catalogs)
+            hint = f"the catalogs are {names}" if names else "this lake has no catalogs"
+            raise InvalidArgumentError(
+                message, context={"catalog": name}, hint=f"did you mean `{near[0]}`?" if near else hint
+            )
+        return found
 
     def remove(self, name: str) -> None:
         """Remove a catalog from the lake; its tables are not changed.
@@ -107,12 +131,10 @@ class Names:
         Raises:
             InvalidArgumentError: The catalog is not part of the lake, or it is the current catalog.
         """
-        found = self.catalogs.get(name)
-        if found is None:
-            message = f"the lake has no catalog {name!r}"
-            near = difflib.get_close_matches(name, self.catalogs, n=1)
-            hint = f"did you mean `{near[0]}`?" if near else f"the catalogs are {', '.join(self.catalogs)}"
-            raise InvalidArgumentError(message, context={"catalog": name}, hint=hint)
+        if name in self._foreign and name not in self.catalogs:
+            message = f"catalog {name!r} cannot be dropped, because it is a catalog of Spark"
+            raise InvalidArgumentError(message, context={"catalog": name}, hint="drop a catalog of this lake")
+        found = self.catalog(name)
         if found is self.current:
             message = f"catalog {name!r} cannot be dropped, because it is the current catalog"
             raise InvalidArgumentError(message, context={"catalog": name}, hint="USE another catalog first")

@@ -8,6 +8,7 @@ again.
 from __future__ import annotations
 
 import datetime as dt
+import itertools
 import math
 import re
 from dataclasses import dataclass, replace
@@ -212,9 +213,13 @@ def _has_hidden_columns(found: Sequence[Token]) -> bool:
         or (token.is_word("TABLE") and "." not in (before, after))
         or (token.is_word("IDENTIFIER") and after == "(")
         or (token.kind == "quoted" and not _PLAIN_QUOTED.fullmatch(token.value))
-        or (token.text, after) == ("|", ">")
         for token, before, after in zip(found, ["", *texts], [*texts[1:], ""], strict=False)
-    )
+    ) or has_pipe(found)
+
+
+def has_pipe(found: Sequence[Token]) -> bool:
+    """Return whether the tokens contain the pipe operator `|>`."""
+    return any((one.text, after.text) == ("|", ">") for one, after in itertools.pairwise(found))
 
 
 def _select_of(table: Any) -> Any:

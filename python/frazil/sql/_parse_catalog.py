@@ -1,4 +1,4 @@
-"""Parsing of statements about catalogs: CREATE, DROP, USE and SHOW CURRENT CATALOG."""
+"""Parsing of statements about catalogs: CREATE, DROP, DESCRIBE, USE and SHOW CURRENT CATALOG."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from frazil.sql._parse_parts import properties
 from frazil.sql._reader import Reader
-from frazil.sql._statements import CreateCatalog, DropCatalog, ShowCurrent, Use
+from frazil.sql._statements import CreateCatalog, DescribeCatalog, DropCatalog, ShowCurrent, Use
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,13 +19,19 @@ def _create(reader: Reader) -> CreateCatalog:
     if_not_exists = reader.accept("IF", "NOT", "EXISTS")
     name = _name(reader)
     comment = reader.string("the comment") if reader.accept("COMMENT") else None
-    found = properties(reader) if reader.accept("WITH") else {}
-    return CreateCatalog(name, found, if_not_exists, comment)
+    if not reader.accept("WITH"):
+        reader.fail("expected WITH and the properties of the catalog, such as 'type' and 'warehouse'")
+    return CreateCatalog(name, properties(reader), if_not_exists, comment)
 
 
 def _drop(reader: Reader) -> DropCatalog:
     if_exists = reader.accept("IF", "EXISTS")
     return DropCatalog(_name(reader), if_exists)
+
+
+def _describe(reader: Reader) -> DescribeCatalog:
+    extended = reader.peek(1) is not None and reader.accept("EXTENDED")
+    return DescribeCatalog(_name(reader), extended)
 
 
 def _use(reader: Reader) -> Use:
@@ -44,15 +50,22 @@ def _name(reader: Reader) -> Name:
     return name
 
 
-_FORMS: dict[tuple[str, ...], Callable[[Reader], CreateCatalog | DropCatalog | Use | ShowCurrent]] = {
+_Found = CreateCatalog | DropCatalog | DescribeCatalog | Use | ShowCurrent
+
+_FORMS: dict[tuple[str, ...], Callable[[Reader], _Found]] = {
     ("CREATE", "CATALOG"): _create,
     ("DROP", "CATALOG"): _drop,
+    ("DESCRIBE", "CATALOG"): _describe,
+    ("DESC", "CATALOG"): _describe,
     ("USE", "CATALOG"): _use,
     ("SHOW", "CURRENT", "CATALOG"): _show_current,
 }
 
 
-def catalog_statement(reader: Reader) -> CreateCatalog | DropCatalog | Use | ShowCurrent | None:
+_OF_OBJECTS = ("DESC", "DESCRIBE", "USE")
+
+
+def catalog_statement(reader: Reader) -> _Found | None:
     """Parse a statement about catalogs; None, without consuming tokens, for any other statement.
 
     >>> catalog_statement(Reader("USE CATALOG c"))
@@ -60,11 +73,17 @@ def catalog_statement(reader: Reader) -> CreateCatalog | DropCatalog | Use | Sho
     """
     for words, parse in _FORMS.items():
         if reader.at(*words):
-            if words[0] == "USE" and reader.peek(2) is None:
-                return None  # a namespace named `catalog`
+            if words[0] in _OF_OBJECTS and not _names_object(reader):
+                return None  # a namespace or a table named `catalog`
             reader.expect(*words)
             return parse(reader)
     return None
+
+
+def _names_object(reader: Reader) -> bool:
+    """Return whether a name follows the second word, which is then not a name itself."""
+    following = reader.peek(2)
+    return following is not None and following.is_name
 
 
 def is_catalog_statement(sql: Lexed) -> bool:
@@ -75,4 +94,4 @@ def is_catalog_statement(sql: Lexed) -> bool:
     (True, False)
     """
     reader = Reader(sql)
-    return any(reader.at(*words) for words in _FORMS)
+    return any(reader.at(*words) and words[0] not in ("DESC", "DESCRIBE") for words in _FORMS)

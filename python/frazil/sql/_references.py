@@ -8,13 +8,14 @@ are kept.
 from __future__ import annotations
 
 import bisect
+import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from frazil._extras import imported
 from frazil.sql._hints import OptionsHint, options_hints
 from frazil.sql._lexer import blank, invalid, lexed, unsupported
-from frazil.sql._narrow import Condition, Statement, conditions, named_columns
+from frazil.sql._narrow import Condition, Statement, conditions, has_pipe, named_columns
 from frazil.sql._reader import Name, Reader
 from frazil.sql._time_travel import AsOf, time_travel
 
@@ -31,6 +32,9 @@ _OUTSIDE = {
     "sample": "TABLESAMPLE is not supported",
     "changes": "CHANGES is not supported",
 }
+_GENERATED = re.compile(r"__tmp\d+")
+"""The names of the common table expressions to which sqlglot converts the part of a query before a pipe."""
+
 _BEFORE_TABLE = ("UNION", "ALL", "DISTINCT", "EXCEPT", "MINUS", "INTERSECT", "AS")
 
 
@@ -82,14 +86,17 @@ def references(sql: str | Lexed, is_ours: Callable[[tuple[str, ...]], bool]) -> 
     table_queries = _table_queries(sql)
     try:
         [parsed] = sqlglot.parse(_masked(sql, [*clauses, *hints], table_queries), read="spark")
-    except (sqlglot.errors.SqlglotError, ValueError, RecursionError) as error:
-        reason = str(error).partition("\n")[0].partition(". Line")[0]
-        raise unsupported(text, _begin(text), f"the query cannot be parsed: {reason}", _READ_INSTEAD) from None
+    except Exception as error:  # noqa: BLE001 - in pipes, sqlglot also fails with errors that are not its own
+        raise unsupported(
+            text, _begin(text), f"the query cannot be parsed{_reason(error, sql)}", _READ_INSTEAD
+        ) from None
     for node in parsed.walk():
         if type(node).__name__ in _CHANGES:
             raise unsupported(text, _begin(text), "a query that changes tables is not supported", _READ_INSTEAD)
     tables = ((table, _reference(table, text, is_ours)) for table in parsed.find_all(sqlglot.exp.Table))
-    found = sorted(((one, table) for table, one in tables if one), key=lambda pair: pair[0].name.start)
+    # sqlglot copies the tables before a pipe into several common table expressions.
+    unique = {one.name.start: (one, table) for table, one in tables if one}
+    found = [pair for _, pair in sorted(unique.items())]
     ends = [token.end for token in sql.significant]
     after_names = {ends[bisect.bisect_right(ends, clause.start) - 1]: clause for clause in clauses}
     after_clauses = {clause.end: name_end for name_end, clause in after_names.items()}
@@ -153,6 +160,18 @@ def replaced(text: str, found: Sequence[Reference]) -> str:
     return "".join([*pieces, _braced(text[end:])])
 
 
+def _reason(error: Exception, sql: Lexed) -> str:
+    """Return the reason why a query cannot be parsed, as the end of a message."""
+    message = str(error).partition("\n")[0].partition(". Line")[0]
+    if type(error).__module__.startswith("sqlglot") or isinstance(error, ValueError | RecursionError):
+        return f": {message}"
+    if not has_pipe(sql.significant):
+        return ""
+    if isinstance(error, AssertionError):
+        return ": after a pipe (`|>`), a query of UNION, EXCEPT or INTERSECT must be in parentheses"
+    return ": sqlglot does not support this use of pipes (`|>`)"
+
+
 def _braced(text: str) -> str:
     return text.replace("{", "{{").replace("}", "}}")
 
@@ -171,6 +190,8 @@ def _reference(table: Any, text: str, is_ours: Callable[[tuple[str, ...]], bool]
             raise unsupported(text, _begin(text), problem, "upgrade sqlglot")
         return None
     start, end = first.meta["start"], last.meta["end"] + 1
+    if _GENERATED.fullmatch(first.name) and text[start:end].strip("`") != first.name:
+        return None  # The position is not one in the query.
     written = Reader(text[start:end]).name("the name of a table")
     if len(written.parts) == 1 and _is_common_table(table, written.parts[0]):
         return None

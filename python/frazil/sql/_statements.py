@@ -63,12 +63,20 @@ class DropTable:
 
 @dataclass(frozen=True, slots=True)
 class CreateCatalog:
-    """`CREATE CATALOG name WITH (properties)`; the lake does not store the comment."""
+    """`CREATE CATALOG name COMMENT 'comment' WITH (properties)`."""
 
     name: Name
     properties: Mapping[str, str] = field(default_factory=dict)
     if_not_exists: bool = False
     comment: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DescribeCatalog:
+    """`DESCRIBE CATALOG EXTENDED name`, as in Flink."""
+
+    name: Name
+    extended: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,6 +312,7 @@ Statement = (
     | DescribeNamespace
     | DescribeQuery
     | CreateCatalog
+    | DescribeCatalog
     | DropCatalog
     | CreateNamespace
     | DropNamespace
