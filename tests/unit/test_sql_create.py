@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -301,7 +302,14 @@ def test_defaults_of_iceberg_columns(lake: Lake[int], written: str, default: str
     ("written", "default"),
     [
         ("INT", "1.5"),
+        ("INT", "3000000000"),
+        ("INT", "'1_0'"),
         ("BIGINT", "'x'"),
+        ("BIGINT", "9223372036854775808"),
+        ("FLOAT", "1e300"),
+        ("DECIMAL(4, 2)", "999"),
+        ("TIME", "'x'"),
+        ("BINARY(2)", "X'00'"),
         ("DECIMAL(9, 2)", "1.005"),
         ("DOUBLE", "1e400"),
         ("TIMESTAMP", "TIMESTAMP '2024-02-29 12:00:00'"),
@@ -314,6 +322,52 @@ def test_defaults_of_iceberg_columns(lake: Lake[int], written: str, default: str
 def test_defaults_of_another_type_are_rejected(lake: Lake[int], written: str, default: str) -> None:
     with pytest.raises(InvalidArgumentError, match=r"column `a`: the default .* is not a valid .* value"):
         created(lake, f"(a {written} DEFAULT {default}) TBLPROPERTIES ('format-version' = '3')", "i.db.t")
+
+
+@pytest.mark.parametrize(
+    ("written", "default", "problem"),
+    [
+        ("INT", "'x'", '"x" is not a valid INT'),
+        ("INT", "3000000000", '"3000000000" is not a valid INT'),
+        ("BOOLEAN", "'x'", '"x" is not a valid BOOLEAN'),
+        ("DATE", "'2024-02-30'", '"2024-02-30" is not a valid DATE'),
+        ("DECIMAL(4, 2)", "999", r"the default '999' does not fit DECIMAL\(4, 2\)"),
+        ("ARRAY<INT>", "'x'", '"x" is not a valid string'),
+        ("ROW<x INT>", "'x'", '"x" is not a valid string'),
+    ],
+)
+@pytest.mark.parametrize("options", ["", " TBLPROPERTIES ('type' = 'format-table')"])
+def test_defaults_that_a_paimon_column_cannot_have(
+    lake: Lake[int], written: str, default: str, problem: str, options: str
+) -> None:
+    with pytest.raises(InvalidArgumentError, match=problem) as caught:
+        created(lake, f"(a {written} DEFAULT {default}, b INT) USING paimon{options}")
+    assert re.search("column: a|column 'a'", str(caught.value))
+
+
+def test_paimon_defaults_of_every_kind(lake: Lake[int]) -> None:
+    columns = (
+        "a INT NOT NULL DEFAULT 5, b ARRAY<INT> DEFAULT '[1, 2]', c DATE DEFAULT '2024-02-29', d DECIMAL(4, 2) "
+        "DEFAULT 1.234, e BOOLEAN DEFAULT 'yes', f VARCHAR(2) DEFAULT 'x', g INT DEFAULT NULL"
+    )
+    fields = created(lake, f"({columns}) USING paimon").schema().fields
+    assert [field.default_value for field in fields] == ["5", "[1, 2]", "2024-02-29", "1.234", "yes", "x", None]
+
+
+@pytest.mark.parametrize("name", ["p.db.t", "i.db.t"])
+@pytest.mark.parametrize(
+    ("column", "field"),
+    [
+        ("s STRUCT<a INT, A INT>", "A"),
+        ("s STRUCT<a: INT, b: ARRAY<STRUCT<c: INT, C: INT>>>", "C"),
+        ("s MAP<INT, STRUCT<x INT, x INT>>", "x"),
+    ],
+)
+def test_fields_that_differ_only_in_case_are_rejected(lake: Lake[int], name: str, column: str, field: str) -> None:
+    problem = f"a struct in column `s` has two fields `{field}`"
+    with pytest.raises(InvalidArgumentError, match=problem) as caught:
+        created(lake, f"(id INT, {column})", name)
+    assert caught.value.hint == "field names must differ in more than case"
 
 
 def test_a_column_may_have_the_name_of_a_keyword(lake: Lake[int]) -> None:

@@ -11,6 +11,7 @@ from frazil._arguments import field_names, optional_text, property_texts
 from frazil._boundary import operation
 from frazil._folders import local_path, removed_on_failure
 from frazil.errors import InvalidArgumentError
+from frazil.paimon._default_values import check_defaults
 from frazil.paimon._option_names import warn_of_unknown
 from frazil.paimon._plain_tables import PLAIN_TYPES, plain_location, plain_schema
 from frazil.paimon._schema import Schema
@@ -85,6 +86,7 @@ class NewTable:
             raise InvalidArgumentError(message, hint="pass it in storage={...}")
         warn_of_unknown(options)
         comment = optional_text("comment", self.comment)
+        check_defaults(schema.fields, self.location)
         return {
             "fields": schema.to_json()["fields"],
             "partitionKeys": field_names(self.partition_keys, "partition_keys") or list(schema.partition_keys),

@@ -134,6 +134,26 @@ class Struct:
 ColumnType = Primitive | Spatial | Array | Multiset | Map | Struct
 
 
+def structs(found: ColumnType) -> Iterator[Struct]:
+    """Yield the structs in a type, including the type itself.
+
+    >>> [len(one.fields) for one in structs(Array(Struct((Column("a", Struct(())),))))]
+    [1, 0]
+    """
+    match found:
+        case Struct(fields):
+            yield found
+            inner = [field.type for field in fields]
+        case Array(element) | Multiset(element):
+            inner = [element]
+        case Map(key, value):
+            inner = [key, value]
+        case _:
+            inner = []
+    for one in inner:
+        yield from structs(one)
+
+
 def column_type(reader: Reader) -> ColumnType:
     """Parse a type.
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 from frazil.errors import AlreadyExistsError, InvalidArgumentError
+from frazil.sql._column_types import structs
 from frazil.sql._keys import column_of, partition_keys_of, primary_keys_of
 from frazil.sql._lexer import invalid, unsupported
 from frazil.sql._shown_state import take_state
 from frazil.sql._table_schemas import find_field, iceberg_schema, paimon_schema
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from frazil.iceberg import Schema, Transaction
+    from frazil.sql._column_types import Column
     from frazil.sql._names import Resolved
     from frazil.sql._parts import PartitionField
     from frazil.sql._statements import CreateTable
@@ -167,13 +169,23 @@ def _check_defaults(statement: CreateTable, version: str | None, text: str) -> N
 
 
 def _check_names(statement: CreateTable, text: str) -> None:
-    seen: set[str] = set()
+    """Reject columns, and fields of a struct, whose names differ only in case, as Spark does."""
+    if (column := _repeated(statement.columns)) is not None:
+        hint = "column names must differ in more than case"
+        problem = f"table {statement.name} has two columns `{column.name}`"
+        raise invalid(text, column.start or statement.name.start, problem, hint)
     for column in statement.columns:
-        if column.name.lower() in seen:
-            hint = "column names must differ in more than case"
-            problem = f"table {statement.name} has two columns `{column.name}`"
-            raise invalid(text, column.start or statement.name.start, problem, hint)
-        seen.add(column.name.lower())
+        for struct in structs(column.type):
+            if (field := _repeated(struct.fields)) is not None:
+                hint = "field names must differ in more than case"
+                problem = f"a struct in column `{column.name}` has two fields `{field.name}`"
+                raise invalid(text, column.start or statement.name.start, problem, hint)
+
+
+def _repeated(columns: Sequence[Column]) -> Column | None:
+    """Return the first column whose name an earlier one has, in any case."""
+    names = [column.name.lower() for column in columns]
+    return next((column for place, column in enumerate(columns) if names[place] in names[:place]), None)
 
 
 def _term(one: PartitionField, statement: CreateTable, schema: Schema, text: str) -> str:

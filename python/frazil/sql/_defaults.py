@@ -13,6 +13,11 @@ from frazil.sql._reader import literal
 
 _DIGITS = 38
 _BINARY = ("binary", "fixed")
+_BITS = {"int": 32, "long": 64}
+_DIGITS_ONLY = re.compile(r"\s*[+-]?[0-9]+\s*")
+_FLOAT_LIMIT = (2.0 - 2.0**-24) * 2.0**127
+"""The least positive number that is rounded to infinity in 32 bits."""
+
 _MOMENT = re.compile(
     r"(?P<date>\d{4}-\d\d-\d\d)(?:[ T](?P<time>\d\d:\d\d:\d\d)(?P<fraction>\.\d{1,9})?)?(?P<zone>Z|[+-]\d\d:\d\d)?"
 )
@@ -83,26 +88,42 @@ def _parsed(value: str, iceberg: str) -> Any:  # noqa: PLR0911 - one line for ea
         case "boolean":
             return {"true": True, "false": False}[value.lower()]
         case "int" | "long":
-            return int(value)
+            return _whole(value, _BITS[iceberg])
         case "float" | "double":
-            return _number(value)
+            return _number(value, iceberg)
         case "decimal":
-            return _decimal(value, int(iceberg.rstrip(")").split(",")[1]))
-        case "date":
-            return dt.date.fromisoformat(value).isoformat()
-        case "time" | "string":
+            return _decimal(value, *(int(number) for number in iceberg[len("decimal(") : -1].split(",")))
+        case "string":
             return value
+        case "date" | "time":
+            return (dt.date if iceberg == "date" else dt.time).fromisoformat(value).isoformat()
         case "timestamp" | "timestamp_ns":
             return _moment(value, has_zone=False)
         case "timestamptz" | "timestamptz_ns":
             return _moment(value, has_zone=True)
         case "binary" | "fixed":
-            return bytes.fromhex(value).hex().upper()
+            return _bytes(value, iceberg)
     raise ValueError
 
 
-def _number(value: str) -> float | str:
+def _whole(value: str, bits: int) -> int:
+    found = int(value) if _DIGITS_ONLY.fullmatch(value) else None
+    if found is None or not -(1 << bits - 1) <= found < 1 << bits - 1:
+        raise ValueError
+    return found
+
+
+def _bytes(value: str, iceberg: str) -> str:
+    found = bytes.fromhex(value)
+    if iceberg not in ("binary", f"fixed[{len(found)}]"):
+        raise ValueError
+    return found.hex().upper()
+
+
+def _number(value: str, iceberg: str) -> float | str:
     found = float(value)
+    if iceberg == "float" and math.isfinite(found) and abs(found) >= _FLOAT_LIMIT:
+        raise ValueError
     if math.isnan(found):
         return "NaN"
     if math.isfinite(found):
@@ -110,10 +131,10 @@ def _number(value: str) -> float | str:
     return {"infinity": "Infinity", "-infinity": "-Infinity"}[value.lower()]
 
 
-def _decimal(value: str, scale: int) -> str:
+def _decimal(value: str, precision: int, scale: int) -> str:
     given = Decimal(value)
     found = given.quantize(Decimal(1).scaleb(-scale), context=Context(prec=_DIGITS))
-    if found != given:
+    if found != given or found.copy_abs() >= Decimal(10) ** (precision - scale):
         raise ValueError
     return format(found, "f")
 

@@ -161,9 +161,8 @@ class _Ids:
         found = self.fields(columns)
         for field, column in zip(found, columns, strict=True):
             if column.default is not None:
-                value = default_json(
-                    column.name, column.default, str(field["type"]), is_binary=column.has_binary_default
-                )
+                found_type = field["type"] if isinstance(field["type"], str) else field["type"]["type"]
+                value = default_json(column.name, column.default, found_type, is_binary=column.has_binary_default)
                 field |= {"initial-default": value, "write-default": value}
         return found
 
