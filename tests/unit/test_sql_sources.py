@@ -9,6 +9,7 @@ import pytest
 
 import frazil
 from frazil.errors import FrazilError, InvalidArgumentError, NoSuchTableError, UnsupportedError
+from frazil.sql._describe import Description
 from frazil.sql._lexer import Lexed
 from frazil.sql._references import references, replaced
 from frazil.sql._time_travel import time_travel
@@ -41,6 +42,68 @@ def read(lake: Any, engine: RecordingEngine, text: str, args: Any = None) -> lis
     """Return the sources that a query reads."""
     lake.sql(text, args)
     return list(engine.queries[-1][1])
+
+
+@pytest.mark.parametrize(
+    ("statement", "problem"),
+    [
+        ("INSERT INTO p.default.{} VALUES (1)", "rows cannot be inserted into {}"),
+        ("ALTER TABLE p.default.{} DROP PARTITION (a = 1)", "cannot be changed"),
+        ("CREATE TABLE p.default.copied LIKE p.default.{}", "LIKE of {}"),
+    ],
+)
+@pytest.mark.parametrize(("name", "kind"), [("o", "object table"), ("t$files", "metadata table")])
+def test_messages_name_the_kind_of_a_table(
+    paimon: Any, tmp_path: Path, statement: str, problem: str, name: str, kind: str
+) -> None:
+    if name == "o" and not paimon.table_exists("default.o"):
+        options = {"type": "object-table", "object-location": str(tmp_path)}
+        paimon.create_table("default.o", [], options=options)
+    with pytest.raises(UnsupportedError) as caught:
+        recorded(RecordingEngine(), p=paimon).sql(statement.format(name))
+    assert problem.format(kind) in str(caught.value)
+    assert kind in str(caught.value)
+
+
+def test_locations_of_namespaces_are_masked() -> None:
+    catalog = frazil.load_catalog("m", type="memory")
+    properties = {"location": "s3://me:abc@bucket/x?sig=abc", "comment": "c", "a.token": "abc", "b": "x"}
+    catalog.create_namespace("db", properties)
+    engine = RecordingEngine()
+    recorded(engine, m=catalog).sql("DESCRIBE NAMESPACE EXTENDED m.db")
+    assert engine.frames[-1][1] == [
+        ("Catalog Name", "m"),
+        ("Namespace Name", "db"),
+        ("Comment", "c"),
+        ("Location", "s3://***@bucket/x?***"),
+        ("Properties", "((a.token,*********(redacted)), (b,x))"),
+    ]
+
+
+def test_locations_of_tables_are_masked() -> None:
+    found = Description("iceberg", (), (), {}, "s3://me:abc@bucket/x", comment="c")
+    assert ("Location", "s3://***@bucket/x") in found.details()
+
+
+@pytest.mark.parametrize(
+    ("properties", "found"),
+    [
+        ("'s3.secret-key' = abc", "found a name"),
+        ("'s3.secret-key' 'ab'abc'ef'", "found a name"),
+        ("password = x'abc", "the string that begins here is not terminated"),
+        ("'password' 'x' 'abc'", "found a string"),
+        ("'password' = `abc`", "found a quoted name"),
+        ("'password' = 1 'abc'", "found a string"),
+        ("'a' = 'x' b", "found 'b'"),
+        ("'a' = 'x' 's3://me:abc@host'", "s3://***@host"),
+    ],
+)
+@pytest.mark.parametrize("statement", ["CREATE CATALOG c WITH ({})", "ALTER TABLE lake.db.t SET TBLPROPERTIES ({})"])
+def test_syntax_errors_do_not_contain_secrets(iceberg: Any, statement: str, properties: str, found: str) -> None:
+    with pytest.raises(InvalidArgumentError) as caught:
+        recorded(RecordingEngine(), lake=iceberg).sql(statement.format(properties))
+    assert found in str(caught.value)
+    assert "abc" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

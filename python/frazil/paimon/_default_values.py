@@ -7,8 +7,6 @@ import tempfile
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
 from frazil import _native
 from frazil._arguments import table_files
 from frazil.errors import InvalidArgumentError
@@ -34,6 +32,8 @@ def check_defaults(fields: Sequence[DataField], location: str) -> None:
     ]
     if not given:
         return
+    import pyarrow as pa
+
     definition = {**Schema(0, tuple(given)).to_json(), "options": {}}
     with tempfile.TemporaryDirectory(prefix="frazil-") as scratch:
         table = _native.paimon_create(table_files(scratch, {}, {}), f"{scratch}/t", json.dumps(definition))

@@ -26,7 +26,6 @@ from frazil._arguments import table_files
 from frazil.errors import InvalidArgumentError, UnsupportedError
 from frazil.paimon._format_file import FORMATS
 from frazil.paimon._format_table import FormatTable
-from frazil.paimon._format_write import check_writable
 from frazil.paimon._object_table import SCHEMA, ObjectTable
 from frazil.paimon._schema import Schema
 
@@ -73,6 +72,8 @@ def plain_schema(definition: dict[str, Any], location: str) -> dict[str, Any]:
         InvalidArgumentError: The definition is invalid.
         UnsupportedError: The table could not be written, or Java could not open it.
     """
+    from frazil.paimon._format_write import check_writable
+
     options: dict[str, str] = definition["options"]
     check = _check_format_table if options["type"] == FORMAT_TABLE else _check_object_table
     check(definition, {"table": location})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from frazil.catalog._properties import masked
 from frazil.sql._ddl import iceberg_columns, paimon_columns, shown
 from frazil.sql._reader import quoted
 
@@ -55,7 +56,7 @@ class Description:
         rows = [
             ("Type", "MANAGED"),
             ("Comment", self.comment),
-            ("Location", self.location),
+            ("Location", masked(self.location)),
             ("Provider", self.provider),
             ("Owner", self.owner),
             ("Table Properties", f"[{pairs}]"),

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from frazil.sql._keys import partition_column
 from frazil.sql._lexer import invalid, unsupported
 from frazil.sql._moments import Moments
 from frazil.sql._narrow import whole_filter
+from frazil.sql._sources import OBJECT_TABLE, kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -89,8 +91,10 @@ def insertion(statement: Insert, target: Source, text: str, session: _Session) -
 def _branch(statement: Insert, target: Source, text: str) -> str:
     kind, name = target.state or ("branch", "main")
     if target.metadata_table is not None or not hasattr(target.table, "append"):
-        problem = f"rows cannot be inserted into metadata table {statement.name}"
-        raise unsupported(text, statement.name.start, problem, "use the table itself")
+        kind = kind_of(target.table)
+        problem = f"rows cannot be inserted into {kind} {statement.name}"
+        hint = "add files to its folder" if kind == OBJECT_TABLE else "use the table itself"
+        raise unsupported(text, statement.name.start, problem, hint)
     if kind != "branch":
         problem = f"{statement.name} is an immutable state"
         raise unsupported(text, statement.name.start, problem, "use the table or a branch")
@@ -99,14 +103,10 @@ def _branch(statement: Insert, target: Source, text: str) -> str:
 
 def _constants(statement: Insert, keys: list[str], text: str, session: _Session) -> dict[str, str | None]:
     """Return the constants of the PARTITION clause by column name, in the table's spelling."""
-    known = {key.lower(): key for key in keys}
     found: dict[str, str] = {}
     seen = set()
     for one in statement.partition:
-        key = known.get(one.column.lower())
-        if key is None:
-            hint = f"the partition columns are {', '.join(keys)}" if keys else "the table has no partition columns"
-            raise invalid(text, one.start, f"PARTITION: `{one.column}` is not a partition column", hint)
+        key = partition_column(one, keys, text)
         if key in seen:
             raise invalid(text, one.start, f"PARTITION: `{one.column}` is specified twice")
         seen.add(key)

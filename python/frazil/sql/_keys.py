@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 from frazil.sql._lexer import invalid, unsupported
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from frazil.sql._parts import PartitionValue
     from frazil.sql._reader import Name
     from frazil.sql._statements import CreateTable
 
@@ -43,6 +46,19 @@ def primary_keys_of(statement: CreateTable, options: dict[str, str], text: str) 
         problem = f"column `{nullable.name}` of the primary key is declared NULL"
         raise invalid(text, nullable.start, problem, "omit NULL: primary key columns are NOT NULL")
     return keys
+
+
+def partition_column(one: PartitionValue, keys: Sequence[str], text: str) -> str:
+    """Return the column of a PARTITION clause, with the case used in the table.
+
+    Raises:
+        InvalidArgumentError: The column is not one of the partition columns `keys`.
+    """
+    found = next((key for key in keys if key.lower() == one.column.lower()), None)
+    if found is None:
+        hint = f"the partition columns are {', '.join(keys)}" if keys else "the table has no partition columns"
+        raise invalid(text, one.start, f"PARTITION: `{one.column}` is not a partition column", hint)
+    return found
 
 
 def column_of(name: Name, statement: CreateTable, text: str, clause: str) -> str:

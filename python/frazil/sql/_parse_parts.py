@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from frazil.catalog._properties import is_secret
 from frazil.sql._lexer import invalid
 from frazil.sql._parts import PartitionField, SortKey
 from frazil.sql._reader import REDACTED
@@ -114,11 +115,13 @@ def properties(reader: Reader) -> dict[str, str]:
         key = reader.string("a key") if is_string else ".".join(reader.name("a key").parts)
         if key in found:
             reader.fail(f"the key {key!r} is specified twice")
+        reader.at_secret = is_secret(key)
         reader.accept("=")
         found[key] = _property_value(reader, key)
         if not reader.accept(","):
             break
     reader.expect(")")
+    reader.at_secret = False
     return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn
 
+from frazil._secrets import without_secrets
 from frazil.sql._lexer import lexed, syntax_error, unsupported
 
 if TYPE_CHECKING:
@@ -16,6 +17,9 @@ REDACTED = "*********(redacted)"
 
 MOST_DIGITS = 19
 """The number of digits of the largest 64-bit integer."""
+
+_SHOWN_KINDS = {"quoted": "quoted name"}
+"""The descriptions of the kinds of tokens in messages, if they differ from the names of the kinds."""
 
 _ENDS = (",", ")", "]")
 """The symbols that end an expression."""
@@ -65,6 +69,8 @@ class Reader:
         # A hint at the end belongs to the last table of a query.
         self._ends_of_hints = [token.end for token in self.sql.tokens if token.is_hint and token.start < end]
         self._next = 0
+        self.at_secret = False
+        """Whether the next tokens may be parts of a secret, which must not be in messages."""
 
     def check_one_statement(self) -> None:
         """Check that no semicolon separates statements, except in a block of SQL scripting.
@@ -244,7 +250,10 @@ class Reader:
         """
         token = self.peek()
         position = len(self.text.rstrip()) if token is None else token.start
-        found = "the statement ends" if token is None else f"found {token.text!r}"
+        shown = "" if token is None else repr(without_secrets(token.text))
+        if token is not None and token.kind != "symbol" and self.at_secret:
+            shown = f"a {_SHOWN_KINDS.get(token.kind, token.kind)}"
+        found = f"found {shown}" if shown else "the statement ends"
         raise syntax_error(self.text, position, f"{problem}, {found}")
 
 

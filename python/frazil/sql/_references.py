@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from frazil._extras import imported
+from frazil._secrets import without_secrets
 from frazil.sql._hints import OptionsHint, options_hints
 from frazil.sql._lexer import blank, invalid, lexed, unsupported
 from frazil.sql._narrow import Condition, Statement, conditions, has_pipe, named_columns
@@ -162,7 +163,7 @@ def replaced(text: str, found: Sequence[Reference]) -> str:
 
 def _reason(error: Exception, sql: Lexed) -> str:
     """Return the reason why a query cannot be parsed, as the end of a message."""
-    message = str(error).partition("\n")[0].partition(". Line")[0]
+    message = without_secrets(str(error)).partition("\n")[0].partition(". Line")[0]
     if type(error).__module__.startswith("sqlglot") or isinstance(error, ValueError | RecursionError):
         return f": {message}"
     if not has_pipe(sql.significant):

@@ -9,8 +9,10 @@ from frazil._virtual_table import VirtualTable
 from frazil.errors import InvalidArgumentError, UnsupportedError
 from frazil.sql import _alterations as alter
 from frazil.sql._column_types import Primitive
+from frazil.sql._keys import partition_column
 from frazil.sql._lexer import invalid, unsupported
 from frazil.sql._reader import MOST_DIGITS
+from frazil.sql._sources import kind_of
 from frazil.sql._table_schemas import find_field, iceberg_type, spark_type
 
 if TYPE_CHECKING:
@@ -50,7 +52,8 @@ def alter_table(statement: AlterTable, run: Run[Frame]) -> Frame:
         return run.done()
     table = run.tables.load(where.catalog, where.levels)
     if isinstance(table, VirtualTable) or not hasattr(table, "append"):
-        raise unsupported(run.text, statement.name.start, f"metadata table {statement.name} cannot be changed")
+        problem = f"{kind_of(table)} {statement.name} cannot be changed"
+        raise unsupported(run.text, statement.name.start, problem)
     if where.catalog.format == "paimon":
         _paimon(statement, table, run)
         return run.done()
@@ -87,16 +90,13 @@ def _paimon(statement: AlterTable, table: Any, run: Run[Any]) -> None:
     [first, *_] = statement.changes
     if not isinstance(first, alter.DropPartitions):
         raise unsupported(run.text, run.start, "this form of ALTER TABLE is not supported for Paimon tables")
-    keys = {key.lower(): key for key in table.partition_keys}
     constants = [one for partition in first.partitions for one in partition]
+    columns = {one: partition_column(one, table.partition_keys, run.text) for one in constants}
     for one in constants:
-        if one.column.lower() not in keys:
-            hint = f"the partition columns are {', '.join(keys.values())}" if keys else "the table has none"
-            raise invalid(run.text, one.start, f"PARTITION: `{one.column}` is not a partition column", hint)
         if one.constant is None:
             raise invalid(run.text, one.start, f"PARTITION: `{one.column}` has no value")
     values = iter(run.engine.constants([one.constant.text for one in constants if one.constant is not None]))
-    partitions = [{keys[one.column.lower()]: next(values) for one in partition} for partition in first.partitions]
+    partitions = [{columns[one]: next(values) for one in partition} for partition in first.partitions]
     table.drop_partitions(partitions)
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from frazil._virtual_table import VirtualTable
+from frazil.catalog._properties import masked
 from frazil.errors import InvalidArgumentError
 from frazil.paimon import FormatTable
 from frazil.sql._ddl import shown
 from frazil.sql._describe import description_of
+from frazil.sql._keys import partition_column
 from frazil.sql._lexer import invalid, unsupported
 from frazil.sql._reader import literal
 from frazil.sql._run_show import dotted, is_like
@@ -71,11 +73,11 @@ def describe_namespace(statement: st.DescribeNamespace, run: Run[Frame]) -> Fram
         return run.unchanged()
     if not where.levels:
         raise invalid(run.text, statement.name.start, "the name of the namespace is missing after the catalog")
-    found = dict(where.catalog.catalog.load_namespace_properties(where.levels))
+    found = shown(where.catalog.catalog.load_namespace_properties(where.levels))
     rows = [("Catalog Name", where.catalog.name), ("Namespace Name", where.levels[-1])]
     rows += [(name.capitalize(), found.pop(name)) for name in _RESERVED if name in found]
     if statement.extended:
-        pairs = ", ".join(f"({name},{value})" for name, value in shown(found).items())
+        pairs = ", ".join(f"({name},{value})" for name, value in found.items())
         rows.append(("Properties", f"({pairs})" if pairs else ""))
     return run.frame(("info_name", "info_value string"), rows)
 
@@ -98,7 +100,7 @@ def show_create(statement: st.ShowCreate, run: Run[Frame]) -> Frame:
     if description.comment is not None:
         text += f"COMMENT {literal(description.comment)}\n"
     if description.has_own_location:
-        text += f"LOCATION {literal(description.location)}\n"
+        text += f"LOCATION {literal(masked(description.location))}\n"
     if properties := shown(description.properties):
         pairs = ",\n  ".join(f"{literal(name)} = {literal(value)}" for name, value in properties.items())
         text += f"TBLPROPERTIES (\n  {pairs})\n"
@@ -161,16 +163,13 @@ def show_partitions(statement: st.ShowPartitions, run: Run[Frame]) -> Frame:
         raise unsupported(run.text, statement.name.start, problem, hint)
     if not table.partition_keys:
         raise invalid(run.text, statement.name.start, f"table {statement.name} is not partitioned")
-    keys = {key.lower(): key for key in table.partition_keys}
     wanted = []
     for one in statement.partition:
-        if one.column.lower() not in keys:
-            hint = f"the partition columns are {', '.join(keys.values())}"
-            raise invalid(run.text, one.start, f"PARTITION: `{one.column}` is not a partition column", hint)
+        key = partition_column(one, table.partition_keys, run.text)
         if one.constant is not None:
             [value] = run.engine.constants([one.constant.text])
             default = table.options.get("partition.default-name", "__DEFAULT_PARTITION__")
-            wanted.append(f"{keys[one.column.lower()]}={default if value is None else value}")
+            wanted.append(f"{key}={default if value is None else value}")
     listed = _partitions(table)
     rows = [(name,) for name in listed if all(f"/{part}/" in f"/{name}/" for part in wanted)]
     return run.frame(("partition",), rows)

@@ -18,6 +18,7 @@ from frazil.sql._create import create_table, is_there
 from frazil.sql._create_like import create_table_like
 from frazil.sql._insert import Insertion
 from frazil.sql._lexer import unsupported
+from frazil.sql._sources import kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -69,9 +70,8 @@ def create_like(statement: CreateTableLike, run: Run[Frame]) -> Frame:
         raise unsupported(run.text, statement.source.start, problem, "list the columns instead")
     table = run.tables.load(source.catalog, source.levels)
     if not hasattr(table, "append"):
-        raise unsupported(
-            run.text, statement.source.start, f"LIKE of metadata table {statement.source} is not supported"
-        )
+        problem = f"LIKE of {kind_of(table)} {statement.source} is not supported"
+        raise unsupported(run.text, statement.source.start, problem)
     create_table_like(statement, table, source.catalog.format, where, run.text, run.engine.user())
     return run.done()
 

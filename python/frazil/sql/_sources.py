@@ -13,6 +13,7 @@ from frazil._run import ReadSnapshot
 from frazil._virtual_table import VirtualTable, split_metadata_table
 from frazil.errors import FrazilError, InvalidArgumentError, NoSuchTableError
 from frazil.iceberg import Inspect
+from frazil.paimon import ObjectTable
 from frazil.sql._narrow import filters, kept
 
 if TYPE_CHECKING:
@@ -32,8 +33,15 @@ _SELECTORS = (
 )
 """The selectors of states, as last parts of names, compatible with Iceberg's Spark connector."""
 
+OBJECT_TABLE = "object table"
+
 _NUMBERS = ("id", "as_of")
 _SYSTEM_DATABASE = "sys"
+
+
+def kind_of(table: Any) -> str:
+    """Return what a table without snapshots and without writes is, for messages."""
+    return OBJECT_TABLE if isinstance(table, ObjectTable) else "metadata table"
 
 
 @dataclass(frozen=True)
