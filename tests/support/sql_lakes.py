@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from frazil.iceberg import Table
+    from frazil.sql._column_types import Column
     from frazil.sql._insert import Insertion
     from frazil.sql._sources import Source
 
@@ -23,8 +24,15 @@ if TYPE_CHECKING:
 class RecordingEngine:
     """An engine that records its queries, and returns their number."""
 
-    def __init__(self, values: Sequence[Any] = ()) -> None:
-        """Initialize with the values that are returned in turn for queries of a single value."""
+    def __init__(
+        self, values: Sequence[Any] = (), *, columns: Sequence[Column] = (), overwrites_partitions: bool = False
+    ) -> None:
+        """Initialize with the values that are returned in turn for queries of a single value.
+
+        `columns` are the columns of every query, and `overwrites_partitions` is the mode of INSERT OVERWRITE.
+        """
+        self.views: list[tuple[str, Sequence[str] | None, bool, bool]] = []
+        self._columns, self._overwrites_partitions = tuple(columns), overwrites_partitions
         self.queries: list[tuple[str, tuple[Source, ...], Any]] = []
         self.frames: list[tuple[Sequence[str], Sequence[tuple[Any, ...]]]] = []
         self.insertions: list[Insertion] = []
@@ -55,6 +63,34 @@ class RecordingEngine:
         assert frame == len(self.queries)
         self.insertions.append(insertion)
 
+    def overwrites_partitions(self) -> bool:
+        """Return the given mode."""
+        return self._overwrites_partitions
+
+    def create_view(
+        self, frame: int, name: str, columns: Sequence[str] | None, *, replaces: bool, is_global: bool
+    ) -> None:
+        """Record a view."""
+        assert frame == len(self.queries)
+        self.views.append((name, columns, replaces, is_global))
+
+    def columns_of(self, frame: int) -> tuple[Column, ...]:
+        """Return the given columns."""
+        assert frame == len(self.queries)
+        return self._columns
+
+    def columns(self, table: Any) -> list[tuple[Any, ...]]:
+        """Return the columns with Arrow types, without comments."""
+        return [(field.name, str(field.type), "") for field in table.scan().schema()]
+
+    def tree(self, table: Any) -> str:
+        """Return one line for each column."""
+        return "\n".join(f"{name}: {text}" for name, text, _ in self.columns(table))
+
+    def snapshot_properties(self) -> dict[str, str]:
+        """Return no properties."""
+        return {}
+
     def has_temporary_view(self, name: str) -> bool:
         """Return whether the name begins with `view`."""
         return name.startswith("view")
@@ -75,7 +111,7 @@ class RecordingEngine:
 
 def recorded(engine: RecordingEngine, **catalogs: Any) -> Lake[int]:
     """Return a lake that runs its queries in this engine."""
-    return Lake(catalogs, engine)  # type: ignore[arg-type] - only what queries need
+    return Lake(catalogs, engine)
 
 
 def iceberg_catalog(folder: Path, kind: str = "hadoop") -> tuple[Any, Table]:

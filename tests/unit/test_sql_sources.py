@@ -9,7 +9,9 @@ import pytest
 
 import frazil
 from frazil.errors import FrazilError, InvalidArgumentError, NoSuchTableError, UnsupportedError
+from frazil.sql._column_types import Column, Primitive
 from frazil.sql._describe import Description
+from frazil.sql._engine import Engine
 from frazil.sql._lexer import Lexed
 from frazil.sql._references import references, replaced
 from frazil.sql._time_travel import time_travel
@@ -78,6 +80,26 @@ def test_locations_of_namespaces_are_masked() -> None:
         ("Location", "s3://***@bucket/x?***"),
         ("Properties", "((a.token,*********(redacted)), (b,x))"),
     ]
+
+
+def test_the_recording_engine_has_all_methods_of_engines() -> None:
+    methods = {name for name in vars(Engine) if not name.startswith("_")}
+    assert methods <= {name for name in dir(RecordingEngine) if not name.startswith("_")}
+
+
+def test_statements_use_the_columns_of_tables_and_queries(tmp_path: Path) -> None:
+    catalog, _ = iceberg_catalog(tmp_path / "lake")
+    engine = RecordingEngine(columns=[Column("a", Primitive("INT"))], overwrites_partitions=True)
+    lake = recorded(engine, lake=catalog)
+    lake.sql("SHOW COLUMNS IN lake.db.t")
+    assert engine.frames[-1][1] == [("id",), ("name",)]
+    lake.sql("SHOW TABLE EXTENDED IN lake.db LIKE 't'")
+    assert "Schema: id: int64\nname: string\n" in engine.frames[-1][1][0][-1]
+    lake.sql("CREATE OR REPLACE TEMPORARY VIEW v (x) AS SELECT id FROM lake.db.t")
+    assert engine.views == [("v", ("x",), True, False)]
+    lake.script("CREATE TABLE lake.db.made AS SELECT 1 AS a; INSERT OVERWRITE lake.db.made VALUES (2)")
+    assert lake.table("lake.db.made").schema().column_names == ["a"]
+    assert [one.mode for one in engine.insertions] == ["append", "dynamic"]
 
 
 def test_locations_of_tables_are_masked() -> None:
