@@ -56,7 +56,10 @@ def test_a_client_runs_statements_of_spark_sql(tmp_path: Path) -> None:
     # A temporary view takes precedence over a table in the current namespace.
     assert found["view"] == 3
     assert found["joined"] == ["a", "b"]
-    assert found["rejected"] == ('DELETE is not supported (line 1, column 1); use lake.table("table").delete("id = 1")')
+    assert found["rejected"] == (
+        'this condition of DELETE is not supported (line 1, column 25); use lake.table("table").delete("id = 1")'
+    )
+    assert found["deleted"] == 1
     assert found["copied"] == [["a", 1], ["b", 5], ["b", 6]]
     assert found["plan"]
     assert found["paimon"] == [1000, 499500]

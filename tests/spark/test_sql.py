@@ -260,10 +260,10 @@ def test_procedure_arguments_are_evaluated_by_spark(lake: Lake[DataFrame]) -> No
 
 
 REJECTED = [
-    "DELETE FROM local.db.table WHERE id = 1",
-    "UPDATE local.db.table SET data = 'x'",
+    "DELETE FROM local.db.table WHERE id + 1 = 1",
+    "UPDATE local.db.table SET data = upper(data)",
     "MERGE INTO local.db.table t USING s ON t.id = s.id WHEN MATCHED THEN DELETE",
-    "TRUNCATE TABLE local.db.table",
+    "TRUNCATE TABLE local.db.table PARTITION (id = 1)",
     "ALTER TABLE local.db.table REPLACE COLUMNS (id INT)",
     "ALTER TABLE local.db.table DROP PARTITION (id = 1)",
     "ALTER TABLE local.db.table SET TBLPROPERTIES ('sort-order' = 'id')",
@@ -323,9 +323,9 @@ def test_unsupported_statements_are_rejected_and_change_no_files(lake: Lake[Data
 def test_a_rejection_names_the_call_to_use(lake: Lake[DataFrame]) -> None:
     lake.script(walk_through.STATEMENTS)
     with pytest.raises(UnsupportedError) as caught:
-        lake.sql("DELETE FROM local.db.table WHERE id = 1")
+        lake.sql("REFRESH TABLE local.db.table")
     assert str(caught.value) == (
-        'DELETE is not supported (line 1, column 1); use lake.table("local.db.table").delete("id = 1")'
+        'REFRESH is not supported (line 1, column 1); use lake.sql("SELECT …"), which reads the latest snapshot'
     )
 
 

@@ -12,7 +12,7 @@ import frazil
 from frazil.sql import Lake
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from frazil.iceberg import Table
@@ -36,6 +36,8 @@ class RecordingEngine:
         self.queries: list[tuple[str, tuple[Source, ...], Any]] = []
         self.frames: list[tuple[Sequence[str], Sequence[tuple[Any, ...]]]] = []
         self.insertions: list[Insertion] = []
+        self.changes: list[tuple[Any, Mapping[str, str] | None, str | None, str]] = []
+        """The table, the new values or None for DELETE, the filter, and the branch of each change of rows."""
         self._values = iter(values)
 
     def query(self, text: str, sources: Sequence[Source], args: Any = None) -> int:
@@ -90,6 +92,18 @@ class RecordingEngine:
     def snapshot_properties(self) -> dict[str, str]:
         """Return no properties."""
         return {}
+
+    def delete(self, table: Any, row_filter: str | None, branch: str) -> None:
+        """Record a DELETE."""
+        self.changes.append((table, None, row_filter, branch))
+
+    def update(self, table: Any, values: Mapping[str, str], row_filter: str | None, branch: str) -> None:
+        """Record an UPDATE."""
+        self.changes.append((table, values, row_filter, branch))
+
+    def is_case_sensitive(self) -> bool:
+        """Return the default of Spark."""
+        return False
 
     def has_temporary_view(self, name: str) -> bool:
         """Return whether the name begins with `view`."""

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frazil import iceberg, paimon
+from frazil import iceberg
 from frazil.errors import FrazilError, InvalidArgumentError, UnsupportedError
 from frazil.sql._lexer import statements, tokens
 from frazil.sql._other import _BY_NAME, instead
@@ -132,31 +132,11 @@ def test_the_kind_of_a_statement(text: str, kind: type) -> None:
     assert isinstance(parse(text), kind)
 
 
-@pytest.mark.parametrize(
-    ("text", "table"),
-    [
-        ("DELETE FROM a.b WHERE x.y = 1", "a.b"),
-        ("DELETE FROM table WHERE x = 1", "table"),
-        ("UPDATE t SET x = 1", "t"),
-        ("MERGE INTO `a b`.c USING s ON true", "`a b`.c"),
-        ("TRUNCATE TABLE a.", "None"),
-    ],
-)
-def test_unsupported_statements_identify_their_table(text: str, table: str) -> None:
-    found = parse(text)
-    assert isinstance(found, Other)
-    assert str(found.table) == table
-
-
 @pytest.mark.parametrize("what", sorted(_BY_NAME))
-@pytest.mark.parametrize("table", [iceberg.Table, paimon.Table])
-def test_the_method_to_use_instead_exists(what: str, table: type) -> None:
-    if table is paimon.Table and _BY_NAME[what].before_table is None:
-        return  # no table is known, and therefore no format
-    use = instead(what, table.__module__.split(".")[1]) or ""
-    for name in re.findall(r"lake\.table\(…\)\.(\w+)", use):
-        assert hasattr(table, name), use
-        assert "Raise `UnsupportedError`" not in (getattr(table, name).__doc__ or ""), use
+def test_the_method_to_use_instead_exists(what: str) -> None:
+    for name in re.findall(r"lake\.table\(…\)\.(\w+)", instead(what) or ""):
+        assert hasattr(iceberg.Table, name), what
+        assert "Raise `UnsupportedError`" not in (getattr(iceberg.Table, name).__doc__ or ""), what
 
 
 @pytest.mark.parametrize(

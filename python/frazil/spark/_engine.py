@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from frazil._virtual_table import VirtualTable
 from frazil.errors import InvalidArgumentError
+from frazil.spark import _sql_row_changes
 from frazil.spark._formats import format_of
 from frazil.spark._insert import insert
 from frazil.spark._plain_tables import PLAIN_TABLES, read_plain_table
@@ -16,11 +17,12 @@ from frazil.spark._type_conversion import spark_schema
 from frazil.sql._moments import Moments
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
+    from frazil._write_result import WriteResult
     from frazil.sql._column_types import Column
     from frazil.sql._insert import Insertion
     from frazil.sql._sources import Source
@@ -113,9 +115,22 @@ class SparkEngine:
         """Return the columns of a query as columns of a new table."""
         return sql_columns(frame.schema)
 
-    def insert(self, frame: DataFrame, table: Any, insertion: Insertion) -> None:
+    def insert(self, frame: DataFrame, table: Any, insertion: Insertion) -> WriteResult:
         """Write the rows of a query into a table, assigned to its columns by Spark's rules for INSERT."""
-        insert(frame, table, insertion, self.snapshot_properties())
+        return insert(frame, table, insertion, self.snapshot_properties())
+
+    def delete(self, table: Any, row_filter: str | None, branch: str) -> WriteResult:
+        """Delete the rows of an Iceberg table that match a filter; None for all rows."""
+        return _sql_row_changes.delete(self._spark, table, row_filter, branch, self.snapshot_properties())
+
+    def update(self, table: Any, values: Mapping[str, str], row_filter: str | None, branch: str) -> WriteResult:
+        """Set columns of the matching rows to constants, given as SQL, by Spark's rules for assignments."""
+        properties = self.snapshot_properties()
+        return _sql_row_changes.update(self._spark, table, values, row_filter, branch, properties)
+
+    def is_case_sensitive(self) -> bool:
+        """Return whether `spark.sql.caseSensitive` is set."""
+        return str(self._spark.conf.get("spark.sql.caseSensitive", "false")).lower() == "true"
 
     def frame(self, columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> DataFrame:
         """Return rows as a DataFrame; a column is a name for strings, or a name and a type such as `count bigint`."""

@@ -80,7 +80,7 @@ def insert_into_iceberg(
     how: Insertion,
     constants: Mapping[str, Any],
     snapshot_properties: Mapping[str, str],
-) -> None:
+) -> WriteResult:
     """Write rows that have the table's columns; `constants` holds the values of a static partition."""
     row_filter = how.row_filter or _filter(constants) or True
     if not how.is_small or how.read is not None:
@@ -91,17 +91,15 @@ def insert_into_iceberg(
             snapshot_properties=snapshot_properties,
             read=how.read,
         )
-        write_iceberg(rows, target, asked)
-        return
+        return write_iceberg(rows, target, asked)
     table = target.table() if isinstance(target, Transaction) else target
     taken = _taken(few_rows(rows), table)
     options: dict[str, Any] = {"branch": how.branch, "snapshot_properties": snapshot_properties}
     if how.mode == "overwrite":
-        target.overwrite(taken, row_filter, **options)
-    elif how.mode == "dynamic":
-        target.dynamic_partition_overwrite(taken, **options)
-    else:
-        target.append(taken, **options)
+        return target.overwrite(taken, row_filter, **options)
+    if how.mode == "dynamic":
+        return target.dynamic_partition_overwrite(taken, **options)
+    return target.append(taken, **options)
 
 
 def write_operation(

@@ -21,10 +21,11 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql import types as spark
 
+    from frazil._write_result import WriteResult
     from frazil.sql._insert import Insertion
 
 
-def insert(frame: DataFrame, target: Any, how: Insertion, snapshot_properties: Mapping[str, str]) -> None:
+def insert(frame: DataFrame, target: Any, how: Insertion, snapshot_properties: Mapping[str, str]) -> WriteResult:
     """Write rows into a table: through the workers, or in this process if there are few rows.
 
     Args:
@@ -42,13 +43,13 @@ def insert(frame: DataFrame, target: Any, how: Insertion, snapshot_properties: M
     constants = _values(frame, schema, how.constants)
     rows = assigned(frame, schema, how)
     if isinstance(table, FormatTable):
-        insert_into_format_table(rows, table, how, constants)
-        return
+        return insert_into_format_table(rows, table, how, constants)
     # The statement contains only direct references to the table. The plan also contains reads through views of the
     # table, whose snapshot may be older.
     read = read_of(frame, target, how.mode, how.branch)
     how = how if read is None else replace(how, read=read)
-    WRITERS[table.format].insert(rows, target, how, constants, snapshot_properties)
+    written: WriteResult = WRITERS[table.format].insert(rows, target, how, constants, snapshot_properties)
+    return written
 
 
 def _values(frame: DataFrame, schema: spark.StructType, constants: Mapping[str, str | None]) -> dict[str, Any]:

@@ -60,7 +60,7 @@ def insert_into_paimon(
     how: Insertion,
     constants: Mapping[str, Any],
     snapshot_properties: Mapping[str, str],  # noqa: ARG001 - Paimon's connector for Spark records nothing of the engine
-) -> None:
+) -> WriteResult:
     """Write rows that have the table's columns; `constants` holds the values of a static partition."""
     partitions = [constants] if constants else None
     if not how.is_small or how.read is not None:
@@ -70,13 +70,12 @@ def insert_into_paimon(
             partitions=partitions if how.mode == "overwrite" else None,
             read=how.read,
         )
-        write_paimon(rows, table, asked)
-    elif how.mode == "overwrite":
-        table.overwrite(few_rows(rows), partitions=partitions)
-    elif how.mode == "dynamic":
-        table.dynamic_partition_overwrite(few_rows(rows))
-    else:
-        table.append(few_rows(rows))
+        return write_paimon(rows, table, asked)
+    if how.mode == "overwrite":
+        return table.overwrite(few_rows(rows), partitions=partitions)
+    if how.mode == "dynamic":
+        return table.dynamic_partition_overwrite(few_rows(rows))
+    return table.append(few_rows(rows))
 
 
 class _Frame:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql import types as spark
 
+    from frazil._write_result import WriteResult
     from frazil.paimon._format_table import FormatScan
     from frazil.sql._insert import Insertion
     from frazil.sql._sources import Source
@@ -54,15 +55,16 @@ def read_plain_table(session: SparkSession, source: Source) -> DataFrame:
     return listed.mapInArrow(_FileReader(scan, target), target)
 
 
-def insert_into_format_table(rows: DataFrame, table: FormatTable, how: Insertion, constants: Mapping[str, Any]) -> None:
+def insert_into_format_table(
+    rows: DataFrame, table: FormatTable, how: Insertion, constants: Mapping[str, Any]
+) -> WriteResult:
     """Write rows with the columns of the table, in this process; `constants` contains a static partition."""
     data = rows.toArrow()
     if how.mode == "overwrite":
-        table.overwrite(data, partitions=[constants] if constants else None)
-    elif how.mode == "dynamic":
-        table.dynamic_partition_overwrite(data)
-    else:
-        table.append(data)
+        return table.overwrite(data, partitions=[constants] if constants else None)
+    if how.mode == "dynamic":
+        return table.dynamic_partition_overwrite(data)
+    return table.append(data)
 
 
 class _FileReader:

@@ -35,7 +35,7 @@ class Writer:
     """The functions that write DataFrames into tables of a format."""
 
     write: Callable[[DataFrame, Any, WriteRequest], WriteResult]
-    insert: Callable[[DataFrame, Any, Insertion, Mapping[str, Any], Mapping[str, str]], None]
+    insert: Callable[[DataFrame, Any, Insertion, Mapping[str, Any], Mapping[str, str]], WriteResult]
     """A function that writes rows with all table columns, including the constants of a static partition."""
 
 

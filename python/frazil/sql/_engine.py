@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from frazil._write_result import WriteResult
     from frazil.sql._column_types import Column
     from frazil.sql._insert import Insertion
     from frazil.sql._sources import Source
@@ -53,8 +54,20 @@ class Engine(Protocol[Frame]):
         """Return the columns of a query, all of them nullable."""
         ...
 
-    def insert(self, frame: Frame, table: Any, insertion: Insertion) -> None:
+    def insert(self, frame: Frame, table: Any, insertion: Insertion) -> WriteResult:
         """Write the rows of a query into a table, or into the table of a transaction."""
+        ...
+
+    def delete(self, table: Any, row_filter: str | None, branch: str) -> WriteResult:
+        """Delete the rows of an Iceberg table that match a filter; None for all rows."""
+        ...
+
+    def update(self, table: Any, values: Mapping[str, str], row_filter: str | None, branch: str) -> WriteResult:
+        """Set columns of the matching rows to constants, given as SQL, by Spark's rules for assignments."""
+        ...
+
+    def is_case_sensitive(self) -> bool:
+        """Return whether the names of columns are case-sensitive."""
         ...
 
     def frame(self, columns: Sequence[str], rows: Sequence[Cells]) -> Frame:

@@ -9,7 +9,7 @@ from frazil.sql._keys import partition_column
 from frazil.sql._lexer import invalid, unsupported
 from frazil.sql._moments import Moments
 from frazil.sql._narrow import whole_filter
-from frazil.sql._sources import OBJECT_TABLE, kind_of
+from frazil.sql._targets import branch_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -67,7 +67,7 @@ def insertion(statement: Insert, target: Source, text: str, session: _Session) -
         UnsupportedError: The name refers to a metadata table or an immutable state, or frazil cannot evaluate the
             condition as Spark does.
     """
-    table, branch = target.table, _branch(statement, target, text)
+    table, branch = target.table, branch_of(statement.name, target, text)
     is_iceberg = hasattr(table, "spec")
     row_filter = None
     if statement.condition is not None:
@@ -86,19 +86,6 @@ def insertion(statement: Insert, target: Source, text: str, session: _Session) -
         mode = "dynamic" if session.overwrites_partitions() else "overwrite"
     constants = _constants(statement, _partition_columns(table) if is_iceberg else table.partition_keys, text, session)
     return Insertion(mode, branch, statement.columns, statement.by_name, constants, row_filter, statement.is_values)
-
-
-def _branch(statement: Insert, target: Source, text: str) -> str:
-    kind, name = target.state or ("branch", "main")
-    if target.metadata_table is not None or not hasattr(target.table, "append"):
-        kind = kind_of(target.table)
-        problem = f"rows cannot be inserted into {kind} {statement.name}"
-        hint = "add files to its folder" if kind == OBJECT_TABLE else "use the table itself"
-        raise unsupported(text, statement.name.start, problem, hint)
-    if kind != "branch":
-        problem = f"{statement.name} is an immutable state"
-        raise unsupported(text, statement.name.start, problem, "use the table or a branch")
-    return str(name)
 
 
 def _constants(statement: Insert, keys: list[str], text: str, session: _Session) -> dict[str, str | None]:

@@ -10,6 +10,7 @@ from frazil.sql import _run_alter as alter
 from frazil.sql import _run_catalogs as catalogs
 from frazil.sql import _run_describe as described
 from frazil.sql import _run_other as others
+from frazil.sql import _run_row_changes as changes
 from frazil.sql import _run_rows as rows
 from frazil.sql import _run_show as show
 from frazil.sql import _run_tables as tables
@@ -27,6 +28,7 @@ from frazil.sql._sources import Sources
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from frazil._write_result import WriteResult
     from frazil.catalog import Catalog
     from frazil.sql._engine import Args, Engine
 
@@ -39,6 +41,7 @@ _HANDLERS: dict[type[Any], Callable[[Any, Run[Any]], Any]] = {
     st.CreateTable: tables.create,
     st.CreateTableLike: tables.create_like,
     st.CreateView: rows.create_view,
+    st.Delete: changes.delete,
     st.Describe: described.describe,
     st.DescribeNamespace: described.describe_namespace,
     st.DescribeQuery: described.describe_query,
@@ -48,6 +51,7 @@ _HANDLERS: dict[type[Any], Callable[[Any, Run[Any]], Any]] = {
     st.DropTable: tables.drop,
     st.Explain: rows.explain,
     st.Insert: rows.insert,
+    st.Merge: changes.merge,
     st.Other: others.other,
     st.Query: rows.query,
     st.ShowCatalogs: show.show_catalogs,
@@ -59,6 +63,8 @@ _HANDLERS: dict[type[Any], Callable[[Any, Run[Any]], Any]] = {
     st.ShowProperties: described.show_properties,
     st.ShowTableExtended: described.show_table_extended,
     st.ShowTables: show.show_tables,
+    st.Truncate: changes.truncate,
+    st.Update: changes.update,
     st.Use: show.use,
 }
 """The functions that run the statements."""
@@ -79,6 +85,12 @@ class Lake(Generic[Frame]):
         """Keep catalogs by name, opened or as properties, and the names of the engine's own catalogs."""
         self._names = Names(catalogs, foreign)
         self._engine = engine
+        self._last: WriteResult | None = None
+
+    @property
+    def last(self) -> WriteResult | None:
+        """The result of the last successful INSERT, DELETE, UPDATE or TRUNCATE on a table of this lake."""
+        return self._last
 
     def sql(self, text: str, args: Args = None) -> Frame:
         """Run a statement.
@@ -112,6 +124,8 @@ class Lake(Generic[Frame]):
             result: Frame = _HANDLERS[type(statement)](statement, run)
         except FrazilError as error:
             raise placed(error, run.text, run.start) from error.__cause__
+        if run.results:
+            self._last = run.results[-1]
         return result
 
     def script(self, text: str) -> list[Frame]:

@@ -32,8 +32,8 @@ _PLAIN_QUOTED = re.compile(r"[\w $-]*")
 """Quoted names that are not regular expressions in the sense of `spark.sql.parser.quotedRegexColumnNames`."""
 
 _INNER = ("", "INNER", "CROSS")
-_COMPARISONS = {"EQ": "=", "LT": "<", "LTE": "<=", "GT": ">", "GTE": ">="}
-_FLIPPED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_COMPARISONS = {"EQ": "=", "NEQ": "<>", "LT": "<", "LTE": "<=", "GT": ">", "GTE": ">="}
+_FLIPPED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _NUMBER = re.compile(r"-?[0-9]{1,38}(\.[0-9]{1,38})?")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _HINT = "/*+"
@@ -111,7 +111,7 @@ def conditions(table: Any, statement: Statement) -> tuple[Condition, ...]:
     found = []
     for node in _conjuncts(where.this):
         condition, column = _condition(node) or (None, None)
-        if condition is None or column is None or column.args.get("db"):
+        if condition is None or column is None or column.args.get("db") or condition.operator == "<>":
             continue
         qualifier = column.text("table").lower()
         has_strings = any(kind == "string" for kind, _ in condition.constants)
@@ -157,8 +157,22 @@ def filters(schema: pa.Schema, found: Sequence[Condition], moments: Moments | No
     return [text for text in texts if text is not None]
 
 
-def whole_filter(schema: pa.Schema, text: str, moments: Moments | None = None) -> str | None:
+def whole_filter(
+    schema: pa.Schema,
+    text: str,
+    moments: Moments | None = None,
+    qualifier: Sequence[str] = (),
+    *,
+    case_sensitive: bool = False,
+) -> str | None:
     r"""Return a condition as an equivalent frazil filter; None if Spark may select other rows.
+
+    Args:
+        schema: The columns of the table.
+        text: The condition in Spark SQL.
+        moments: As in `filters`.
+        qualifier: The name of the table, by whose last parts columns may be qualified.
+        case_sensitive: Whether names of columns are case-sensitive.
 
     Raises:
         UnsupportedError: sqlglot is not installed.
@@ -167,33 +181,64 @@ def whole_filter(schema: pa.Schema, text: str, moments: Moments | None = None) -
     >>> schema = pa.schema([("id", pa.int64()), ("name", pa.string())])
     >>> whole_filter(schema, "ID = 1 OR NOT (name LIKE 'a%' AND id IN (2, 3))")
     '("id" = 1 or not (("name" like \'a%\' and "id" in (2, 3))))'
+    >>> whole_filter(schema, "db.t.id <> 1 AND t.name IS NULL", qualifier=("lake", "db", "t"))
+    '(not ("id" = 1) and "name" is null)'
     >>> whole_filter(schema, "abs(id) = 1")
     """
-    sqlglot = imported("sqlglot", "REPLACE WHERE")
+    sqlglot = imported("sqlglot", "a condition in Spark SQL")
     try:
         [parsed] = sqlglot.parse(text, read="spark")
     except (sqlglot.errors.SqlglotError, ValueError, RecursionError):
         return None
+    whole = _WholeFilter(schema, moments, tuple(part.lower() for part in qualifier), case_sensitive)
     try:
-        return _whole(schema, parsed, moments) if Statement(Lexed(text), ()).has_plain_strings else None
+        return whole.of(parsed) if Statement(Lexed(text), ()).has_plain_strings else None
     except RecursionError:
         return None
 
 
-def _whole(schema: pa.Schema, node: Any, moments: Moments | None) -> str | None:
-    kind = type(node).__name__
-    if kind in ("And", "Or"):
-        sides = [_whole(schema, side, moments) for side in (node.this, node.expression)]
-        return None if None in sides else f"({f' {kind.lower()} '.join(map(str, sides))})"
-    if kind == "Paren":
-        return _whole(schema, node.this, moments)
-    found = _condition(node)
-    if found is not None and not found[1].args.get("table"):
-        return _filter(schema, found[0], moments)
-    if kind == "Not":
-        negated = _whole(schema, node.this, moments)
+@dataclass(frozen=True, slots=True)
+class _WholeFilter:
+    """The translation of all parts of a condition."""
+
+    schema: pa.Schema
+    moments: Moments | None
+    qualifier: tuple[str, ...]
+    case_sensitive: bool
+
+    def of(self, node: Any) -> str | None:
+        """Return an equivalent filter, or None."""
+        kind = type(node).__name__
+        if kind in ("And", "Or"):
+            sides = [self.of(side) for side in (node.this, node.expression)]
+            return None if None in sides else f"({f' {kind.lower()} '.join(map(str, sides))})"
+        if kind == "Paren":
+            return self.of(node.this)
+        if kind == "Boolean":
+            return "true" if node.this else "false"
+        found = _condition(node)
+        if found is not None and self._is_known(found[1]) and not _has_large_number(found[0]):
+            return _filter(self.schema, found[0], self.moments)
+        negated = None
+        if kind == "Not":
+            negated = self.of(node.this)
+        elif kind == "Like" and node.args.get("negate"):
+            # sqlglot 30 parses NOT LIKE in this form.
+            negated = self.of(type(node)(this=node.this.copy(), expression=node.expression.copy()))
         return negated and f"not ({negated})"
-    return None
+
+    def _is_known(self, column: Any) -> bool:
+        """Return whether a column is unqualified or qualified by the table, and spelled as the session requires."""
+        parts = tuple(text.lower() for key in ("catalog", "db", "table") if (text := column.text(key)))
+        if parts and parts != self.qualifier[-len(parts) :]:
+            return False
+        return not self.case_sensitive or column.name in self.schema.names
+
+
+def _has_large_number(condition: Condition) -> bool:
+    """Return whether a constant exceeds 64 bits: Spark 4.1 evaluates NULL < 99999999999999999999 as true."""
+    numbers = (text.partition(".")[0] for kind, text in condition.constants if kind == "number")
+    return any(number.lstrip("-").isdecimal() and abs(int(number)) >= 1 << 63 for number in numbers)
 
 
 def _with_hints(sql: Lexed) -> Iterator[Token]:
@@ -347,6 +392,8 @@ def _filter(schema: pa.Schema, condition: Condition, moments: Moments | None) ->
         values = [_literal(field, kind, text) for kind, text in condition.constants]
     if None in values or (is_pattern and not pa.types.is_string(field.type)):
         return None
+    if condition.operator == "<>":
+        return f"not ({name} = {values[0]})"
     if condition.operator == "in":
         return f"{name} in ({', '.join(map(str, values))})"
     if condition.operator == "between":

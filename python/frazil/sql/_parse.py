@@ -9,8 +9,9 @@ from frazil.sql._other import other
 from frazil.sql._parse_alter import alter_namespace, alter_table, comment_on
 from frazil.sql._parse_catalog import catalog_statement
 from frazil.sql._parse_create import create_table, reject_materialized_table
-from frazil.sql._parse_insert import QUERY, column_list, insert, is_insert_after_common_tables
+from frazil.sql._parse_insert import QUERY, column_list, insert, word_after_common_tables
 from frazil.sql._parse_parts import properties
+from frazil.sql._parse_rows import delete, merge, truncate, update
 from frazil.sql._reader import Reader
 from frazil.sql._statements import (
     Argument,
@@ -50,7 +51,7 @@ def parse(text: str | Lexed) -> Statement:
     if reader.at_end:
         reader.fail("expected a statement")
     reader.check_one_statement()
-    if any(reader.at(word) for word in QUERY) and not _is_insert(reader):
+    if any(reader.at(word) for word in QUERY) and not _changes_rows(reader):
         return Query(reader.text)
     try:
         found = _known(reader)
@@ -62,8 +63,8 @@ def parse(text: str | Lexed) -> Statement:
     return found
 
 
-def _is_insert(reader: Reader) -> bool:
-    return reader.at("WITH") and is_insert_after_common_tables(reader)
+def _changes_rows(reader: Reader) -> bool:
+    return reader.at("WITH") and word_after_common_tables(reader, *_AFTER_COMMON_TABLES) is not None
 
 
 def _known(reader: Reader) -> Statement | None:
@@ -125,7 +126,7 @@ def _explain(reader: Reader) -> Statement | None:
     begin, first = reader.mark(), reader.peek()
     reader.expect("EXPLAIN")
     reader.accept_any(*_MODES)
-    if first is None or not any(reader.at(word) for word in QUERY) or _is_insert(reader):
+    if first is None or not any(reader.at(word) for word in QUERY) or _changes_rows(reader):
         reader.back_to(begin)
         return None
     return Explain(reader.since(first).text, reader.rest())
@@ -174,6 +175,15 @@ def _arguments(reader: Reader) -> Iterator[Argument]:
             return
 
 
+_AFTER_COMMON_TABLES = {"INSERT": insert, "DELETE": delete, "UPDATE": update, "MERGE": merge}
+"""The keywords of statements that can follow a WITH clause, and their parsers."""
+
+
+def _with(reader: Reader) -> Statement:
+    word = word_after_common_tables(reader, *_AFTER_COMMON_TABLES)
+    return _AFTER_COMMON_TABLES[word or "INSERT"](reader)
+
+
 _STATEMENTS: tuple[tuple[tuple[str, ...], Callable[[Reader], Statement | None]], ...] = (
     (("CREATE", "TABLE"), create_table),
     (("CREATE", "OR", "REPLACE", "TABLE"), create_table),
@@ -204,6 +214,10 @@ _STATEMENTS: tuple[tuple[tuple[str, ...], Callable[[Reader], Statement | None]],
     (("CALL",), _call),
     (("INSERT", "INTO"), insert),
     (("INSERT", "OVERWRITE"), insert),
-    (("WITH",), insert),
+    (("WITH",), _with),
+    (("DELETE",), delete),
+    (("UPDATE",), update),
+    (("MERGE",), merge),
+    (("TRUNCATE",), truncate),
 )
 """The first words of statements, and their parsers."""

@@ -37,7 +37,7 @@ def insert(reader: Reader) -> Statement:
     >>> found.overwrite, [(one.column, one.constant and one.constant.text) for one in found.partition]
     (True, [('day', "'2024-02-29'"), ('hour', None)])
     """
-    kept = _common_tables(reader)
+    kept = common_tables(reader)
     reader.expect("INSERT")
     _refuse_other_forms(reader)
     overwrite = reader.accept_any("INTO", "OVERWRITE") == "OVERWRITE"
@@ -68,15 +68,16 @@ def insert(reader: Reader) -> Statement:
     return Insert(name, query, columns, by_name, partition, overwrite, condition, is_values)
 
 
-def is_insert_after_common_tables(reader: Reader) -> bool:
-    """Return whether a statement that begins with WITH is an INSERT, without consuming it."""
+def word_after_common_tables(reader: Reader, *words: str) -> str | None:
+    """Return which of these keywords follows the WITH clause; None if none does. No tokens are consumed."""
     begin = reader.mark()
-    found = _skip_common_tables(reader) and reader.at("INSERT")
+    found = next((word for word in words if reader.at(word)), None) if _skip_common_tables(reader) else None
     reader.back_to(begin)
     return found
 
 
-def _common_tables(reader: Reader) -> Text | None:
+def common_tables(reader: Reader) -> Text | None:
+    """Parse the WITH clause at the start of a statement; return None if there is none."""
     first = reader.peek()
     if first is None or not reader.at("WITH"):
         return None

@@ -24,6 +24,9 @@ _SHOWN_KINDS = {"quoted": "quoted name"}
 _ENDS = (",", ")", "]")
 """The symbols that end an expression."""
 
+_BEFORE_OPERAND = ("(", "+", "-", "~", "!", ":", "?")
+"""The symbols that an expression can begin with."""
+
 
 @dataclass(frozen=True, slots=True)
 class Name:
@@ -175,20 +178,34 @@ class Reader:
         >>> Reader("CASE WHEN f(a, 1) THEN 2 END WHEN x").until("WHEN", what="a value").text
         'CASE WHEN f(a, 1) THEN 2 END'
         """
-        first, begin, depth = self.peek(), self._next, 0
+        first, begin, brackets, cases = self.peek(), self._next, 0, 0
         while (token := self.peek()) is not None:
-            if depth == 0 and self._next > begin and token.is_word(*words):
+            is_inside = brackets > 0 or cases > 0
+            if not is_inside and self._next > begin and token.is_word(*words) and not self._is_part_of_name():
                 break
-            if depth == 0 and token.kind == "symbol" and token.text in _ENDS:
+            if not is_inside and token.kind == "symbol" and token.text in _ENDS:
                 break
             if self.at("("):
                 self.skip_parentheses()
                 continue
-            depth += (token.is_word("CASE") or token.text == "[") - (token.is_word("END") or token.text == "]")
+            brackets += (token.text == "[") - (token.text == "]")
+            if not self._is_part_of_name():
+                cases += (token.is_word("CASE") and self._is_case()) - (token.is_word("END") and cases > 0)
             self._next += 1
         if first is None or self._next == begin:
             self.fail(f"expected {what}")
         return self.since(first)
+
+    def _is_part_of_name(self) -> bool:
+        """Return whether a dot precedes or follows the next token."""
+        following = self.peek(1)
+        has_dot = self._next > 0 and self._tokens[self._next - 1].text == "."
+        return has_dot or (following is not None and following.text == ".")
+
+    def _is_case(self) -> bool:
+        """Return whether the next token, the word `CASE`, begins an expression and is not the name of a column."""
+        following = self.peek(1)
+        return following is not None and (following.kind != "symbol" or following.text in _BEFORE_OPERAND)
 
     def rest(self) -> Text:
         """Consume the rest of the statement, verbatim."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Generic
 
 from frazil.errors import FrazilError, InvalidArgumentError
@@ -13,6 +13,7 @@ from frazil.sql._references import mentions, references, replaced
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from frazil._write_result import WriteResult
     from frazil.sql._engine import Args, Cells, Engine
     from frazil.sql._names import Names, Resolved
     from frazil.sql._reader import Name, Text
@@ -32,6 +33,8 @@ class Run(Generic[Frame]):
     sql: Lexed
     args: Args
     tables: Sources
+    results: list[WriteResult] = field(default_factory=list)
+    """The results of the writes."""
 
     @property
     def text(self) -> str:

@@ -8,7 +8,6 @@ from frazil.sql._lexer import unsupported
 from frazil.sql._other import instead
 from frazil.sql._procedure_types import Context
 from frazil.sql._procedures import arguments, procedure, typed
-from frazil.sql._run import VIEW_FIRST
 
 if TYPE_CHECKING:
     from frazil.sql._engine import Frame
@@ -39,15 +38,5 @@ def other(statement: Other, run: Run[Frame]) -> Frame:
     """
     if statement.is_of_session or not run.mentions_lake():
         return run.unchanged()
-    raise unsupported(run.text, statement.start, f"{statement.what} is not supported", _instead(statement, run))
-
-
-def _instead(statement: Other, run: Run[Frame]) -> str | None:
-    """Return a hint with the Python alternative to an unsupported statement, or None."""
-    where = None if statement.table is None else run.where(statement.table)
-    if statement.table is not None and where is None:
-        return VIEW_FIRST
-    use = instead(statement.what, "iceberg" if where is None else where.catalog.format)
-    if use is None or where is None:
-        return use and f"use {use}"
-    return "use " + use.replace("lake.table(…)", f'lake.table("{statement.table}")')
+    use = instead(statement.what)
+    raise unsupported(run.text, statement.start, f"{statement.what} is not supported", use and f"use {use}")

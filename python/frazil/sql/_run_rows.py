@@ -60,5 +60,5 @@ def insert(statement: Insert, run: Run[Frame]) -> Frame:
         # The snapshot is determined before the query is created, because the query may read newer commits.
         how = replace(how, read=target.snapshot())
     rows = run.engine.query(text, sources, run.args)
-    run.engine.insert(rows, target.table, how)
+    run.results.append(run.engine.insert(rows, target.table, how))
     return run.done()

@@ -50,7 +50,11 @@ def create(statement: CreateTable, run: Run[Frame]) -> Frame:
     how = Insertion(read=_read_of_replaced(statement, run.tables, sources))
     rows = run.engine.query(text, sources, run.args)
     statement = replace(statement, columns=tuple(run.engine.columns_of(rows)))
-    create_table(statement, where, run.text, run.engine, lambda table: run.engine.insert(rows, table, how))
+
+    def write(table: Any) -> None:
+        run.results.append(run.engine.insert(rows, table, how))
+
+    create_table(statement, where, run.text, run.engine, write)
     return run.done()
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -243,6 +243,90 @@ class Insert:
 
 
 @dataclass(frozen=True, slots=True)
+class Target:
+    """The table that a statement changes, and its alias."""
+
+    name: Name
+    alias: str | None = None
+
+    @property
+    def qualifier(self) -> tuple[str, ...]:
+        """The name by whose last parts columns can be qualified."""
+        return self.name.parts if self.alias is None else (self.alias,)
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """A column, or a field of a column, and its new value."""
+
+    path: tuple[str, ...]
+    value: Text | None
+    """The expression; None for DEFAULT."""
+    start: int
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """`DELETE FROM name WHERE condition`."""
+
+    target: Target
+    condition: Text | None = None
+    common: Text | None = None
+    """The WITH clause."""
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """`UPDATE name SET column = value, … WHERE condition`."""
+
+    target: Target
+    assignments: tuple[Assignment, ...]
+    condition: Text | None = None
+    common: Text | None = None
+    """The WITH clause."""
+
+
+When = Literal["matched", "not_matched", "not_matched_by_source"]
+"""The rows that a clause of MERGE applies to."""
+
+Action = Literal["update", "update_all", "delete", "insert", "insert_all"]
+"""The action of a clause of MERGE; those with `all` set every column from the source."""
+
+
+@dataclass(frozen=True, slots=True)
+class MergeClause:
+    """`WHEN … AND condition THEN action` of a MERGE."""
+
+    when: When
+    action: Action
+    condition: Text | None
+    assignments: tuple[Assignment, ...]
+    start: int
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """`MERGE INTO name USING source ON condition WHEN …`."""
+
+    target: Target
+    source: Text
+    """A table, possibly with time travel, or a query in parentheses."""
+    source_alias: str | None
+    on: Text
+    clauses: tuple[MergeClause, ...]
+    common: Text | None = None
+    """The WITH clause."""
+
+
+@dataclass(frozen=True, slots=True)
+class Truncate:
+    """`TRUNCATE TABLE name PARTITION (column = constant)`."""
+
+    name: Name
+    partition: tuple[PartitionValue, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Argument:
     """An argument of a procedure: an expression that does not use columns, with or without a name."""
 
@@ -286,15 +370,10 @@ class CreateView:
 
 @dataclass(frozen=True, slots=True)
 class Other:
-    """A statement that only Spark can run, unless it refers to a table of a frazil catalog.
-
-    `table` is the table that the statement reads or changes, as far as the first words determine it. None for a session
-    statement such as SET.
-    """
+    """A statement that only Spark can run, unless it refers to a table of a frazil catalog."""
 
     what: str
     start: int
-    table: Name | None = None
     is_of_session: bool = False
 
 
@@ -323,6 +402,10 @@ Statement = (
     | ShowCurrent
     | Describe
     | Insert
+    | Delete
+    | Update
+    | Merge
+    | Truncate
     | Call
     | Query
     | Explain

@@ -1,0 +1,105 @@
+"""DELETE and UPDATE of SQL statements: in this process, or in the workers if the table is large."""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from frazil._literal import Lit, lit
+from frazil.errors import InvalidArgumentError, UnsupportedError
+from frazil.spark import _row_level
+from frazil.spark._assignment import assigned
+from frazil.spark._iceberg_write import check_branch
+from frazil.spark._type_conversion import spark_schema
+from frazil.sql._insert import Insertion
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyspark.sql import SparkSession
+
+    from frazil._write_result import WriteResult
+    from frazil.iceberg import Table
+
+LOCAL_LIMIT_BYTES = 128 << 20
+"""The size of the files of a table up to which its rows are changed in this process."""
+
+
+def delete(
+    spark: SparkSession, table: Table, row_filter: str | None, branch: str, properties: Mapping[str, str]
+) -> WriteResult:
+    """Delete the rows that match a filter; None for all rows, whose files are removed without being read."""
+    check_branch(table, branch)
+    if row_filter is None or _is_small(table, branch):
+        return table.delete(True if row_filter is None else row_filter, branch=branch, snapshot_properties=properties)
+    return _row_level.delete(spark, table, row_filter, branch=branch, snapshot_properties=properties)
+
+
+def update(
+    spark: SparkSession,
+    table: Table,
+    values: Mapping[str, str],
+    row_filter: str | None,
+    branch: str,
+    properties: Mapping[str, str],
+) -> WriteResult:
+    """Set columns of the rows that match a filter, or of all rows, to constants.
+
+    Raises:
+        InvalidArgumentError: A value does not fit its column.
+        UnsupportedError: A value cannot be written as a literal.
+    """
+    check_branch(table, branch)
+    literals = _literals(spark, table, values)
+    where = True if row_filter is None else row_filter
+    if _is_small(table, branch):
+        return table.update(literals, where, branch=branch, snapshot_properties=properties)
+    return _row_level.update(spark, table, literals, where, branch=branch, snapshot_properties=properties)
+
+
+def _is_small(table: Table, branch: str) -> bool:
+    """Return whether the files of a branch are small, as far as the summary of its snapshot tells."""
+    ref = table.refs().get(branch)
+    if ref is None:
+        return True
+    snapshot = next((one for one in table.snapshots() if one.snapshot_id == ref.snapshot_id), None)
+    size = "" if snapshot is None else snapshot.summary.get("total-files-size", "")
+    return size.isdecimal() and int(size) <= LOCAL_LIMIT_BYTES
+
+
+def _literals(spark: SparkSession, table: Table, values: Mapping[str, str]) -> dict[str, Lit]:
+    """Evaluate constants and assign them to the types of their columns, as Spark does in UPDATE."""
+    own = table.scan().schema()
+    fields = [own.field(name) for name in values]
+    target = spark_schema(pa.schema(fields), "error")
+    row = assigned(
+        spark.sql(f"SELECT {', '.join(values.values())}"), target, Insertion(columns=tuple(values))
+    ).toArrow()
+    return {field.name: _literal(field, row.column(place)) for place, field in enumerate(fields)}
+
+
+def _is_uuid(field: pa.Field) -> bool:
+    # The type is registered with pyarrow in later releases only.
+    name = (field.metadata or {}).get(b"ARROW:extension:name", b"").decode()
+    return "arrow.uuid" in (name, getattr(field.type, "extension_name", ""))
+
+
+def _literal(field: pa.Field, column: pa.ChunkedArray) -> Lit:
+    if pa.types.is_timestamp(column.type) and column.type.tz is not None:
+        column = column.cast(pa.timestamp("us", "UTC"))
+    try:
+        value: Any = column[0].as_py()
+    except (OverflowError, ValueError):
+        message = f"column `{field.name}`: timestamps outside the years 1 to 9999 are not supported for UPDATE"
+        raise UnsupportedError(message, context={"column": field.name}) from None
+    if value is not None and _is_uuid(field):
+        try:
+            value = uuid.UUID(value)
+        except ValueError:
+            message = f"column `{field.name}`: {value!r} is not a UUID"
+            raise InvalidArgumentError(message, context={"column": field.name}) from None
+    written = lit(value)
+    # The literals of NaN and infinities are casts to double.
+    return Lit(f"CAST({written} AS float)") if isinstance(value, float) and pa.types.is_float32(field.type) else written
