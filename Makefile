@@ -23,7 +23,7 @@ NATIVE := python/frazil/_native.abi3.so
 RELEASE := $(TARGET)/release-venv
 QUICK := $(TARGET)/quick-venv
 WHEEL := $(RELEASE)/.wheel-installed
-# The packages of .venv, but the oldest pyarrow that the metadata allows.
+# The packages of .venv, but the oldest pyarrow that the metadata allows; Daft does not accept the newest.
 OLDEST := $(TARGET)/oldest-venv
 OLDEST_SQLGLOT := $(shell sed -n 's/^spark = .*"sqlglot>=\([0-9]*\)".*/\1/p' pyproject.toml)
 # Minor releases of pyspark that the metadata allows, the lowest and the newest; those of .venv are tested there.
@@ -147,10 +147,10 @@ test-python: dev
 	$(BIN)/python -m pytest --quiet --doctest-modules --pyargs frazil
 
 $(OLDEST)/.installed: pyproject.toml | $(TOOLS)
-	$(call say,'Installing pyarrow $(OLDEST_PYARROW) and sqlglot $(OLDEST_SQLGLOT) into $(OLDEST)')
+	$(call say,'Installing pyarrow $(OLDEST_PYARROW) and sqlglot $(OLDEST_SQLGLOT), and Daft into $(OLDEST)')
 	test -x $(OLDEST)/bin/python || $(PYTHON) -m venv $(OLDEST)
 	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps 'pyarrow==$(OLDEST_PYARROW).*' \
-		'sqlglot==$(OLDEST_SQLGLOT).0.*'
+		'sqlglot==$(OLDEST_SQLGLOT).0.*' daft==0.7.26 tqdm
 	@printf '%s\n' "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" '$(CURDIR)/python' \
 		> "$$($(OLDEST)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/tools.pth"
 	@touch $@
@@ -165,6 +165,7 @@ test-oldest: dev $(OLDEST)/.installed
 		tests/behavior/test_reading.py
 	$(OLDEST)/bin/python -m pytest --quiet --numprocesses $(JOBS) tests/interop/test_golden_tables.py \
 		tests/interop/test_paimon_found.py tests/interop/test_paimon_tables.py -k '$(OLDEST_ORC)'
+	$(OLDEST)/bin/python -m pytest --quiet tests/behavior/test_pyiceberg_lines.py -k daft
 	$(OLDEST)/bin/python -m pytest --quiet tests/unit/test_sql_narrow.py tests/unit/test_sql_sources.py tests/unit/test_sql_statements.py
 
 $(TARGET)/spark-%/.installed: pyproject.toml | $(TOOLS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
@@ -126,6 +127,13 @@ SYSTEM_TABLES = {
 """The queries of system tables, with the columns that the guide shows; later releases have more at the end."""
 
 FILES = """
+USE CATALOG my_catalog;
+CREATE TABLE my_table (
+    k INT PRIMARY KEY NOT ENFORCED,
+    f0 INT,
+    f1 STRING
+);
+INSERT INTO my_table VALUES (1, 11, '111');
 CREATE TABLE part_t (
     f0 INT,
     f1 STRING,
@@ -143,7 +151,7 @@ CREATE TABLE T (
     a INT PRIMARY KEY NOT ENFORCED,
     b INT,
     c INT
-) WITH ('bucket' = '1');
+);
 INSERT INTO T VALUES (1, 2, 3);
 """
 
@@ -185,8 +193,11 @@ def test_catalogs_and_kinds_of_tables(lake: Lake[DataFrame], tmp_path: Path) -> 
     lake.sql("INSERT INTO my_table SELECT a, b FROM my_csv_table")
     assert rows(lake.sql("SELECT * FROM my_table")) == [(7, "z")]
     assert rows(lake.sql("DESCRIBE my_csv_table")) == [("a", "int", ""), ("b", "string", "")]
+    with pytest.warns(UserWarning, match="has no snapshots"):
+        found = lake.sql("SELECT * FROM `my_object_table` /*+ OPTIONS('scan.snapshot-id' = '1') */")
+    assert [row.path for row in found.collect()] == ["a.txt"]
     for statement, message in [
-        ("SELECT * FROM `my_object_table` /*+ OPTIONS('scan.snapshot-id' = '1') */", "does not support snapshots"),
+        ("SELECT * FROM my_object_table VERSION AS OF 1", "does not support snapshots"),
         ("INSERT INTO my_object_table VALUES ('a')", "my_object_table"),
         (MATERIALIZED, "Flink"),
     ]:
@@ -212,7 +223,23 @@ def test_system_tables_of_a_table_and_of_a_catalog(lake: Lake[DataFrame], tmp_pa
 
 def test_the_files_of_tables(lake: Lake[DataFrame], tmp_path: Path) -> None:
     lake.script(FILES)
-    database = tmp_path / "warehouse/my_db.db"
+    database = tmp_path / "warehouse/default.db"
+    uuid = "[0-9a-f-]{36}"
+    patterns = [
+        rf"bucket-0/data-{uuid}-0\.parquet",
+        rf"index/index-{uuid}-0",
+        rf"manifest/index-manifest-{uuid}-0",
+        rf"manifest/manifest-{uuid}-0",
+        rf"manifest/manifest-list-{uuid}-0",
+        rf"manifest/manifest-list-{uuid}-1",
+        "schema/schema-0",
+        "snapshot/EARLIEST",
+        "snapshot/LATEST",
+        "snapshot/snapshot-1",
+    ]
+    found = listed(database / "my_table")
+    assert len(found) == len(patterns)
+    assert all(any(re.fullmatch(pattern, path) for path in found) for pattern in patterns), found
     folders = {path.split("/")[0] for path in listed(database / "part_t")}
     assert folders == {"dt=20240514", "manifest", "schema", "snapshot"}
     assert {"schema/schema-0", "snapshot/EARLIEST", "snapshot/LATEST", "snapshot/snapshot-1"} <= set(
@@ -224,7 +251,11 @@ def test_the_files_of_tables(lake: Lake[DataFrame], tmp_path: Path) -> None:
     assert pq.read_schema(plain).names == ["a", "b", "c"]
 
 
-def test_a_key_without_buckets_needs_dynamic_buckets(lake: Lake[DataFrame]) -> None:
-    with pytest.raises(UnsupportedError, match="set the option `bucket`"):
-        lake.sql("CREATE TABLE dynamic (k INT PRIMARY KEY NOT ENFORCED, f0 INT, f1 STRING)")
-    assert rows(lake.sql("SHOW TABLES")) == []
+def test_workers_write_dynamic_buckets(lake: Lake[DataFrame], spark: SparkSession) -> None:
+    lake.sql("CREATE TABLE dynamic (p INT, k INT, PRIMARY KEY (p, k) NOT ENFORCED) PARTITIONED BY (p)")
+    spark.range(0, 4000, 1, 8).createOrReplaceTempView("numbers")
+    for _ in range(2):
+        lake.sql("INSERT INTO dynamic SELECT CAST(id % 3 AS INT), CAST(id AS INT) FROM numbers")
+    assert rows(lake.sql("SELECT count(*), count(DISTINCT k) FROM dynamic")) == [(4000, 4000)]
+    indexed = rows(lake.sql("SELECT partition, row_count FROM dynamic$table_indexes"))
+    assert [count for _, count in indexed] == [1334, 1333, 1333]

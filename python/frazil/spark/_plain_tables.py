@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import pickle
+import warnings
 from typing import TYPE_CHECKING, Any
 
+from frazil._caller import caller_depth
 from frazil.errors import FrazilError, UnsupportedError
 from frazil.paimon import FormatTable, ObjectTable
 from frazil.spark._type_conversion import Conversion, spark_schema
@@ -34,11 +36,19 @@ PLAIN_TABLES = (FormatTable, ObjectTable)
 def read_plain_table(session: SparkSession, source: Source) -> DataFrame:
     """Return a DataFrame of the current files; the workers read the files of a format table.
 
+    Warns:
+        UserWarning: The query sets read options of an object table, which have no effect.
+
     Raises:
-        UnsupportedError: The query selects a snapshot, or sets read options.
+        UnsupportedError: The query selects a snapshot, or sets read options of a format table.
     """
     table, schema = source.table, source.table.scan().schema()
-    if source.state is not None or source.options:
+    if source.state is None and source.options and isinstance(table, ObjectTable):
+        message = (
+            f"object table {table.location} has no snapshots: OPTIONS has no effect, and the current files are listed"
+        )
+        warnings.warn(message, UserWarning, stacklevel=caller_depth())
+    elif source.state is not None or source.options:
         message = f"{table.table_type} {table.location} does not support snapshots or read options"
         raise UnsupportedError(message, hint="omit AS OF and OPTIONS: a query reads the current files")
     columns, filters = source.narrowed(schema)
