@@ -4,8 +4,8 @@ use std::sync::{Arc, OnceLock};
 
 use arrow_array::{Array, BooleanArray};
 use bytes::Bytes;
-use frazil_core::predicate::bind::bind;
-use frazil_core::predicate::{BoundPredicate, Predicate};
+use frazil_core::sql::predicate::bind::bind;
+use frazil_core::sql::predicate::{BoundPredicate, Predicate};
 use frazil_core::storage::{Files, MemoryStorage, Storage};
 use frazil_paimon::context::{ReadContext, View};
 use frazil_paimon::deletion_vector;

@@ -11,13 +11,13 @@ use arrow_buffer::{BooleanBuffer, Buffer};
 use bytes::Bytes;
 use frazil_core::avro::{AvroFile, Projection};
 use frazil_core::bitmap::{Positions, kept_of_portable64};
-use frazil_core::expression::Expression;
-use frazil_core::expression::bind::Scope;
-use frazil_core::expression::rows::{Relation, Rows};
 use frazil_core::filter::{Filter, Spare};
 use frazil_core::hash::murmur3::{hash_byte_arrays, hash_bytes, hash_longs};
 use frazil_core::orc::OrcFile;
-use frazil_core::predicate::Predicate;
+use frazil_core::sql::expression::Expression;
+use frazil_core::sql::expression::bind::Scope;
+use frazil_core::sql::expression::rows::{Relation, Rows};
+use frazil_core::sql::predicate::Predicate;
 use frazil_core::storage::Location;
 use frazil_core::variant;
 

@@ -7,8 +7,8 @@ use arrow_array::{Array, ArrayRef, Int32Array, Int64Array, RecordBatch, StringAr
 use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
 
 use crate::error::{Error, Result};
-use crate::predicate::BoundPredicate;
 use crate::row_pairs::{Paired, RowPairs};
+use crate::sql::predicate::BoundPredicate;
 
 /// The columns of every change, which follow those of the table. Names and types are those of Iceberg's `changes`
 /// table.

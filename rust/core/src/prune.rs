@@ -28,8 +28,8 @@ use arrow_array::{Array, ArrayRef, Int64Array};
 use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder};
 
 use crate::error::{Error, Result};
-use crate::predicate::{BoundColumn, BoundPredicate, CompareOp, Test};
 use crate::scalar::Scalar;
+use crate::sql::predicate::{BoundColumn, BoundPredicate, CompareOp, Test};
 
 use range::{ValueTest, judge};
 
@@ -148,12 +148,18 @@ pub fn prune(predicate: &BoundPredicate, stats: &dyn ColumnStats) -> Result<Verd
                 bounds.check(length, column)?;
                 leaf(column, test, &bounds, length)
             }
-            None => Ok(Verdicts { may: BooleanBuffer::new_set(length), all: BooleanBuffer::new_unset(length) }),
+            None => Ok(Verdicts::unknown(length)),
         },
+        BoundPredicate::Condition(_) => Ok(Verdicts::unknown(length)),
     }
 }
 
 impl Verdicts {
+    /// Returns the verdicts of statistics that decide nothing.
+    fn unknown(length: usize) -> Self {
+        Self { may: BooleanBuffer::new_set(length), all: BooleanBuffer::new_unset(length) }
+    }
+
     fn same(bits: BooleanBuffer) -> Self {
         Self { may: bits.clone(), all: bits }
     }

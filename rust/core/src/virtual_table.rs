@@ -13,10 +13,10 @@ use arrow_select::filter::filter_record_batch;
 
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::predicate::bind::{Columns, bind, nearest};
-use crate::predicate::eval::{RowColumns, evaluate, masked};
-use crate::predicate::{BoundColumn, BoundPredicate, ColumnName, Predicate};
 use crate::scalar::ScalarType;
+use crate::sql::predicate::bind::{Columns, bind, nearest};
+use crate::sql::predicate::eval::{RowColumns, evaluate, masked};
+use crate::sql::predicate::{BoundColumn, BoundPredicate, ColumnName, Predicate};
 use crate::storage::files::Files;
 
 /// A stream of batches.

@@ -14,7 +14,7 @@ use arrow_ipc::reader::StreamReader;
 use arrow_ipc::writer::StreamWriter;
 use frazil_core::context::{Budget, Context};
 use frazil_core::error::ErrorKind;
-use frazil_core::predicate::{BoundPredicate, Predicate};
+use frazil_core::sql::predicate::{BoundPredicate, Predicate};
 use frazil_core::storage::{Files, MemoryStorage, Storage};
 use frazil_iceberg::scan::table_scan::{ScanOptions, TableScan};
 use frazil_iceberg::scan::task::{DataFile, FileScanTask};

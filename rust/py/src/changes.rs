@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use frazil_core::changes::{ChangeMode, ChangePairs as CorePairs};
 use frazil_core::error::Error;
-use frazil_core::predicate::Predicate;
+use frazil_core::sql::predicate::Predicate;
 use frazil_iceberg::scan::change_rows::change_schema;
 use frazil_iceberg::scan::change_scan::{ChangeOptions, ChangeScan as CoreScan};
 use frazil_iceberg::scan::changes::{ChangePlan as CorePlan, ChangeStage as CoreStage, ChangeTask as CoreTask};

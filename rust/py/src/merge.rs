@@ -5,7 +5,7 @@ use std::sync::{Arc, RwLock};
 use arrow_array::{BooleanArray, UInt32Array};
 use arrow_schema::{DataType, Field, Schema};
 use frazil_core::error::{Error, Result};
-use frazil_core::expression::Expression;
+use frazil_core::sql::expression::Expression;
 use frazil_iceberg::merge::merger::Merger as CoreMerger;
 use frazil_iceberg::merge::source;
 use frazil_iceberg::merge::update::Updater as CoreUpdater;
@@ -218,8 +218,8 @@ pub(crate) fn evaluate_expression(
 ) -> PyResult<Py<PyAny>> {
     let relations: Vec<_> = relations.into_iter().map(|(name, ArrowBatch(batch))| (name, batch)).collect();
     let (array, data_type) = detached(py, || {
-        use frazil_core::expression::bind::{Scope, now_micros};
-        use frazil_core::expression::rows::{Relation, Rows};
+        use frazil_core::sql::expression::bind::{Scope, now_micros};
+        use frazil_core::sql::expression::rows::{Relation, Rows};
         let schemas: Vec<_> = relations.iter().map(|(_, batch)| batch.schema()).collect();
         let named = relations.iter().zip(&schemas).map(|((name, _), schema)| (name.as_str(), Some(&**schema)));
         let bound = Scope::new(named.collect(), now_micros()).bind(&Expression::parse(&text)?)?;

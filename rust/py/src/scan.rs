@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use frazil_core::error::Error;
-use frazil_core::predicate::Predicate;
+use frazil_core::sql::predicate::Predicate;
 use frazil_iceberg::scan::context::ReadContext;
 use frazil_iceberg::scan::incremental::SnapshotRange;
 use frazil_iceberg::scan::output::MetadataColumn;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use frazil_core::context::Context;
 use frazil_core::error::{Error, ErrorKind};
-use frazil_core::predicate::Predicate;
+use frazil_core::sql::predicate::Predicate;
 use frazil_core::storage::files::Files;
 use frazil_iceberg::commit::attempts::{Attempts as CoreAttempts, Change};
 use frazil_iceberg::commit::staged::Transaction as CoreTransaction;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use frazil_core::error::Error;
-use frazil_core::predicate::Predicate;
+use frazil_core::sql::predicate::Predicate;
 use frazil_core::virtual_table::{self, Part, PartBatches, VirtualTable as CoreTable};
 use frazil_iceberg::inspect;
 use frazil_paimon::inspect as paimon_inspect;

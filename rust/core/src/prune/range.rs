@@ -9,9 +9,9 @@ use arrow_schema::DataType;
 
 use super::{Bounds, Verdicts, bits};
 use crate::error::{Error, Result};
-use crate::predicate::keys::{self, Keyed, with_primitive};
-use crate::predicate::{BoundColumn, CompareOp, LikePattern, Test};
 use crate::scalar::{Scalar, ScalarType};
+use crate::sql::predicate::keys::{self, Keyed, with_primitive};
+use crate::sql::predicate::{BoundColumn, CompareOp, LikePattern, Test};
 
 /// A test of values. Two opposite tests share one variant.
 pub(super) enum ValueTest<'a> {

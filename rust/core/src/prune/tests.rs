@@ -6,11 +6,11 @@ use proptest::prelude::*;
 use rstest::rstest;
 
 use super::*;
-use crate::predicate::Predicate;
-use crate::predicate::bind::bind;
-use crate::predicate::eval::{RowColumns, evaluate};
-use crate::predicate::testing::{Names, Row, TYPES, columns, predicates, rows};
 use crate::scalar::ScalarType;
+use crate::sql::predicate::Predicate;
+use crate::sql::predicate::bind::bind;
+use crate::sql::predicate::eval::{RowColumns, evaluate};
+use crate::sql::predicate::testing::{Names, Row, TYPES, columns, predicates, rows};
 
 struct Stats {
     length: usize,

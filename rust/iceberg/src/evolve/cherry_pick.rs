@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use frazil_core::context::Context;
 use frazil_core::error::{Error, ErrorKind, Result};
-use frazil_core::predicate::Predicate;
+use frazil_core::sql::predicate::Predicate;
 use frazil_core::storage::Files;
 
 use super::references::{ManageSnapshots, Pick, ReferenceOperation, not_picked, staged_as};

@@ -7,8 +7,8 @@ use arrow_schema::SchemaRef;
 use arrow_select::concat::concat_batches;
 use arrow_select::take::{take, take_record_batch};
 use frazil_core::error::{Error, Result};
-use frazil_core::expression::rows::Rows;
 use frazil_core::join::JoinPairs;
+use frazil_core::sql::expression::rows::Rows;
 
 use super::clause::BoundAction;
 use super::rows::updated;

@@ -2,9 +2,9 @@
 
 use arrow_schema::Schema;
 use frazil_core::error::{Error, Result};
-use frazil_core::expression::Expression;
-use frazil_core::expression::bind::{Bound, Scope};
-use frazil_core::predicate::column_names;
+use frazil_core::sql::expression::Expression;
+use frazil_core::sql::expression::bind::{Bound, Scope};
+use frazil_core::sql::predicate::column_names;
 
 use super::{Action, Clause, MergePlan, When};
 

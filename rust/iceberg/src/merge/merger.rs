@@ -7,12 +7,12 @@ use arrow_buffer::BooleanBuffer;
 use arrow_schema::{DataType, FieldRef, Schema, SchemaRef};
 use arrow_select::concat::concat_batches;
 use frazil_core::error::{Error, Result};
-use frazil_core::expression::bind::{Bound, Scope};
-use frazil_core::expression::normal_type;
-use frazil_core::expression::rows::{Relation, Rows};
 use frazil_core::join::{JoinBounds, JoinPairs, JoinTable, bounds};
-use frazil_core::predicate::ColumnName;
 use frazil_core::scalar::{Scalar, ScalarType};
+use frazil_core::sql::expression::bind::{Bound, Scope};
+use frazil_core::sql::expression::normal_type;
+use frazil_core::sql::expression::rows::{Relation, Rows};
+use frazil_core::sql::predicate::ColumnName;
 
 use super::changes::Changes;
 pub use super::changes::Probe;

@@ -2,8 +2,8 @@ use std::sync::Arc;
 
 use arrow_array::{Date32Array, Int64Array, TimestampMicrosecondArray};
 use frazil_core::error::ErrorKind;
-use frazil_core::expression::Expression;
-use frazil_core::predicate::Predicate;
+use frazil_core::sql::expression::Expression;
+use frazil_core::sql::predicate::Predicate;
 
 use super::super::{Action, Clause};
 use super::*;

@@ -13,8 +13,8 @@ pub mod update;
 
 use arrow_schema::Schema;
 use frazil_core::error::{Error, Result};
-use frazil_core::expression::Expression;
-use frazil_core::predicate::{CompareOp, column_names};
+use frazil_core::sql::expression::Expression;
+use frazil_core::sql::predicate::{CompareOp, column_names};
 
 /// The definition of a MERGE.
 #[derive(Debug, Clone, PartialEq)]

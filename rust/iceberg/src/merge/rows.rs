@@ -5,9 +5,9 @@ use std::sync::Arc;
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{Field, Schema, SchemaRef};
 use frazil_core::error::{Error, Result};
-use frazil_core::expression::bind::Bound;
-use frazil_core::expression::rows::Rows;
-use frazil_core::expression::widened;
+use frazil_core::sql::expression::bind::Bound;
+use frazil_core::sql::expression::rows::Rows;
+use frazil_core::sql::expression::widened;
 
 /// Returns the values of a column, in its type.
 ///

@@ -10,8 +10,8 @@ use arrow_array::{
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema as ArrowSchema, TimeUnit};
 use frazil_core::error::{Error, Result};
-use frazil_core::expression::takes;
 use frazil_core::nested::{Repeated, child};
+use frazil_core::sql::expression::takes;
 
 use crate::spec::arrow::arrow_type;
 use crate::spec::schema::Schema;

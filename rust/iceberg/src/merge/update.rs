@@ -3,9 +3,9 @@
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use frazil_core::error::{Error, Result};
-use frazil_core::expression::Expression;
-use frazil_core::expression::bind::{Bound, Scope};
-use frazil_core::expression::rows::{Relation, Rows};
+use frazil_core::sql::expression::Expression;
+use frazil_core::sql::expression::bind::{Bound, Scope};
+use frazil_core::sql::expression::rows::{Relation, Rows};
 
 use super::rows::updated;
 

@@ -10,9 +10,9 @@ use arrow_schema::SchemaRef;
 use arrow_select::filter::filter_record_batch;
 use frazil_core::changes::{self, ChangePairs, changed_rows};
 use frazil_core::error::{Error, Result};
-use frazil_core::predicate::BoundPredicate;
-use frazil_core::predicate::eval::evaluate;
 use frazil_core::row_pairs::{ChangeType, PairSpec, RowPairs};
+use frazil_core::sql::predicate::BoundPredicate;
+use frazil_core::sql::predicate::eval::evaluate;
 
 use super::changes::{ChangeStage, ChangeTask, Pairing, is_own};
 use super::context::ReadContext;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use frazil_core::changes::{ChangeMode, check_selected, filter_of_identifiers};
 use frazil_core::context::{Budget, Context};
 use frazil_core::error::{Error, Result};
-use frazil_core::predicate::bind::bind;
-use frazil_core::predicate::{BoundPredicate, Predicate};
+use frazil_core::sql::predicate::bind::bind;
+use frazil_core::sql::predicate::{BoundPredicate, Predicate};
 
 use super::changes::{ChangePlan, Pairing};
 use super::context::ReadContext;

@@ -7,7 +7,7 @@ use arrow_schema::SchemaRef;
 use frazil_core::context::{Budget, Lease};
 use frazil_core::error::{Error, ErrorKind, Result};
 use frazil_core::filter::Spare;
-use frazil_core::predicate::{BoundColumn, BoundPredicate};
+use frazil_core::sql::predicate::{BoundColumn, BoundPredicate};
 use frazil_core::storage::files::Files;
 
 use super::delete_cache::DeleteCache;
@@ -71,7 +71,7 @@ impl PartitionContext {
     /// Partition tuples have the types of the current schema. A filter on an older snapshot has the types of that
     /// snapshot, which are narrower for columns that were promoted later.
     fn promoted(&self, predicate: &BoundPredicate, unknown: &BoundPredicate) -> BoundPredicate {
-        project::map_leaves(predicate, &|column, test| {
+        project::map_leaves(predicate, None, &|column, test| {
             let field = self.fields.fields.iter().find(|field| field.id == column.id);
             let data_type = match field.map(|field| &field.field_type) {
                 Some(Type::Primitive(primitive)) => primitive.scalar(),

@@ -7,9 +7,9 @@ use std::cmp::Ordering;
 
 use arrow_array::{Array, Int64Array};
 use frazil_core::error::Result;
-use frazil_core::predicate::BoundColumn;
 use frazil_core::prune::{Bounds, ColumnStats};
 use frazil_core::scalar::{Scalar, ScalarType};
+use frazil_core::sql::predicate::BoundColumn;
 
 /// The statistics of key columns over some files.
 #[derive(Debug, Default)]

@@ -8,9 +8,9 @@ use arrow_row::{RowConverter, Rows, SortField};
 use arrow_schema::DataType;
 use frazil_core::error::Result;
 use frazil_core::floats::one_nan;
-use frazil_core::predicate::BoundColumn;
 use frazil_core::prune::{Bounds, ColumnStats};
 use frazil_core::scalar::ScalarType;
+use frazil_core::sql::predicate::BoundColumn;
 
 use crate::spec::arrow::field_id;
 use crate::spec::manifest_entries::file_partitions;

@@ -11,8 +11,8 @@ use frazil_core::cache::Cache;
 use frazil_core::context::Context;
 use frazil_core::error::{Error, Result};
 use frazil_core::parallel;
-use frazil_core::predicate::BoundPredicate;
 use frazil_core::prune::prune;
+use frazil_core::sql::predicate::BoundPredicate;
 use frazil_core::storage::files::FileId;
 
 use super::context::{PartitionContext, ReadContext};

@@ -9,8 +9,8 @@ use arrow_array::types::{Int32Type, TimestampNanosecondType};
 use arrow_array::{ArrayRef, BinaryArray, BooleanArray, Int64Array, TimestampNanosecondArray};
 use arrow_select::nullif::nullif;
 use frazil_core::error::Result;
-use frazil_core::predicate::BoundColumn;
 use frazil_core::prune::{Bounds, ColumnStats};
+use frazil_core::sql::predicate::BoundColumn;
 
 use crate::spec::manifest::{EntryStatistics, ManifestEntries};
 use crate::spec::manifest_list::{FieldSummary, ManifestFile};

@@ -15,9 +15,9 @@ use arrow_schema::{Schema as ArrowSchema, SchemaRef};
 use frazil_core::bitmap::Positions;
 use frazil_core::error::{Error, ErrorKind, Result};
 use frazil_core::filter::Filter;
-use frazil_core::predicate::BoundPredicate;
-use frazil_core::predicate::eval::evaluate;
 use frazil_core::prune::prune;
+use frazil_core::sql::predicate::BoundPredicate;
+use frazil_core::sql::predicate::eval::evaluate_within;
 
 use super::delete_index::DeleteFile;
 use super::delete_load::{DeleteFileReader, DeleteLoader, TaskDeletes};
@@ -180,8 +180,8 @@ impl TaskReader {
             _ => None,
         };
         if self.residual != BoundPredicate::True {
-            let matching = evaluate(&self.residual, &leaves, rows)?;
-            keep = Some(keep.map_or_else(|| matching.clone(), |keep| &keep & &matching));
+            let alive = keep.unwrap_or_else(|| BooleanBuffer::new_set(rows));
+            keep = Some(evaluate_within(&self.residual, &leaves, &alive)?);
         }
         let kept = keep.as_ref().map_or(rows, BooleanBuffer::count_set_bits);
         if kept == 0 {

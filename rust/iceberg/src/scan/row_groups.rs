@@ -2,8 +2,8 @@
 
 use arrow_array::Int64Array;
 use frazil_core::error::Result;
-use frazil_core::predicate::BoundColumn;
 use frazil_core::prune::{Bounds, ColumnStats};
+use frazil_core::sql::predicate::BoundColumn;
 
 use crate::read::project::Projector;
 use crate::read::statistics::bounds_array;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use arrow_array::types::{Int64Type, UInt32Type};
 use arrow_array::{Array, ArrayRef, Int64Array, UInt32Array};
 use frazil_core::error::Result;
-use frazil_core::predicate::{BoundColumn, BoundPredicate};
 use frazil_core::prune::{Bounds, ColumnStats};
+use frazil_core::sql::predicate::{BoundColumn, BoundPredicate};
 
 use super::partition::PartitionTuples;
 use super::prune::EntryStats;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use frazil_core::context::{Budget, Context};
 use frazil_core::error::Result;
-use frazil_core::predicate::Predicate;
-use frazil_core::predicate::bind::bind;
+use frazil_core::sql::predicate::Predicate;
+use frazil_core::sql::predicate::bind::bind;
 
 use super::context::ReadContext;
 use super::incremental::{SnapshotRange, appended};

@@ -8,8 +8,8 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use frazil_core::bitmap::Positions;
 use frazil_core::error::{Error, ErrorKind, Result};
-use frazil_core::predicate::BoundPredicate;
 use frazil_core::scalar::Scalar;
+use frazil_core::sql::predicate::BoundPredicate;
 
 use super::context::{PartitionContext, ReadContext};
 use super::delete_index::DeleteFile;

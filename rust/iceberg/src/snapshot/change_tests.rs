@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int32Array, Int64Array, StringArray, StructArray, new_null_array};
-use frazil_core::predicate::Predicate;
+use frazil_core::sql::predicate::Predicate;
 use frazil_core::storage::faulty::{Fault, FaultyStorage};
 use frazil_core::storage::{MemoryStorage, Storage};
 

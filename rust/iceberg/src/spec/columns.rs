@@ -1,9 +1,9 @@
 //! Presents a schema as the columns that a predicate can reference.
 
 use frazil_core::error::Result;
-use frazil_core::predicate::bind::Columns;
-use frazil_core::predicate::{BoundColumn, ColumnName};
 use frazil_core::scalar::ScalarType;
+use frazil_core::sql::predicate::bind::Columns;
+use frazil_core::sql::predicate::{BoundColumn, ColumnName};
 
 use super::schema::Schema;
 use super::types::{PrimitiveType, Type};

@@ -5,8 +5,8 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use frazil_core::error::{Error, Result};
-use frazil_core::predicate::{BoundColumn, ColumnName};
 use frazil_core::scalar::ScalarType;
+use frazil_core::sql::predicate::{BoundColumn, ColumnName};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::value::RawValue;
 

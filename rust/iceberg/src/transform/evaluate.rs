@@ -3,8 +3,8 @@
 //! The semantics are those of predicates: NaN equals NaN and is greater than every other number, -0.0 equals 0.0, bytes
 //! compare unsigned, and NULL fails every test except IS NULL and IS NOT NAN.
 
-use frazil_core::predicate::Test;
 use frazil_core::scalar::Scalar;
+use frazil_core::sql::predicate::Test;
 
 /// Returns whether `value` (None: NULL) passes `test`. None if the two cannot be compared.
 pub(super) fn passes(test: &Test, value: Option<&Scalar>) -> Option<bool> {
@@ -51,7 +51,7 @@ fn starts_with(value: &Scalar, prefix: &Scalar) -> Option<bool> {
 
 #[cfg(test)]
 mod tests {
-    use frazil_core::predicate::CompareOp;
+    use frazil_core::sql::predicate::CompareOp;
 
     use super::*;
 

@@ -22,8 +22,8 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use frazil_core::predicate::{BoundColumn, BoundPredicate, CompareOp, Test};
 use frazil_core::scalar::Scalar;
+use frazil_core::sql::predicate::{BoundColumn, BoundPredicate, CompareOp, Test};
 
 use super::evaluate::passes;
 use super::temporal::{self, Unit};
@@ -43,7 +43,7 @@ pub type Tuple<'a> = dyn Fn(i32) -> Option<Option<Scalar>> + 'a;
 ///
 /// The columns of the result are partition fields, by their field ids. Parts that cannot be projected become TRUE.
 pub fn inclusive(predicate: &BoundPredicate, spec: &PartitionSpec, source_types: &SourceTypes<'_>) -> BoundPredicate {
-    map_leaves(predicate, &|column, test| leaf_inclusive(column, test, spec, source_types))
+    map_leaves(predicate, Some(&BoundPredicate::True), &|column, test| leaf_inclusive(column, test, spec, source_types))
 }
 
 /// Returns a predicate over partition fields: if it is true for a tuple, `predicate` is true for every row of the
@@ -51,7 +51,7 @@ pub fn inclusive(predicate: &BoundPredicate, spec: &PartitionSpec, source_types:
 ///
 /// The columns of the result are partition fields, by their field ids. Parts that cannot be projected become FALSE.
 pub fn strict(predicate: &BoundPredicate, spec: &PartitionSpec, source_types: &SourceTypes<'_>) -> BoundPredicate {
-    map_leaves(predicate, &|column, test| leaf_strict(column, test, spec, source_types))
+    map_leaves(predicate, Some(&BoundPredicate::False), &|column, test| leaf_strict(column, test, spec, source_types))
 }
 
 /// Returns the residual filter for the rows of one partition. It is equivalent to `predicate` on every row with
@@ -64,7 +64,7 @@ pub fn residual(
     source_types: &SourceTypes<'_>,
     tuple: &Tuple<'_>,
 ) -> BoundPredicate {
-    map_leaves(predicate, &|column, test| {
+    map_leaves(predicate, None, &|column, test| {
         if evaluate(&leaf_strict(column, test, spec, source_types), tuple) == Some(true) {
             BoundPredicate::True
         } else if evaluate(&leaf_inclusive(column, test, spec, source_types), tuple) == Some(false) {
@@ -368,17 +368,20 @@ fn one_of(mut values: Vec<Scalar>) -> Option<Vec<Test>> {
     }
 }
 
-/// Returns the predicate with each leaf replaced by the result of `leaf`.
+/// Returns the predicate with each leaf replaced by the result of `leaf`, and each condition that statistics do not decide
+/// by `condition`; None keeps conditions.
 pub(crate) fn map_leaves(
     predicate: &BoundPredicate,
+    condition: Option<&BoundPredicate>,
     leaf: &dyn Fn(&BoundColumn, &Test) -> BoundPredicate,
 ) -> BoundPredicate {
     match predicate {
         BoundPredicate::True => BoundPredicate::True,
         BoundPredicate::False => BoundPredicate::False,
-        BoundPredicate::And(parts) => all(parts.iter().map(|part| map_leaves(part, leaf))),
-        BoundPredicate::Or(parts) => any(parts.iter().map(|part| map_leaves(part, leaf))),
+        BoundPredicate::And(parts) => all(parts.iter().map(|part| map_leaves(part, condition, leaf))),
+        BoundPredicate::Or(parts) => any(parts.iter().map(|part| map_leaves(part, condition, leaf))),
         BoundPredicate::Leaf(column, test) => leaf(column, test),
+        BoundPredicate::Condition(_) => condition.unwrap_or(predicate).clone(),
     }
 }
 
@@ -435,6 +438,7 @@ fn evaluate(predicate: &BoundPredicate, tuple: &Tuple<'_>) -> Option<bool> {
         BoundPredicate::And(parts) => decide(parts, false),
         BoundPredicate::Or(parts) => decide(parts, true),
         BoundPredicate::Leaf(column, test) => passes(test, tuple(column.id)?.as_ref()),
+        BoundPredicate::Condition(_) => None,
     }
 }
 

@@ -1,6 +1,6 @@
 use arrow_schema::TimeUnit;
-use frazil_core::predicate::{LikePart, LikePattern};
 use frazil_core::scalar::ScalarType;
+use frazil_core::sql::predicate::{LikePart, LikePattern};
 use proptest::prelude::*;
 
 use super::super::tests::{transforms, values};
@@ -39,6 +39,7 @@ fn show(predicate: &BoundPredicate) -> String {
         BoundPredicate::And(parts) => format!("({})", join(parts, " and ")),
         BoundPredicate::Or(parts) => format!("({})", join(parts, " or ")),
         BoundPredicate::Leaf(column, test) => format!("{} {}", column.name, show_test(test)),
+        BoundPredicate::Condition(condition) => condition.to_string(),
     }
 }
 

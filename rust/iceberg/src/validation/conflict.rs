@@ -19,8 +19,8 @@ use std::sync::Arc;
 use arrow_array::Array;
 use frazil_core::context::Context;
 use frazil_core::error::{Error, ErrorKind, Result};
-use frazil_core::predicate::Predicate;
-use frazil_core::predicate::bind::bind;
+use frazil_core::sql::predicate::Predicate;
+use frazil_core::sql::predicate::bind::bind;
 use frazil_core::storage::Files;
 
 use crate::files::{Removals, TouchedFiles};

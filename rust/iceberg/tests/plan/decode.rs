@@ -184,7 +184,7 @@ fn every_failing_or_shortened_read_is_an_error() {
             let files = frazil_core::storage::Files::below(faulty, ROOT).unwrap();
             let (snapshot, schema) = table.choose(&options("").snapshot).unwrap();
             let output = frazil_iceberg::scan::output::Output::default();
-            let filter = frazil_core::predicate::BoundPredicate::True;
+            let filter = frazil_core::sql::predicate::BoundPredicate::True;
             let read =
                 frazil_iceberg::scan::context::ReadContext::try_new(table.metadata(), schema, output, filter, files);
             let request = frazil_iceberg::scan::plan::PlanRequest {

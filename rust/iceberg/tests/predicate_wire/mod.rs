@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use arrow_schema::TimeUnit::{Microsecond, Nanosecond};
-use frazil_core::predicate::{BoundColumn, BoundPredicate, CompareOp, LikePattern, Test};
 use frazil_core::scalar::{Scalar, ScalarType};
+use frazil_core::sql::predicate::{BoundColumn, BoundPredicate, CompareOp, LikePattern, Test};
 use frazil_iceberg::scan::wire::predicate::{from_json, to_json};
 use proptest::prelude::*;
 

@@ -8,7 +8,7 @@ use apache_avro::writer::datum::GenericDatumWriter;
 use bytes::Bytes;
 use frazil_core::context::Context;
 use frazil_core::error::Result;
-use frazil_core::predicate::Predicate;
+use frazil_core::sql::predicate::Predicate;
 use frazil_core::storage::{Files, MemoryStorage, Storage};
 use frazil_iceberg::scan::plan::Plan;
 use frazil_iceberg::scan::table_scan::{ScanOptions, TableScan};

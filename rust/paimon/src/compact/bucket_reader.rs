@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use frazil_core::error::Result;
-use frazil_core::predicate::BoundPredicate;
+use frazil_core::sql::predicate::BoundPredicate;
 
 use crate::context::output::Output;
 use crate::context::split::DataSplit;

@@ -9,8 +9,10 @@ use arrow_buffer::BooleanBuffer;
 use frazil_core::clock::now_ms;
 use frazil_core::context::Context;
 use frazil_core::error::{Error, Result};
-use frazil_core::predicate::bind::bind;
-use frazil_core::predicate::{BoundColumn, Predicate};
+use frazil_core::prune::ColumnStats;
+use frazil_core::sql::predicate::bind::bind;
+use frazil_core::sql::predicate::eval::evaluate;
+use frazil_core::sql::predicate::{BoundColumn, Predicate};
 
 use super::bucket_reader::{Reads, read_context, total_buckets};
 use super::task::{CompactTask, Shared};
@@ -152,7 +154,7 @@ fn selected(reads: &ReadContext, live: ManifestEntries, request: &CompactRequest
                 .hint("buckets are compacted as a whole: filter by partition keys only"));
         }
         let partitions = Partitions::try_new(selected.partitions(), reads)?;
-        let kept = partitions.spread(&partitions.judge(&filter)?.all);
+        let kept = partitions.spread(&evaluate(&filter, &partitions, partitions.len())?);
         selected = selected.filter(&BooleanArray::new(kept, None))?;
     }
     Ok(selected)

@@ -12,9 +12,9 @@ use std::sync::Arc;
 
 use arrow_array::ArrayRef;
 use frazil_core::error::{Error, ErrorKind, Result};
-use frazil_core::predicate::bind::Columns;
-use frazil_core::predicate::{BoundColumn, BoundPredicate, ColumnName};
 use frazil_core::scalar::{Scalar, ScalarType};
+use frazil_core::sql::predicate::bind::Columns;
+use frazil_core::sql::predicate::{BoundColumn, BoundPredicate, ColumnName};
 use frazil_core::storage::files::Files;
 
 use serde::{Deserialize, Serialize};
@@ -228,8 +228,8 @@ fn collect_names(fields: &[DataField], prefix: &str, names: &mut Vec<String>) {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use frazil_core::predicate::Predicate;
-    use frazil_core::predicate::bind::bind;
+    use frazil_core::sql::predicate::Predicate;
+    use frazil_core::sql::predicate::bind::bind;
 
     /// Creates a column.
     pub(crate) fn field(id: i32, name: &str, root: TypeRoot) -> DataField {

@@ -8,8 +8,8 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, StructArray};
 use arrow_schema::{DataType as ArrowType, Field, Schema, SchemaRef};
 use frazil_core::error::{Error, Result};
-use frazil_core::predicate::ColumnName;
-use frazil_core::predicate::bind::{Columns, nearest};
+use frazil_core::sql::predicate::ColumnName;
+use frazil_core::sql::predicate::bind::{Columns, nearest};
 
 use super::View;
 use crate::spec::columns;

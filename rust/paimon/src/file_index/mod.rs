@@ -32,8 +32,8 @@ use arrow_buffer::BooleanBuffer;
 use bytes::Bytes;
 use frazil_core::bytes::Cursor;
 use frazil_core::error::{Error, Result};
-use frazil_core::predicate::{BoundColumn, BoundPredicate, CompareOp, Test};
 use frazil_core::scalar::Scalar;
+use frazil_core::sql::predicate::{BoundColumn, BoundPredicate, CompareOp, Test};
 
 use crate::spec::types::{DataType, TypeRoot};
 use value::Question;
@@ -127,7 +127,7 @@ impl FileIndex {
         column: &dyn Fn(i32) -> Option<IndexedColumn>,
     ) -> IndexSelection {
         match filter {
-            BoundPredicate::True => IndexSelection::All,
+            BoundPredicate::True | BoundPredicate::Condition(_) => IndexSelection::All,
             BoundPredicate::False => IndexSelection::Skip,
             BoundPredicate::And(parts) => {
                 let mut all = IndexSelection::All;

@@ -18,8 +18,8 @@ use std::ops::Bound;
 use arrow_schema::TimeUnit;
 use frazil_core::bytes::Cursor;
 use frazil_core::error::Result;
-use frazil_core::predicate::{CompareOp, Test};
 use frazil_core::scalar::Scalar;
+use frazil_core::sql::predicate::{CompareOp, Test};
 
 use crate::spec::types::TypeRoot;
 

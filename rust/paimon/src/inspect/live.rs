@@ -8,7 +8,7 @@ use arrow_buffer::BooleanBuffer;
 use frazil_core::context::Context;
 use frazil_core::error::Result;
 use frazil_core::parallel;
-use frazil_core::predicate::BoundPredicate;
+use frazil_core::sql::predicate::BoundPredicate;
 
 use super::InspectState;
 use super::manifests::{LIMIT_BYTES, listed, path};

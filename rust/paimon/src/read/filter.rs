@@ -3,9 +3,9 @@
 use arrow_array::{BooleanArray, RecordBatch};
 use arrow_select::filter::filter_record_batch;
 use frazil_core::error::Result;
-use frazil_core::predicate::Predicate;
-use frazil_core::predicate::bind::bind;
-use frazil_core::predicate::eval::evaluate;
+use frazil_core::sql::predicate::Predicate;
+use frazil_core::sql::predicate::bind::bind;
+use frazil_core::sql::predicate::eval::evaluate;
 
 use super::rows::FieldColumns;
 use crate::spec::schema::TableSchema;

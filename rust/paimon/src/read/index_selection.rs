@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use frazil_core::error::Result;
-use frazil_core::predicate::BoundPredicate;
+use frazil_core::sql::predicate::BoundPredicate;
 
 use crate::context::ReadContext;
 use crate::context::altered_columns::is_altered;

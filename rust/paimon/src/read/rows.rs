@@ -3,7 +3,7 @@
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef};
 use arrow_buffer::NullBuffer;
-use frazil_core::predicate::eval::{RowColumns, masked};
+use frazil_core::sql::predicate::eval::{RowColumns, masked};
 
 use crate::spec::types::comparable;
 use crate::spec::types::{DataField, TypeRoot};

@@ -21,8 +21,8 @@ use arrow_schema::{Schema as ArrowSchema, SchemaRef};
 use arrow_select::filter::filter_record_batch;
 use frazil_core::context::Context;
 use frazil_core::error::{Error, Result};
-use frazil_core::predicate::BoundPredicate;
-use frazil_core::predicate::eval::evaluate;
+use frazil_core::sql::predicate::BoundPredicate;
+use frazil_core::sql::predicate::eval::evaluate;
 use frazil_core::storage::files::Files;
 
 use super::difference::Difference;

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use arrow_array::{Array, ArrayRef, UInt32Array};
 use arrow_cast::cast;
 use frazil_core::error::{ErrorKind, Result};
-use frazil_core::predicate::{BoundPredicate, CompareOp, Test};
 use frazil_core::scalar::Scalar;
+use frazil_core::sql::predicate::{BoundPredicate, CompareOp, Test};
 
 use crate::bucket::{self, BucketFunction};
 use crate::context::ReadContext;
@@ -150,8 +150,8 @@ mod tests {
     use crate::context::tests::{field, schema};
     use crate::spec::options::Options;
     use crate::spec::types::TypeRoot;
-    use frazil_core::predicate::Predicate;
-    use frazil_core::predicate::bind::bind;
+    use frazil_core::sql::predicate::Predicate;
+    use frazil_core::sql::predicate::bind::bind;
     use frazil_core::storage::MemoryStorage;
     use frazil_core::storage::files::Files;
 

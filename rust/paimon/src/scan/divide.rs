@@ -7,7 +7,7 @@
 use arrow_buffer::BooleanBuffer;
 use frazil_core::context::Context;
 use frazil_core::error::Result;
-use frazil_core::predicate::BoundPredicate;
+use frazil_core::sql::predicate::BoundPredicate;
 
 use super::judged::may_be_in_bucket;
 use super::metrics::ScanMetrics;

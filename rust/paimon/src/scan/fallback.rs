@@ -4,8 +4,10 @@
 //! ids. Columns are matched by name, else by id, else by position. A column that has the name of another column of the
 //! main branch is not considered. Types must be equal except for NOT NULL.
 
+use std::sync::Arc;
+
 use frazil_core::error::{Error, Result};
-use frazil_core::predicate::{BoundColumn, BoundPredicate, ColumnName};
+use frazil_core::sql::predicate::{BoundColumn, BoundPredicate, ColumnName};
 
 use crate::context::output::Output;
 use crate::spec::schema::TableSchema;
@@ -44,7 +46,10 @@ impl<'a> Branches<'a> {
             BoundPredicate::And(parts) => BoundPredicate::and(each(parts)?),
             BoundPredicate::Or(parts) => BoundPredicate::or(each(parts)?),
             BoundPredicate::Leaf(column, test) => BoundPredicate::Leaf(self.column(column)?, test.clone()),
-            constant => constant.clone(),
+            BoundPredicate::Condition(condition) => {
+                BoundPredicate::Condition(Arc::new(condition.with_columns(|column| self.column(column))?))
+            }
+            constant @ (BoundPredicate::True | BoundPredicate::False) => constant.clone(),
         })
     }
 

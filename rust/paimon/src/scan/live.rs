@@ -10,8 +10,8 @@ use arrow_buffer::BooleanBuffer;
 use frazil_core::context::Context;
 use frazil_core::error::Result;
 use frazil_core::parallel;
-use frazil_core::predicate::BoundPredicate;
 use frazil_core::prune::prune;
+use frazil_core::sql::predicate::BoundPredicate;
 
 use super::deletions::DeletionIndex;
 use super::judged::{Judged, LeftOut};

@@ -3,8 +3,9 @@
 use arrow_array::{Array, ArrayRef, BinaryArray, UInt32Array};
 use arrow_buffer::BooleanBuffer;
 use frazil_core::error::{ErrorKind, Result};
-use frazil_core::predicate::{BoundColumn, BoundPredicate};
 use frazil_core::prune::{Bounds, ColumnStats, Verdicts, prune};
+use frazil_core::sql::predicate::eval::RowColumns;
+use frazil_core::sql::predicate::{BoundColumn, BoundPredicate};
 use hashbrown::HashMap;
 
 use crate::binary_row;
@@ -100,6 +101,13 @@ impl Partitions {
     fn column(&self, id: i32) -> Option<&ArrayRef> {
         let position = self.ids.iter().position(|known| *known == id)?;
         self.columns.get(position)
+    }
+}
+
+/// The values of the partitions, one row for each.
+impl RowColumns for Partitions {
+    fn column(&self, id: i32) -> Option<ArrayRef> {
+        self.column(id).and_then(|column| comparable(column).ok())
     }
 }
 

@@ -10,7 +10,7 @@ use arrow_array::{Array, BinaryArray, UInt32Array};
 use arrow_buffer::BooleanBuffer;
 use frazil_core::context::Context;
 use frazil_core::error::{Error, Result};
-use frazil_core::predicate::BoundPredicate;
+use frazil_core::sql::predicate::BoundPredicate;
 
 use super::deletions::DeletionIndex;
 use super::divide::Divider;

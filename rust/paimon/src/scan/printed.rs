@@ -1,8 +1,8 @@
 //! Tests strings in files in which the column is still an integer. A value matches such a test only if the integer is
 //! printed as that string. Strings such as `05`, which no integer is printed as, do not occur in these files.
 
-use frazil_core::predicate::{BoundColumn, BoundPredicate, CompareOp, Test};
 use frazil_core::scalar::{Scalar, ScalarType};
+use frazil_core::sql::predicate::{BoundColumn, BoundPredicate, CompareOp, Test};
 
 use crate::spec::types::TypeRoot;
 

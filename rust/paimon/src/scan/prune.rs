@@ -18,9 +18,9 @@ use arrow_select::interleave::interleave;
 use arrow_select::take::take;
 use bytes::Bytes;
 use frazil_core::error::{Error, Result};
-use frazil_core::predicate::{BoundColumn, BoundPredicate};
 use frazil_core::prune::{Bounds, ColumnStats, prune};
 use frazil_core::scalar::ScalarType;
+use frazil_core::sql::predicate::{BoundColumn, BoundPredicate};
 use hashbrown::HashMap;
 
 use super::altered_bounds::{End, trusted, within_day};
@@ -45,6 +45,7 @@ pub fn part_of(filter: &BoundPredicate, ids: &[i32]) -> BoundPredicate {
         BoundPredicate::And(parts) => BoundPredicate::and(parts.iter().map(|part| part_of(part, ids))),
         BoundPredicate::Or(parts) => BoundPredicate::or(parts.iter().map(|part| part_of(part, ids))),
         BoundPredicate::Leaf(column, _) if !ids.contains(&column.id) => BoundPredicate::True,
+        BoundPredicate::Condition(_) => BoundPredicate::True,
         other => other.clone(),
     }
 }

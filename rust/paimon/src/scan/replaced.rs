@@ -9,8 +9,8 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::{ArrayRef, StringArray};
 use frazil_core::error::Result;
-use frazil_core::predicate::{BoundColumn, BoundPredicate, CompareOp, Test};
 use frazil_core::prune::{Bounds, ColumnStats};
+use frazil_core::sql::predicate::{BoundColumn, BoundPredicate, CompareOp, Test};
 
 use crate::file_index::has_replacement;
 

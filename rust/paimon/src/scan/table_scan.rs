@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use frazil_core::context::Context;
 use frazil_core::error::{Error, ErrorKind, Result};
-use frazil_core::predicate::bind::bind;
-use frazil_core::predicate::{BoundPredicate, Predicate};
+use frazil_core::sql::predicate::bind::bind;
+use frazil_core::sql::predicate::{BoundPredicate, Predicate};
 
 use super::fallback::Branches;
 use super::incremental::{Incremental, States};

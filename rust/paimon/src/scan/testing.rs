@@ -8,7 +8,7 @@ use arrow_array::{ArrayRef, BinaryArray, Float64Array, Int32Array};
 use bytes::Bytes;
 use frazil_core::context::Context;
 use frazil_core::error::Result;
-use frazil_core::predicate::Predicate;
+use frazil_core::sql::predicate::Predicate;
 use frazil_core::storage::files::Files;
 use frazil_core::storage::{MemoryStorage, Storage};
 use serde_json::{Value, json};

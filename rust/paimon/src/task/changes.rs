@@ -20,9 +20,9 @@ use frazil_core::changes::{
 use frazil_core::context::Context;
 use frazil_core::error::{Error, ErrorKind, Result};
 use frazil_core::pack::first_fit_decreasing;
-use frazil_core::predicate::eval::evaluate;
-use frazil_core::predicate::{BoundPredicate, Predicate};
 use frazil_core::row_pairs::{ChangeType, PairSpec, RowPairs};
+use frazil_core::sql::predicate::eval::evaluate;
+use frazil_core::sql::predicate::{BoundPredicate, Predicate};
 
 use super::SplitTask;
 use crate::context::output::{MetadataColumn, Output, narrowed};

@@ -17,9 +17,9 @@ use arrow_row::SortField;
 use arrow_schema::{DataType as ArrowType, Field, FieldRef, Schema as ArrowSchema, SchemaRef, SortOptions};
 use frazil_core::context::Context;
 use frazil_core::error::{Error, Result};
-use frazil_core::expression::widened;
 use frazil_core::floats::{canonical, one_nan};
 use frazil_core::sort::RowSorter;
+use frazil_core::sql::expression::widened;
 
 use crate::merge::{MergeSpec, Merger, Source, Step, with_nullable_values};
 use crate::read::projection::SystemColumn;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use frazil_core::changes::ChangeMode;
 use frazil_core::error::Error;
-use frazil_core::predicate::Predicate;
+use frazil_core::sql::predicate::Predicate;
 use frazil_paimon::task::changes::{ChangeOptions, ChangeScan, ChangeStage};
 use frazil_paimon::task::wire::changes as wire;
 use pyo3::prelude::*;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use frazil_core::error::{Error, Result};
-use frazil_core::predicate::Predicate;
+use frazil_core::sql::predicate::Predicate;
 use frazil_paimon::compact::plan::{self, CompactRequest};
 use frazil_paimon::compact::task::CompactTask;
 use frazil_paimon::write::change::BucketChange;

@@ -1,6 +1,6 @@
 //! Filters batches that were read in Python.
 
-use frazil_core::predicate::Predicate;
+use frazil_core::sql::predicate::Predicate;
 use frazil_paimon::read::filter;
 use frazil_paimon::spec::schema::TableSchema;
 use pyo3::prelude::*;

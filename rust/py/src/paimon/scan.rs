@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use frazil_core::predicate::Predicate;
+use frazil_core::sql::predicate::Predicate;
 use frazil_paimon::context::output::Output;
 use frazil_paimon::scan::table_scan::{ScanOptions, TableScan};
 use frazil_paimon::table::{SnapshotChoice, Table};

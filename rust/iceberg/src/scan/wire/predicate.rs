@@ -3,13 +3,19 @@
 //! ```json
 //! {"and": [{"column": 1, "name": "id", "type": "long", "nullable": true, "test": "lt", "value": "0a00000000000000"}, …]}
 //! ```
+//!
+//! A condition that statistics do not decide is SQL, whose columns `c0`, `c1` and so on are listed:
+//!
+//! ```json
+//! {"condition": "c0 > c1 + 1", "columns": [{"column": 1, "name": "id", "type": "long", "nullable": true}, …]}
+//! ```
 
 use std::sync::Arc;
 
 use frazil_core::error::{Error, Result};
 use frazil_core::hex;
-use frazil_core::predicate::{BoundColumn, BoundPredicate, CompareOp, LikePattern, Test};
 use frazil_core::scalar::{Scalar, ScalarType};
+use frazil_core::sql::predicate::{BoundColumn, BoundPredicate, CompareOp, Condition, LikePattern, Test};
 use serde_json::{Value as Json, json};
 
 use crate::spec::single_value;
@@ -51,15 +57,24 @@ fn write(predicate: &BoundPredicate, depth: usize) -> Result<Json> {
         BoundPredicate::Or(parts) => json!({ "or": all(parts)? }),
         BoundPredicate::Leaf(column, test) => {
             let (name, value) = test_json(test);
-            json!({
-                "column": column.id,
-                "name": &*column.name,
-                "type": type_text(column.data_type),
-                "nullable": column.nullable,
-                "test": name,
-                "value": value,
-            })
+            let mut json = column_json(column);
+            json["test"] = name.into();
+            json["value"] = value;
+            json
         }
+        BoundPredicate::Condition(condition) => json!({
+            "condition": condition.sql(),
+            "columns": condition.columns().iter().map(column_json).collect::<Vec<_>>(),
+        }),
+    })
+}
+
+fn column_json(column: &BoundColumn) -> Json {
+    json!({
+        "column": column.id,
+        "name": &*column.name,
+        "type": type_text(column.data_type),
+        "nullable": column.nullable,
     })
 }
 
@@ -85,17 +100,32 @@ fn read(json: &Json, depth: usize) -> Result<BoundPredicate> {
     if let Some(or) = parts("or") {
         return Ok(BoundPredicate::Or(all(or)?));
     }
-    let text = |name| json.get(name).and_then(Json::as_str).ok_or_else(|| malformed("a test has a missing field"));
-    let data_type: PrimitiveType = text("type")?.parse().map_err(|_| malformed("a test has an unknown type"))?;
+    if let Some(sql) = json.get("condition").and_then(Json::as_str) {
+        let columns = parts("columns").ok_or_else(|| malformed("a condition has no columns"))?;
+        let columns = columns.iter().map(|json| column(json).map(|(column, _)| column)).collect::<Result<_>>()?;
+        let condition = Condition::parse(sql, columns);
+        let condition = condition.map_err(|error| malformed("a condition does not parse").caused_by(error))?;
+        return Ok(BoundPredicate::Condition(Arc::new(condition)));
+    }
+    let (column, data_type) = column(json)?;
+    let test = test(text(json, "test")?, json.get("value").unwrap_or(&Json::Null), &data_type)?;
+    Ok(BoundPredicate::Leaf(column, test))
+}
+
+fn text<'a>(json: &'a Json, name: &str) -> Result<&'a str> {
+    json.get(name).and_then(Json::as_str).ok_or_else(|| malformed("a test has a missing field"))
+}
+
+fn column(json: &Json) -> Result<(BoundColumn, PrimitiveType)> {
+    let data_type: PrimitiveType = text(json, "type")?.parse().map_err(|_| malformed("a test has an unknown type"))?;
     let id = json.get("column").and_then(Json::as_i64).and_then(|id| i32::try_from(id).ok());
     let column = BoundColumn {
         id: id.ok_or_else(|| malformed("a test has no column"))?,
-        name: text("name")?.into(),
+        name: text(json, "name")?.into(),
         data_type: data_type.scalar().ok_or_else(|| malformed("a test has a type that cannot be compared"))?,
         nullable: json.get("nullable").and_then(Json::as_bool).unwrap_or(true),
     };
-    let test = test(text("test")?, json.get("value").unwrap_or(&Json::Null), &data_type)?;
-    Ok(BoundPredicate::Leaf(column, test))
+    Ok((column, data_type))
 }
 
 fn test_json(test: &Test) -> (&'static str, Json) {

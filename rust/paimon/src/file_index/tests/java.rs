@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use frazil_core::predicate::{BoundColumn, BoundPredicate, CompareOp, Test};
 use frazil_core::scalar::Scalar;
+use frazil_core::sql::predicate::{BoundColumn, BoundPredicate, CompareOp, Test};
 use rstest::rstest;
 
 use super::encode;

@@ -6,9 +6,9 @@ use arrow_array::{ArrayRef, new_null_array};
 use arrow_schema::TimeUnit;
 use arrow_select::concat::concat;
 use bytes::Bytes;
-use frazil_core::predicate::eval::{RowColumns, evaluate};
-use frazil_core::predicate::{BoundColumn, BoundPredicate, CompareOp, Test};
 use frazil_core::scalar::{Scalar, ScalarType};
+use frazil_core::sql::predicate::eval::{RowColumns, evaluate};
+use frazil_core::sql::predicate::{BoundColumn, BoundPredicate, CompareOp, Test};
 use proptest::prelude::*;
 
 use super::encode;

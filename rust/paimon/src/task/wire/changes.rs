@@ -19,8 +19,8 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, BinaryArray, RecordBatch, StringArray};
 use frazil_core::envelope::{self, EnvelopeKind};
 use frazil_core::error::{Error, Result};
-use frazil_core::predicate::Predicate;
-use frazil_core::predicate::bind::bind;
+use frazil_core::sql::predicate::Predicate;
+use frazil_core::sql::predicate::bind::bind;
 use frazil_core::storage::Storage;
 use serde::{Deserialize, Serialize};
 

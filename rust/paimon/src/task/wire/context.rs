@@ -20,8 +20,8 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use frazil_core::error::{Error, Result};
-use frazil_core::predicate::bind::bind;
-use frazil_core::predicate::{BoundPredicate, Predicate};
+use frazil_core::sql::predicate::bind::bind;
+use frazil_core::sql::predicate::{BoundPredicate, Predicate};
 use frazil_core::storage::Storage;
 use frazil_core::storage::files::Files;
 use serde::{Deserialize, Serialize};
@@ -144,7 +144,7 @@ fn owned((name, value): (&String, &String)) -> (String, String) {
 fn depth(filter: &BoundPredicate) -> usize {
     match filter {
         BoundPredicate::And(parts) | BoundPredicate::Or(parts) => 1 + parts.iter().map(depth).max().unwrap_or(0),
-        BoundPredicate::True | BoundPredicate::False | BoundPredicate::Leaf(..) => 0,
+        BoundPredicate::True | BoundPredicate::False | BoundPredicate::Leaf(..) | BoundPredicate::Condition(_) => 0,
     }
 }
 

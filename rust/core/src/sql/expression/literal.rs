@@ -5,11 +5,11 @@ use arrow_schema::{DataType, TimeUnit};
 use super::bound::{Bound, BoundNode};
 use super::types::{MAX_PRECISION, digits, is_integer, is_numeric, normal_type, scalar_type};
 use crate::error::{Error, Result};
-use crate::predicate::literal::{Place, place};
-use crate::predicate::parse::special_number;
-use crate::predicate::{BoundColumn, Literal};
 use crate::scalar::civil;
 use crate::scalar::{Scalar, ScalarType};
+use crate::sql::predicate::literal::{Place, place};
+use crate::sql::predicate::parse::special_number;
+use crate::sql::predicate::{BoundColumn, Literal};
 
 /// Returns a literal as a value of another type, exactly, or as the nearest float; None if there is no such value.
 /// Strings stay strings.

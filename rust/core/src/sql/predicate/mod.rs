@@ -5,11 +5,13 @@
 //! folded. All later steps (pruning, projection to partitions, evaluation on rows) use only the bound form.
 
 pub mod bind;
+mod condition;
 pub mod eval;
 pub(crate) mod keys;
 pub(crate) mod lex;
 mod like;
 pub(crate) mod literal;
+mod lower;
 mod number;
 pub(crate) mod parse;
 mod print;
@@ -23,6 +25,9 @@ use arrow_schema::Schema;
 
 use self::lex::{Language, Lexer, Token};
 use crate::scalar::{Scalar, ScalarType};
+use crate::sql::expression::Expression;
+
+pub use self::condition::Condition;
 
 /// The name of a column, as the user wrote it: one part, or several for a field in structs.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -94,6 +99,8 @@ pub enum Predicate {
     Like(ColumnName, String),
     /// A boolean column as a condition.
     Column(ColumnName),
+    /// A condition on several columns, or on computed values.
+    Condition(Expression),
 }
 
 /// A column that a predicate references.
@@ -189,6 +196,8 @@ pub enum BoundPredicate {
     Or(Vec<BoundPredicate>),
     /// One test of one column.
     Leaf(BoundColumn, Test),
+    /// A condition that statistics do not decide.
+    Condition(Arc<Condition>),
 }
 
 impl ColumnName {
@@ -317,19 +326,30 @@ impl BoundPredicate {
         }
     }
 
+    /// Returns whether it has a condition that statistics do not decide.
+    pub fn has_condition(&self) -> bool {
+        match self {
+            Self::True | Self::False | Self::Leaf(..) => false,
+            Self::And(parts) | Self::Or(parts) => parts.iter().any(Self::has_condition),
+            Self::Condition(_) => true,
+        }
+    }
+
     /// Returns the columns that it tests, without duplicates, in the order of their first test.
     pub fn columns(&self) -> Vec<&BoundColumn> {
+        fn add<'a>(found: &mut Vec<&'a BoundColumn>, column: &'a BoundColumn) {
+            if !found.iter().any(|known| known.id == column.id) {
+                found.push(column);
+            }
+        }
         let mut found: Vec<&BoundColumn> = Vec::new();
         let mut rest = vec![self];
         while let Some(next) = rest.pop() {
             match next {
                 Self::True | Self::False => {}
                 Self::And(parts) | Self::Or(parts) => rest.extend(parts.iter().rev()),
-                Self::Leaf(column, _) => {
-                    if !found.iter().any(|known| known.id == column.id) {
-                        found.push(column);
-                    }
-                }
+                Self::Leaf(column, _) => add(&mut found, column),
+                Self::Condition(condition) => condition.columns().iter().for_each(|column| add(&mut found, column)),
             }
         }
         found

@@ -8,9 +8,12 @@
 use std::sync::Arc;
 
 use super::literal::{Place, place};
-use super::{BoundColumn, BoundPredicate, ColumnName, CompareOp, LikePart, LikePattern, Literal, Predicate, Test};
+use super::{
+    BoundColumn, BoundPredicate, ColumnName, CompareOp, Condition, LikePart, LikePattern, Literal, Predicate, Test,
+};
 use crate::error::{Error, Result};
 use crate::scalar::{Scalar, ScalarType};
+use crate::sql::expression::Expression;
 
 /// The maximum nesting depth of predicates.
 const MAX_DEPTH: usize = 1000;
@@ -96,6 +99,7 @@ impl Binder<'_> {
                     .hint("only boolean columns can be conditions; compare other columns with a literal")),
                 }
             }
+            Predicate::Condition(condition) => self.condition(condition, negated),
             // The caller has already handled the connectives, so only the constants are left.
             constant => {
                 Ok(if (*constant == Predicate::True) == negated { BoundPredicate::False } else { BoundPredicate::True })
@@ -103,15 +107,44 @@ impl Binder<'_> {
         }
     }
 
-    fn column(&self, name: &ColumnName) -> Result<BoundColumn> {
-        if let Some(column) = self.columns.column(name, self.case_sensitive)? {
-            return Ok(column);
+    fn condition(&self, condition: &Expression, negated: bool) -> Result<BoundPredicate> {
+        let mut condition = condition.clone();
+        if negated {
+            condition = Expression::Not(Box::new(condition));
         }
+        let column = |name: &ColumnName| match self.columns.column(name, self.case_sensitive)? {
+            Some(column) if !self.columns.comparable(&column) => Err(incomparable(&column)),
+            found => Ok(found),
+        };
+        let missing = |name: &ColumnName| match name.0.as_slice() {
+            [text] => {
+                let known = self.columns.names();
+                let near = nearest(text, &known);
+                let near = near.map_or_else(String::new, |near| format!("did you mean `{near}`? "));
+                let text = text.replace('\'', "''");
+                Error::invalid(format!("no column `{text}`"))
+                    .hint(format!("{near}string literals need single quotes: write '{text}'"))
+            }
+            _ => self.missing(name),
+        };
+        let condition = Condition::bind(condition, &column, &missing)?;
+        Ok(match condition.constant()? {
+            Some(true) => BoundPredicate::True,
+            Some(false) => BoundPredicate::False,
+            None => BoundPredicate::Condition(Arc::new(condition)),
+        })
+    }
+
+    fn column(&self, name: &ColumnName) -> Result<BoundColumn> {
+        self.columns.column(name, self.case_sensitive)?.ok_or_else(|| self.missing(name))
+    }
+
+    fn missing(&self, name: &ColumnName) -> Error {
         let error = Error::invalid(format!("no column `{}`", name.0.join(".")));
-        Err(match nearest(&name.0.join("."), &self.columns.names()) {
+        match nearest(&name.0.join("."), &self.columns.names()) {
             Some(nearest) => error.hint(format!("did you mean `{nearest}`?")),
             None => error,
-        })
+        }
     }
 
     /// Binds IS NULL. It is FALSE for a column that is not nullable, because a NULL in such a column is an error when
@@ -132,9 +165,13 @@ impl Binder<'_> {
         if self.columns.comparable(&column) {
             return Ok(column);
         }
-        Err(Error::invalid(format!("the values of the column `{}` cannot be compared", column.name))
-            .hint("only IS NULL and IS NOT NULL are supported for it"))
+        Err(incomparable(&column))
     }
+}
+
+fn incomparable(column: &BoundColumn) -> Error {
+    Error::invalid(format!("the values of the column `{}` cannot be compared", column.name))
+        .hint("only IS NULL and IS NOT NULL are supported for it")
 }
 
 /// Returns the comparison of a column with a literal, given the position of the literal in the order of the column's

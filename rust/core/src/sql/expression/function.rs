@@ -15,7 +15,7 @@ use super::arithmetic::rescaled;
 use super::compare::compare;
 use crate::error::{Error, Result};
 use crate::floats::canonical;
-use crate::predicate::CompareOp;
+use crate::sql::predicate::CompareOp;
 
 /// Returns the value of each row. `text` is the source text.
 ///

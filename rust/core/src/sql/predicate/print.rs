@@ -8,6 +8,7 @@ use super::parse::is_reserved;
 use super::{BoundPredicate, ColumnName, Literal, Predicate, Test};
 use crate::scalar::Scalar;
 use crate::scalar::print::{write_bytes, write_text};
+use crate::sql::expression::{Expression, Printed};
 
 const TRUE: &str = "TRUE";
 const FALSE: &str = "FALSE";
@@ -35,13 +36,18 @@ impl Display for Predicate {
             Self::IsNan(name) => write!(f, "{name} IS NAN"),
             Self::Like(name, pattern) => write_like(f, name, "LIKE", pattern),
             Self::Column(name) => write!(f, "{name}"),
+            Self::Condition(condition) => Printed(condition, &ToString::to_string).fmt(f),
         }
     }
 }
 
 impl Predicate {
     fn is_connective(&self) -> bool {
-        matches!(self, Self::And(_) | Self::Or(_))
+        match self {
+            Self::And(_) | Self::Or(_) => true,
+            Self::Condition(condition) => matches!(condition, Expression::And(_) | Expression::Or(_)),
+            _ => false,
+        }
     }
 }
 
@@ -54,7 +60,7 @@ impl Display for ColumnName {
             }
             let mut chars = part.chars();
             let plain = chars.next().is_some_and(begins_name) && chars.all(continues_name);
-            if plain && !(self.0.len() == 1 && is_reserved(part)) {
+            if plain && !(self.0.len() == 1 && is_ambiguous(part)) {
                 f.write_str(part)?;
             } else {
                 write!(f, "\"{}\"", part.replace('"', "\"\""))?;
@@ -62,6 +68,12 @@ impl Display for ColumnName {
         }
         Ok(())
     }
+}
+
+/// Returns whether an unquoted word is not always a column.
+fn is_ambiguous(word: &str) -> bool {
+    const OTHERS: [&str; 8] = ["case", "when", "then", "else", "end", "as", "current_date", "current_timestamp"];
+    is_reserved(word) || OTHERS.iter().any(|other| word.eq_ignore_ascii_case(other))
 }
 
 impl Display for Literal {
@@ -90,13 +102,18 @@ impl Display for BoundPredicate {
             Self::And(parts) => write_all(f, parts, Self::is_connective),
             Self::Or(parts) => write_any(f, parts, Self::is_connective),
             Self::Leaf(column, test) => write_test(f, &column.name, test),
+            Self::Condition(condition) => condition.fmt(f),
         }
     }
 }
 
 impl BoundPredicate {
     fn is_connective(&self) -> bool {
-        matches!(self, Self::And(_) | Self::Or(_))
+        match self {
+            Self::And(_) | Self::Or(_) => true,
+            Self::Condition(condition) => condition.is_connective(),
+            _ => false,
+        }
     }
 }
 

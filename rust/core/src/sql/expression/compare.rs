@@ -7,7 +7,7 @@ use arrow_ord::ord::make_comparator;
 use arrow_schema::{DataType, SortOptions};
 
 use crate::error::Result;
-use crate::predicate::CompareOp;
+use crate::sql::predicate::CompareOp;
 
 /// Returns `left op right` for [canonical](crate::floats::canonical) values of one type; NULL if either is NULL. Nested
 /// values support only equality.

@@ -13,9 +13,9 @@ use super::bind::Scope;
 use super::rows::{Relation, Rows};
 use super::*;
 use crate::error::ErrorKind;
-use crate::predicate::bind::bind;
-use crate::predicate::eval::evaluate;
-use crate::predicate::testing::{self, Names, TYPES};
+use crate::sql::predicate::bind::bind;
+use crate::sql::predicate::eval::evaluate;
+use crate::sql::predicate::testing::{self, Names, TYPES};
 
 fn batch(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
     let fields: Vec<Field> =

@@ -18,9 +18,9 @@ use std::sync::Arc;
 use super::types::type_named;
 use super::{ArithmeticOp, Expression, Function};
 use crate::error::{Error, Result};
-use crate::predicate::lex::{Language, Token, excerpt};
-use crate::predicate::parse::{MAX_DEPTH, Parser, is_reserved};
-use crate::predicate::{ColumnName, CompareOp, LikePattern, Literal};
+use crate::sql::predicate::lex::{Language, Token, excerpt};
+use crate::sql::predicate::parse::{MAX_DEPTH, Parser, is_reserved, special_number};
+use crate::sql::predicate::{ColumnName, CompareOp, LikePattern, Literal};
 
 /// The maximum number of operators: chains of them are as deep as they are long.
 const MAX_OPERATORS: usize = 500;
@@ -31,8 +31,13 @@ const MAX_COPIED: usize = 10_000;
 impl Expression {
     /// Parses SQL text. An `InvalidArgument` error contains the character position and what was expected there.
     pub fn parse(text: &str) -> Result<Self> {
-        let parser = Parser::new(text, Language::Expression)?;
-        let mut reader = TokenReader { parser, text, operators: 0 };
+        Self::parse_as(text, Language::Expression)
+    }
+
+    /// Parses SQL text, which messages name after its purpose.
+    pub(crate) fn parse_as(text: &str, language: Language) -> Result<Self> {
+        let parser = Parser::new(text, language)?;
+        let mut reader = TokenReader { parser, text, operators: 0, cases: 0, casts: 0 };
         let expression = reader.or()?;
         match reader.parser.token {
             Token::End => Ok(expression),
@@ -46,7 +51,7 @@ impl Expression {
     fn size(&self) -> usize {
         let all = |parts: &[Self]| parts.iter().map(Self::size).sum::<usize>();
         1 + match self {
-            Self::Literal(_) | Self::Column(_) => 0,
+            Self::Literal(_) | Self::Column(_) | Self::Word(..) => 0,
             Self::Arithmetic(_, a, b, _) | Self::Compare(_, a, b) | Self::Distinct(a, b) => a.size() + b.size(),
             Self::And(parts) | Self::Or(parts) | Self::Call(_, parts, _) => all(parts),
             Self::In(value, parts) => value.size() + all(parts),
@@ -67,6 +72,9 @@ struct TokenReader<'a> {
     parser: Parser<'a>,
     text: &'a str,
     operators: usize,
+    /// The numbers of CASE and CAST around the current position, in which some words cannot be names.
+    cases: usize,
+    casts: usize,
 }
 
 impl TokenReader<'_> {
@@ -251,7 +259,10 @@ impl TokenReader<'_> {
         let value = self.deeper(Self::sign)?;
         Ok(match value {
             value if !negative => value,
-            Expression::Literal(Literal::Number(digits)) => {
+            Expression::Word(_, Literal::Number(digits)) if digits == "nan" => {
+                Expression::Literal(Literal::Number(digits))
+            }
+            Expression::Literal(Literal::Number(digits)) | Expression::Word(_, Literal::Number(digits)) => {
                 let digits = digits.strip_prefix('-').map_or_else(|| format!("-{digits}"), str::to_string);
                 Expression::Literal(Literal::Number(digits))
             }
@@ -267,7 +278,7 @@ impl TokenReader<'_> {
         let start = self.parser.at;
         if let Token::Word(word) = &self.parser.token {
             let lower = word.to_ascii_lowercase();
-            if is_keyword(&lower) {
+            if self.is_keyword(&lower) {
                 return Err(self.parser.expected(EXPECTED));
             }
             let word = word.clone();
@@ -286,7 +297,7 @@ impl TokenReader<'_> {
             Token::Text(text) => Expression::Literal(Literal::String(text)),
             Token::Bytes(bytes) => Expression::Literal(Literal::Binary(bytes)),
             _ => {
-                let inner = self.deeper(Self::or)?;
+                let inner = self.or()?;
                 self.parser.require(&Token::Close, "an operator or `)`")?;
                 inner
             }
@@ -300,7 +311,7 @@ impl TokenReader<'_> {
             "null" => return literal(Literal::Null),
             "true" => return literal(Literal::Boolean(true)),
             "false" => return literal(Literal::Boolean(false)),
-            "case" => return self.case(),
+            "case" if self.begins_case() => return self.case(),
             "date" => Some(Literal::Date),
             "time" => Some(Literal::Time),
             "timestamp" => Some(Literal::Timestamp),
@@ -322,11 +333,44 @@ impl TokenReader<'_> {
         Ok(match lower {
             "current_timestamp" => Expression::Call(Function::CurrentTimestamp, Vec::new(), self.since(start)),
             "current_date" => Expression::Call(Function::CurrentDate, Vec::new(), self.since(start)),
-            _ => Expression::Column(ColumnName(vec![word])),
+            _ => match special_number(lower) {
+                Some(number) => Expression::Word(ColumnName(vec![word]), Literal::Number(number.to_string())),
+                None => Expression::Column(ColumnName(vec![word])),
+            },
         })
     }
 
+    /// Returns whether the word `case`, which is already consumed, begins a CASE. Otherwise it is a name.
+    fn begins_case(&self) -> bool {
+        match &self.parser.token {
+            Token::Word(next) => {
+                const AFTER_A_NAME: [&str; 7] = ["and", "or", "not", "is", "in", "between", "like"];
+                !AFTER_A_NAME.iter().any(|word| next.eq_ignore_ascii_case(word)) && !self.is_keyword_here(next)
+            }
+            Token::Name(_) | Token::Number(_) | Token::Text(_) | Token::Bytes(_) | Token::Open => true,
+            _ => false,
+        }
+    }
+
+    /// Returns whether a word is a keyword that ends an operand. Some words are keywords only inside CASE or CAST.
+    fn is_keyword(&self, lower: &str) -> bool {
+        (is_reserved(lower) && !["null", "true", "false"].contains(&lower)) || self.is_keyword_here(lower)
+    }
+
+    fn is_keyword_here(&self, word: &str) -> bool {
+        let is = |keyword: &str| word.eq_ignore_ascii_case(keyword);
+        let ends_case = is("then") || is("else") || is("end");
+        (self.cases > 0 && (ends_case || is("when"))) || (self.casts > 0 && is("as"))
+    }
+
     fn case(&mut self) -> Result<Expression> {
+        self.cases += 1;
+        let found = self.branches();
+        self.cases -= 1;
+        found
+    }
+
+    fn branches(&mut self) -> Result<Expression> {
         let subject = if self.parser.at_word("when") { None } else { Some(self.or()?) };
         let mut branches = Vec::new();
         while self.parser.take_word("when")? {
@@ -351,7 +395,10 @@ impl TokenReader<'_> {
     }
 
     fn cast(&mut self, tried: bool, start: usize) -> Result<Expression> {
-        let value = self.or()?;
+        self.casts += 1;
+        let value = self.or();
+        self.casts -= 1;
+        let value = value?;
         if !self.parser.take_word("as")? {
             return Err(self.parser.expected("an operator or AS"));
         }
@@ -416,12 +463,6 @@ impl TokenReader<'_> {
         }
         Ok(Expression::Call(function, arguments, text))
     }
-}
-
-/// Returns whether a word is a keyword that ends an operand.
-fn is_keyword(lower: &str) -> bool {
-    const WORDS: [&str; 5] = ["when", "then", "else", "end", "as"];
-    (is_reserved(lower) && !["null", "true", "false"].contains(&lower)) || WORDS.contains(&lower)
 }
 
 /// Returns a function with its minimum and maximum number of arguments.

@@ -7,7 +7,7 @@ use arrow_schema::{DataType, TimeUnit};
 use super::Function;
 use super::bind::Scope;
 use super::bound::{Bound, BoundNode, all_together};
-use super::types::{MAX_PRECISION, is_integer, is_numeric, shown, timestamp, whole_digits};
+use super::types::{MAX_PRECISION, is_integer, is_numeric, shown, whole_digits};
 use crate::error::{Error, Result};
 use crate::scalar::{Scalar, civil, unit_nanos};
 
@@ -76,17 +76,21 @@ impl Scope<'_> {
     }
 
     fn now(&self, function: Function) -> Bound {
-        let value = self.now_micros;
-        let (scalar, data_type) = if function == Function::CurrentDate {
-            let days = (i128::from(value) * unit_nanos(TimeUnit::Microsecond)).div_euclid(civil::DAY_NANOS);
-            let days = i32::try_from(days).unwrap_or_default();
-            (Scalar::Date(days), DataType::Date32)
-        } else {
-            let unit = TimeUnit::Microsecond;
-            (Scalar::Timestamp { value, unit, utc: true }, timestamp(unit, true))
-        };
+        let scalar = if function == Function::CurrentDate { day(self.now_micros) } else { moment(self.now_micros) };
+        let data_type = scalar.scalar_type().arrow();
         Bound::new(BoundNode::Literal(Some(scalar)), data_type, "".into())
     }
+}
+
+/// Returns the day of a time in microseconds since the epoch, in UTC.
+pub(super) fn day(micros: i64) -> Scalar {
+    let days = (i128::from(micros) * unit_nanos(TimeUnit::Microsecond)).div_euclid(civil::DAY_NANOS);
+    Scalar::Date(i32::try_from(days).unwrap_or_default())
+}
+
+/// Returns a time in microseconds since the epoch.
+pub(super) fn moment(micros: i64) -> Scalar {
+    Scalar::Timestamp { value: micros, unit: TimeUnit::Microsecond, utc: true }
 }
 
 /// Returns the type of ROUND: a decimal loses the removed digits and gains one digit for a carry.

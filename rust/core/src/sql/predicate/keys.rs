@@ -169,8 +169,8 @@ macro_rules! with_bytes {
             }};
         }
         match $array.data_type() {
-            found if !$crate::predicate::keys::fits(found, $column) => {
-                Err($crate::predicate::keys::unfit($array, $column))
+            found if !$crate::sql::predicate::keys::fits(found, $column) => {
+                Err($crate::sql::predicate::keys::unfit($array, $column))
             }
             kind::Utf8 => with!($array.as_string::<i32>().iter().map(|text| text.map(str::as_bytes))),
             kind::LargeUtf8 => with!($array.as_string::<i64>().iter().map(|text| text.map(str::as_bytes))),
@@ -179,7 +179,7 @@ macro_rules! with_bytes {
             kind::LargeBinary => with!($array.as_binary::<i64>().iter()),
             kind::BinaryView => with!($array.as_binary_view().iter()),
             kind::FixedSizeBinary(_) => with!($array.as_fixed_size_binary().iter()),
-            _ => Err($crate::predicate::keys::unfit($array, $column)),
+            _ => Err($crate::sql::predicate::keys::unfit($array, $column)),
         }
     }};
 }

@@ -7,7 +7,7 @@ use super::bind::Scope;
 use super::bound::{Bound, BoundNode};
 use super::types::shown;
 use crate::error::{Error, Result};
-use crate::predicate::ColumnName;
+use crate::sql::predicate::ColumnName;
 
 /// The names that lead to a field of a column (empty for the column itself), and its value.
 type Assignment<'a> = (Vec<String>, &'a Expression);

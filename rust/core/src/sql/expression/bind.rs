@@ -12,10 +12,9 @@ use super::literal::{as_decimal, literal_value};
 use super::types::{is_numeric, normal_type, scalar_type, shown};
 use super::{ArithmeticOp, Expression, arithmetic};
 use crate::error::{Error, Result};
-use crate::predicate::bind::{distinct, nearest};
-use crate::predicate::parse::special_number;
-use crate::predicate::{ColumnName, CompareOp, Literal};
 use crate::scalar::Scalar;
+use crate::sql::predicate::bind::{distinct, nearest};
+use crate::sql::predicate::{ColumnName, CompareOp};
 
 /// The relations that an expression may reference, and the time of the statement.
 #[derive(Debug)]
@@ -46,7 +45,11 @@ impl<'a> Scope<'a> {
         let many = |parts: &[Expression]| parts.iter().map(|part| self.bind(part)).collect::<Result<Vec<_>>>();
         match expression {
             Expression::Literal(literal) => literal_value(literal),
-            Expression::Column(name) => self.column(name),
+            Expression::Column(name) => self.find(name)?.ok_or_else(|| self.unknown(name)),
+            Expression::Word(name, literal) => match self.find(name)? {
+                Some(column) => Ok(column),
+                None => literal_value(literal),
+            },
             Expression::Arithmetic(op, left, right, text) => self.arithmetic(*op, left, right, text),
             Expression::Compare(op, left, right) => {
                 let [left, right] = together([self.bind(left)?, self.bind(right)?])?;
@@ -108,14 +111,15 @@ impl<'a> Scope<'a> {
         parts.iter().map(|part| condition(self.bind(part)?, place)).collect()
     }
 
-    fn column(&self, name: &ColumnName) -> Result<Bound> {
+    /// Returns a column, or None if it does not exist.
+    fn find(&self, name: &ColumnName) -> Result<Option<Bound>> {
         let parts: Vec<&str> = name.0.iter().map(String::as_str).collect();
         if let [alias, rest @ ..] = parts.as_slice()
             && !rest.is_empty()
             && let Some(index) = self.relations.iter().position(|(known, _)| known == alias)
             && let Some(found) = self.in_relation(index, rest)?
         {
-            return Ok(found);
+            return Ok(Some(found));
         }
         // A column may have the same name as a relation. `name.x` then also refers to the field `x` of the column.
         let mut found = Vec::new();
@@ -127,17 +131,12 @@ impl<'a> Scope<'a> {
             }
         }
         match (found.pop(), found.pop()) {
-            (Some((_, column)), None) => Ok(column),
+            (Some((_, column)), None) => Ok(Some(column)),
             (Some((second, _)), Some((first, _))) => {
                 Err(Error::invalid(format!("the column `{name}` is ambiguous: it is in both {first} and {second}"))
                     .hint(format!("write {first}.{name} or {second}.{name}")))
             }
-            _ => match parts.as_slice() {
-                [word] if special_number(&word.to_ascii_lowercase()).is_some() => {
-                    literal_value(&Literal::Number((*word).to_string()))
-                }
-                _ => Err(self.unknown(name)),
-            },
+            _ => Ok(None),
         }
     }
 

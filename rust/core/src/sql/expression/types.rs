@@ -64,6 +64,29 @@ pub(super) fn type_named(lower: &str, arguments: &[String]) -> Option<DataType> 
     })
 }
 
+/// Returns the name of a type in CAST, for which [`type_named`] returns the type.
+pub(super) fn name_of(data_type: &DataType) -> String {
+    match data_type {
+        DataType::Date32 => "date".to_string(),
+        DataType::Time64(_) => "time".to_string(),
+        DataType::Timestamp(unit, zone) => {
+            let zone = if zone.is_some() { "tz" } else { "" };
+            let unit = if *unit == TimeUnit::Nanosecond { "_ns" } else { "" };
+            format!("timestamp{zone}{unit}")
+        }
+        DataType::FixedSizeBinary(_) => "uuid".to_string(),
+        DataType::Decimal128(precision, scale) => format!("decimal({precision}, {scale})"),
+        DataType::Boolean => "boolean".to_string(),
+        DataType::Int32 => "int".to_string(),
+        DataType::Int64 => "long".to_string(),
+        DataType::Float32 => "float".to_string(),
+        DataType::Float64 => "double".to_string(),
+        DataType::Utf8 => "string".to_string(),
+        DataType::Binary => "binary".to_string(),
+        other => other.to_string(),
+    }
+}
+
 fn decimal(precision: u8, scale: u8) -> Option<DataType> {
     ((1..=MAX_PRECISION).contains(&precision) && scale <= precision)
         .then(|| DataType::Decimal128(precision, scale.cast_signed()))

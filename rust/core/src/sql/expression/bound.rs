@@ -8,8 +8,8 @@ use super::literal::converted;
 use super::types::{common, normal_type, shown, widens};
 use super::{ArithmeticOp, Function};
 use crate::error::{Error, Result};
-use crate::predicate::{CompareOp, LikePattern};
 use crate::scalar::Scalar;
+use crate::sql::predicate::{CompareOp, LikePattern};
 
 /// An expression that is bound to a type.
 #[derive(Debug, Clone, PartialEq)]

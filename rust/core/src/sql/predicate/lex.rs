@@ -1,4 +1,4 @@
-//! Splits predicate text into tokens, one at a time.
+//! Splits text into tokens, one at a time.
 //!
 //! A dotted name is one token, because its parts must not be separated by spaces; so are a number and `X'00ff'`.
 
@@ -37,7 +37,7 @@ pub(crate) enum Token {
     Minus,
     /// `+`
     Plus,
-    /// `*`, only in expressions, like the next four tokens.
+    /// `*`
     Star,
     /// `/`
     Slash,
@@ -58,12 +58,12 @@ pub(crate) struct Lexer<'a> {
     language: Language,
 }
 
-/// The language of the text: a filter has no arithmetic.
+/// The purpose of the text, for messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Language {
-    /// The language of [`super::Predicate::parse`].
+    /// The text of [`super::Predicate::parse`].
     Filter,
-    /// The language of [`crate::expression::Expression::parse`].
+    /// The text of [`crate::sql::expression::Expression::parse`].
     Expression,
 }
 
@@ -241,16 +241,12 @@ impl<'a> Lexer<'a> {
 
     fn symbol(&mut self, first: char) -> Result<Token> {
         let two = |text: &str| self.rest().starts_with(text);
-        let arithmetic = self.language == Language::Expression;
         let (token, length) = match first {
-            '<' if arithmetic && two("<=>") => (Token::Same, 3),
-            '|' if arithmetic && two("||") => (Token::Concat, 2),
-            '*' if arithmetic => (Token::Star, 1),
-            '/' if arithmetic => (Token::Slash, 1),
-            '%' if arithmetic => (Token::Percent, 1),
-            '<' if two("<=>") => {
-                return Err(self.error(self.at, "`<=>` is not supported").hint("write `x = 1` or `x is null`"));
-            }
+            '<' if two("<=>") => (Token::Same, 3),
+            '|' if two("||") => (Token::Concat, 2),
+            '*' => (Token::Star, 1),
+            '/' => (Token::Slash, 1),
+            '%' => (Token::Percent, 1),
             '<' if two("<=") => (Token::Compare(CompareOp::LtEq), 2),
             '<' if two("<>") => (Token::Compare(CompareOp::NotEq), 2),
             '>' if two(">=") => (Token::Compare(CompareOp::GtEq), 2),

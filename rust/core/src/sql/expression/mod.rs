@@ -3,7 +3,7 @@
 //! An [`Expression`] is the parsed text of a user. [`Scope::bind`](bind::Scope::bind) converts it to a
 //! [`Bound`](bind::Bound), in which each part has a type and each column a position.
 //! [`Bound::evaluate`](bind::Bound::evaluate) computes an array for [`Rows`](rows::Rows). Literals, names and
-//! comparisons have the same semantics as in a [`Predicate`](crate::predicate).
+//! comparisons have the same semantics as in a [`Predicate`](crate::sql::predicate).
 //!
 //! There is one Arrow type for each SQL type (that of [`ScalarType::arrow`](crate::scalar::ScalarType::arrow)).
 //! Narrower integers, dictionaries and the large forms of strings are widened when a column is read.
@@ -19,6 +19,8 @@ mod eval;
 mod function;
 mod literal;
 mod parse;
+mod print;
+mod rewrite;
 pub mod rows;
 #[cfg(test)]
 mod tests;
@@ -29,8 +31,9 @@ use std::sync::Arc;
 use arrow_schema::DataType;
 
 pub use self::cast::widened;
+pub use self::print::Printed;
 pub use self::types::{normal_type, takes};
-use crate::predicate::{ColumnName, CompareOp, LikePattern, Literal};
+use crate::sql::predicate::{ColumnName, CompareOp, LikePattern, Literal};
 
 /// An unbound expression, with columns by name.
 #[derive(Debug, Clone, PartialEq)]
@@ -39,6 +42,8 @@ pub enum Expression {
     Literal(Literal),
     /// `relation.column` or `column`, followed by any nested fields.
     Column(ColumnName),
+    /// `nan` or `inf` without quotes: a column if there is one of this name, else a number.
+    Word(ColumnName, Literal),
     /// `left op right`, with the beginning of its source text.
     Arithmetic(ArithmeticOp, Box<Expression>, Box<Expression>, Arc<str>),
     /// `left op right`.

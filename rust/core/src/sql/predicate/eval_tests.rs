@@ -14,10 +14,11 @@ use rstest::rstest;
 
 use super::super::bind::bind;
 use super::super::testing::{Names, Rows, TYPES, columns, predicates, rows};
-use super::super::{ColumnName, Literal, Predicate};
+use super::super::{ColumnName, Condition, Literal, Predicate};
 use super::*;
 use crate::error::ErrorKind;
 use crate::scalar::ScalarType;
+use crate::sql::expression::Expression;
 
 /// Returns the rows of a column `x` that a filter keeps.
 fn kept(filter: &str, data_type: ScalarType, array: &ArrayRef) -> Vec<usize> {
@@ -193,7 +194,7 @@ fn truth(predicate: &Predicate, row: (Option<i32>, Option<f64>, Option<&str>)) -
         }),
         Predicate::IsNan(_) => Some(row.1.is_some_and(f64::is_nan)),
         Predicate::Like(_, pattern) => row.2.map(|text| LikePattern::parse(pattern).unwrap().matches(text)),
-        Predicate::Column(_) => unreachable!(),
+        Predicate::Column(_) | Predicate::Condition(_) => unreachable!(),
     }
 }
 
@@ -206,5 +207,56 @@ proptest! {
             let expected = truth(&predicate, (row.0, row.1, row.2.as_deref())) == Some(true);
             prop_assert_eq!(found, expected, "{} bound as {} for {:?}", predicate, bound, row);
         }
+    }
+
+    #[test]
+    fn conditions_and_tests_of_columns_agree(predicate in predicates(), rows in rows()) {
+        let names = Names(TYPES.to_vec());
+        let condition = Predicate::Condition(Expression::parse(&predicate.to_string()).unwrap());
+        for negated in [false, true] {
+            let [predicate, condition] = [&predicate, &condition].map(|one| match negated {
+                true => Predicate::Not(Box::new(one.clone())),
+                false => one.clone(),
+            });
+            let (bound, other) = (bind(&predicate, &names, true).unwrap(), bind(&condition, &names, true).unwrap());
+            let found = [&bound, &other].map(|one| evaluate(one, &columns(&rows), rows.len()).unwrap());
+            prop_assert_eq!(&found[0], &found[1], "{} and {}", bound, other);
+            let again = bind(&Predicate::parse(&other.to_string()).unwrap(), &names, true).unwrap();
+            prop_assert_eq!(&found[1], &evaluate(&again, &columns(&rows), rows.len()).unwrap(), "{}", again);
+            if let BoundPredicate::Condition(known) = &other {
+                let read = Condition::parse(&known.sql(), known.columns().to_vec()).unwrap();
+                prop_assert_eq!(&found[1], &evaluate(&BoundPredicate::Condition(Arc::new(read)), &columns(&rows), rows.len()).unwrap());
+            }
+        }
+    }
+}
+
+#[test]
+fn conditions_are_evaluated_only_where_they_decide() {
+    let names = Names(TYPES.to_vec());
+    let rows = vec![(Some(0), Some(1.0), None), (Some(2), Some(1.0), Some("a".to_string())), (None, None, None)];
+    let kept = |filter: &str| -> Result<Vec<usize>> {
+        let bound = bind(&Predicate::parse(filter).unwrap(), &names, true)?;
+        Ok(evaluate(&bound, &columns(&rows), rows.len())?.set_indices().collect())
+    };
+    assert_eq!(kept("10 % i = 0 and i > 0").unwrap(), [1]);
+    assert_eq!(kept("10 % i = 0 or i = 0").unwrap(), [0, 1]);
+    assert_eq!(kept("f = i / 2").unwrap(), [1]);
+    assert_eq!(kept("coalesce(s, 'b') = 'b'").unwrap(), [0, 2]);
+    assert_eq!(kept("not (i > f)").unwrap(), [0]);
+    assert_eq!(kept("1 = 1").unwrap(), [0, 1, 2]);
+    assert_eq!(kept("null or i = 2").unwrap(), [1]);
+    assert!(kept("10 % i = 0").unwrap_err().to_string().contains("10 % i"));
+    for (filter, named) in [
+        ("i = s", "int"),
+        ("i + s > 1", "i + s"),
+        ("upper(i) = 'A'", "upper"),
+        ("i + 1", "boolean"),
+        ("i = j", "no column `j`"),
+        ("s = x", "write 'x'"),
+        ("cast(s as date) + 1 > 2", "date"),
+    ] {
+        let error = kept(filter).unwrap_err().to_string();
+        assert!(error.contains(named), "{filter}: {error}");
     }
 }

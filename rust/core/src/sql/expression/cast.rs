@@ -15,9 +15,9 @@ use super::types::{normal_type, scalar_type, shown};
 use crate::error::{Error, Result};
 use crate::file_values::lost_row;
 use crate::nested::{Repeated, child};
-use crate::predicate::literal::{Place, place};
-use crate::predicate::{BoundColumn, Literal};
 use crate::scalar::{Scalar, civil, unit_nanos};
+use crate::sql::predicate::literal::{Place, place};
+use crate::sql::predicate::{BoundColumn, Literal};
 
 /// Returns the values in a type that can hold all of them: a wider type, or another form of the same type. Struct
 /// fields are matched by name; missing ones are NULL.

@@ -40,15 +40,31 @@ pub fn masked(column: &ArrayRef, nulls: Option<&NullBuffer>) -> Result<ArrayRef>
 
 /// Returns the rows for which the predicate is TRUE, not FALSE or NULL. `length` is the number of rows.
 ///
-/// Returns `Internal` if a column is missing, or has another number of rows or another type.
+/// # Errors
+/// `Internal` if a column is missing, or has another number of rows or another type; `InvalidArgument` if a condition
+/// has no value for a row, for example because of a division by zero.
 pub fn evaluate(predicate: &BoundPredicate, columns: &dyn RowColumns, length: usize) -> Result<BooleanBuffer> {
+    evaluate_within(predicate, columns, &BooleanBuffer::new_set(length))
+}
+
+/// Returns the rows of `rows` for which the predicate is TRUE. Conditions, which may fail, are evaluated last, and only
+/// on rows that they decide.
+///
+/// # Errors
+/// As for [`evaluate`].
+pub fn evaluate_within(
+    predicate: &BoundPredicate,
+    columns: &dyn RowColumns,
+    rows: &BooleanBuffer,
+) -> Result<BooleanBuffer> {
+    let length = rows.len();
     match predicate {
-        BoundPredicate::True => Ok(BooleanBuffer::new_set(length)),
+        BoundPredicate::True => Ok(rows.clone()),
         BoundPredicate::False => Ok(BooleanBuffer::new_unset(length)),
         BoundPredicate::And(parts) => {
-            let mut rows = BooleanBuffer::new_set(length);
-            for part in parts {
-                rows = &rows & &evaluate(part, columns, length)?;
+            let mut rows = rows.clone();
+            for part in conditions_last(parts) {
+                rows = evaluate_within(part, columns, &rows)?;
                 if rows.count_set_bits() == 0 {
                     break;
                 }
@@ -56,15 +72,17 @@ pub fn evaluate(predicate: &BoundPredicate, columns: &dyn RowColumns, length: us
             Ok(rows)
         }
         BoundPredicate::Or(parts) => {
-            let mut rows = BooleanBuffer::new_unset(length);
-            for part in parts {
-                rows = &rows | &evaluate(part, columns, length)?;
-                if rows.count_set_bits() == length {
+            let mut found = BooleanBuffer::new_unset(length);
+            for part in conditions_last(parts) {
+                let rest = rows & &!&found;
+                if rest.count_set_bits() == 0 {
                     break;
                 }
+                found = &found | &evaluate_within(part, columns, &rest)?;
             }
-            Ok(rows)
+            Ok(found)
         }
+        BoundPredicate::Condition(condition) => condition.evaluate(columns, rows),
         BoundPredicate::Leaf(column, test) => {
             let array = columns.column(column.id).ok_or_else(|| {
                 Error::internal("a column of the predicate was not read").with("column", &column.name)
@@ -76,9 +94,15 @@ pub fn evaluate(predicate: &BoundPredicate, columns: &dyn RowColumns, length: us
                 ))
                 .with("column", &column.name));
             }
-            leaf(column, test, array.as_ref())
+            Ok(rows & &leaf(column, test, array.as_ref())?)
         }
     }
+}
+
+/// Returns the parts without conditions, followed by the other parts.
+fn conditions_last(parts: &[BoundPredicate]) -> impl Iterator<Item = &BoundPredicate> {
+    let (with, without): (Vec<_>, Vec<_>) = parts.iter().partition(|part| part.has_condition());
+    without.into_iter().chain(with)
 }
 
 /// Returns which values of an array of this type are among `members`, which must be

@@ -20,7 +20,7 @@ use super::{arithmetic, function};
 use crate::error::{Error, Result};
 use crate::floats::canonical;
 use crate::nested::child;
-use crate::predicate::eval::among;
+use crate::sql::predicate::eval::among;
 
 /// One side of a comparison.
 type Side = Box<dyn Datum>;

@@ -1,0 +1,135 @@
+//! Prints expressions as SQL text that parses to the same expression.
+
+use std::fmt::{self, Display, Formatter};
+
+use super::types::name_of;
+use super::{ArithmeticOp, Expression, Function};
+use crate::scalar::print::write_text;
+use crate::sql::predicate::ColumnName;
+
+/// An expression as SQL; the function returns the text of each column name.
+pub struct Printed<'a>(pub &'a Expression, pub &'a dyn Fn(&ColumnName) -> String);
+
+impl Display for Printed<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        use Expression as E;
+        match self.0 {
+            E::Literal(literal) => literal.fmt(f),
+            E::Column(name) | E::Word(name, _) => f.write_str(&(self.1)(name)),
+            E::Arithmetic(op, left, right, _) => self.pair(f, left, op.symbol(), right),
+            E::Compare(op, left, right) => self.pair(f, left, op.symbol(), right),
+            E::Distinct(left, right) => self.pair(f, left, "IS DISTINCT FROM", right),
+            E::And(parts) => self.joined(f, parts, " AND "),
+            E::Or(parts) => self.joined(f, parts, " OR "),
+            E::Not(inner) => {
+                f.write_str("NOT ")?;
+                self.operand(f, inner)
+            }
+            E::IsNull(inner) => self.operand(f, inner).and_then(|()| f.write_str(" IS NULL")),
+            E::IsNan(inner) => self.operand(f, inner).and_then(|()| f.write_str(" IS NAN")),
+            E::In(value, members) => {
+                self.operand(f, value)?;
+                f.write_str(" IN (")?;
+                self.list(f, members)?;
+                f.write_str(")")
+            }
+            E::Like(value, pattern) => {
+                self.operand(f, value)?;
+                f.write_str(" LIKE ")?;
+                write_text(f, &pattern.text)
+            }
+            E::Case(branches, otherwise) => {
+                f.write_str("CASE")?;
+                for (condition, value) in branches {
+                    write!(f, " WHEN {} THEN {}", self.of(condition), self.of(value))?;
+                }
+                if let Some(otherwise) = otherwise {
+                    write!(f, " ELSE {}", self.of(otherwise))?;
+                }
+                f.write_str(" END")
+            }
+            E::Cast(value, data_type, tried, _) => {
+                let name = if *tried { "TRY_CAST" } else { "CAST" };
+                write!(f, "{name}({} AS {})", self.of(value), name_of(data_type))
+            }
+            E::Call(function, arguments, _) => {
+                f.write_str(function.name())?;
+                f.write_str("(")?;
+                self.list(f, arguments)?;
+                f.write_str(")")
+            }
+        }
+    }
+}
+
+impl<'a> Printed<'a> {
+    fn of(&self, part: &'a Expression) -> Self {
+        Self(part, self.1)
+    }
+
+    /// Writes an operand, in parentheses unless it is one token or ends with a parenthesis or END.
+    fn operand(&self, f: &mut Formatter<'_>, part: &'a Expression) -> fmt::Result {
+        use Expression as E;
+        let is_closed =
+            matches!(part, E::Literal(_) | E::Column(_) | E::Word(..) | E::Case(..) | E::Cast(..) | E::Call(..));
+        if is_closed { self.of(part).fmt(f) } else { write!(f, "({})", self.of(part)) }
+    }
+
+    fn pair(&self, f: &mut Formatter<'_>, left: &'a Expression, between: &str, right: &'a Expression) -> fmt::Result {
+        self.operand(f, left)?;
+        write!(f, " {between} ")?;
+        self.operand(f, right)
+    }
+
+    fn joined(&self, f: &mut Formatter<'_>, parts: &'a [Expression], between: &str) -> fmt::Result {
+        for (index, part) in parts.iter().enumerate() {
+            if index > 0 {
+                f.write_str(between)?;
+            }
+            self.operand(f, part)?;
+        }
+        Ok(())
+    }
+
+    fn list(&self, f: &mut Formatter<'_>, parts: &'a [Expression]) -> fmt::Result {
+        for (index, part) in parts.iter().enumerate() {
+            if index > 0 {
+                f.write_str(", ")?;
+            }
+            self.of(part).fmt(f)?;
+        }
+        Ok(())
+    }
+}
+
+impl ArithmeticOp {
+    fn symbol(self) -> &'static str {
+        match self {
+            Self::Add => "+",
+            Self::Subtract => "-",
+            Self::Multiply => "*",
+            Self::Divide => "/",
+            Self::Remainder => "%",
+        }
+    }
+}
+
+impl Function {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Coalesce => "coalesce",
+            Self::Greatest => "greatest",
+            Self::Least => "least",
+            Self::Abs => "abs",
+            Self::Round => "round",
+            Self::Upper => "upper",
+            Self::Lower => "lower",
+            Self::Trim => "trim",
+            Self::Length => "length",
+            Self::Substring => "substring",
+            Self::Concat => "concat",
+            Self::CurrentTimestamp => "current_timestamp",
+            Self::CurrentDate => "current_date",
+        }
+    }
+}
