@@ -79,12 +79,12 @@ class Merging(RowChange):
         """Add the matched source rows of a worker, as returned by its `matched`."""
         self._merger.merge_matched(bits)
 
-    def _probe(self, rows: pa.RecordBatch) -> Choice:
+    def _probe(self, place: int, found: pa.Array, rows: pa.RecordBatch) -> Choice:  # noqa: ARG002 - as of `Choose`
         _, deleted, updated, changed, has_matches = self._merger.probe(rows, partial=True)
         return Choice(pa.concat_arrays([deleted, updated]), changed, is_read=has_matches)
 
-    def _count(self, rows: pa.RecordBatch) -> Choice:
-        choice = self._probe(rows)
+    def _count(self, place: int, found: pa.Array, rows: pa.RecordBatch) -> Choice:
+        choice = self._probe(place, found, rows)
         with self._lock:
             self._deleted += len(choice.touched) - choice.changed.num_rows
             self._updated += choice.changed.num_rows

@@ -158,7 +158,7 @@ class Updating(RowChange):
         """Return the number of rows that `rows` deleted and updated."""
         return 0, self.plan.matched_rows
 
-    def _update(self, rows: pa.RecordBatch) -> Choice:
+    def _update(self, place: int, found: pa.Array, rows: pa.RecordBatch) -> Choice:  # noqa: ARG002 - as of `Choose`
         return Choice(pa.arange(0, rows.num_rows), self._updater.update(rows))
 
 

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
     from frazil.iceberg._state import TableState
 
-    Choose = Callable[[pa.RecordBatch], "Choice"]
+    Choose = Callable[[int, pa.Array, pa.RecordBatch], "Choice"]
+    """Selects the changed rows of a batch, given the place of the data file, the rows' positions and their columns."""
 
     Kind = Literal["delete", "update", "merge"]
 
@@ -162,7 +163,7 @@ class RowRewriter:
         def change(place: int) -> Iterator[pa.RecordBatch]:
             reader, rows = plan.open(place, scan, find=matching and plan.is_long(place))
             for batch in rows:
-                choice = choose(plan.columns(batch))
+                choice = choose(place, positions(batch), plan.columns(batch))
                 plan.apply(place, choice, batch, reader)
                 if choice.changed.num_rows:
                     yield plan.changed(batch, choice.touched, choice.changed)
@@ -180,7 +181,8 @@ class RowRewriter:
         def note(place: int) -> Iterator[pa.RecordBatch]:
             reader, rows = plan.open(place, scan)
             for batch in rows:
-                plan.apply(place, choose(plan.columns(batch)), batch, reader)
+                choice = choose(place, positions(batch), plan.columns(batch))
+                plan.apply(place, choice, batch, reader)
             yield from ()
 
         for _ in read_parts(range(len(plan.tasks)), note, workers=plan.workers):
@@ -200,7 +202,7 @@ class RowRewriter:
                 yield plan.staying(batch.filter(pc.invert(gone)))
                 if choose is not None and gone.true_count:
                     rows = batch.filter(gone)
-                    choice = choose(plan.columns(rows))
+                    choice = choose(place, positions(rows), plan.columns(rows))
                     yield plan.changed(rows, choice.touched, choice.changed)
 
         return read_parts(rewritten, rewrite, workers=plan.workers)
