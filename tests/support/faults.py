@@ -15,6 +15,7 @@ import pyarrow as pa
 import frazil
 from frazil.catalog._purge import PurgePlan
 from frazil.errors import CommitStateUnknownError, FrazilError, InternalError
+from support.addresses import change, selected
 from support.object_store import fits, object_store
 
 if TYPE_CHECKING:
@@ -206,6 +207,12 @@ UPDATE = on_table(lambda table: table.update({"p": "'z'"}, "id in (1, 7)"))
 DELETE = on_table(lambda table: table.delete("id in (1, 7)"))
 APPEND = on_table(lambda table: table.append(ROWS))
 
+
+def change_rows(table: Any) -> None:
+    found = selected(table, "id in (1, 7)")
+    change(table, "update", found, "id < 9", p=pa.array(["z", "y"]))
+
+
 CHANGES = [
     Operation("append", APPEND),
     Operation("append v1", APPEND, 1),
@@ -233,6 +240,8 @@ CHANGES = [
     Operation("upsert merge-on-read", UPSERT, properties=mode("merge")),
     Operation("merge copy-on-write", on_table(merge)),
     Operation("merge by vectors", on_table(merge), 3, properties=mode("merge")),
+    Operation("addressed rows copy-on-write", on_table(change_rows)),
+    Operation("addressed rows by vectors", on_table(change_rows), 3, properties=mode("update")),
     Operation("transaction of several", on_table(several)),
     Operation("transaction of several by vectors", on_table(several), 3, properties=mode("delete")),
     Operation("update_schema", on_table(evolve_schema)),

@@ -5,6 +5,7 @@
 | `writes` | `Append`, `Overwrite`, `OverwritePartitions` |
 | `row_change` | `Delete`, `Update` |
 | `merge` | `Merge`, `Upsert` |
+| `addressed` | `ChangeRows` |
 | `rewrite` | `Rewrite` |
 | `evolve` | `Evolve` |
 

@@ -150,12 +150,18 @@ class RowRewriter:
         self._plan = plan
 
     def changed(
-        self, choose: Choose, columns: list[str] | None = None, *, matching: bool = False
+        self,
+        choose: Choose,
+        columns: list[str] | None = None,
+        *,
+        matching: bool = False,
+        places: Sequence[int] | None = None,
     ) -> Iterator[pa.RecordBatch]:
         """Delete the rows that `choose` selects, and stream their new values (merge-on-read).
 
         `choose` receives the columns `columns`, or all columns if None. If `matching` is set, all matching rows change,
-        and row groups of long files are read only if their filter columns contain matches.
+        and row groups of long files are read only if their filter columns contain matches. Only the data files at
+        `places` are read, or all data files if None.
         """
         plan = self._plan
         scan = plan.matching(columns)
@@ -168,7 +174,7 @@ class RowRewriter:
                 if choice.changed.num_rows:
                     yield plan.changed(batch, choice.touched, choice.changed)
 
-        return read_parts(range(len(plan.tasks)), change, workers=plan.workers)
+        return read_parts(range(len(plan.tasks)) if places is None else places, change, workers=plan.workers)
 
     def choose(self, choose: Choose, columns: list[str] | None = None) -> None:
         """Delete the rows that `choose` selects based on `columns` (None: all columns).

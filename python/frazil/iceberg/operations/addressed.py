@@ -1,0 +1,263 @@
+"""Changes of rows that are given by data file and position, as computed by a query engine."""
+
+from __future__ import annotations
+
+import bisect
+import threading
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, Self
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from frazil._read_ahead import read_parts
+from frazil.errors import CommitConflictError, InvalidArgumentError
+from frazil.iceberg.operations.row_change import RowChange
+from frazil.iceberg.operations.row_change_plan import Choice, RowChangePlan
+from frazil.iceberg.operations.rows import Source
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from frazil._run import States
+    from frazil.iceberg._state import TableState
+    from frazil.iceberg.operations.row_change_plan import TaskGroup
+    from frazil.iceberg.operations.values import Filter, SnapshotOptions
+
+__all__ = ["AddressInput", "Addressed", "AddressedRows", "Addresses", "ChangeRows"]
+
+
+class AddressedRows(NamedTuple):
+    """The addressed rows of a data file, sorted by position."""
+
+    positions: pa.Array
+    values: pa.RecordBatch | None
+    """The new values by column name; None if no column is set."""
+
+    def slice(self, begin: int, end: int) -> AddressedRows:
+        """Return the rows from number `begin` up to `end`, which is exclusive."""
+        values = None if self.values is None else self.values.slice(begin, end - begin)
+        return AddressedRows(self.positions.slice(begin, end - begin), values)
+
+
+class AddressInput(Protocol):
+    """Rows that a query engine selected in a state of a table."""
+
+    def read(self, state: TableState) -> pa.Table:
+        """Return the data files, the positions and then the new values of rows that were selected in `state`."""
+
+
+class Addresses:
+    """Rows of one state of a table, addressed by data file and position, and their new values."""
+
+    def __init__(self, rows: pa.Table, state: TableState) -> None:
+        """Sort addressed rows: the first two columns are file and position, and the others new values, by column name.
+
+        Raises:
+            InvalidArgumentError: An address is NULL, a row is addressed twice, or a value does not fit its column.
+        """
+        self._state = _identity(state)
+        files, found = (_whole(rows.column(place)) for place in (0, 1))
+        if files.null_count or found.null_count:
+            message = "the address of a row is NULL"
+            raise InvalidArgumentError(message)
+        files = files.cast(pa.string()).dictionary_encode()
+        keys = pa.table({"file": files.indices, "position": found.cast(pa.int64())})
+        order = pc.sort_indices(keys, sort_keys=[("file", "ascending"), ("position", "ascending")])
+        keys = keys.take(order)
+        self._positions = _whole(keys.column(1))
+        values = _values(rows.select(range(2, rows.num_columns)), state)
+        self._values = None if values is None else values.take(order)
+        runs = pc.run_end_encode(_whole(keys.column(0)))
+        paths = files.dictionary.take(runs.values).to_pylist()
+        ends = runs.run_ends.to_pylist()
+        self._ranges = dict(zip(paths, zip([0, *ends], ends, strict=False), strict=True))
+        for path, (begin, end) in self._ranges.items():
+            _refuse_pairs(path, self._positions.slice(begin, end - begin))
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self._positions)
+
+    @property
+    def files(self) -> set[str]:
+        """The locations of the data files that contain the rows."""
+        return set(self._ranges)
+
+    def of(self, file_path: str) -> AddressedRows:
+        """Return the rows in a data file."""
+        begin, end = self._ranges.get(file_path, (0, 0))
+        return AddressedRows(self._positions, self._values).slice(begin, end)
+
+    def fit(self, state: TableState) -> Self:
+        """Return self if `state` is the state in which the rows were selected.
+
+        Raises:
+            CommitConflictError: The state is newer, so that the positions may be those of other rows.
+        """
+        if _identity(state) != self._state:
+            message = "the table changed after the rows to change were selected"
+            raise CommitConflictError(message, hint="run the statement again")
+        return self
+
+    def abort(self) -> None:
+        """Do nothing, because no files were written."""
+
+
+class Addressed(RowChange):
+    """The execution of a change of addressed rows."""
+
+    def __init__(self, plan: RowChangePlan, options: SnapshotOptions, addresses: Addresses, *, updates: bool) -> None:
+        """Find the data files of the rows in the plan.
+
+        Raises:
+            InvalidArgumentError: A position is not in its data file.
+        """
+        super().__init__(plan, options)
+        self._updates = updates
+        self._rows: dict[int, AddressedRows] = {}
+        self._lock = threading.Lock()
+        self._updated = 0
+        for place in range(len(plan.tasks)):
+            task = plan.tasks.task(place)
+            rows = addresses.of(task.file_path)
+            if len(rows.positions):
+                _check_positions(task.file_path, rows.positions, task.record_count)
+                self._rows[place] = rows
+
+    @property
+    def found_files(self) -> set[str]:
+        """The locations of the planned data files that contain addressed rows."""
+        return {self.plan.tasks.task(place).file_path for place in self._rows}
+
+    def groups(self, target_bytes: int, open_cost_bytes: int) -> list[TaskGroup]:
+        """Return the tasks for workers, without the data files that have no addressed rows."""
+        return self.plan.groups(list(self._rows), target_bytes, open_cost_bytes)
+
+    def rows(self) -> Iterator[pa.RecordBatch]:
+        """Delete the addressed rows, and stream the rows of new files."""
+        if self._updates and self.plan.merge_on_read:
+            yield from self._rewriter.changed(self._update, places=list(self._rows))
+        else:
+            for _ in read_parts(list(self._rows), self._delete_in, workers=self.plan.workers):
+                pass
+            if not self._updates:
+                self.plan.delta.remove_emptied()
+            if not self.plan.merge_on_read:
+                yield from self._rewriter.rewritten(self._update if self._updates else None)
+        if self._updates:
+            self._check_updated()
+
+    def counts(self) -> tuple[int, int]:
+        """Return the number of rows that `rows` deleted and updated."""
+        return (0, self._updated) if self._updates else (self.plan.matched_rows, 0)
+
+    def _delete_in(self, place: int) -> Iterator[pa.RecordBatch]:
+        # Opening a data file loads its deletes, but does not read its rows.
+        reader, _ = self.plan.open(place, self.plan.found)
+        self.plan.delete(place, self._rows[place].positions, reader)
+        yield from ()
+
+    def _update(self, place: int, found: pa.Array, rows: pa.RecordBatch) -> Choice:
+        """Set the new values of the addressed rows of a batch."""
+        addressed = self._rows[place]
+        # Both are sorted, so that only a part of the addresses can be in the batch.
+        begin, end = (_number_of(addressed.positions, found[at].as_py() - at) for at in (0, -1))
+        positions, values = addressed.slice(begin, end)
+        matches = pc.index_in(found, value_set=positions)
+        touched = pc.indices_nonzero(matches.is_valid())
+        changed = rows.take(touched)
+        if values is not None:
+            values = values.take(matches.drop_null())
+            columns = [
+                values.column(field.name) if field.name in values.schema.names else column
+                for field, column in zip(changed.schema, changed.columns, strict=True)
+            ]
+            changed = pa.RecordBatch.from_arrays(columns, schema=changed.schema)
+        with self._lock:
+            self._updated += len(touched)
+        return Choice(touched, changed)
+
+    def _check_updated(self) -> None:
+        wanted = sum(len(rows.positions) for rows in self._rows.values())
+        if self._updated != wanted:
+            message = f"only {self._updated} of {wanted} addressed rows exist, because the others are already deleted"
+            raise InvalidArgumentError(message, hint="select the rows in the state that is changed")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeRows:
+    """Deletes or updates rows by their addresses in the current state, which is not exchanged for a newer one."""
+
+    replans: ClassVar[bool] = False
+    options: SnapshotOptions
+    filter: Filter
+    """A filter that all addressed rows match: concurrent commits that add rows matching it are conflicts."""
+    kind: Literal["delete", "update"]
+
+    def prepare(self, table: States[TableState], rows: AddressInput) -> Addresses:
+        """Sort the addresses. The state is that in which the rows were selected, not the latest one."""
+        state = table.state()
+        return Addresses(rows.read(state), state)
+
+    def plan(self, state: TableState, ready: Addresses, tasks: bytes | None = None) -> Addressed:
+        """Plan the data files that contain addressed rows.
+
+        Raises:
+            InvalidArgumentError: The snapshot does not have an addressed data file or row.
+        """
+        plan = RowChangePlan(state, self.kind, self.options.branch, self.filter, tasks)
+        # The engine read the rows that it deletes, so that a concurrent delete may change which rows it selects.
+        plan.validation = replace(plan.validation, refuses_new_deletes=True)
+        change = Addressed(plan, self.options, ready, updates=self.kind == "update")
+        if tasks is None and (unknown := ready.files - change.found_files):
+            path = min(unknown)
+            message = f"the snapshot has no data file {path!r} with rows that match the filter"
+            raise InvalidArgumentError(message, context={"file": path})
+        return change
+
+
+def _identity(state: TableState) -> Any:
+    """Return what differs between states with different rows or columns."""
+    branches = {name: ref.snapshot_id for name, ref in state.metadata.refs.items()}
+    return state.native.metadata_location, state.is_staged and branches
+
+
+def _whole(column: pa.ChunkedArray) -> pa.Array:
+    return column.combine_chunks()
+
+
+def _values(values: pa.Table, state: TableState) -> pa.RecordBatch | None:
+    """Return new values as one batch, with the types of the table's columns; None without columns."""
+    if not values.num_columns:
+        return None
+    known = state.arrow_schema().names
+    unknown = next((name for name in values.schema.names if name not in known), None)
+    if unknown is not None:
+        message = f"the table has no column `{unknown}`"
+        raise InvalidArgumentError(message, context={"column": unknown})
+    batch = pa.RecordBatch.from_arrays([_whole(column) for column in values.columns], names=values.schema.names)
+    [fitted] = Source(state, [batch], exact=True).batches
+    return fitted
+
+
+def _refuse_pairs(path: str, positions: pa.Array) -> None:
+    """Check that sorted positions are distinct."""
+    same = pc.equal(positions.slice(1), positions.slice(0, len(positions) - 1))
+    place = pc.index(same, value=True).as_py() if len(same) else -1
+    if place >= 0:
+        message = f"position {positions[place]} of the data file {path!r} is addressed twice"
+        raise InvalidArgumentError(message, context={"file": path})
+
+
+def _check_positions(path: str, positions: pa.Array, record_count: int) -> None:
+    first, last = positions[0].as_py(), positions[-1].as_py()
+    if first < 0 or last >= record_count:
+        wrong = first if first < 0 else last
+        message = f"position {wrong} is not in the data file {path!r}, which has {record_count} rows"
+        raise InvalidArgumentError(message, context={"file": path})
+
+
+def _number_of(positions: Sequence[Any], position: int) -> int:
+    """Return the number of the first of sorted positions that is not less than `position`."""
+    return bisect.bisect_left(positions, position, key=lambda value: value.as_py())
