@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from frazil.iceberg import Table
     from frazil.sql._column_types import Column
     from frazil.sql._insert import Insertion
+    from frazil.sql._row_change import Change
     from frazil.sql._sources import Source
 
 
@@ -100,6 +101,11 @@ class RecordingEngine:
     def update(self, table: Any, values: Mapping[str, str], row_filter: str | None, branch: str) -> None:
         """Record an UPDATE."""
         self.changes.append((table, values, row_filter, branch))
+
+    def change(self, frame: int, table: Any, change: Change) -> None:
+        """Record a change of the rows that a query selects."""
+        assert frame == len(self.queries)
+        self.changes.append((table, None, change.row_filter, change.branch))
 
     def is_case_sensitive(self) -> bool:
         """Return the default of Spark."""

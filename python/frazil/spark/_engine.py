@@ -25,7 +25,11 @@ if TYPE_CHECKING:
     from frazil._write_result import WriteResult
     from frazil.sql._column_types import Column
     from frazil.sql._insert import Insertion
+    from frazil.sql._row_change import Change
     from frazil.sql._sources import Source
+
+ADDRESS_COLUMNS = ("_file", "_pos")
+"""The metadata columns that contain the address of a row."""
 
 _OPTIONS = {
     "as_of": "as-of-timestamp",
@@ -74,9 +78,13 @@ class SparkEngine:
             options[_OPTIONS[kind]] = str(value)
 
         def narrowed(schema: pa.Schema) -> tuple[tuple[str, ...], list[str]]:
-            return source.narrowed(schema, moments)
+            columns, filters = source.narrowed(schema, moments)
+            return (*columns, *(ADDRESS_COLUMNS if source.address is not None else ())), filters
 
-        return relation(self._spark, source.table, options, narrowed, states)
+        frame = relation(self._spark, source.table, options, narrowed, states)
+        if source.address is None:
+            return frame
+        return frame.withColumnsRenamed(dict(zip(ADDRESS_COLUMNS, source.address, strict=True)))
 
     def constants(self, texts: Sequence[str]) -> list[str | None]:
         """Return the values of literals as strings, in the form of Spark's partition values."""
@@ -127,6 +135,10 @@ class SparkEngine:
         """Set columns of the matching rows to constants, given as SQL, by Spark's rules for assignments."""
         properties = self.snapshot_properties()
         return _sql_row_changes.update(self._spark, table, values, row_filter, branch, properties)
+
+    def change(self, frame: DataFrame, table: Any, change: Change) -> WriteResult:
+        """Change the rows of an Iceberg table whose addresses are the first two columns of a query."""
+        return _sql_row_changes.change(frame, table, change, self.snapshot_properties())
 
     def is_case_sensitive(self) -> bool:
         """Return whether `spark.sql.caseSensitive` is set."""

@@ -12,11 +12,12 @@ from frazil.spark._session import WriteSession, write_frame
 from frazil.spark._taking import Taking
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame
 
     from frazil.iceberg._state import TableState
 
-__all__ = ["CollectedFrame", "WrittenFrame"]
+__all__ = ["CollectedAddresses", "CollectedFrame", "WrittenFrame"]
 
 
 class WrittenFrame:
@@ -67,3 +68,27 @@ class CollectedFrame:
             raise InvalidArgumentError(message)
         taking = Taking(state.arrow_schema())
         return Source(state, [taking.apply(part) for part in rows.to_batches() or [no_rows(rows.schema)]], exact=exact)
+
+
+class CollectedAddresses:
+    """The addresses of rows collected in this process, at most `limit_bytes` bytes."""
+
+    def __init__(self, frame: DataFrame, limit_bytes: int) -> None:
+        """Keep the DataFrame; its rows are collected when needed."""
+        self._frame, self._limit_bytes = frame, limit_bytes
+
+    def read(self, state: TableState) -> pa.Table:  # noqa: ARG002 - as of `AddressInput`
+        """Collect all rows.
+
+        Raises:
+            LimitExceededError: The rows have more than `limit_bytes` bytes.
+        """
+        rows = self._frame.toArrow()
+        size = size_bytes(rows)
+        if size > self._limit_bytes:
+            message = (
+                f"the statement changes {rows.num_rows} rows, whose addresses have {size} bytes, "
+                f"more than {self._limit_bytes}"
+            )
+            raise LimitExceededError(message, hint="split the statement by its condition")
+        return rows

@@ -1,4 +1,7 @@
-"""DELETE and UPDATE of SQL statements: in this process, or in the workers if the table is large."""
+"""DELETE and UPDATE of SQL statements: in this process, or in the workers if the table is large.
+
+Rows are selected by a filter, or by a query that returns their addresses.
+"""
 
 from __future__ import annotations
 
@@ -8,20 +11,27 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from frazil._literal import Lit, lit
+from frazil._run import HERE
 from frazil.errors import InvalidArgumentError, UnsupportedError
+from frazil.iceberg._verbs import carry_out, snapshot_options
+from frazil.iceberg.operations.addressed import ChangeRows
+from frazil.iceberg.operations.values import Filter
 from frazil.spark import _row_level
 from frazil.spark._assignment import assigned
+from frazil.spark._executor import SparkExecutor
 from frazil.spark._iceberg_write import check_branch
+from frazil.spark._input import CollectedAddresses
 from frazil.spark._type_conversion import spark_schema
 from frazil.sql._insert import Insertion
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from frazil._write_result import WriteResult
     from frazil.iceberg import Table
+    from frazil.sql._row_change import Change
 
 LOCAL_LIMIT_BYTES = 128 << 20
 """The size of the files of a table up to which its rows are changed in this process."""
@@ -57,6 +67,24 @@ def update(
     if _is_small(table, branch):
         return table.update(literals, where, branch=branch, snapshot_properties=properties)
     return _row_level.update(spark, table, literals, where, branch=branch, snapshot_properties=properties)
+
+
+def change(frame: DataFrame, table: Table, asked: Change, properties: Mapping[str, str]) -> WriteResult:
+    """Change the rows whose addresses are the first two columns of a query.
+
+    The query must read the state of `table`, because addresses are valid only in one state.
+
+    Raises:
+        CommitConflictError: A concurrent writer changed the rows, or added rows that the statement may depend on.
+        LimitExceededError: The addresses have more than `BROADCAST_LIMIT_BYTES` bytes.
+    """
+    check_branch(table, asked.branch)
+    operation = ChangeRows(
+        options=snapshot_options(asked.branch, properties), filter=Filter(text=asked.row_filter), kind=asked.kind
+    )
+    rows = CollectedAddresses(frame, _row_level.BROADCAST_LIMIT_BYTES)
+    executor = HERE if _is_small(table, asked.branch) else SparkExecutor(frame.sparkSession)
+    return carry_out(table, operation, rows, executor)
 
 
 def _is_small(table: Table, branch: str) -> bool:

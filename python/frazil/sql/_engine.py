@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from frazil._write_result import WriteResult
     from frazil.sql._column_types import Column
     from frazil.sql._insert import Insertion
+    from frazil.sql._row_change import Change
     from frazil.sql._sources import Source
 
 Frame = TypeVar("Frame")
@@ -64,6 +65,10 @@ class Engine(Protocol[Frame]):
 
     def update(self, table: Any, values: Mapping[str, str], row_filter: str | None, branch: str) -> WriteResult:
         """Set columns of the matching rows to constants, given as SQL, by Spark's rules for assignments."""
+        ...
+
+    def change(self, frame: Frame, table: Any, change: Change) -> WriteResult:
+        """Change the rows of an Iceberg table whose addresses are the first two columns of a query."""
         ...
 
     def is_case_sensitive(self) -> bool:

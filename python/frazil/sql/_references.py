@@ -139,15 +139,16 @@ def mentions(sql: str | Lexed, is_ours: Callable[[tuple[str, ...]], bool]) -> bo
     return any(is_ours(tuple(token.value for token in sequence)) for sequence, _ in _sequences(lexed(sql)))
 
 
-def replaced(text: str, found: Sequence[Reference]) -> str:
+def replaced(text: str, found: Sequence[Reference], edits: Sequence[tuple[int, int, str]] = ()) -> str:
     """Return the query with the references replaced by `{t0} AS name`, `{t1} AS name` and so on.
 
-    A column is qualified by the last part of its table's name.
+    A column is qualified by the last part of its table's name. `edits` contains further replacements: the start and end
+    of a part of the text, and its new text.
 
     >>> replaced("SELECT '{' FROM a.b.t, a.c AS d", references("SELECT '{' FROM a.b.t, a.c AS d", lambda p: len(p) > 1))
     "SELECT '{{' FROM {t0} AS `t`, {t1} AS d"
     """
-    edits = []
+    edits = list(edits)
     for index, one in enumerate(found):
         alias = _braced("`" + one.name.parts[-1].replace("`", "``") + "`")
         if one.table_start is not None:

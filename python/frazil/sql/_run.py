@@ -92,12 +92,16 @@ class Run(Generic[Frame]):
         Each table is loaded once, so that several references to it read the same state.
         """
         sql = self.sql if part is None else self.sql.only(part.text, part.start)
-        found = [one for one in references(sql, self.names.is_ours) if not self.is_view(one.name.parts)]
+        found = self.references(sql)
         if not found:
             return sql.text, []
-        return replaced(sql.text, found), [self._source(one) for one in found]
+        return replaced(sql.text, found), [self.source(one) for one in found]
 
-    def _source(self, one: Reference) -> Source:
+    def references(self, sql: Lexed) -> list[Reference]:
+        """Return the references of a query to tables of the lake."""
+        return [one for one in references(sql, self.names.is_ours) if not self.is_view(one.name.parts)]
+
+    def source(self, one: Reference) -> Source:
         """Return the source that a reference in a query reads."""
         try:
             options = {} if one.options is None else one.options.options

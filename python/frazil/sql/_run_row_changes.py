@@ -8,6 +8,8 @@ from frazil.sql._lexer import invalid, unsupported
 from frazil.sql._literals import is_literal
 from frazil.sql._moments import Moments
 from frazil.sql._narrow import whole_filter
+from frazil.sql._row_change import Change
+from frazil.sql._row_queries import rows_to_delete
 from frazil.sql._targets import branch_of
 
 if TYPE_CHECKING:
@@ -22,7 +24,6 @@ if TYPE_CHECKING:
 __all__ = ["delete", "merge", "truncate", "update"]
 
 _INSTEAD = {
-    ("DELETE", "iceberg"): 'lake.table(…).delete("id = 1")',
     ("UPDATE", "iceberg"): 'lake.table(…).update({"name": "upper(name)"}, "id = 1")',
     ("MERGE", "iceberg"): 'frazil.spark.merge(frame, lake.table(…), ["id"])',
     ("TRUNCATE", "paimon"): "lake.table(…).truncate()",
@@ -40,15 +41,24 @@ class _Opened(NamedTuple):
 def delete(statement: Delete, run: Run[Frame]) -> Frame:
     """Delete the rows that match a condition, or all rows.
 
+    A condition that frazil evaluates as Spark does becomes a filter. The rows of any other condition are selected by a
+    query.
+
     Raises:
-        UnsupportedError: frazil cannot evaluate the condition as Spark does, or the table is not an Iceberg table.
+        UnsupportedError: The table is not an Iceberg table, or has a column with the name of a metadata column.
     """
     opened = _open("DELETE", statement.target.name, run)
     if opened is None:
         return run.pass_on()
-    _refuse_common_tables("DELETE", statement.common, run)
-    row_filter = _row_filter("DELETE", statement.condition, statement.target, opened, run)
-    run.results.append(run.engine.delete(opened.table, row_filter, opened.branch))
+    condition = statement.condition
+    row_filter = None if condition is None else _row_filter(condition, statement.target, opened, run)
+    if condition is None or (row_filter is not None and statement.common is None):
+        result = run.engine.delete(opened.table, row_filter, opened.branch)
+    else:
+        query = rows_to_delete(statement, condition, run)
+        rows = run.engine.query(query.text, query.sources, run.args)
+        result = run.engine.change(rows, opened.table, Change("delete", opened.branch, query.row_filter))
+    run.results.append(result)
     return run.done()
 
 
@@ -69,7 +79,11 @@ def update(statement: Update, run: Run[Frame]) -> Frame:
         if column in values:
             raise invalid(run.text, one.start, f"column `{column}` is set twice")
         values[column] = _value(one, column, statement.target, opened, run)
-    row_filter = _row_filter("UPDATE", statement.condition, statement.target, opened, run)
+    condition = statement.condition
+    row_filter = None if condition is None else _row_filter(condition, statement.target, opened, run)
+    if condition is not None and row_filter is None:
+        problem = "this condition of UPDATE is not supported"
+        raise _unsupported(run, "UPDATE", problem, condition.start, statement.target.name)
     run.results.append(run.engine.update(opened.table, values, row_filter, opened.branch))
     return run.done()
 
@@ -131,26 +145,16 @@ def _refuse_common_tables(what: str, common: Text | None, run: Run[Any]) -> None
         raise unsupported(run.text, common.start, f"WITH is not supported for {what}")
 
 
-def _row_filter(what: str, condition: Text | None, target: Target, opened: _Opened, run: Run[Any]) -> str | None:
-    """Return a condition as a filter of frazil; None without a condition.
-
-    Raises:
-        UnsupportedError: frazil cannot evaluate the condition as Spark does.
-    """
-    if condition is None:
-        return None
+def _row_filter(condition: Text, target: Target, opened: _Opened, run: Run[Any]) -> str | None:
+    """Return a condition as a filter of frazil; None if frazil may not evaluate it as Spark does."""
     engine = run.engine
-    row_filter = whole_filter(
+    return whole_filter(
         opened.table.scan().schema(),
         condition.text,
         Moments(engine.values, timestamp_has_zone=engine.timestamp_has_zone()),
         target.qualifier,
         case_sensitive=engine.is_case_sensitive(),
     )
-    if row_filter is None:
-        problem = f"this condition of {what} is not supported"
-        raise _unsupported(run, what, problem, condition.start, target.name)
-    return row_filter
 
 
 def _column(one: Assignment, target: Target, opened: _Opened, run: Run[Any]) -> str:

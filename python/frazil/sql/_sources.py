@@ -63,6 +63,8 @@ class Source:
     """The conditions on rows; rows that do not meet them need not be read."""
     options: Mapping[str, str] = field(default_factory=dict)
     """Other read options, as in Spark's `option`."""
+    address: tuple[str, str] | None = None
+    """The names of two additional columns: the data file of each row, and its position. None to omit them."""
 
     def narrowed(self, schema: pa.Schema, moments: Moments | None = None) -> tuple[tuple[str, ...], list[str]]:
         """Return the columns to read, and filters by which rows may be skipped."""
