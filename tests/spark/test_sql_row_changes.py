@@ -26,6 +26,7 @@ from support.sql_row_tables import (
     make,
     quoted,
     rows,
+    updated,
 )
 
 if TYPE_CHECKING:
@@ -89,18 +90,6 @@ UPDATES: list[tuple[dict[str, str], str]] = [
     ({"flag": "true", HOSTILE: "1", "a.b": "TRY_CAST('x' AS INT)"}, "NOT v < 0.0"),
     ({"name": "'all'"}, "true"),
 ]
-
-
-def updated(judge: SparkSession, values: dict[str, str], condition: str) -> list[str]:
-    set_values = {name.lower(): value for name, value in values.items()}
-    columns = [
-        f"CASE WHEN ({condition}) THEN CAST({set_values[name.lower()]} AS {kind}) ELSE {quoted(name)} END "
-        f"AS {quoted(name)}"
-        if name.lower() in set_values
-        else quoted(name)
-        for name, kind in judge.table("judge").dtypes
-    ]
-    return rows(judge.sql(f"SELECT {', '.join(columns)} FROM judge").toArrow())
 
 
 @pytest.mark.parametrize(("version", "mode"), CASES)
@@ -205,7 +194,7 @@ def test_the_last_result_is_kept(lake: Lake[DataFrame]) -> None:
     kept = lake.last
     lake.sql("SELECT * FROM lake.db.t")
     with pytest.raises(UnsupportedError):
-        lake.sql("UPDATE lake.db.t SET id = id + 1")
+        lake.sql("UPDATE lake.db.t SET id.x = 1")
     assert lake.last is kept
     lake.sql("CREATE TABLE lake.db.c AS SELECT id FROM lake.db.t LIMIT 4")
     assert lake.last.added_records == 4
@@ -254,12 +243,6 @@ REFUSED = [
     "DELETE FROM lake.db.t.snapshot_id_1",
     "DELETE FROM lake.db.t.files",
     "DELETE FROM p.default.t WHERE id = 1",
-    "UPDATE lake.db.t SET id = id + 1",
-    "UPDATE lake.db.t SET name = upper(name) WHERE id = 1",
-    "UPDATE lake.db.t SET name = rand()",
-    "UPDATE lake.db.t SET name = (SELECT 'x')",
-    'UPDATE lake.db.t SET name = "x"',
-    "UPDATE lake.db.t SET name = 'x' WHERE abs(id) = 1",
     "UPDATE lake.db.t SET id.x = 1",
     "UPDATE lake.db.t.tag_v SET id = 1",
     "UPDATE lake.db.t$snapshots SET id = 1",

@@ -1,4 +1,4 @@
-"""Tests of DELETE in Spark SQL with conditions that Spark evaluates, compared with queries on Parquet files."""
+"""Tests of DELETE and UPDATE in Spark SQL by queries of Spark, compared with queries on Parquet files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 import frazil
 import frazil.spark
-from frazil.errors import CommitConflictError, LimitExceededError, UnsupportedError
+from frazil.errors import CommitConflictError, FrazilError, InvalidArgumentError, LimitExceededError, UnsupportedError
 from frazil.spark import _row_level, _sql_row_changes
 from frazil.spark._engine import SparkEngine
 from frazil.sql import _run_row_changes
@@ -24,7 +24,9 @@ from support.sql_row_tables import (
     judging,
     left,
     make,
+    quoted,
     rows,
+    updated,
 )
 
 if TYPE_CHECKING:
@@ -284,6 +286,88 @@ def test_concurrent_writers(lake: Lake[DataFrame], monkeypatch: pytest.MonkeyPat
 
 def test_too_many_addresses_are_refused(lake: Lake[DataFrame], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_row_level, "BROADCAST_LIMIT_BYTES", 100)
-    with pytest.raises(LimitExceededError, match=r"the statement changes 9 rows, whose addresses have \d+ bytes"):
+    with pytest.raises(
+        LimitExceededError, match=r"the statement changes 9 rows, whose addresses and values have \d+ bytes"
+    ):
         lake.sql("DELETE FROM lake.db.t WHERE id + 0 > -100")
     assert len(ids(lake)) == sum(map(len, FILES))
+
+
+UPDATES: list[tuple[dict[str, str], str]] = [
+    ({"id": "id + 1"}, "id < 5"),
+    ({"name": "upper(name)", "b`q": "concat(name, `b``q`)"}, "true"),
+    ({"id": "`where`", "where": "CAST(id + 10 AS INT)"}, "abs(id) > 3"),
+    ({"v": "f / 3", "f": "v * 2", "n": "v"}, "id IN (1, 8) OR id + 0 = 5"),
+    ({"n": "n * 2 + 0.005", "Big": "Big % 7"}, "n < 50"),
+    ({"d": "date_add(d, 1)", "z": "z + INTERVAL 1 HOUR", "t": "z"}, "d IS NOT NULL"),
+    ({"name": "NULL", "v": "id"}, "id % 2 = 0"),
+    ({"name": "id", HOSTILE: "length(name)"}, "id > 0 -- all"),
+    ({"flag": "NOT flag", "a.b": "CASE WHEN flag THEN 1 ELSE `a.b` END"}, "coalesce(id, 0) = 0 OR flag"),
+    ({"name": "(SELECT max(name) FROM {u})", "id": "1 / (id - 2)"}, "id > 2"),
+    ({"v": "(SELECT avg(v) FROM {t} WHERE NOT isnan(v) AND id < 6)", "name": "'x'"}, "id < (SELECT avg(id) FROM {t})"),
+    ({"name": "twice(id)", "id": "twice(id)"}, "id IS NOT NULL"),
+    ({"name": "concat(\"SET\", ' WHERE ', name)"}, "name IS NOT NULL"),
+]
+
+
+@pytest.mark.parametrize("number", range(len(CASES)))
+def test_update_with_expressions_of_spark(
+    judge: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    lake = connect(judge, tmp_path, *CASES[number])
+    cases = UPDATES[number :: len(CASES)]
+    branches(lake, len(cases))
+    for place, (values, condition) in enumerate(cases):
+        monkeypatch.setattr(_sql_row_changes, "LOCAL_LIMIT_BYTES", 0 if place % 2 else 128 << 20)
+        name = f"lake.db.t.branch_c{place}"
+        assignments = ", ".join(f"{quoted(column)} = {value}" for column, value in values.items())
+        statement = f"UPDATE {name} AS x SET {assignments} WHERE {condition}"
+        lake.sql(statement.replace("{t}", name).replace("{u}", "lake.db.u"))
+        found = lake.table("lake.db.t").scan(ref=f"c{place}").to_arrow()
+        here = {column: value.replace("{t}", "judge").replace("{u}", "others") for column, value in values.items()}
+        condition = condition.partition("--")[0].replace("{t}", "judge")  # noqa: PLW2901 - for the judge
+        assert rows(found) == updated(judge, here, condition), statement
+        assert lake.last is not None
+        assert lake.last.updated_rows == judge.sql(f"SELECT 1 FROM judge WHERE {condition}").count(), statement
+
+
+def test_statements_of_updates(lake: Lake[DataFrame]) -> None:
+    lake.sql("UPDATE lake.db.t SET id=id+100 WHERE(id=1)")
+    lake.sql(
+        "WITH c AS (SELECT 2 AS i)\nUPDATE lake.db.t SET name /* a */ = lower(name), id = 102, v = DEFAULT\n"
+        "WHERE id IN (SELECT i FROM c) -- end"
+    )
+    lake.sql("UPDATE lake.db.t AS x SET x.name = DEFAULT WHERE x.id + 0 = 8")
+    lake.sql("UPDATE lake.db.t SET name = concat(:name, name) WHERE id = :id", {"name": "{}", "id": 7})
+    found = lake.table("lake.db.t").scan().to_arrow().to_pylist()
+    by_id = {one["id"]: one for one in found if one["id"] is not None}
+    assert {1, 2} & set(by_id) == set()
+    assert by_id[101]["name"] == "a"
+    assert (by_id[102]["name"], by_id[102]["v"]) == ("b", None)
+    assert (by_id[8]["name"], by_id[7]["name"]) == (None, "{}it's")
+
+
+def test_invalid_updates_change_no_file(lake: Lake[DataFrame], tmp_path: Path) -> None:
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    with lake.table("lake.db.t").update_schema(allow_incompatible_changes=True) as change:
+        change.add_column("required", "int", required=True)
+    before = contents(tmp_path)
+    invalid = {
+        "id = name": "string cannot be assigned to bigint",
+        "d = id + 1": "bigint cannot be assigned to date",
+        "id = 1, name = upper(name), ID = 2": "is set twice",
+        "nope = id": "the table has no column `nope`",
+        "required = nullif(id, id) + 0": "required",
+    }
+    for assignments, problem in invalid.items():
+        with pytest.raises(FrazilError) as error:
+            lake.sql(f"UPDATE lake.db.t SET {assignments} WHERE id + 0 = 1")
+        assert problem in str(error.value), assignments
+    with pytest.raises(InvalidArgumentError, match="use a CAST"):
+        lake.sql("UPDATE lake.db.t SET id = name")
+    for assignments in ("id = 1 / (id - 1)", "Big = id + 5000000000", "name = nope", "id = max(id)", "id = id FROM x"):
+        with pytest.raises((PySparkException, Py4JError, FrazilError)):
+            lake.sql(f"UPDATE lake.db.t SET {assignments} WHERE id + 0 = 1")
+    assert contents(tmp_path) == before

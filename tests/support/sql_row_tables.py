@@ -186,3 +186,16 @@ def left(judge: SparkSession, condition: str) -> list[str]:
 def quoted(name: str) -> str:
     """Return the name of a column in quotes."""
     return "`" + name.replace("`", "``") + "`"
+
+
+def updated(judge: SparkSession, values: dict[str, str], condition: str) -> list[str]:
+    """Return the rows after an UPDATE, as computed by Spark."""
+    set_values = {name.lower(): value for name, value in values.items()}
+    columns = [
+        f"CASE WHEN ({condition}) THEN CAST({set_values[name.lower()]} AS {kind}) ELSE {quoted(name)} END "
+        f"AS {quoted(name)}"
+        if name.lower() in set_values
+        else quoted(name)
+        for name, kind in judge.table("judge").dtypes
+    ]
+    return rows(judge.sql(f"SELECT {', '.join(columns)} FROM judge").toArrow())  # noqa: S608 - of a test

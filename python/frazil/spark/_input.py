@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
 from frazil.errors import InvalidArgumentError, LimitExceededError
 from frazil.files.rows.batches import no_rows, size_bytes
 from frazil.iceberg.operations.rows import Source, WrittenRows
@@ -12,7 +14,6 @@ from frazil.spark._session import WriteSession, write_frame
 from frazil.spark._taking import Taking
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import DataFrame
 
     from frazil.iceberg._state import TableState
@@ -77,18 +78,20 @@ class CollectedAddresses:
         """Keep the DataFrame; its rows are collected when needed."""
         self._frame, self._limit_bytes = frame, limit_bytes
 
-    def read(self, state: TableState) -> pa.Table:  # noqa: ARG002 - as of `AddressInput`
-        """Collect all rows.
+    def read(self, state: TableState) -> pa.Table:
+        """Collect all rows, and convert the values to the types of the columns of `state`.
 
         Raises:
+            InvalidArgumentError: A value does not fit its column.
             LimitExceededError: The rows have more than `limit_bytes` bytes.
         """
         rows = self._frame.toArrow()
         size = size_bytes(rows)
         if size > self._limit_bytes:
             message = (
-                f"the statement changes {rows.num_rows} rows, whose addresses have {size} bytes, "
+                f"the statement changes {rows.num_rows} rows, whose addresses and values have {size} bytes, "
                 f"more than {self._limit_bytes}"
             )
             raise LimitExceededError(message, hint="split the statement by its condition")
-        return rows
+        taking = Taking(state.arrow_schema())
+        return pa.Table.from_batches([taking.apply(part) for part in rows.to_batches() or [no_rows(rows.schema)]])

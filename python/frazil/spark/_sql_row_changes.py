@@ -25,7 +25,7 @@ from frazil.spark._type_conversion import spark_schema
 from frazil.sql._insert import Insertion
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -72,9 +72,11 @@ def update(
 def change(frame: DataFrame, table: Table, asked: Change, properties: Mapping[str, str]) -> WriteResult:
     """Change the rows whose addresses are the first two columns of a query.
 
-    The query must read the state of `table`, because addresses are valid only in one state.
+    The query must read the state of `table`, because addresses are valid only in one state. New values are assigned to
+    the types of their columns, as Spark does in UPDATE.
 
     Raises:
+        InvalidArgumentError: Spark does not assign values of a type to a column, or a required column would be NULL.
         CommitConflictError: A concurrent writer changed the rows, or added rows that the statement may depend on.
         LimitExceededError: The addresses have more than `BROADCAST_LIMIT_BYTES` bytes.
     """
@@ -82,9 +84,22 @@ def change(frame: DataFrame, table: Table, asked: Change, properties: Mapping[st
     operation = ChangeRows(
         options=snapshot_options(asked.branch, properties), filter=Filter(text=asked.row_filter), kind=asked.kind
     )
+    if asked.columns:
+        frame = _assigned_values(frame, table, asked.columns)
     rows = CollectedAddresses(frame, _row_level.BROADCAST_LIMIT_BYTES)
     executor = HERE if _is_small(table, asked.branch) else SparkExecutor(frame.sparkSession)
     return carry_out(table, operation, rows, executor)
+
+
+def _assigned_values(frame: DataFrame, table: Table, columns: Sequence[str]) -> DataFrame:
+    """Return a query with its values in the names and types of the columns, after the unchanged addresses."""
+    from pyspark.sql.types import StructType
+
+    own = table.scan().schema()
+    target = spark_schema(pa.schema([own.field(name) for name in columns]), "error")
+    address = frame.columns[:2]
+    target = StructType([*(field for field in frame.schema if field.name in address), *target.fields])
+    return assigned(frame, target, Insertion(columns=(*address, *columns)))
 
 
 def _is_small(table: Table, branch: str) -> bool:

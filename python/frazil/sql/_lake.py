@@ -70,7 +70,15 @@ _HANDLERS: dict[type[Any], Callable[[Any, Run[Any]], Any]] = {
 """The functions that run the statements."""
 
 _WITH_ARGS = (
-    st.Query | st.Insert | st.Delete | st.CreateTable | st.CreateView | st.DescribeQuery | st.Explain | st.Other
+    st.Query
+    | st.Insert
+    | st.Delete
+    | st.Update
+    | st.CreateTable
+    | st.CreateView
+    | st.DescribeQuery
+    | st.Explain
+    | st.Other
 )
 """The kinds of statements that may contain a query with parameters."""
 

@@ -10,7 +10,9 @@ from typing import Literal
 class Change:
     """The change of the rows that a query selects."""
 
-    kind: Literal["delete"]
+    kind: Literal["delete", "update"]
     branch: str
     row_filter: str
     """A filter that all selected rows match; empty if there is none. Concurrent writers may add other rows."""
+    columns: tuple[str, ...] = ()
+    """The columns to set; the query has their new values after the addresses."""

@@ -1,24 +1,25 @@
-"""Queries that select the rows to change, by their addresses: data file and position."""
+"""Queries that select the rows to change: data file, position and new values."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from frazil.sql._lexer import Lexed, unsupported
+from frazil.sql._lexer import Lexed, blank, unsupported
 from frazil.sql._moments import Moments
 from frazil.sql._references import replaced
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from frazil.sql._lexer import Token
     from frazil.sql._reader import Text
     from frazil.sql._references import Reference
     from frazil.sql._run import Run
     from frazil.sql._sources import Source
-    from frazil.sql._statements import Delete, Target
+    from frazil.sql._statements import Delete, Target, Update
 
-__all__ = ["RowQuery", "rows_to_delete"]
+__all__ = ["RowQuery", "rows_to_delete", "rows_to_update"]
 
 _METADATA_COLUMNS = ("_file", "_pos")
 
@@ -39,9 +40,7 @@ def rows_to_delete(statement: Delete, condition: Text, run: Run[Any]) -> RowQuer
         UnsupportedError: The table has a column with the name of a metadata column, or the query cannot be parsed.
     """
     sql, target = run.sql, statement.target
-    verb = next(
-        token for token in reversed(sql.significant) if token.end <= target.name.start and token.is_word("DELETE")
-    )
+    verb = _keyword(sql, "DELETE", target.name.start)
     # Both keywords have the same length, so that the positions in the text do not change.
     query = Lexed(f"{sql.text[: verb.start]}SELECT{sql.text[verb.end : condition.end]}")
     address = _address(target, run)
@@ -52,6 +51,50 @@ def rows_to_delete(statement: Delete, condition: Text, run: Run[Any]) -> RowQuer
         (condition.end, condition.end, "\n)"),
     ]
     return _row_query("DELETE", query, edits, target, address, run)
+
+
+def rows_to_update(statement: Update, values: Sequence[Text | None], run: Run[Any]) -> RowQuery:
+    """Return the query that selects the rows of an UPDATE, and their new values; None stands for NULL.
+
+    The columns with the value NULL come first.
+
+    Raises:
+        UnsupportedError: As in `rows_to_delete`.
+    """
+    sql, target = run.sql, statement.target
+    address = _address(target, run)
+    columns = [*address, *(f"NULL AS {address[0]}_{place}" for place, one in enumerate(values) if one is None)]
+    verb = _keyword(sql, "UPDATE", target.name.start)
+    begin = _keyword(sql, "SET", statement.assignments[0].start).start
+    # `FROM table SELECT values WHERE condition` has the order of UPDATE, so that the positions in the text do not
+    # change, unless there is no space for SELECT.
+    text = f"{sql.text[: verb.start]}{'FROM':6}{sql.text[verb.end : begin]}"
+    keyword, edits = "SELECT", [(len(text), len(text) + len("SELECT"), f"SELECT {', '.join(columns)}")]
+    for place, value in enumerate(values):
+        if value is not None:
+            between = blank(sql.text[begin + len(keyword) : value.start])
+            text += keyword + (between or " ")
+            comma = ", (" if keyword == "SELECT" else "("
+            edits.append((len(text), len(text), comma))
+            text += value.text
+            edits.append((len(text), len(text), f"\n) AS {address[0]}_{place}"))
+            keyword, begin = ",", value.end
+    if keyword == "SELECT":
+        text += "SELECT 1"
+        edits[0] = (edits[0][0], len(text), edits[0][2])
+        begin += len("SELECT 1")
+    condition = statement.condition
+    if condition is not None:
+        text += blank(sql.text[begin : condition.start])[: -len(" WHERE ")] + " WHERE "
+        edits.append((len(text), len(text), "("))
+        text += condition.text
+        edits.append((len(text), len(text), "\n)"))
+    return _row_query("UPDATE", Lexed(text), edits, target, address, run)
+
+
+def _keyword(sql: Lexed, word: str, before: int) -> Token:
+    """Return the last keyword before a position."""
+    return next(token for token in reversed(sql.significant) if token.end <= before and token.is_word(word))
 
 
 def _row_query(

@@ -9,7 +9,7 @@ from frazil.sql._literals import is_literal
 from frazil.sql._moments import Moments
 from frazil.sql._narrow import whole_filter
 from frazil.sql._row_change import Change
-from frazil.sql._row_queries import rows_to_delete
+from frazil.sql._row_queries import rows_to_delete, rows_to_update
 from frazil.sql._targets import branch_of
 
 if TYPE_CHECKING:
@@ -63,28 +63,36 @@ def delete(statement: Delete, run: Run[Frame]) -> Frame:
 
 
 def update(statement: Update, run: Run[Frame]) -> Frame:
-    """Set columns of the rows that match a condition, or of all rows, to constants.
+    """Set columns of the rows that match a condition, or of all rows.
+
+    Literals are set in the rows that match a filter. Rows with other conditions or values are selected by a query.
 
     Raises:
         InvalidArgumentError: A column does not exist or is set twice, or a value does not fit its column.
-        UnsupportedError: As in `delete`, or a value is not a literal.
+        UnsupportedError: As in `delete`, or a field of a struct is set.
     """
     opened = _open("UPDATE", statement.target.name, run)
     if opened is None:
         return run.pass_on()
-    _refuse_common_tables("UPDATE", statement.common, run)
-    values: dict[str, str] = {}
+    values: dict[str, Text | None] = {}
     for one in statement.assignments:
         column = _column(one, statement.target, opened, run)
         if column in values:
             raise invalid(run.text, one.start, f"column `{column}` is set twice")
-        values[column] = _value(one, column, statement.target, opened, run)
+        values[column] = _value(one, column, opened, run)
     condition = statement.condition
     row_filter = None if condition is None else _row_filter(condition, statement.target, opened, run)
-    if condition is not None and row_filter is None:
-        problem = "this condition of UPDATE is not supported"
-        raise _unsupported(run, "UPDATE", problem, condition.start, statement.target.name)
-    run.results.append(run.engine.update(opened.table, values, row_filter, opened.branch))
+    literals = {column: "NULL" if value is None else value.text for column, value in values.items()}
+    is_filter = (condition is None or row_filter is not None) and statement.common is None
+    if is_filter and all(map(is_literal, literals.values())):
+        result = run.engine.update(opened.table, literals, row_filter, opened.branch)
+    else:
+        query = rows_to_update(statement, list(values.values()), run)
+        rows = run.engine.query(query.text, query.sources, run.args)
+        columns = tuple(sorted(values, key=lambda column: values[column] is not None))
+        change = Change("update", opened.branch, query.row_filter, columns)
+        result = run.engine.change(rows, opened.table, change)
+    run.results.append(result)
     return run.done()
 
 
@@ -140,11 +148,6 @@ def _unsupported(run: Run[Any], what: str, problem: str, position: int, name: Na
     return unsupported(run.text, position, problem, use and f"use {use}")
 
 
-def _refuse_common_tables(what: str, common: Text | None, run: Run[Any]) -> None:
-    if common is not None:
-        raise unsupported(run.text, common.start, f"WITH is not supported for {what}")
-
-
 def _row_filter(condition: Text, target: Target, opened: _Opened, run: Run[Any]) -> str | None:
     """Return a condition as a filter of frazil; None if frazil may not evaluate it as Spark does."""
     engine = run.engine
@@ -186,19 +189,15 @@ def _columns(schema: pa.Schema, name: str, run: Run[Any]) -> list[str]:
     return [column for column in schema.names if column.lower() == name.lower()]
 
 
-def _value(one: Assignment, column: str, target: Target, opened: _Opened, run: Run[Any]) -> str:
-    """Return the constant that an assignment sets, as SQL.
+def _value(one: Assignment, column: str, opened: _Opened, run: Run[Any]) -> Text | None:
+    """Return the value that an assignment sets; None for NULL as a default.
 
     Raises:
-        UnsupportedError: The value is not a literal, or a default that is not NULL.
+        UnsupportedError: The value is a default that is not NULL.
     """
     if one.value is None:
         field = next(field for field in opened.table.schema().fields if field.name == column)
         if field.write_default is not None:
             problem = f"DEFAULT is not supported for column `{column}`, which has a default value"
             raise unsupported(run.text, one.start, problem, "write the value")
-        return "NULL"
-    if not is_literal(one.value.text):
-        problem = f"this value of column `{column}` is not supported in UPDATE"
-        raise _unsupported(run, "UPDATE", problem, one.value.start, target.name)
-    return one.value.text
+    return one.value
