@@ -36,15 +36,15 @@ def main(warehouse: str) -> None:
         "described": [list(row) for row in lake.sql("DESCRIBE table").collect()],
         "view": lake.sql("SELECT * FROM tableV2").count(),
         "joined": sorted(row.data for row in joined.collect()),
-        "rejected": rejection(lake, "DELETE FROM table WHERE abs(id) = 1"),
+        "rejected": rejection(lake, "MERGE INTO table USING tableV2 v ON table.id = v.id WHEN MATCHED THEN DELETE"),
     }
     lake.sql("CREATE TABLE db.copy PARTITIONED BY (data) AS SELECT id, data FROM db.table")
     lake.sql("INSERT OVERWRITE db.copy PARTITION (data = 'b') SELECT id FROM range(5, 7)")
     lake.sql("CREATE TEMPORARY VIEW of_copy AS SELECT * FROM db.copy")
     lake.sql("CREATE OR REPLACE TABLE db.copy AS SELECT data, id FROM of_copy")
     found["copied"] = sorted(list(row) for row in lake.sql("SELECT * FROM db.copy").collect())
-    lake.sql("UPDATE db.copy SET data = 'u' WHERE id = 5")
-    lake.sql("DELETE FROM db.copy WHERE data = 'u'")
+    lake.sql("UPDATE db.copy SET data = concat('u', id - 5) WHERE abs(id) = 5")
+    lake.sql("DELETE FROM db.copy WHERE data = 'u0' AND id IN (SELECT max(id) - 1 FROM db.copy)")
     found["deleted"] = lake.last and lake.last.deleted_rows
     [[plan]] = lake.sql("EXPLAIN SELECT id FROM db.copy").collect()
     found["plan"] = "Physical Plan" in plan

@@ -57,7 +57,7 @@ def test_a_client_runs_statements_of_spark_sql(tmp_path: Path) -> None:
     assert found["view"] == 3
     assert found["joined"] == ["a", "b"]
     assert found["rejected"] == (
-        'this condition of DELETE is not supported (line 1, column 25); use lake.table("table").delete("id = 1")'
+        'MERGE is not supported (line 1, column 1); use frazil.spark.merge(frame, lake.table("table"), ["id"])'
     )
     assert found["deleted"] == 1
     assert found["copied"] == [["a", 1], ["b", 5], ["b", 6]]

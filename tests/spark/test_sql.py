@@ -260,8 +260,6 @@ def test_procedure_arguments_are_evaluated_by_spark(lake: Lake[DataFrame]) -> No
 
 
 REJECTED = [
-    "DELETE FROM local.db.table WHERE id + 1 = 1",
-    "UPDATE local.db.table SET data = upper(data)",
     "MERGE INTO local.db.table t USING s ON t.id = s.id WHEN MATCHED THEN DELETE",
     "TRUNCATE TABLE local.db.table PARTITION (id = 1)",
     "ALTER TABLE local.db.table REPLACE COLUMNS (id INT)",
