@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -10,6 +10,7 @@ import frazil
 import frazil.spark
 from frazil.errors import AlreadyExistsError, FrazilError, InvalidArgumentError, NoSuchTableError, UnsupportedError
 from support import walk_through
+from support.plain_sql import BySparkSql
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,10 +35,13 @@ def settings(spark: SparkSession, tmp_path: Path) -> Iterator[Path]:
         spark.conf.unset(name)
 
 
-@pytest.fixture
-def lake(spark: SparkSession, tmp_path: Path) -> Lake[DataFrame]:
-    warehouse = {"type": "hadoop", "warehouse": str(tmp_path / "warehouse")}
-    return frazil.spark.connect(spark, {"local": warehouse})
+@pytest.fixture(params=["lake.sql", "spark.sql"])
+def lake(spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Any]:
+    """Return a lake; with `spark.sql`, its statements are run by this method of the session."""
+    catalogs = {"local": {"type": "hadoop", "warehouse": str(tmp_path / "warehouse")}}
+    plain = request.param == "spark.sql"
+    with frazil.spark.connect(spark, catalogs, plain=plain) as connected:
+        yield BySparkSql(spark, connected) if plain else connected
 
 
 def listed(folder: Path) -> list[str]:

@@ -40,11 +40,27 @@ class RecordingEngine:
         self.changes: list[tuple[Any, Mapping[str, str] | None, str | None, str]] = []
         """The table, the new values or None for DELETE, the filter, and the branch of each change of rows."""
         self._values = iter(values)
+        self.is_disconnected = False
 
     def query(self, text: str, sources: Sequence[Source], args: Any = None) -> int:
         """Record a query."""
         self.queries.append((text, tuple(sources), args))
         return len(self.queries)
+
+    def inserted(self, text: str, values: Mapping[str, Any]) -> tuple[str, dict[str, int]]:
+        """Insert values; an integer is the number of a query, and is inserted as a name."""
+        frames = {f"frame_{value}": value for value in values.values() if isinstance(value, int)}
+        names = {name: f"frame_{value}" if isinstance(value, int) else value for name, value in values.items()}
+        return text.format(**names), frames
+
+    def with_frames(self, frames: Mapping[str, int]) -> RecordingEngine:
+        """Return this engine, which does not look into its queries."""
+        del frames
+        return self
+
+    def disconnect(self) -> None:
+        """Record that the lake is disconnected."""
+        self.is_disconnected = True
 
     def value(self, frame: int) -> Any:
         """Return the next value."""

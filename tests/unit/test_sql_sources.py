@@ -250,7 +250,20 @@ def test_args_are_passed_on_and_refused_for_other_statements(iceberg: Any) -> No
         assert engine.queries[-1][2] == [1]
     with pytest.raises(InvalidArgumentError, match="args"):
         lake.sql("DROP TABLE lake.db.t", [1])
+    with pytest.raises(InvalidArgumentError, match="DataFrames are not supported for DROP on objects of this lake"):
+        lake.sql("DROP TABLE IF EXISTS lake.db.{name}", name=1)
     assert iceberg.table_exists("db.t")
+    lake.sql("DROP TABLE elsewhere.db.t", [1])
+    assert engine.queries[-1] == ("DROP TABLE elsewhere.db.t", (), [1])
+
+
+def test_placeholders_are_replaced_before_the_statement_is_parsed(iceberg: Any) -> None:
+    engine = RecordingEngine()
+    with recorded(engine, lake=iceberg) as lake:
+        lake.sql("SELECT {text}, frame_1.id FROM lake.db.{self} JOIN {frame}", text="'a'", self="t", frame=1)
+        assert engine.queries[-1][0] == "SELECT 'a', frame_1.id FROM {t0} AS `t` JOIN frame_1"
+        assert not engine.is_disconnected
+    assert engine.is_disconnected
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,10 @@ _LOGGER = logging.getLogger(__name__)
 
 
 def connect(
-    spark: SparkSession, catalogs: Mapping[str, Catalog[Any] | Mapping[str, Any]] | None = None
+    spark: SparkSession,
+    catalogs: Mapping[str, Catalog[Any] | Mapping[str, Any]] | None = None,
+    *,
+    plain: bool = False,
 ) -> Lake[DataFrame]:
     """Return a lake: Spark SQL in this session, with tables from frazil catalogs.
 
@@ -47,6 +50,10 @@ def connect(
             properties may include `table-default.*` and `table-override.*` for new tables, and `default-namespace` for
             USE. Catalogs configured as `spark.sql.catalog.<name>.*` with the `SparkCatalog` classes of the Java
             connectors are added. Those given here take precedence.
+        plain: Whether `spark.sql` of this session object runs its statements in the lake, until `lake.disconnect()`.
+            `lake.sql` is called, so that statements that reference no table of the lake run in Spark unchanged. Other
+            methods, such as `spark.table` and `DataFrame.writeTo`, and other sessions, such as those of
+            `spark.newSession()`, do not know the catalogs. Of several such lakes, the last one runs the statements.
 
     If `spark.sql.catalog.spark_catalog` is set to a class of the Java connectors, the setting is removed from the
     session and a warning is logged. Without the jars of the connectors, every query would fail.
@@ -68,7 +75,11 @@ def connect(
     if reserved is not None:
         message = f"the catalog name {reserved!r} is reserved"
         raise InvalidArgumentError(message, hint="use another catalog name")
-    return Lake(found, SparkEngine(spark), foreign - found.keys())
+    engine = SparkEngine(spark)
+    lake = Lake(found, engine, foreign - found.keys())
+    if plain:
+        engine.replace_sql(lake)
+    return lake
 
 
 def configured(spark: SparkSession) -> tuple[dict[str, Any], set[str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 from typing import TYPE_CHECKING, Any
 
 from frazil._virtual_table import VirtualTable
@@ -10,6 +11,8 @@ from frazil.errors import InvalidArgumentError
 from frazil.spark import _sql_row_changes
 from frazil.spark._formats import format_of
 from frazil.spark._insert import insert
+from frazil.spark._placeholders import Placeholders, with_placeholders
+from frazil.spark._plain import PlainSql, own_sql
 from frazil.spark._plain_tables import PLAIN_TABLES, read_plain_table
 from frazil.spark._read import relation
 from frazil.spark._sql_types import sql_columns
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from frazil._write_result import WriteResult
+    from frazil.sql import Lake
     from frazil.sql._column_types import Column
     from frazil.sql._insert import Insertion
     from frazil.sql._row_change import Change
@@ -47,6 +51,10 @@ class SparkEngine:
     def __init__(self, spark: SparkSession) -> None:
         """Use this session."""
         self._spark = spark
+        # Not `spark.sql`, which would run in the lake again after `connect(…, plain=True)`.
+        self._sql = own_sql(spark)
+        self._plain: PlainSql | None = None
+        self._frames: Mapping[str, DataFrame] = {}
         self._user: str | None = None
         self._empty: DataFrame | None = None
 
@@ -58,7 +66,30 @@ class SparkEngine:
         frames: dict[str, Any] = {
             f"t{index}": self._frame(source, states, moments) for index, source in enumerate(sources)
         }
-        return self._spark.sql(text, args, **frames)
+        if self._frames:
+            text = with_placeholders(text, self._frames, is_template=bool(sources))
+        return self._sql(text, args, **frames, **self._frames)
+
+    def inserted(self, text: str, values: Mapping[str, Any]) -> tuple[str, dict[str, DataFrame]]:
+        """Insert values into the placeholders of a text; return it, and the DataFrames by their names in it."""
+        placeholders = Placeholders(self._spark)
+        return placeholders.format(text, **values), placeholders.frames
+
+    def with_frames(self, frames: Mapping[str, DataFrame]) -> SparkEngine:
+        """Return this engine with DataFrames that queries can reference by name."""
+        engine = copy.copy(self)
+        engine._frames = frames  # noqa: SLF001 - of this class
+        return engine
+
+    def replace_sql(self, lake: Lake[DataFrame]) -> None:
+        """Run the statements of `spark.sql` in a lake."""
+        self._plain = PlainSql(self._spark, lake)
+
+    def disconnect(self) -> None:
+        """Restore `spark.sql`, if this engine replaced it."""
+        if self._plain is not None:
+            self._plain.restore()
+            self._plain = None
 
     def value(self, frame: DataFrame) -> Any:
         """Return the first column of the first row of a query; None without rows."""
@@ -88,12 +119,12 @@ class SparkEngine:
 
     def constants(self, texts: Sequence[str]) -> list[str | None]:
         """Return the values of literals as strings, in the form of Spark's partition values."""
-        row = self._spark.sql(f"SELECT {', '.join(f'CAST({text} AS STRING)' for text in texts)}").first()
+        row = self._sql(f"SELECT {', '.join(f'CAST({text} AS STRING)' for text in texts)}").first()
         return [] if row is None else list(row)
 
     def values(self, texts: Sequence[str]) -> list[Any]:
         """Return the values of expressions that do not use columns."""
-        row = self._spark.sql(f"SELECT {', '.join(texts)}").first() if texts else None
+        row = self._sql(f"SELECT {', '.join(texts)}").first() if texts else None
         return [] if row is None else list(row)
 
     def overwrites_partitions(self) -> bool:
@@ -171,7 +202,9 @@ class SparkEngine:
         return spark_schema(table.scan().schema(), "micros").treeString()
 
     def has_temporary_view(self, name: str) -> bool:
-        """Return whether a temporary view of this name exists."""
+        """Return whether a temporary view or an inserted DataFrame of this name exists."""
+        if name in self._frames:
+            return True
         from pyspark.errors import PySparkException
 
         with contextlib.suppress(PySparkException):
@@ -185,7 +218,7 @@ class SparkEngine:
     def user(self) -> str:
         """Return the user of the session."""
         if self._user is None:
-            row = self._spark.sql("SELECT current_user()").first()
+            row = self._sql("SELECT current_user()").first()
             if row is None:
                 message = "the session has no user"
                 raise InvalidArgumentError(message)

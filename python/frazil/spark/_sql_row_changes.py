@@ -21,6 +21,7 @@ from frazil.spark._assignment import assigned
 from frazil.spark._executor import SparkExecutor
 from frazil.spark._iceberg_write import check_branch
 from frazil.spark._input import CollectedAddresses
+from frazil.spark._plain import own_sql
 from frazil.spark._type_conversion import spark_schema
 from frazil.sql._insert import Insertion
 
@@ -118,7 +119,7 @@ def _literals(spark: SparkSession, table: Table, values: Mapping[str, str]) -> d
     fields = [own.field(name) for name in values]
     target = spark_schema(pa.schema(fields), "error")
     row = assigned(
-        spark.sql(f"SELECT {', '.join(values.values())}"), target, Insertion(columns=tuple(values))
+        own_sql(spark)(f"SELECT {', '.join(values.values())}"), target, Insertion(columns=tuple(values))
     ).toArrow()
     return {field.name: _literal(field, row.column(place)) for place, field in enumerate(fields)}
 

@@ -29,6 +29,18 @@ class Engine(Protocol[Frame]):
         """Run a query; `{t0}` in the text refers to the first source, and so on."""
         ...
 
+    def inserted(self, text: str, values: Mapping[str, Any]) -> tuple[str, Mapping[str, Frame]]:
+        """Insert values into the placeholders of a text; return it, and the frames by their names in it."""
+        ...
+
+    def with_frames(self, frames: Mapping[str, Frame]) -> Engine[Frame]:
+        """Return an engine whose queries can also reference these frames by name."""
+        ...
+
+    def disconnect(self) -> None:
+        """Undo what connecting changed in the session."""
+        ...
+
     def value(self, frame: Frame) -> Any:
         """Return the first column of the first row of a query."""
         ...

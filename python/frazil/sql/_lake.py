@@ -27,6 +27,8 @@ from frazil.sql._sources import Sources
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
+    from types import TracebackType
+    from typing import Self
 
     from frazil._write_result import WriteResult
     from frazil.catalog import Catalog
@@ -102,12 +104,35 @@ class Lake(Generic[Frame]):
         """The result of the last successful INSERT, DELETE, UPDATE or TRUNCATE on a table of this lake."""
         return self._last
 
-    def sql(self, text: str, args: Args = None) -> Frame:
+    def __enter__(self) -> Self:
+        """Return this lake, which is disconnected at the end of the `with` block."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Disconnect the lake."""
+        self.disconnect()
+
+    def disconnect(self) -> None:
+        """Restore the `spark.sql` that the session had before `frazil.spark.connect(…, plain=True)`.
+
+        Without `plain=True`, and after the first call, nothing is changed. `lake.sql` can still be used.
+
+        Raises:
+            InvalidArgumentError: `spark.sql` was replaced again, for example by a lake that was connected later and
+                must be disconnected first.
+        """
+        self._engine.disconnect()
+
+    def sql(self, text: str, /, args: Args = None, **values: Any) -> Frame:
         """Run a statement.
 
         Args:
             text: The statement.
             args: The values of its parameters, as in `spark.sql`: by name for `:name`, by position for `?`.
+            **values: The values of its placeholders, as in `spark.sql`: DataFrames, columns, strings and others for
+                `{name}`. Lines and columns of errors refer to the text with these values.
 
         Raises:
             InvalidArgumentError: The statement cannot be parsed, or something in it is invalid.
@@ -115,8 +140,13 @@ class Lake(Generic[Frame]):
                 alternative. Nothing was changed.
             FrazilError: As raised by the method of the catalog or the table.
         """
-        sql = Lexed(argument_text("the statement", text))
-        run = Run(self._names, self._engine, sql, args, Sources(self._names))
+        text, engine = argument_text("the statement", text), self._engine
+        frames: Mapping[str, Frame] = {}
+        if values:
+            text, frames = engine.inserted(text, values)
+            engine = engine.with_frames(frames)
+        sql = Lexed(text)
+        run = Run(self._names, engine, sql, args, Sources(self._names))
         try:
             statement = parse(sql)
         except FrazilError:
@@ -125,9 +155,12 @@ class Lake(Generic[Frame]):
             if run.mentions_lake() or is_catalog_statement(sql):
                 raise
             return run.unchanged()
-        if args is not None and not isinstance(statement, _WITH_ARGS):
-            message = "args apply only to queries and to statements that contain one"
-            raise InvalidArgumentError(message, hint="include the values in the statement")
+        if (args or frames) and not isinstance(statement, _WITH_ARGS) and run.mentions_lake():
+            kind, hint = "DataFrames", "only queries and statements that write the rows of a query accept them"
+            if args:
+                kind, hint = "args", "use placeholders such as {name}, or include the values in the statement"
+            message = f"{kind} are not supported for {sql.significant[0].text.upper()} on objects of this lake"
+            raise InvalidArgumentError(message, hint=hint)
         try:
             if not isinstance(statement, st.Query | st.Other) and run.mentions_lake():
                 check_hints(sql, getattr(statement, "query", None))

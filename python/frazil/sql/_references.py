@@ -150,16 +150,16 @@ def replaced(text: str, found: Sequence[Reference], edits: Sequence[tuple[int, i
     """
     edits = list(edits)
     for index, one in enumerate(found):
-        alias = _braced("`" + one.name.parts[-1].replace("`", "``") + "`")
+        alias = braced("`" + one.name.parts[-1].replace("`", "``") + "`")
         if one.table_start is not None:
             edits.append((one.table_start, one.table_start + len("TABLE"), "SELECT * FROM"))
         edits.append((one.name.start, one.end, f"{{t{index}}}" + ("" if one.has_alias else f" AS {alias}")))
         edits += [(start, end, alias) for start, end in one.qualifiers]
     pieces, end = [], 0
     for start, after, replacement in sorted(edits):
-        pieces += [_braced(text[end:start]), replacement]
+        pieces += [braced(text[end:start]), replacement]
         end = after
-    return "".join([*pieces, _braced(text[end:])])
+    return "".join([*pieces, braced(text[end:])])
 
 
 def _reason(error: Exception, sql: Lexed) -> str:
@@ -174,7 +174,8 @@ def _reason(error: Exception, sql: Lexed) -> str:
     return ": sqlglot does not support this use of pipes (`|>`)"
 
 
-def _braced(text: str) -> str:
+def braced(text: str) -> str:
+    """Return a text with doubled braces, which `str.format` returns as they are."""
     return text.replace("{", "{{").replace("}", "}}")
 
 
