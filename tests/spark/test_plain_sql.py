@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import frazil.spark
-from frazil.errors import InvalidArgumentError, UnsupportedError
+from frazil.errors import CommitConflictError, InvalidArgumentError, UnsupportedError
 from support import plain_sql
 from support.spark_cluster import run
 
@@ -153,3 +153,22 @@ def test_workers_write_the_rows_of_a_statement(spark: SparkSession, tmp_path: Pa
         assert lake.table("local.db.t").scan().count() == 10
         spark.sql("UPDATE local.db.t SET name = CAST(1 AS STRING) WHERE name = 'local'")
         assert spark.sql("SELECT * FROM local.db.t WHERE name = '1'").count() == 1
+
+
+def test_a_dataframe_conflicts_with_changes_after_its_creation(spark: SparkSession, tmp_path: Path) -> None:
+    with connect(spark, tmp_path) as lake:
+        old = spark.sql("SELECT name FROM local.db.t")
+        lake.table("local.db.t").append([{"name": "concurrent"}])
+        with pytest.raises(CommitConflictError):
+            spark.sql("INSERT OVERWRITE local.db.t SELECT upper(name) FROM {old}", old=old)
+        new = spark.sql("SELECT name FROM local.db.t")
+        spark.sql("INSERT OVERWRITE local.db.t SELECT upper(name) FROM {new}", new=new)
+        assert spark.sql("SELECT * FROM local.db.t WHERE name = upper(name)").count() == 2
+
+
+def test_a_placeholder_must_be_a_plain_column(spark: SparkSession, tmp_path: Path) -> None:
+    from pyspark.errors import PySparkValueError
+    from pyspark.sql import functions
+
+    with connect(spark, tmp_path), pytest.raises(PySparkValueError, match="in `column` should be a plain column"):
+        spark.sql("SELECT {column} FROM local.db.t", column=functions.col("name") + 1)

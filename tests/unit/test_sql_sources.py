@@ -253,6 +253,8 @@ def test_args_are_passed_on_and_refused_for_other_statements(iceberg: Any) -> No
     with pytest.raises(InvalidArgumentError, match="DataFrames are not supported for DROP on objects of this lake"):
         lake.sql("DROP TABLE IF EXISTS lake.db.{name}", name=1)
     assert iceberg.table_exists("db.t")
+    with pytest.raises(InvalidArgumentError, match="args are not supported for CREATE on objects of this lake"):
+        lake.sql("CREATE CATALOG c WITH ('type' = 'paimon')", [1])
     lake.sql("DROP TABLE elsewhere.db.t", [1])
     assert engine.queries[-1] == ("DROP TABLE elsewhere.db.t", (), [1])
 

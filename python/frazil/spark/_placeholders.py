@@ -31,7 +31,7 @@ class Placeholders(string.Formatter):
         if isinstance(value, DataFrame):
             return self._name(value), first
         if isinstance(value, Column | str):
-            return self._formatter().format("{value}", value=value), first
+            return self._formatter().vformat(f"{{{field_name}}}", args, kwargs), first
         return value, first
 
     def _name(self, frame: DataFrame) -> str:

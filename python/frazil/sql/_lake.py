@@ -152,10 +152,10 @@ class Lake(Generic[Frame]):
         except FrazilError:
             # The error for an unsupported clause is raised only if the statement refers to a catalog of the lake. For
             # other tables, Spark supports more clauses than this parser.
-            if run.mentions_lake() or is_catalog_statement(sql):
+            if _concerns_lake(run):
                 raise
             return run.unchanged()
-        if (args or frames) and not isinstance(statement, _WITH_ARGS) and run.mentions_lake():
+        if (args or frames) and not isinstance(statement, _WITH_ARGS) and _concerns_lake(run):
             kind, hint = "DataFrames", "only queries and statements that write the rows of a query accept them"
             if args:
                 kind, hint = "args", "use placeholders such as {name}, or include the values in the statement"
@@ -211,3 +211,8 @@ class Lake(Generic[Frame]):
     def _catalogs_hint(self) -> str:
         names = ", ".join(self._names.catalogs)
         return f"the catalogs are {names}" if names else "this lake has no catalogs"
+
+
+def _concerns_lake(run: Run[Any]) -> bool:
+    """Return whether a statement refers to a catalog of the lake, or is one that only lakes support."""
+    return run.mentions_lake() or is_catalog_statement(run.sql)
