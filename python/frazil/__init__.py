@@ -13,6 +13,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 from frazil import cache, errors
+from frazil._expression import col
 from frazil._literal import lit
 from frazil._native import __version__
 from frazil._table import create_table, load_table
@@ -38,6 +39,7 @@ __all__ = [
     "VirtualTable",
     "__version__",
     "cache",
+    "col",
     "config",
     "create_table",
     "errors",

@@ -7,9 +7,10 @@ import json
 import operator
 import os
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from frazil import _native, _pyiceberg_filter
+from frazil._literal import SqlText
 from frazil.config import config
 from frazil.errors import InvalidArgumentError
 
@@ -104,15 +105,19 @@ def listed_locations(text: str) -> list[str]:
         raise InvalidArgumentError(message) from error
 
 
-def filter_text(row_filter: str | bool, name: str = "row_filter") -> str:  # noqa: FBT001
+RowFilter: TypeAlias = "str | bool | SqlText"
+"""A filter: an SQL expression, an expression of `frazil.col`, or a Boolean."""
+
+
+def filter_text(row_filter: RowFilter, name: str = "row_filter") -> str:
     """Return a filter as SQL, or an empty string for all rows; error messages call the argument `name`.
 
-    A filter is an SQL expression, an expression of PyIceberg, or a Boolean.
+    A filter can also be an expression of PyIceberg.
     """
     if isinstance(row_filter, bool):
         return "" if row_filter else "false"
-    if isinstance(row_filter, str):
-        return row_filter
+    if isinstance(row_filter, str | SqlText):
+        return str(row_filter)
     if _pyiceberg_filter.is_expression(row_filter):  # type: ignore[unreachable]
         return _pyiceberg_filter.expression_sql(row_filter)
     message = f"{name} must be an SQL string or True, not {type(row_filter).__name__}"

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from frazil import _native
+    from frazil._arguments import RowFilter
 
 COLUMNS = ("_change_type", "_change_ordinal", "_commit_snapshot_id")
 """The columns that follow the table columns in changes."""
@@ -73,7 +74,7 @@ def paired(stage: Paired, rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordB
 def native_arguments(  # noqa: PLR0913 - the arguments of `Table.changes`
     snapshots: tuple[int | None, int | None],
     *,
-    row_filter: str | bool,
+    row_filter: RowFilter,
     selected_fields: Sequence[str],
     net_changes: bool,
     compute_updates: bool | None,

@@ -16,17 +16,23 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Lit:
-    """An SQL literal created by `lit`."""
+class SqlText:
+    """A part of an SQL expression."""
 
     sql: str
 
     def __str__(self) -> str:
-        """Return the SQL literal."""
+        """Return the SQL."""
         return self.sql
 
 
-Value: TypeAlias = "str | Lit | bool | int | float | decimal.Decimal | bytes | datetime.date | datetime.time | None"
+class Lit(SqlText):
+    """An SQL literal created by `lit`."""
+
+    __slots__ = ()
+
+
+Value: TypeAlias = "str | SqlText | bool | int | float | decimal.Decimal | bytes | datetime.date | datetime.time | None"
 
 
 def lit(value: Any) -> Lit:
@@ -47,7 +53,7 @@ def plain(value: Any) -> Any:
 
 
 def _sql(value: Any) -> str:
-    if isinstance(value, Lit):
+    if isinstance(value, SqlText):
         return value.sql
     value = plain(value)
     if value is None:

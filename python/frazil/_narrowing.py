@@ -12,6 +12,8 @@ from frazil.errors import InvalidArgumentError
 if TYPE_CHECKING:
     from typing import Self
 
+    from frazil._arguments import RowFilter
+
 
 class Narrowing(ABC):
     """A scan from which other scans can be derived. The scan itself does not change."""
@@ -28,7 +30,7 @@ class Narrowing(ABC):
     def row_filter(self) -> str:
         """The filter as SQL."""
 
-    def filter(self, expr: str | bool) -> Self:  # noqa: FBT001 - as in `scan`
+    def filter(self, expr: RowFilter) -> Self:
         """Return the same scan with fewer rows: `expr` must be true in addition to the filter of the scan.
 
         Args:

@@ -16,13 +16,15 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from frazil._arguments import RowFilter
+
 __all__ = ["ReadOptions", "VirtualPlan", "VirtualScan", "VirtualTable", "split_metadata_table"]
 
 
 class ReadOptions(TypedDict, total=False):
     """The options for reading a virtual table: the arguments of `VirtualTable.scan`."""
 
-    row_filter: str | bool
+    row_filter: RowFilter
     selected_fields: Sequence[str]
     case_sensitive: bool
     limit: int | None
@@ -54,7 +56,7 @@ class VirtualTable(Frames):
 
     def scan(
         self,
-        row_filter: str | bool = True,  # noqa: FBT001, FBT002 - as the scans of tables have it
+        row_filter: RowFilter = True,  # noqa: FBT002 - as the scans of tables have it
         selected_fields: Sequence[str] = ("*",),
         *,
         case_sensitive: bool = True,

@@ -46,7 +46,7 @@ def table() -> Table:
         ({"row_filter": "s is nan"}, INVALID, "only float and double columns"),
         ({"row_filter": "v.d = 1"}, INVALID, "v.d"),
         ({"row_filter": "_ROW_KIND = '+I'"}, INVALID, "_ROW_KIND"),
-        ({"row_filter": "(" * 100_000 + "k = 1" + ")" * 100_000}, INVALID, "more than 200 nested parentheses"),
+        ({"row_filter": "(" * 100_000 + "k = 1" + ")" * 100_000}, INVALID, "more than 200 nested expressions"),
         ({"row_filter": 7}, INVALID, "row_filter"),
         ({"selected_fields": ("k", "vv")}, INVALID, "did you mean `v`"),
         ({"selected_fields": ("S",)}, INVALID, "did you mean `s`"),

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Mapping
 
+    from frazil._arguments import RowFilter
     from frazil.iceberg._expire import ExpireSnapshots
     from frazil.iceberg._orphans import RemoveOrphanFiles
     from frazil.iceberg._rewrite_data_files import RewriteDataFiles
@@ -96,7 +97,7 @@ class Maintenance(Verbs):
 
     def rewrite_data_files(  # noqa: PLR0913 - the options of Java's procedure
         self,
-        row_filter: str | bool = True,  # noqa: FBT001, FBT002 - as in `scan`
+        row_filter: RowFilter = True,  # noqa: FBT002 - as in `scan`
         *,
         case_sensitive: bool = True,
         rewrite_all: bool = False,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, NoReturn, TypeVar
 
 from frazil import _native
 from frazil._arguments import field_names, optional_text, text
-from frazil._literal import lit
+from frazil._literal import SqlText, lit
 from frazil.errors import InvalidArgumentError, UnsupportedError
 
 if TYPE_CHECKING:
@@ -106,14 +106,14 @@ class MergeBuilder(Generic[Result]):
     def __init__(
         self,
         execute: Callable[[MergePlan], Result],
-        on: str | Sequence[str],
+        on: str | SqlText | Sequence[str],
         *,
         source_alias: str = "source",
         target_alias: str = "target",
     ) -> None:
         self._execute = execute
         self._plan = MergePlan(
-            on if isinstance(on, str) else field_names(on, "on"),
+            str(on) if isinstance(on, str | SqlText) else field_names(on, "on"),
             text("source_alias", source_alias),
             text("target_alias", target_alias),
             (),
@@ -124,28 +124,32 @@ class MergeBuilder(Generic[Result]):
         """The definition collected so far."""
         return self._plan
 
-    def when_matched_update(self, set: Mapping[str, Value], condition: str | None = None) -> MergeBuilder[Result]:  # noqa: A002
+    def when_matched_update(
+        self,
+        set: Mapping[str, Value],  # noqa: A002
+        condition: str | SqlText | None = None,
+    ) -> MergeBuilder[Result]:
         """Set columns of matched rows."""
         return self._with(When.MATCHED, condition, Action.UPDATE, set_clause(set))
 
     def when_matched_update_all(
-        self, condition: str | None = None, except_columns: Iterable[str] = ()
+        self, condition: str | SqlText | None = None, except_columns: Iterable[str] = ()
     ) -> MergeBuilder[Result]:
         """Set every column of the source, except `except_columns`, in matched rows."""
         return self._with(When.MATCHED, condition, Action.UPDATE_ALL, except_columns=except_columns)
 
-    def when_matched_delete(self, condition: str | None = None) -> MergeBuilder[Result]:
+    def when_matched_delete(self, condition: str | SqlText | None = None) -> MergeBuilder[Result]:
         """Delete matched rows."""
         return self._with(When.MATCHED, condition, Action.DELETE)
 
     def when_not_matched_insert(
-        self, values: Mapping[str, Value], condition: str | None = None
+        self, values: Mapping[str, Value], condition: str | SqlText | None = None
     ) -> MergeBuilder[Result]:
         """Insert a row for each unmatched source row; columns without a value get their defaults."""
         return self._with(When.NOT_MATCHED, condition, Action.INSERT, set_clause(values))
 
     def when_not_matched_insert_all(
-        self, condition: str | None = None, except_columns: Iterable[str] = ()
+        self, condition: str | SqlText | None = None, except_columns: Iterable[str] = ()
     ) -> MergeBuilder[Result]:
         """Insert unmatched source rows with all their columns except `except_columns`."""
         return self._with(When.NOT_MATCHED, condition, Action.INSERT_ALL, except_columns=except_columns)
@@ -153,12 +157,12 @@ class MergeBuilder(Generic[Result]):
     def when_not_matched_by_source_update(
         self,
         set: Mapping[str, Value],  # noqa: A002
-        condition: str | None = None,
+        condition: str | SqlText | None = None,
     ) -> MergeBuilder[Result]:
         """Set columns of table rows that match no source row."""
         return self._with(When.NOT_MATCHED_BY_SOURCE, condition, Action.UPDATE, set_clause(set))
 
-    def when_not_matched_by_source_delete(self, condition: str | None = None) -> MergeBuilder[Result]:
+    def when_not_matched_by_source_delete(self, condition: str | SqlText | None = None) -> MergeBuilder[Result]:
         """Delete table rows that match no source row."""
         return self._with(When.NOT_MATCHED_BY_SOURCE, condition, Action.DELETE)
 
@@ -176,7 +180,7 @@ class MergeBuilder(Generic[Result]):
     def _with(
         self,
         when: When,
-        condition: str | None,
+        condition: str | SqlText | None,
         action: Action,
         assignments: Sequence[Assignment] = (),
         except_columns: Iterable[str] = (),
@@ -184,7 +188,7 @@ class MergeBuilder(Generic[Result]):
         excepted = field_names(except_columns, "except_columns")
         clause = MergeClause(
             when=when,
-            condition=optional_text("condition", condition),
+            condition=optional_text("condition", str(condition) if isinstance(condition, SqlText) else condition),
             action=action,
             assignments=assignments,
             except_columns=excepted,

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-    from frazil._arguments import SnapshotChoice
+    from frazil._arguments import RowFilter, SnapshotChoice
     from frazil._run import Executor
     from frazil._write_result import WriteResult
     from frazil.iceberg._changes import Changes
@@ -316,7 +316,7 @@ class Table(Opened, Frames, Maintenance):
 
     def scan(  # noqa: PLR0913 - as PyIceberg has it, and three ways to travel in time
         self,
-        row_filter: str | bool = True,  # noqa: FBT001, FBT002 - as PyIceberg has it
+        row_filter: RowFilter = True,  # noqa: FBT002 - as PyIceberg has it
         selected_fields: Sequence[str] = ("*",),
         *,
         case_sensitive: bool = True,
@@ -352,7 +352,7 @@ class Table(Opened, Frames, Maintenance):
 
     def incremental_append_scan(  # noqa: PLR0913 - as PyIceberg has it
         self,
-        row_filter: str | bool = True,  # noqa: FBT001, FBT002 - as PyIceberg has it
+        row_filter: RowFilter = True,  # noqa: FBT002 - as PyIceberg has it
         selected_fields: Sequence[str] = ("*",),
         *,
         case_sensitive: bool = True,
@@ -389,7 +389,7 @@ class Table(Opened, Frames, Maintenance):
         from_snapshot_id_exclusive: int | None = None,
         to_snapshot_id_inclusive: int | None = None,
         *,
-        row_filter: str | bool = True,
+        row_filter: RowFilter = True,
         selected_fields: Sequence[str] = ("*",),
         net_changes: bool = False,
         compute_updates: bool | None = None,
@@ -447,7 +447,7 @@ class Table(Opened, Frames, Maintenance):
 
     def _scan(
         self,
-        row_filter: str | bool,  # noqa: FBT001
+        row_filter: RowFilter,
         selected_fields: Sequence[str],
         snapshot: SnapshotChoice | None,
         append: tuple[int | None, int | None] | None,

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Mapping, Sequence
 
+    from frazil._arguments import RowFilter
     from frazil._literal import Value
     from frazil._run import Executor
     from frazil._run import Operation as AnyOperation
@@ -78,7 +79,7 @@ class Verbs:
     def overwrite(
         self,
         data: Any,
-        overwrite_filter: str | bool = True,  # noqa: FBT001, FBT002 - as PyIceberg has it
+        overwrite_filter: RowFilter = True,  # noqa: FBT002 - as PyIceberg has it
         *,
         case_sensitive: bool = True,
         branch: str = "main",
@@ -125,7 +126,7 @@ class Verbs:
     @operation_of
     def delete(
         self,
-        delete_filter: str | bool = True,  # noqa: FBT001, FBT002 - as PyIceberg has it
+        delete_filter: RowFilter = True,  # noqa: FBT002 - as PyIceberg has it
         *,
         case_sensitive: bool = True,
         branch: str = "main",
@@ -159,7 +160,7 @@ class Verbs:
     def update(
         self,
         set: Mapping[str, Value],  # noqa: A002 - as SQL has it
-        where: str | bool = True,  # noqa: FBT001, FBT002 - a filter
+        where: RowFilter = True,  # noqa: FBT002 - a filter
         *,
         case_sensitive: bool = True,
         branch: str = "main",
@@ -370,6 +371,6 @@ def snapshot_options(branch: str, snapshot_properties: Mapping[str, str] | None)
     )
 
 
-def row_filter_of(given: str | bool, name: str, *, case_sensitive: bool) -> Filter:  # noqa: FBT001 - a filter
+def row_filter_of(given: RowFilter, name: str, *, case_sensitive: bool) -> Filter:
     """Validate the filter passed as the argument `name`; True for all rows."""
     return Filter(text=filter_text(given, name), case_sensitive=flag("case_sensitive", case_sensitive))

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from frazil._arguments import RowFilter
     from frazil.paimon._format_write import NewFile
 
 _SCHEMA_FILE = re.compile(r"schema/schema-\d+")
@@ -90,7 +91,7 @@ class FormatTable(Frames):
 
     def scan(
         self,
-        row_filter: str | bool = True,  # noqa: FBT001, FBT002 - as PyIceberg has it
+        row_filter: RowFilter = True,  # noqa: FBT002 - as PyIceberg has it
         selected_fields: Sequence[str] = ("*",),
         *,
         case_sensitive: bool = True,
@@ -357,7 +358,7 @@ class FormatScan(PlainScan[FormatFile]):
     def __init__(
         self,
         table: FormatTable,
-        row_filter: str | bool,  # noqa: FBT001
+        row_filter: RowFilter,
         selected_fields: Sequence[str],
         *,
         case_sensitive: bool,

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from frazil._arguments import RowFilter
     from frazil.paimon._folder import FoundFile
 
 BATCH_ROWS = 65_536
@@ -84,7 +85,7 @@ class ObjectTable(Frames):
 
     def scan(
         self,
-        row_filter: str | bool = True,  # noqa: FBT001, FBT002 - as PyIceberg has it
+        row_filter: RowFilter = True,  # noqa: FBT002 - as PyIceberg has it
         selected_fields: Sequence[str] = ("*",),
         *,
         case_sensitive: bool = True,
@@ -146,7 +147,7 @@ class ObjectScan(PlainScan[list["FoundFile"]]):
     def __init__(
         self,
         table: ObjectTable,
-        row_filter: str | bool,  # noqa: FBT001
+        row_filter: RowFilter,
         selected_fields: Sequence[str],
         *,
         case_sensitive: bool,

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from frazil._arguments import RowFilter
     from frazil.paimon._schema import Schema
 
 Part = TypeVar("Part")
@@ -31,7 +32,7 @@ class PlainScan(Narrowing, Rows, Generic[Part]):
     def __init__(
         self,
         schema: Schema,
-        row_filter: str | bool,  # noqa: FBT001 - as PyIceberg has it
+        row_filter: RowFilter,
         selected_fields: Sequence[str],
         *,
         case_sensitive: bool,

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from frazil._arguments import RowFilter
     from frazil._virtual_table import VirtualTable
     from frazil.paimon._changes import Changes
 
@@ -246,7 +247,7 @@ class Table(Opened, Frames, Writing, UnsupportedMethods):
 
     def scan(  # noqa: PLR0913 - as the Iceberg table has it, and options
         self,
-        row_filter: str | bool = True,  # noqa: FBT001, FBT002 - as PyIceberg has it
+        row_filter: RowFilter = True,  # noqa: FBT002 - as PyIceberg has it
         selected_fields: Sequence[str] = ("*",),
         *,
         case_sensitive: bool = True,
@@ -292,7 +293,7 @@ class Table(Opened, Frames, Writing, UnsupportedMethods):
         from_snapshot_id_exclusive: int | None = None,
         to_snapshot_id_inclusive: int | None = None,
         *,
-        row_filter: str | bool = True,
+        row_filter: RowFilter = True,
         selected_fields: Sequence[str] = ("*",),
         net_changes: bool = False,
         compute_updates: bool | None = None,

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from frazil import _native
+    from frazil._arguments import RowFilter
 
 View: TypeAlias = Literal["rows", "read-optimized", "audit-log", "binlog", "row-tracking"]
 
@@ -43,7 +44,7 @@ class ViewTable(VirtualTable):
 
     def scan(
         self,
-        row_filter: str | bool = True,  # noqa: FBT001, FBT002 - as the scans of tables have it
+        row_filter: RowFilter = True,  # noqa: FBT002 - as the scans of tables have it
         selected_fields: Sequence[str] = ("*",),
         *,
         case_sensitive: bool = True,

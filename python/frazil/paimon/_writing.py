@@ -30,6 +30,7 @@ from frazil.paimon._state import CommitOptions, Lock, TableState
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from frazil._arguments import RowFilter
     from frazil._native import Files, PaimonTable
     from frazil._run import Operation
     from frazil.paimon._operations import RowInput
@@ -207,7 +208,7 @@ class Writing:
         *,
         full: bool = True,
         partitions: Sequence[Mapping[str, Any]] | None = None,
-        where: str | bool = True,
+        where: RowFilter = True,
     ) -> WriteResult:
         """Rewrite the files of buckets into fewer files, in one snapshot; the rows do not change.
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from frazil import iceberg, paimon
+    from frazil._arguments import RowFilter
     from frazil.spark._state import ReadState
 
 
@@ -41,7 +42,7 @@ def register(spark: SparkSession) -> None:
 def read(  # noqa: PLR0913 - the arguments of `Table.scan`
     spark: SparkSession,
     table: str | os.PathLike[str] | iceberg.Table | paimon.Table,
-    row_filter: str | bool = True,  # noqa: FBT001, FBT002 - as in `Table.scan`
+    row_filter: RowFilter = True,  # noqa: FBT002 - as in `Table.scan`
     selected_fields: Sequence[str] = ("*",),
     *,
     case_sensitive: bool = True,

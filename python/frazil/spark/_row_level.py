@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from frazil._arguments import RowFilter
     from frazil._literal import Value
     from frazil._write_result import WriteResult
     from frazil.iceberg import Table
@@ -32,7 +33,7 @@ BROADCAST_LIMIT_BYTES = 256 << 20
 def delete(  # noqa: PLR0913 - as `Table.delete`
     spark: SparkSession,
     table: str | os.PathLike[str] | Table,
-    where: str | bool,  # noqa: FBT001 - a filter
+    where: RowFilter,
     *,
     case_sensitive: bool = True,
     branch: str = "main",
@@ -53,7 +54,7 @@ def update(  # noqa: PLR0913 - as `delete`, and what is set
     spark: SparkSession,
     table: str | os.PathLike[str] | Table,
     set: Mapping[str, Value],  # noqa: A002 - as SQL has it
-    where: str | bool = True,  # noqa: FBT001, FBT002 - a filter
+    where: RowFilter = True,  # noqa: FBT002 - a filter
     *,
     case_sensitive: bool = True,
     branch: str = "main",

@@ -12,6 +12,7 @@ from frazil.errors import InvalidArgumentError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from frazil._arguments import RowFilter
     from frazil._run import ReadSnapshot
     from frazil.iceberg import Table as IcebergTable
     from frazil.paimon import Table as PaimonTable
@@ -29,7 +30,7 @@ class WriteRequest:
 
     mode: Mode
     branch: str = "main"
-    overwrite_filter: str | bool | None = None
+    overwrite_filter: RowFilter | None = None
     partitions: Sequence[Mapping[str, Any]] | None = None
     snapshot_properties: Mapping[str, str] | None = None
     distribution_mode: str | None = None

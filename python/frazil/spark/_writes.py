@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
+    from frazil._arguments import RowFilter
     from frazil._run import ReadSnapshot
     from frazil._write_result import WriteResult
     from frazil.iceberg import Table
@@ -62,7 +63,7 @@ def write(  # noqa: PLR0913 - keyword-only, what a write is
     mode: Mode = "append",
     *,
     branch: str = "main",
-    overwrite_filter: str | bool = True,
+    overwrite_filter: RowFilter = True,
     partitions: Sequence[Mapping[str, Any]] | None = None,
     snapshot_properties: Mapping[str, str] | None = None,
     distribution_mode: Literal["none", "hash", "range"] | None = None,

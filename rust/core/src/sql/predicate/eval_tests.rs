@@ -214,10 +214,8 @@ proptest! {
         let names = Names(TYPES.to_vec());
         let condition = Predicate::Condition(Expression::parse(&predicate.to_string()).unwrap());
         for negated in [false, true] {
-            let [predicate, condition] = [&predicate, &condition].map(|one| match negated {
-                true => Predicate::Not(Box::new(one.clone())),
-                false => one.clone(),
-            });
+            let form = |one: &Predicate| if negated { Predicate::Not(Box::new(one.clone())) } else { one.clone() };
+            let [predicate, condition] = [&predicate, &condition].map(form);
             let (bound, other) = (bind(&predicate, &names, true).unwrap(), bind(&condition, &names, true).unwrap());
             let found = [&bound, &other].map(|one| evaluate(one, &columns(&rows), rows.len()).unwrap());
             prop_assert_eq!(&found[0], &found[1], "{} and {}", bound, other);

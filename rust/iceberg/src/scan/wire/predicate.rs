@@ -16,7 +16,7 @@ use frazil_core::error::{Error, Result};
 use frazil_core::hex;
 use frazil_core::scalar::{Scalar, ScalarType};
 use frazil_core::sql::predicate::{BoundColumn, BoundPredicate, CompareOp, Condition, LikePattern, Test};
-use serde_json::{Value as Json, json};
+use serde_json::{Map, Value as Json, json};
 
 use crate::spec::single_value;
 use crate::spec::types::PrimitiveType;
@@ -58,9 +58,9 @@ fn write(predicate: &BoundPredicate, depth: usize) -> Result<Json> {
         BoundPredicate::Leaf(column, test) => {
             let (name, value) = test_json(test);
             let mut json = column_json(column);
-            json["test"] = name.into();
-            json["value"] = value;
-            json
+            json.insert("test".to_string(), name.into());
+            json.insert("value".to_string(), value);
+            Json::Object(json)
         }
         BoundPredicate::Condition(condition) => json!({
             "condition": condition.sql(),
@@ -69,13 +69,14 @@ fn write(predicate: &BoundPredicate, depth: usize) -> Result<Json> {
     })
 }
 
-fn column_json(column: &BoundColumn) -> Json {
-    json!({
-        "column": column.id,
-        "name": &*column.name,
-        "type": type_text(column.data_type),
-        "nullable": column.nullable,
-    })
+fn column_json(column: &BoundColumn) -> Map<String, Json> {
+    let fields = [
+        ("column", json!(column.id)),
+        ("name", json!(&*column.name)),
+        ("type", json!(type_text(column.data_type))),
+        ("nullable", json!(column.nullable)),
+    ];
+    fields.into_iter().map(|(name, value)| (name.to_string(), value)).collect()
 }
 
 /// Deserialises a predicate.
