@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from frazil.iceberg._state import TableState
+    from frazil.iceberg.operations.addressed import MergedRows
 
 ADDRESS = ("_file", "_pos")
 
@@ -21,11 +22,11 @@ ADDRESS = ("_file", "_pos")
 class GivenAddresses:
     """Addresses that were computed before."""
 
-    def __init__(self, rows: pa.Table) -> None:
+    def __init__(self, rows: pa.Table | MergedRows) -> None:
         """Keep the rows."""
         self._rows = rows
 
-    def read(self, state: TableState) -> pa.Table:
+    def read(self, state: TableState) -> pa.Table | MergedRows:
         """Return the rows."""
         del state
         return self._rows

@@ -161,7 +161,7 @@ def make(folder: Path, version: int, mode: str) -> Any:
     catalog = frazil.load_catalog("lake", type="hadoop", warehouse=str(folder))
     catalog.create_namespace("db")
     modes = {f"write.{verb}.mode": mode for verb in ("delete", "update")}
-    table = catalog.create_table("db.t", SCHEMA, properties={"format-version": str(version), **modes})
+    table = catalog.create_table("db.t", SCHEMA, format_version=version, properties=modes)
     for part in FILES:
         table.append(pa.Table.from_pylist([*part, row(1000, "deleted", 1.5, "1", 0)], SCHEMA))
     table.delete("id = 1000")

@@ -17,57 +17,106 @@ from frazil.iceberg.operations.row_change_plan import Choice, RowChangePlan
 from frazil.iceberg.operations.rows import Source
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from frazil._run import States
     from frazil.iceberg._state import TableState
     from frazil.iceberg.operations.row_change_plan import TaskGroup
     from frazil.iceberg.operations.values import Filter, SnapshotOptions
 
-__all__ = ["AddressInput", "Addressed", "AddressedRows", "Addresses", "ChangeRows"]
+__all__ = ["AddressInput", "Addressed", "AddressedRows", "Addresses", "ChangeRows", "MergedRows"]
+
+_ADDRESS = ((0, pa.string()), (1, pa.int64()))
+"""The columns of an address, by their place, and their types."""
 
 
 class AddressedRows(NamedTuple):
     """The addressed rows of a data file, sorted by position."""
 
     positions: pa.Array
-    values: pa.RecordBatch | None
-    """The new values by column name; None if no column is set."""
+    numbers: pa.Array
+    """The numbers of the rows in the input."""
 
     def slice(self, begin: int, end: int) -> AddressedRows:
         """Return the rows from number `begin` up to `end`, which is exclusive."""
-        values = None if self.values is None else self.values.slice(begin, end - begin)
-        return AddressedRows(self.positions.slice(begin, end - begin), values)
+        return AddressedRows(*(column.slice(begin, end - begin) for column in self))
+
+
+class MergedRows(NamedTuple):
+    """The rows that a MERGE changes, with one table for each clause."""
+
+    changed: Sequence[pa.Table]
+    """Data files, positions and new values; rows of a table without values are deleted."""
+    inserted: Sequence[pa.Table]
+    """The values of new rows, by column name; a column without values gets its default."""
 
 
 class AddressInput(Protocol):
     """Rows that a query engine selected in a state of a table."""
 
-    def read(self, state: TableState) -> pa.Table:
+    def read(self, state: TableState) -> pa.Table | MergedRows:
         """Return the data files, the positions and then the new values of rows that were selected in `state`."""
 
 
-class Addresses:
-    """Rows of one state of a table, addressed by data file and position, and their new values."""
+class NewValues(NamedTuple):
+    """The new values of consecutive rows of the input."""
 
-    def __init__(self, rows: pa.Table, state: TableState) -> None:
+    begin: int
+    end: int
+    is_update: bool
+    """Whether the rows are updated, and not deleted."""
+    rows: pa.RecordBatch | None
+    """The values by column name; None if no column is set."""
+
+    def of(self, numbers: pa.Array) -> pa.Array:
+        """Return whether the rows of the input with the given numbers are among these."""
+        return pc.and_(pc.greater_equal(numbers, self.begin), pc.less(numbers, self.end))
+
+    def set(self, numbers: pa.Array, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """Set the new values in rows of the table, given the number of each in the input."""
+        if not self.is_update or self.rows is None:
+            return rows if self.is_update else rows.slice(0, 0)
+        values = self.rows.take(pc.subtract(numbers, self.begin))
+        columns = [
+            values.column(field.name) if field.name in values.schema.names else column
+            for field, column in zip(rows.schema, rows.columns, strict=True)
+        ]
+        return pa.RecordBatch.from_arrays(columns, schema=rows.schema)
+
+
+class Addresses:
+    """Rows of one state of a table, addressed by data file and position, their new values, and new rows."""
+
+    def __init__(self, rows: pa.Table | MergedRows, state: TableState, *, updates: bool = False) -> None:
         """Sort addressed rows: the first two columns are file and position, and the others new values, by column name.
+
+        Rows without new values are deleted, unless `updates` is set.
 
         Raises:
             InvalidArgumentError: An address is NULL, a row is addressed twice, or a value does not fit its column.
         """
         self._state = _identity(state)
-        files, found = (_whole(rows.column(place)) for place in (0, 1))
+        parts, inserted = rows if isinstance(rows, MergedRows) else ([rows], [])
+        self.inserted = [_fitted(part, state) for part in inserted if part.num_rows]
+        """The new rows."""
+        self.values: list[NewValues] = []
+        """The new values, in the order of the input."""
+        for part in parts:
+            begin = self.values[-1].end if self.values else 0
+            values = part.select(range(2, part.num_columns))
+            fitted = _fitted(values, state) if values.num_columns else None
+            self.values.append(NewValues(begin, begin + part.num_rows, updates or fitted is not None, fitted))
+        files, found = (pa.chunked_array([_addresses(part, place) for part in parts], kind) for place, kind in _ADDRESS)
+        files, found = _whole(files), _whole(found)
         if files.null_count or found.null_count:
             message = "the address of a row is NULL"
             raise InvalidArgumentError(message)
-        files = files.cast(pa.string()).dictionary_encode()
-        keys = pa.table({"file": files.indices, "position": found.cast(pa.int64())})
+        files = files.dictionary_encode()
+        keys = pa.table({"file": files.indices, "position": found})
         order = pc.sort_indices(keys, sort_keys=[("file", "ascending"), ("position", "ascending")])
         keys = keys.take(order)
         self._positions = _whole(keys.column(1))
-        values = _values(rows.select(range(2, rows.num_columns)), state)
-        self._values = None if values is None else values.take(order)
+        self._numbers = order.cast(pa.int64())
         runs = pc.run_end_encode(_whole(keys.column(0)))
         paths = files.dictionary.take(runs.values).to_pylist()
         ends = runs.run_ends.to_pylist()
@@ -79,6 +128,10 @@ class Addresses:
         """Return the number of rows."""
         return len(self._positions)
 
+    def __getstate__(self) -> Mapping[str, Any]:
+        """Return what workers need: they do not write the new rows."""
+        return {**self.__dict__, "inserted": []}
+
     @property
     def files(self) -> set[str]:
         """The locations of the data files that contain the rows."""
@@ -87,7 +140,7 @@ class Addresses:
     def of(self, file_path: str) -> AddressedRows:
         """Return the rows in a data file."""
         begin, end = self._ranges.get(file_path, (0, 0))
-        return AddressedRows(self._positions, self._values).slice(begin, end)
+        return AddressedRows(self._positions, self._numbers).slice(begin, end)
 
     def fit(self, state: TableState) -> Self:
         """Return self if `state` is the state in which the rows were selected.
@@ -115,9 +168,10 @@ class Addressed(RowChange):
         """
         super().__init__(plan, options)
         self._updates = updates
+        self._values, self._inserted = addresses.values, addresses.inserted
         self._rows: dict[int, AddressedRows] = {}
         self._lock = threading.Lock()
-        self._updated = 0
+        self._deleted = self._updated = 0
         for place in range(len(plan.tasks)):
             task = plan.tasks.task(place)
             rows = addresses.of(task.file_path)
@@ -146,11 +200,19 @@ class Addressed(RowChange):
             if not self.plan.merge_on_read:
                 yield from self._rewriter.rewritten(self._update if self._updates else None)
         if self._updates:
-            self._check_updated()
+            self._check_changed()
+
+    def inserts(self) -> Iterator[pa.RecordBatch]:
+        """Stream the new rows."""
+        return iter(self._inserted)
+
+    def inserted(self) -> int:
+        """Return the number of inserted rows."""
+        return sum(batch.num_rows for batch in self._inserted)
 
     def counts(self) -> tuple[int, int]:
         """Return the number of rows that `rows` deleted and updated."""
-        return (0, self._updated) if self._updates else (self.plan.matched_rows, 0)
+        return (self._deleted, self._updated) if self._updates else (self.plan.matched_rows, 0)
 
     def _delete_in(self, place: int) -> Iterator[pa.RecordBatch]:
         # Opening a data file loads its deletes, but does not read its rows.
@@ -159,46 +221,48 @@ class Addressed(RowChange):
         yield from ()
 
     def _update(self, place: int, found: pa.Array, rows: pa.RecordBatch) -> Choice:
-        """Set the new values of the addressed rows of a batch."""
+        """Find the addressed rows of a batch, and set the new values of those that are not deleted."""
         addressed = self._rows[place]
         # Both are sorted, so that only a part of the addresses can be in the batch.
         begin, end = (_number_of(addressed.positions, found[at].as_py() - at) for at in (0, -1))
-        positions, values = addressed.slice(begin, end)
+        positions, numbers = addressed.slice(begin, end)
         matches = pc.index_in(found, value_set=positions)
-        touched = pc.indices_nonzero(matches.is_valid())
-        changed = rows.take(touched)
-        if values is not None:
-            values = values.take(matches.drop_null())
-            columns = [
-                values.column(field.name) if field.name in values.schema.names else column
-                for field, column in zip(changed.schema, changed.columns, strict=True)
-            ]
-            changed = pa.RecordBatch.from_arrays(columns, schema=changed.schema)
+        touched, numbers = pc.indices_nonzero(matches.is_valid()), numbers.take(matches.drop_null())
+        deleted, updated, changed = [touched.slice(0, 0)], [touched.slice(0, 0)], [rows.slice(0, 0)]
+        for values in self._values:
+            own = values.of(numbers)
+            (updated if values.is_update else deleted).append(touched.filter(own))
+            changed.append(values.set(numbers.filter(own), rows.take(touched.filter(own))))
         with self._lock:
-            self._updated += len(touched)
-        return Choice(touched, changed)
+            self._deleted += sum(map(len, deleted))
+            self._updated += sum(map(len, updated))
+        return Choice(pa.concat_arrays([*deleted, *updated]), pa.concat_batches(changed))
 
-    def _check_updated(self) -> None:
+    def _check_changed(self) -> None:
         wanted = sum(len(rows.positions) for rows in self._rows.values())
-        if self._updated != wanted:
-            message = f"only {self._updated} of {wanted} addressed rows exist, because the others are already deleted"
+        changed = self._deleted + self._updated
+        if changed != wanted:
+            message = f"only {changed} of {wanted} addressed rows exist, because the others are already deleted"
             raise InvalidArgumentError(message, hint="select the rows in the state that is changed")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeRows:
-    """Deletes or updates rows by their addresses in the current state, which is not exchanged for a newer one."""
+    """Changes rows by their addresses in the current state, which is not exchanged for a newer one.
+
+    A merge deletes, updates and inserts rows.
+    """
 
     replans: ClassVar[bool] = False
     options: SnapshotOptions
     filter: Filter
     """A filter that all addressed rows match: concurrent commits that add rows matching it are conflicts."""
-    kind: Literal["delete", "update"]
+    kind: Literal["delete", "update", "merge"]
 
     def prepare(self, table: States[TableState], rows: AddressInput) -> Addresses:
         """Sort the addresses. The state is that in which the rows were selected, not the latest one."""
         state = table.state()
-        return Addresses(rows.read(state), state)
+        return Addresses(rows.read(state), state, updates=self.kind == "update")
 
     def plan(self, state: TableState, ready: Addresses, tasks: bytes | None = None) -> Addressed:
         """Plan the data files that contain addressed rows.
@@ -209,7 +273,8 @@ class ChangeRows:
         plan = RowChangePlan(state, self.kind, self.options.branch, self.filter, tasks)
         # The engine read the rows that it deletes, so that a concurrent delete may change which rows it selects.
         plan.validation = replace(plan.validation, refuses_new_deletes=True)
-        change = Addressed(plan, self.options, ready, updates=self.kind == "update")
+        updates = any(values.is_update for values in ready.values)
+        change = Addressed(plan, self.options, ready, updates=updates)
         if tasks is None and (unknown := ready.files - change.found_files):
             path = min(unknown)
             message = f"the snapshot has no data file {path!r} with rows that match the filter"
@@ -227,10 +292,12 @@ def _whole(column: pa.ChunkedArray) -> pa.Array:
     return column.combine_chunks()
 
 
-def _values(values: pa.Table, state: TableState) -> pa.RecordBatch | None:
-    """Return new values as one batch, with the types of the table's columns; None without columns."""
-    if not values.num_columns:
-        return None
+def _addresses(part: pa.Table, place: int) -> pa.Array:
+    return _whole(part.column(place)).cast(dict(_ADDRESS)[place])
+
+
+def _fitted(values: pa.Table, state: TableState) -> pa.RecordBatch:
+    """Return new values as one batch, with the types of the table's columns."""
     known = state.arrow_schema().names
     unknown = next((name for name in values.schema.names if name not in known), None)
     if unknown is not None:
