@@ -36,7 +36,7 @@ def main(warehouse: str) -> None:
         "described": [list(row) for row in lake.sql("DESCRIBE table").collect()],
         "view": lake.sql("SELECT * FROM tableV2").count(),
         "joined": sorted(row.data for row in joined.collect()),
-        "rejected": rejection(lake, "MERGE INTO table USING tableV2 v ON table.id = v.id WHEN MATCHED THEN DELETE"),
+        "rejected": rejection(lake, "UPDATE table SET id.x = 1"),
     }
     lake.sql("CREATE TABLE db.copy PARTITIONED BY (data) AS SELECT id, data FROM db.table")
     lake.sql("INSERT OVERWRITE db.copy PARTITION (data = 'b') SELECT id FROM range(5, 7)")
@@ -46,6 +46,11 @@ def main(warehouse: str) -> None:
     lake.sql("UPDATE db.copy SET data = concat('u', id - 5) WHERE abs(id) = 5")
     lake.sql("DELETE FROM db.copy WHERE data = 'u0' AND id IN (SELECT max(id) - 1 FROM db.copy)")
     found["deleted"] = lake.last and lake.last.deleted_rows
+    lake.sql(
+        "MERGE INTO db.copy c USING tableV2 v ON c.id = v.id + 5 "
+        "WHEN MATCHED AND v.id = 0 THEN DELETE WHEN NOT MATCHED AND id = 2 THEN INSERT (id, data) VALUES (id, 'merged')"
+    )
+    found["merged"] = sorted(list(row) for row in lake.sql("SELECT * FROM db.copy").collect())
     [[plan]] = lake.sql("EXPLAIN SELECT id FROM db.copy").collect()
     found["plan"] = "Physical Plan" in plan
     paimon = frazil.spark.connect(session, {"p": {"type": "paimon", "warehouse": f"{warehouse}/paimon"}})

@@ -57,8 +57,10 @@ def test_a_client_runs_statements_of_spark_sql(tmp_path: Path) -> None:
     assert found["view"] == 3
     assert found["joined"] == ["a", "b"]
     assert found["rejected"] == (
-        'MERGE is not supported (line 1, column 1); use frazil.spark.merge(frame, lake.table("table"), ["id"])'
+        "UPDATE is not supported for single fields of structs (line 1, column 18); "
+        'use lake.table("table").update({"name": "upper(name)"}, "id = 1")'
     )
+    assert found["merged"] == [["a", 1], ["b", 6], ["merged", 2]]
     assert found["deleted"] == 1
     assert found["copied"] == [["a", 1], ["b", 5], ["b", 6]]
     assert found["plan"]

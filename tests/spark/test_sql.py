@@ -264,7 +264,7 @@ def test_procedure_arguments_are_evaluated_by_spark(lake: Lake[DataFrame]) -> No
 
 
 REJECTED = [
-    "MERGE INTO local.db.table t USING s ON t.id = s.id WHEN MATCHED THEN DELETE",
+    "MERGE WITH SCHEMA EVOLUTION INTO local.db.table t USING s ON t.id = s.id WHEN MATCHED THEN DELETE",
     "TRUNCATE TABLE local.db.table PARTITION (id = 1)",
     "ALTER TABLE local.db.table REPLACE COLUMNS (id INT)",
     "ALTER TABLE local.db.table DROP PARTITION (id = 1)",

@@ -9,7 +9,7 @@ from pyspark.sql import types as spark
 from frazil.errors import InvalidArgumentError, UnsupportedError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from pyspark.sql import Column, DataFrame
 
@@ -30,7 +30,7 @@ def assigned(frame: DataFrame, table: spark.StructType, how: Insertion) -> DataF
 
     constants = {_column(name, table).name: text for name, text in how.constants.items()}
     targets = _targets(frame, table, how, constants)
-    ansi = str(frame.sparkSession.conf.get("spark.sql.ansi.enabled", "true")).lower() == "true"
+    ansi = _is_ansi(frame)
     for target, source in zip(targets, frame.schema, strict=True):
         _check(source.dataType, target, checked=ansi)
         if how.by_name:
@@ -47,6 +47,32 @@ def assigned(frame: DataFrame, table: spark.StructType, how: Insertion) -> DataF
         ),
         *(constant(text, _column(name, table)) for name, text in constants.items()),
     )
+
+
+def assigned_values(frame: DataFrame, targets: Sequence[spark.StructField | None]) -> DataFrame:
+    """Return a query whose columns have the types of table columns; None keeps a column.
+
+    The columns keep their names, which must be distinct.
+
+    Raises:
+        InvalidArgumentError: Spark does not assign a value.
+        UnsupportedError: As in `assigned`.
+    """
+    from pyspark.sql import functions
+
+    checked = _is_ansi(frame)
+    columns = []
+    for source, target in zip(frame.schema, targets, strict=True):
+        column = functions.col(source.name)
+        if target is not None:
+            _check(source.dataType, target, checked=checked)
+            column = column.cast(target.dataType).alias(source.name)
+        columns.append(column)
+    return frame.select(*columns)
+
+
+def _is_ansi(frame: DataFrame) -> bool:
+    return str(frame.sparkSession.conf.get("spark.sql.ansi.enabled", "true")).lower() == "true"
 
 
 def constant(text: str | None, target: spark.StructField) -> Column:

@@ -154,6 +154,10 @@ class SparkEngine:
         """Return the columns of a query as columns of a new table."""
         return sql_columns(frame.schema)
 
+    def column_names(self, frame: DataFrame) -> list[str]:
+        """Return the names of the columns of a query."""
+        return list(frame.columns)
+
     def insert(self, frame: DataFrame, table: Any, insertion: Insertion) -> WriteResult:
         """Write the rows of a query into a table, assigned to its columns by Spark's rules for INSERT."""
         return insert(frame, table, insertion, self.snapshot_properties())
@@ -168,7 +172,7 @@ class SparkEngine:
         return _sql_row_changes.update(self._spark, table, values, row_filter, branch, properties)
 
     def change(self, frame: DataFrame, table: Any, change: Change) -> WriteResult:
-        """Change the rows of an Iceberg table whose addresses are the first two columns of a query."""
+        """Change the rows of an Iceberg table whose addresses are the first two columns of a query, and insert rows."""
         return _sql_row_changes.change(frame, table, change, self.snapshot_properties())
 
     def is_case_sensitive(self) -> bool:

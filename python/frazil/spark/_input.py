@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from frazil.iceberg._state import TableState
 
-__all__ = ["CollectedAddresses", "CollectedFrame", "WrittenFrame"]
+__all__ = ["CollectedAddresses", "CollectedFrame", "WrittenFrame", "collected"]
 
 
 class WrittenFrame:
@@ -85,13 +85,23 @@ class CollectedAddresses:
             InvalidArgumentError: A value does not fit its column.
             LimitExceededError: The rows have more than `limit_bytes` bytes.
         """
-        rows = self._frame.toArrow()
-        size = size_bytes(rows)
-        if size > self._limit_bytes:
-            message = (
-                f"the statement changes {rows.num_rows} rows, whose addresses and values have {size} bytes, "
-                f"more than {self._limit_bytes}"
-            )
-            raise LimitExceededError(message, hint="split the statement by its condition")
+        rows = collected(self._frame, self._limit_bytes)
         taking = Taking(state.arrow_schema())
         return pa.Table.from_batches([taking.apply(part) for part in rows.to_batches() or [no_rows(rows.schema)]])
+
+
+def collected(frame: DataFrame, limit_bytes: int) -> pa.Table:
+    """Return all rows of a query with addresses and values.
+
+    Raises:
+        LimitExceededError: The rows have more than `limit_bytes` bytes.
+    """
+    rows = frame.toArrow()
+    size = size_bytes(rows)
+    if size > limit_bytes:
+        message = (
+            f"the statement changes {rows.num_rows} rows, whose addresses and values have {size} bytes, "
+            f"more than {limit_bytes}"
+        )
+        raise LimitExceededError(message, hint="split the statement by its condition")
+    return rows

@@ -1,4 +1,4 @@
-"""DELETE and UPDATE of SQL statements: in this process, or in the workers if the table is large.
+"""DELETE, UPDATE and MERGE of SQL statements: in this process, or in the workers if the table is large.
 
 Rows are selected by a filter, or by a query that returns their addresses.
 """
@@ -21,6 +21,7 @@ from frazil.spark._assignment import assigned
 from frazil.spark._executor import SparkExecutor
 from frazil.spark._iceberg_write import check_branch
 from frazil.spark._input import CollectedAddresses
+from frazil.spark._merged_rows import merged_rows
 from frazil.spark._plain import own_sql
 from frazil.spark._type_conversion import spark_schema
 from frazil.sql._insert import Insertion
@@ -71,13 +72,14 @@ def update(
 
 
 def change(frame: DataFrame, table: Table, asked: Change, properties: Mapping[str, str]) -> WriteResult:
-    """Change the rows whose addresses are the first two columns of a query.
+    """Change the rows whose addresses are the first two columns of a query, and insert the new rows of a MERGE.
 
     The query must read the state of `table`, because addresses are valid only in one state. New values are assigned to
     the types of their columns, as Spark does in UPDATE.
 
     Raises:
-        InvalidArgumentError: Spark does not assign values of a type to a column, or a required column would be NULL.
+        InvalidArgumentError: Spark does not assign values of a type to a column, or a required column would be NULL. Or
+            several rows of the source of a MERGE match a row of the table.
         CommitConflictError: A concurrent writer changed the rows, or added rows that the statement may depend on.
         LimitExceededError: The addresses have more than `BROADCAST_LIMIT_BYTES` bytes.
     """
@@ -87,7 +89,8 @@ def change(frame: DataFrame, table: Table, asked: Change, properties: Mapping[st
     )
     if asked.columns:
         frame = _assigned_values(frame, table, asked.columns)
-    rows = CollectedAddresses(frame, _row_level.BROADCAST_LIMIT_BYTES)
+    limit = _row_level.BROADCAST_LIMIT_BYTES
+    rows = merged_rows(frame, table, asked, limit) if asked.kind == "merge" else CollectedAddresses(frame, limit)
     executor = HERE if _is_small(table, asked.branch) else SparkExecutor(frame.sparkSession)
     return carry_out(table, operation, rows, executor)
 

@@ -67,6 +67,10 @@ class Engine(Protocol[Frame]):
         """Return the columns of a query, all of them nullable."""
         ...
 
+    def column_names(self, frame: Frame) -> list[str]:
+        """Return the names of the columns of a query."""
+        ...
+
     def insert(self, frame: Frame, table: Any, insertion: Insertion) -> WriteResult:
         """Write the rows of a query into a table, or into the table of a transaction."""
         ...
@@ -80,7 +84,7 @@ class Engine(Protocol[Frame]):
         ...
 
     def change(self, frame: Frame, table: Any, change: Change) -> WriteResult:
-        """Change the rows of an Iceberg table whose addresses are the first two columns of a query."""
+        """Change the rows of an Iceberg table whose addresses are the first two columns of a query, and insert rows."""
         ...
 
     def is_case_sensitive(self) -> bool:

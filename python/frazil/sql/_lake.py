@@ -23,6 +23,7 @@ from frazil.sql._parse import parse
 from frazil.sql._parse_catalog import is_catalog_statement
 from frazil.sql._reader import Reader
 from frazil.sql._run import Run, placed
+from frazil.sql._run_merge import merge
 from frazil.sql._sources import Sources
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ _HANDLERS: dict[type[Any], Callable[[Any, Run[Any]], Any]] = {
     st.DropTable: tables.drop,
     st.Explain: rows.explain,
     st.Insert: rows.insert,
-    st.Merge: changes.merge,
+    st.Merge: merge,
     st.Other: others.other,
     st.Query: rows.query,
     st.ShowCatalogs: show.show_catalogs,
@@ -75,6 +76,7 @@ _WITH_ARGS = (
     st.Query
     | st.Insert
     | st.Delete
+    | st.Merge
     | st.Update
     | st.CreateTable
     | st.CreateView

@@ -19,7 +19,15 @@ if TYPE_CHECKING:
     from frazil.sql._sources import Source
     from frazil.sql._statements import Delete, Target, Update
 
-__all__ = ["RowQuery", "rows_to_delete", "rows_to_update"]
+__all__ = [
+    "RowQuery",
+    "check_metadata_columns",
+    "keyword_before",
+    "place_of_target",
+    "rows_to_delete",
+    "rows_to_update",
+    "unused_prefix",
+]
 
 _METADATA_COLUMNS = ("_file", "_pos")
 
@@ -40,7 +48,7 @@ def rows_to_delete(statement: Delete, condition: Text, run: Run[Any]) -> RowQuer
         UnsupportedError: The table has a column with the name of a metadata column, or the query cannot be parsed.
     """
     sql, target = run.sql, statement.target
-    verb = _keyword(sql, "DELETE", target.name.start)
+    verb = keyword_before(sql, "DELETE", target.name.start)
     # Both keywords have the same length, so that the positions in the text do not change.
     query = Lexed(f"{sql.text[: verb.start]}SELECT{sql.text[verb.end : condition.end]}")
     address = _address(target, run)
@@ -64,8 +72,8 @@ def rows_to_update(statement: Update, values: Sequence[Text | None], run: Run[An
     sql, target = run.sql, statement.target
     address = _address(target, run)
     columns = [*address, *(f"NULL AS {address[0]}_{place}" for place, one in enumerate(values) if one is None)]
-    verb = _keyword(sql, "UPDATE", target.name.start)
-    begin = _keyword(sql, "SET", statement.assignments[0].start).start
+    verb = keyword_before(sql, "UPDATE", target.name.start)
+    begin = keyword_before(sql, "SET", statement.assignments[0].start).start
     # `FROM table SELECT values WHERE condition` has the order of UPDATE, so that the positions in the text do not
     # change, unless there is no space for SELECT.
     text = f"{sql.text[: verb.start]}{'FROM':6}{sql.text[verb.end : begin]}"
@@ -92,7 +100,7 @@ def rows_to_update(statement: Update, values: Sequence[Text | None], run: Run[An
     return _row_query("UPDATE", Lexed(text), edits, target, address, run)
 
 
-def _keyword(sql: Lexed, word: str, before: int) -> Token:
+def keyword_before(sql: Lexed, word: str, before: int) -> Token:
     """Return the last keyword before a position."""
     return next(token for token in reversed(sql.significant) if token.end <= before and token.is_word(word))
 
@@ -107,14 +115,11 @@ def _row_query(
 ) -> RowQuery:
     """Return a query that reads the table of `target` with addresses."""
     found = run.references(query)
-    place = _place_of(what, target, found, run)
+    place = place_of_target(what, target, found, run)
     sources = [run.source(one) for one in found]
     own = sources[place]
     schema = own.table.scan().schema()
-    taken = next((name for name in schema.names if name.lower() in _METADATA_COLUMNS), None)
-    if taken is not None:
-        problem = f"this {what} is not supported for a table with a column `{taken}`, which is also a metadata column"
-        raise unsupported(run.text, target.name.start, problem, "rename the column")
+    check_metadata_columns(f"this {what}", target, schema.names, run)
     row_filter = ""
     # If the statement reads the table again, rows that do not match the filter may also affect its result.
     if not any(one.reads(own) for one in sources if one is not own):
@@ -124,7 +129,12 @@ def _row_query(
     return RowQuery(replaced(query.text, found, edits), sources, row_filter)
 
 
-def _place_of(what: str, target: Target, found: Sequence[Reference], run: Run[Any]) -> int:
+def place_of_target(what: str, target: Target, found: Sequence[Reference], run: Run[Any]) -> int:
+    """Return the place of the table of `target` among the references of a query.
+
+    Raises:
+        UnsupportedError: The name of the table is that of a common table expression.
+    """
     place = next((place for place, one in enumerate(found) if one.name.start == target.name.start), None)
     if place is None:
         problem = f"{what} is not supported for a table with the name of a common table expression"
@@ -133,11 +143,28 @@ def _place_of(what: str, target: Target, found: Sequence[Reference], run: Run[An
     return place
 
 
+def check_metadata_columns(what: str, target: Target, columns: Sequence[str], run: Run[Any]) -> None:
+    """Check that no column of the table has the name of a metadata column.
+
+    Raises:
+        UnsupportedError: A column has such a name.
+    """
+    taken = next((name for name in columns if name.lower() in _METADATA_COLUMNS), None)
+    if taken is not None:
+        problem = f"{what} is not supported for a table with a column `{taken}`, which is also a metadata column"
+        raise unsupported(run.text, target.name.start, problem, "rename the column")
+
+
 def _address(target: Target, run: Run[Any]) -> tuple[str, str]:
     """Return names for the address columns that occur neither in the statement nor in the table."""
-    columns = run.tables.source(target.name.parts).table.scan().schema().names
-    text = " ".join([run.text, *columns]).lower()
+    prefix = unused_prefix([run.text, *run.tables.source(target.name.parts).table.scan().schema().names])
+    return f"{prefix}_file", f"{prefix}_pos"
+
+
+def unused_prefix(texts: Sequence[str]) -> str:
+    """Return a prefix for names that does not occur in the texts."""
+    text = " ".join(texts).lower()
     prefix = "__frazil"
     while prefix in text:
         prefix += "_"
-    return f"{prefix}_file", f"{prefix}_pos"
+    return prefix

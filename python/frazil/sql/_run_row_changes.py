@@ -1,8 +1,8 @@
-"""DELETE, UPDATE, MERGE and TRUNCATE of Iceberg tables."""
+"""DELETE, UPDATE and TRUNCATE of Iceberg tables."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from frazil.sql._lexer import invalid, unsupported
 from frazil.sql._literals import is_literal
@@ -10,32 +10,16 @@ from frazil.sql._moments import Moments
 from frazil.sql._narrow import whole_filter
 from frazil.sql._row_change import Change
 from frazil.sql._row_queries import rows_to_delete, rows_to_update
-from frazil.sql._targets import branch_of
+from frazil.sql._row_targets import column_of, open_target, value_of
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from frazil.errors import UnsupportedError
     from frazil.sql._engine import Frame
-    from frazil.sql._reader import Name, Text
+    from frazil.sql._reader import Text
+    from frazil.sql._row_targets import Opened
     from frazil.sql._run import Run
-    from frazil.sql._statements import Assignment, Delete, Merge, Target, Truncate, Update
+    from frazil.sql._statements import Delete, Target, Truncate, Update
 
-__all__ = ["delete", "merge", "truncate", "update"]
-
-_INSTEAD = {
-    ("UPDATE", "iceberg"): 'lake.table(…).update({"name": "upper(name)"}, "id = 1")',
-    ("MERGE", "iceberg"): 'frazil.spark.merge(frame, lake.table(…), ["id"])',
-    ("TRUNCATE", "paimon"): "lake.table(…).truncate()",
-}
-"""The Python alternatives by statement and table format."""
-
-
-class _Opened(NamedTuple):
-    """A table to change, and its branch."""
-
-    table: Any
-    branch: str
+__all__ = ["delete", "truncate", "update"]
 
 
 def delete(statement: Delete, run: Run[Frame]) -> Frame:
@@ -47,7 +31,7 @@ def delete(statement: Delete, run: Run[Frame]) -> Frame:
     Raises:
         UnsupportedError: The table is not an Iceberg table, or has a column with the name of a metadata column.
     """
-    opened = _open("DELETE", statement.target.name, run)
+    opened = open_target("DELETE", statement.target.name, run)
     if opened is None:
         return run.pass_on()
     condition = statement.condition
@@ -71,15 +55,15 @@ def update(statement: Update, run: Run[Frame]) -> Frame:
         InvalidArgumentError: A column does not exist or is set twice, or a value does not fit its column.
         UnsupportedError: As in `delete`, or a field of a struct is set.
     """
-    opened = _open("UPDATE", statement.target.name, run)
+    opened = open_target("UPDATE", statement.target.name, run)
     if opened is None:
         return run.pass_on()
     values: dict[str, Text | None] = {}
     for one in statement.assignments:
-        column = _column(one, statement.target, opened, run)
+        column = column_of("UPDATE", one, statement.target, opened, run)
         if column in values:
             raise invalid(run.text, one.start, f"column `{column}` is set twice")
-        values[column] = _value(one, column, opened, run)
+        values[column] = value_of(one, column, opened, run)
     condition = statement.condition
     row_filter = None if condition is None else _row_filter(condition, statement.target, opened, run)
     literals = {column: "NULL" if value is None else value.text for column, value in values.items()}
@@ -96,24 +80,13 @@ def update(statement: Update, run: Run[Frame]) -> Frame:
     return run.done()
 
 
-def merge(statement: Merge, run: Run[Frame]) -> Frame:
-    """Refuse a MERGE into a table of the lake.
-
-    Raises:
-        UnsupportedError: The target is a table of the lake; the hint suggests a Python alternative.
-    """
-    if _open("MERGE", statement.target.name, run) is None:
-        return run.pass_on()
-    raise _unsupported(run, "MERGE", "MERGE is not supported", run.start, statement.target.name)
-
-
 def truncate(statement: Truncate, run: Run[Frame]) -> Frame:
     """Delete all rows of a table.
 
     Raises:
         UnsupportedError: The statement has a PARTITION clause, or the table is not an Iceberg table.
     """
-    opened = _open("TRUNCATE", statement.name, run)
+    opened = open_target("TRUNCATE", statement.name, run)
     if opened is None:
         return run.pass_on()
     if statement.partition:
@@ -124,31 +97,7 @@ def truncate(statement: Truncate, run: Run[Frame]) -> Frame:
     return run.done()
 
 
-def _open(what: str, name: Name, run: Run[Any]) -> _Opened | None:
-    """Open the table to change; return None if it is not in the lake.
-
-    Raises:
-        UnsupportedError: The name refers to a metadata table or an immutable state, or to a table of another format.
-    """
-    if run.where(name) is None:
-        return None
-    source = run.tables.source(name.parts)
-    branch = branch_of(name, source, run.text)
-    if not hasattr(source.table, "spec"):
-        raise _unsupported(run, what, f"{what} is not supported for Paimon tables", run.start, name)
-    return _Opened(source.table, branch)
-
-
-def _unsupported(run: Run[Any], what: str, problem: str, position: int, name: Name) -> UnsupportedError:
-    """Return the error for a table, with the Python alternative."""
-    where, source = run.where(name), run.tables.source(name.parts)
-    use = _INSTEAD.get((what, "" if where is None else where.catalog.format))
-    if use and source.state is None:
-        use = use.replace("lake.table(…)", f'lake.table("{name}")')
-    return unsupported(run.text, position, problem, use and f"use {use}")
-
-
-def _row_filter(condition: Text, target: Target, opened: _Opened, run: Run[Any]) -> str | None:
+def _row_filter(condition: Text, target: Target, opened: Opened, run: Run[Any]) -> str | None:
     """Return a condition as a filter of frazil; None if frazil may not evaluate it as Spark does."""
     engine = run.engine
     return whole_filter(
@@ -158,46 +107,3 @@ def _row_filter(condition: Text, target: Target, opened: _Opened, run: Run[Any])
         target.qualifier,
         case_sensitive=engine.is_case_sensitive(),
     )
-
-
-def _column(one: Assignment, target: Target, opened: _Opened, run: Run[Any]) -> str:
-    """Return the name of the assigned column, in the spelling of the table.
-
-    Raises:
-        InvalidArgumentError: The table does not have the column, or several with this name.
-        UnsupportedError: The path refers to a field of a struct.
-    """
-    schema: pa.Schema = opened.table.scan().schema()
-    *before, last = one.path
-    qualifier = [part.lower() for part in target.qualifier]
-    is_column = not before or [part.lower() for part in before] == qualifier[-len(before) :]
-    found = _columns(schema, last, run) if is_column else []
-    if not found and before and _columns(schema, one.path[0], run):
-        problem = "UPDATE is not supported for single fields of structs"
-        raise _unsupported(run, "UPDATE", problem, one.start, target.name)
-    if not found:
-        problem = f"the table has no column `{'.'.join(one.path)}`"
-        raise invalid(run.text, one.start, problem, f"the columns are {', '.join(schema.names)}")
-    if len(found) > 1:
-        raise invalid(run.text, one.start, f"the name `{last}` is ambiguous: the table has columns {', '.join(found)}")
-    return found[0]
-
-
-def _columns(schema: pa.Schema, name: str, run: Run[Any]) -> list[str]:
-    if run.engine.is_case_sensitive():
-        return [column for column in schema.names if column == name]
-    return [column for column in schema.names if column.lower() == name.lower()]
-
-
-def _value(one: Assignment, column: str, opened: _Opened, run: Run[Any]) -> Text | None:
-    """Return the value that an assignment sets; None for NULL as a default.
-
-    Raises:
-        UnsupportedError: The value is a default that is not NULL.
-    """
-    if one.value is None:
-        field = next(field for field in opened.table.schema().fields if field.name == column)
-        if field.write_default is not None:
-            problem = f"DEFAULT is not supported for column `{column}`, which has a default value"
-            raise unsupported(run.text, one.start, problem, "write the value")
-    return one.value

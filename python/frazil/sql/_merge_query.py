@@ -1,0 +1,204 @@
+"""The query of a MERGE: a join of target and source that returns addresses, clauses and new values."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from frazil.sql._lexer import Lexed, blank
+from frazil.sql._reader import Reader
+from frazil.sql._references import replaced
+from frazil.sql._row_queries import check_metadata_columns, keyword_before, place_of_target, unused_prefix
+from frazil.sql._scope import qualified
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from frazil.sql._reader import Text
+    from frazil.sql._run import Run
+    from frazil.sql._sources import Source
+    from frazil.sql._statements import Merge, MergeClause, When
+
+__all__ = ["ClauseValues", "MergeQuery"]
+
+_JOINS = {
+    (False, False): "INNER",
+    (False, True): "RIGHT OUTER",
+    (True, False): "LEFT OUTER",
+    (True, True): "FULL OUTER",
+}
+"""The join by whether unmatched rows of the target and of the source are needed."""
+
+Edit = tuple[int, int, str]
+
+
+class ClauseValues(NamedTuple):
+    """The new values of a clause by column: an expression of the statement, or a string with other SQL."""
+
+    clause: MergeClause
+    values: dict[str, Text | str]
+
+
+class MergeQuery:
+    """The query of a MERGE, whose expressions are parts of the statement.
+
+    sqlglot receives a query with the parts of the statement at their positions. The query for Spark has them in another
+    order.
+    """
+
+    def __init__(self, statement: Merge, run: Run[Any]) -> None:
+        """Find the tables of the statement.
+
+        Raises:
+            UnsupportedError: The target has a column with the name of a metadata column, or the name of a common table
+                expression, or the statement cannot be parsed.
+        """
+        self._statement, self._run = statement, run
+        self._parts = sorted(_expressions(statement), key=lambda part: part.start)
+        self._query, self._using = _in_place(statement, run.sql, self._parts)
+        self._found = run.references(self._query)
+        place = place_of_target("MERGE", statement.target, self._found, run)
+        self._sources = [run.source(one) for one in self._found]
+        self._target = self._sources[place]
+        self._place = place
+        self.target_columns: list[str] = self._target.table.scan().schema().names
+        check_metadata_columns("MERGE", statement.target, self.target_columns, run)
+
+    @cached_property
+    def source_columns(self) -> list[str]:
+        """The columns of the source that the statement may use."""
+        begin, end = self._source_range
+        if any(clause.action in ("update_all", "insert_all") for clause in self._statement.clauses):
+            for place, one in enumerate(self._found):
+                if one.name.start == begin:
+                    self._sources[place] = self._run.source(replace(one, names=None))
+        common, source = self._fragments([(0, self._verb_start), (begin, end)], [])
+        text = f"{common}SELECT * FROM {source}"  # noqa: S608 - of the statement
+        engine = self._run.engine
+        return engine.column_names(engine.query(text, self._sources, self._run.args))
+
+    @cached_property
+    def source_alias(self) -> str:
+        """The name by which columns of the source are qualified, in quotes."""
+        statement = self._statement
+        if statement.source_alias is not None:
+            return _quoted(statement.source_alias)
+        if statement.source.text.startswith("("):
+            return _quoted(f"{self._prefix}_query")
+        # A clause for time travel may follow the name.
+        return _quoted(Reader(statement.source.text).name("the name of a table").parts[-1])
+
+    @cached_property
+    def _prefix(self) -> str:
+        return unused_prefix([self._run.text, *self.target_columns, *self.source_columns])
+
+    @property
+    def _verb_start(self) -> int:
+        return keyword_before(self._run.sql, "MERGE", self._statement.target.name.start).start
+
+    @property
+    def _source_range(self) -> tuple[int, int]:
+        """The positions of the source, without its alias and with its hint."""
+        source = self._statement.source
+        return source.start, max([source.end, *(one.end for one in self._found if one.name.start == source.start)])
+
+    def build(self, clauses: Sequence[ClauseValues]) -> tuple[str, list[Source]]:
+        """Return the query and its sources.
+
+        Its columns are data file, position, whether a source row exists, the number of the clause, and then the values
+        of each clause. They are NULL for the rows of other clauses, for which they are not evaluated.
+
+        Raises:
+            InvalidArgumentError: A clause for unmatched rows refers to a column of the other side.
+        """
+        statement, prefix = self._statement, self._prefix
+        edits = [edit for clause in statement.clauses for edit in self._qualifications(clause)]
+        ranges = [(0, self._verb_start), (statement.target.name.start, self._using), self._source_range]
+        ranges += [(part.start, part.end) for part in self._parts]
+        common, target, source, *found = self._fragments(ranges, edits)
+        texts = {part.start: text for part, text in zip(self._parts, found, strict=True)}
+        file, pos, has_source, number = (f"{prefix}_{name}" for name in ("file", "pos", "source", "clause"))
+        cases = {when: self._case(when, texts) for when in ("matched", "not_matched", "not_matched_by_source")}
+        matched = f"WHEN {has_source} THEN {cases['matched']} ELSE {cases['not_matched_by_source']}"
+        clause = f"CASE WHEN {file} IS NULL THEN {cases['not_matched']} {matched} END AS {number}"
+        columns = [file, pos, has_source, clause]
+        for place, (_, values) in enumerate(clauses):
+            for value in values.values():
+                text = _braced(value) if isinstance(value, str) else texts[value.start]
+                # The value may end with a comment.
+                columns.append(f"CASE {number} WHEN {place} THEN ({text}\n) END AS {prefix}_{len(columns)}")
+        whens = {clause.when for clause in statement.clauses}
+        join = _JOINS["not_matched_by_source" in whens, "not_matched" in whens]
+        read = f"(SELECT *, true AS {has_source} FROM {source}\n) AS {_braced(self.source_alias)}"  # noqa: S608 - as above
+        on = texts[statement.on.start]
+        text = f"{common}SELECT {', '.join(columns)} FROM {target}\n {join} JOIN {read} ON ({on}\n)"  # noqa: S608 - as above
+        sources = list(self._sources)
+        sources[self._place] = replace(self._target, address=(file, pos))
+        return text, sources
+
+    def _case(self, when: When, texts: dict[int, str]) -> str:
+        """Return the number of the first clause whose condition is true, as an expression."""
+        cases = [
+            f"WHEN ({'true' if clause.condition is None else texts[clause.condition.start]}\n) THEN {place}"
+            for place, clause in enumerate(self._statement.clauses)
+            if clause.when == when
+        ]
+        return f"CASE {' '.join(cases)} END" if cases else "NULL"
+
+    def _qualifications(self, clause: MergeClause) -> Iterator[Edit]:
+        """Qualify the columns in a clause for unmatched rows, which may only use one side."""
+        if clause.when == "matched":
+            return
+        own, other = (self._statement.target.qualifier, (self._source_name,))
+        columns = (self.target_columns, self.source_columns)
+        if clause.when == "not_matched":
+            own, other, columns = other, own, columns[::-1]
+        for part in _of_clause(clause):
+            yield from qualified(part, own, other, columns, clause.when, self._run)
+
+    @property
+    def _source_name(self) -> str:
+        return self.source_alias[1:-1].replace("``", "`")
+
+    def _fragments(self, ranges: Sequence[tuple[int, int]], edits: Sequence[Edit]) -> list[str]:
+        """Return ranges of the query with placeholders for tables, in order."""
+        mark = unused_prefix([self._run.text])
+        marks = sorted({place for one in ranges for place in one})
+        text = replaced(self._query.text, self._found, [*((place, place, mark) for place in marks), *edits])
+        pieces = dict(zip(marks, text.split(mark)[1:], strict=True))
+        return ["".join(pieces[place] for place in marks if begin <= place < end) for begin, end in ranges]
+
+
+def _in_place(statement: Merge, sql: Lexed, parts: Sequence[Text]) -> tuple[Lexed, int]:
+    """Return a query with the tables and expressions of a MERGE at their positions, and the position of USING."""
+    text, begin = sql.text, statement.target.name.start
+    verb = keyword_before(sql, "MERGE", begin)
+    using = keyword_before(sql, "USING", statement.source.start)
+    query = f"{text[: verb.start]}FROM {blank(text[verb.end : begin])}{text[begin : using.start]}JOIN "
+    query += text[using.end : statement.on.end]
+    query += blank(text[statement.on.end : statement.clauses[0].start]) + "SELECT 1"
+    for part in parts:
+        if part is not statement.on:
+            query += blank(text[len(query) : part.start]).replace(" ", ",", 1) + part.text
+    return Lexed(query), using.start
+
+
+def _expressions(statement: Merge) -> Iterator[Text]:
+    yield statement.on
+    for clause in statement.clauses:
+        yield from _of_clause(clause)
+
+
+def _of_clause(clause: MergeClause) -> Iterator[Text]:
+    if clause.condition is not None:
+        yield clause.condition
+    yield from (one.value for one in clause.assignments if one.value is not None)
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _braced(text: str) -> str:
+    return text.replace("{", "{{").replace("}", "}}")

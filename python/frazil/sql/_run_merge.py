@@ -1,0 +1,111 @@
+"""MERGE of Iceberg tables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from frazil.sql._lexer import invalid, unsupported
+from frazil.sql._merge_query import ClauseValues, MergeQuery
+from frazil.sql._row_change import Change, ClauseChange
+from frazil.sql._row_targets import column_of, named, open_target, value_of
+
+if TYPE_CHECKING:
+    from typing import Literal
+
+    from frazil.sql._engine import Frame
+    from frazil.sql._reader import Text
+    from frazil.sql._row_targets import Opened
+    from frazil.sql._run import Run
+    from frazil.sql._statements import Action, Merge, MergeClause
+
+__all__ = ["merge"]
+
+_ACTIONS: dict[Action, Literal["delete", "update", "insert"]] = {
+    "delete": "delete",
+    "insert": "insert",
+    "insert_all": "insert",
+    "update": "update",
+    "update_all": "update",
+}
+
+
+def merge(statement: Merge, run: Run[Frame]) -> Frame:
+    """Update, delete and insert rows by clauses, in one snapshot.
+
+    A query joins the table with the source once. The rows of the table are changed by their addresses.
+
+    Raises:
+        InvalidArgumentError: A column does not exist or is set twice, a value does not fit its column, or several rows
+            of the source match a row of the table.
+        UnsupportedError: The table is not an Iceberg table, has a column with the name of a metadata column, or the
+            statement has parameters without names.
+    """
+    opened = open_target("MERGE", statement.target.name, run)
+    if opened is None:
+        return run.pass_on()
+    _refuse_unnamed_parameters(run)
+    query = MergeQuery(statement, run)
+    clauses = [ClauseValues(clause, _values(clause, statement, query, opened, run)) for clause in statement.clauses]
+    text, sources = query.build(clauses)
+    rows = run.engine.query(text, sources, run.args)
+    changes = tuple(ClauseChange(_ACTIONS[clause.action], tuple(values)) for clause, values in clauses)
+    change = Change("merge", opened.branch, "", clauses=changes, checks_matches=_checks_matches(statement))
+    run.results.append(run.engine.change(rows, opened.table, change))
+    return run.done()
+
+
+def _refuse_unnamed_parameters(run: Run[Any]) -> None:
+    found = next((token for token in run.sql.significant if token.text == "?" and token.kind == "symbol"), None)
+    if found is not None:
+        problem = "parameters without names are not supported for MERGE"
+        raise unsupported(run.text, found.start, problem, "use parameters with names, such as :id")
+
+
+def _checks_matches(statement: Merge) -> bool:
+    """Return whether several matches of a row of the table are an error, by Spark's rule."""
+    matched = [clause for clause in statement.clauses if clause.when == "matched"]
+    is_plain_delete = len(matched) == 1 and matched[0].action == "delete" and matched[0].condition is None
+    return bool(matched) and not is_plain_delete
+
+
+def _values(
+    clause: MergeClause, statement: Merge, query: MergeQuery, opened: Opened, run: Run[Any]
+) -> dict[str, Text | str]:
+    """Return the value of each column that a clause sets."""
+    if clause.action in ("update_all", "insert_all"):
+        return {column: _value_of_source(column, clause, query, run) for column in query.target_columns}
+    values: dict[str, Text | str] = {}
+    omitted = set()
+    for one in clause.assignments:
+        column = column_of("MERGE", one, statement.target, opened, run)
+        if column in values or column in omitted:
+            raise invalid(run.text, one.start, f"column `{column}` is set twice")
+        if one.value is None and clause.action == "insert" and _has_default(column, opened):
+            # The writer sets the default of a column without values.
+            omitted.add(column)
+            continue
+        value = value_of(one, column, opened, run)
+        values[column] = "NULL" if value is None else value
+    if omitted and not values:
+        problem = "INSERT is not supported if all values are DEFAULT"
+        raise unsupported(run.text, clause.start, problem, "write the values")
+    return values
+
+
+def _has_default(column: str, opened: Opened) -> bool:
+    return any(field.name == column and field.write_default is not None for field in opened.table.schema().fields)
+
+
+def _value_of_source(column: str, clause: MergeClause, query: MergeQuery, run: Run[Any]) -> str:
+    """Return the column of the source with the name of a column of the table.
+
+    Raises:
+        InvalidArgumentError: The source does not have this column, or has several.
+    """
+    found = named(query.source_columns, column, run)
+    if len(found) != 1:
+        what = "UPDATE SET *" if clause.action == "update_all" else "INSERT *"
+        problem = f"{what}: the source has {'several columns' if found else 'no column'} `{column}`"
+        hint = f"the columns of the source are {', '.join(query.source_columns)}"
+        raise invalid(run.text, clause.start, problem, hint)
+    return f"{query.source_alias}.`{found[0].replace('`', '``')}`"
