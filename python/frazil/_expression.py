@@ -143,11 +143,13 @@ class Expression(SqlText):
         if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
             message = f"is_in takes several values, not {values!r}"
             raise InvalidArgumentError(message, hint="pass a list")
-        return Expression(f"({self} IN ({', '.join(map(_compared_with, values))}))")
+        given = list(values)
+        return Expression(f"({self} IN ({', '.join(self._operands(given))}))")
 
     def between(self, low: Any, high: Any) -> Expression:
         """Return whether the value is at least `low` and at most `high`."""
-        return Expression(f"({self} BETWEEN {_compared_with(low)} AND {_compared_with(high)})")
+        least, greatest = self._operands([low, high])
+        return Expression(f"({self} BETWEEN {least} AND {greatest})")
 
     def like(self, pattern: str) -> Expression:
         r"""Return whether the string matches a pattern: `%` is any text, `_` a character; `\` escapes the next one."""
@@ -218,13 +220,29 @@ class Expression(SqlText):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the SQL."""
-        return Expression, (self.sql,)
+        return type(self), (self.sql,)
 
     def _compared(self, operator: str, other: object) -> Expression:
-        return Expression(f"({self} {operator} {_compared_with(other)})")
+        [operand] = self._operands([other])
+        return Expression(f"({self} {operator} {operand})")
+
+    def _operands(self, values: list[Any]) -> list[str]:
+        """Return the operands of a comparison."""
+        return [str(lit(value)) for value in values]
 
     def _called(self, function: str, *arguments: object) -> Expression:
         return Expression(f"{function}({', '.join(str(lit(part)) for part in (self, *arguments))})")
+
+
+class _Column(Expression):
+    """A column. A literal that is compared with it has the type of the column, so that the comparison skips files."""
+
+    __slots__ = ()
+
+    def _operands(self, values: list[Any]) -> list[str]:
+        if any(isinstance(value, SqlText) for value in values):
+            return super()._operands(values)
+        return [_of_column(value) for value in values]
 
 
 def col(name: str) -> Expression:
@@ -237,15 +255,22 @@ def col(name: str) -> Expression:
     if not isinstance(name, str) or not name:
         message = f"the name of a column must be a string, not {name!r}"
         raise InvalidArgumentError(message)
-    return Expression(".".join('"' + part.replace('"', '""') + '"' for part in name.split(".")))
+    return _Column(".".join('"' + part.replace('"', '""') + '"' for part in name.split(".")))
 
 
 def _joined(operator: str, left: object, right: object) -> Expression:
+    if operator in ("AND", "OR"):
+        for side in (left, right):
+            if isinstance(side, str):
+                message = f"{side!r} is a string, which is not a condition"
+                raise InvalidArgumentError(
+                    message, hint="combine conditions made by frazil.col, or write one SQL string"
+                )
     return Expression(f"({lit(left)} {operator} {lit(right)})")
 
 
-def _compared_with(value: object) -> str:
-    """Return an operand of a comparison; a literal then has the type of the column that it is compared with."""
+def _of_column(value: object) -> str:
+    """Return a literal without a type of its own."""
     if isinstance(value, uuid.UUID):
         return str(lit(str(value)))
     if isinstance(value, float) and not math.isfinite(value):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 ZONE = dt.timezone(dt.timedelta(hours=2))
 WHEN = dt.datetime(2024, 2, 29, 12, 30, tzinfo=ZONE)
 LOCAL = dt.datetime(2024, 2, 29, 12, 30)  # noqa: DTZ001 - a local time
-NAN = float("nan")
+NAN, INFINITY = float("nan"), float("inf")
 UUID = uuid.UUID("f79c3e09-677c-4bbd-a479-3f349cb785e7")
 
 ROWS = [
@@ -132,6 +132,8 @@ def test_a_uuid_is_compared_with_a_column(tmp_path: Path) -> None:
     table: Any = frazil.create_table(tmp_path / "t", {"u": "uuid"})
     table.append([{"u": UUID}, {"u": None}])
     assert table.scan(col("u") == UUID).count() == 1
+    assert table.scan(col("u").coalesce(col("u")) == UUID).count() == 1
+    assert table.scan(col("u").is_in([col("u"), UUID])).count() == 1
     assert table.scan(col("u").is_in([UUID])).row_filter == table.scan(f"u = '{UUID}'").row_filter
 
 
@@ -158,6 +160,7 @@ def test_changes_take_expressions(tmp_path: Path) -> None:
         (lambda: col(""), "name of a column"),
         (lambda: col(5), "name of a column"),
         (lambda: col("a") == object(), "object"),
+        (lambda: (col("a") == 1) & "b = 2", "not a condition"),
         (lambda: col("a").is_in("abc"), "several values"),
         (lambda: col("a").is_in(5), "several values"),
         (lambda: col("a").like(5), "pattern"),
@@ -167,6 +170,30 @@ def test_changes_take_expressions(tmp_path: Path) -> None:
 def test_misuse_is_rejected(make: Any, named: str) -> None:
     with pytest.raises(errors.InvalidArgumentError, match=named):
         make()
+
+
+@pytest.mark.parametrize("table_format", ["iceberg", "paimon"])
+def test_columns_whose_names_are_words(tmp_path: Path, table_format: str) -> None:
+    names = ("inf", "nan", "case", "end", "current_date", "c0")
+    schema = pa.schema([("id", pa.int64()), *((name, pa.float64()) for name in names)])
+    table: Any = frazil.create_table(tmp_path / "t", schema, format=table_format)
+    table.append(
+        pa.Table.from_pylist([{"id": row, **dict.fromkeys(names, float(row))} for row in range(4)], schema=schema)
+    )
+    for name in names:
+        for expression, expected in [
+            (col("id") == col(name), [0, 1, 2, 3]),
+            (col("id") != col(name), []),
+            (col(name) == 2, [2]),
+            (col("id").is_in([col(name), 77]), [0, 1, 2, 3]),
+            (col(name) + 0 == INFINITY, []),
+        ]:
+            scan = table.scan(expression)
+            assert sorted(scan.to_arrow()["id"].to_pylist()) == expected, expression
+            assert table.scan(scan.row_filter).count() == len(expected), scan.row_filter
+            tasks = pickle.loads(pickle.dumps(list(scan.plan_files())))  # noqa: S301 - own bytes
+            read = [batch["id"].to_pylist() for task in tasks for batch in task.to_arrow_batches()]
+            assert sorted(number for numbers in read for number in numbers) == expected, expression
 
 
 def test_names_are_quoted(tmp_path: Path) -> None:

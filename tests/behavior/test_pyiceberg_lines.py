@@ -615,3 +615,28 @@ def test_a_datetime_without_a_zone_is_local_time(table: Any) -> None:
 def test_types_are_annotations_after_one_import() -> None:
     code = "import sys, frazil\ndef f(t: frazil.iceberg.Table) -> frazil.iceberg.Scan: ...\nassert f.__annotations__"
     subprocess.run([sys.executable, "-c", code], check=True)  # noqa: S603 - our own text
+
+
+def test_the_format_version_is_an_argument_or_a_property(tmp_path: Path) -> None:
+    catalog = frazil.load_catalog("m", type="memory")
+    catalog.create_namespace("db")
+    made = [
+        frazil.create_table(tmp_path / "a", {"id": "long"}, properties={"format-version": "3"}),
+        frazil.create_table(tmp_path / "b", {"id": "long"}, properties={"format-version": "3"}, format_version=3),
+        catalog.create_table("db.t", {"id": "long"}, properties={"format-version": "1"}),
+        catalog.create_table("db.u", {"id": "long"}),
+    ]
+    assert [(table.format_version, "format-version" in table.properties) for table in made] == [
+        (3, False),
+        (3, False),
+        (1, False),
+        (2, False),
+    ]
+    for properties, arguments in [
+        ({"format-version": "3"}, {"format_version": 2}),
+        ({"format-version": "4"}, {}),
+        ({"format-version": "two"}, {}),
+    ]:
+        with pytest.raises(errors.InvalidArgumentError, match="format_version"):
+            frazil.create_table(tmp_path / "c", {"id": "long"}, properties=properties, **arguments)
+    assert not (tmp_path / "c").exists()

@@ -54,7 +54,7 @@ class Catalog(Lookups[T]):
         partition_spec: Any = (),
         sort_order: Any = (),
         properties: Mapping[str, str] | None = None,
-        format_version: int = 2,
+        format_version: int | None = None,
     ) -> T:
         """Create a table.
 
@@ -66,7 +66,7 @@ class Catalog(Lookups[T]):
             partition_spec: An alias of `partition_by`.
             sort_order: As in `frazil.create_table`.
             properties: Table properties.
-            format_version: 1, 2 or 3.
+            format_version: 1, 2 or 3; by default the property `format-version`, or else 2.
 
         Raises:
             AlreadyExistsError: A table of this name exists, or a concurrent writer created it first.
@@ -95,7 +95,7 @@ class Catalog(Lookups[T]):
         partition_spec: Any = (),
         sort_order: Any = (),
         properties: Mapping[str, str] | None = None,
-        format_version: int = 2,
+        format_version: int | None = None,
     ) -> CreateTableTransaction:
         """Begin a transaction that creates a table with its first rows in one commit.
 

@@ -26,6 +26,8 @@ _OWN_LOCATIONS = ("write.data.path", "write.metadata.path", "write.object-storag
 
 
 FORMAT_VERSIONS = (1, 2, 3)
+_DEFAULT_VERSION = 2
+_VERSION = "format-version"
 
 
 def own_locations(properties: Mapping[str, str]) -> list[str]:
@@ -67,29 +69,39 @@ class NewTable:
 
     def replace(self, changes: _native.Transaction, *, keep_location: bool) -> None:
         """Replace the definition of a transaction's table; a format version of None keeps the current one."""
-        schema, fields, order, properties = self._definition()
-        version = None if self.format_version is None else _checked_version(self.format_version)
+        schema, fields, order, version, properties = self._definition()
         with operation("replace_table_transaction", lambda: self.location):
             changes.replace(None if keep_location else self.location, schema, fields, order, version, properties)
 
     def _parts(self) -> tuple[str, list[tuple[str, str | None]], str, int, dict[str, str]]:
-        version = _checked_version(self.format_version)
         folder = local_path(self.location)
         if self.location.endswith((".json", ".json.gz")) or (folder is not None and folder.is_file()):
             message = f"the location of a table must be a folder, not a file: {self.location}"
             raise InvalidArgumentError(message, context={"table": self.location})
-        schema, fields, order, properties = self._definition()
-        return schema, fields, order, version, properties
+        schema, fields, order, version, properties = self._definition()
+        return schema, fields, order, version or _DEFAULT_VERSION, properties
 
-    def _definition(self) -> tuple[str, list[tuple[str, str | None]], str, dict[str, str]]:
-        """Return the schema, partition fields, sort order and properties in the form that the native module expects."""
+    def _definition(self) -> tuple[str, list[tuple[str, str | None]], str, int | None, dict[str, str]]:
+        """Return the schema, partition fields, sort order, version and properties as the native module expects them."""
         properties = property_texts(self.properties)
+        version = self._version(properties.pop(_VERSION, None))
         warn_of_unknown(properties)
         schema = schema_json(self.schema)
         known = Schema.from_json(json.loads(schema))
         fields = partition_terms(self.partition_by, known, "partition_by")
         order = json.dumps({"terms": sort_terms(self.sort_order, known)})
-        return schema, fields, order, properties
+        return schema, fields, order, version, properties
+
+    def _version(self, recorded: str | None) -> int | None:
+        """Return the format version, which is an argument or a property; None if neither is given."""
+        given = None if self.format_version is None else _checked_version(self.format_version)
+        if recorded is None:
+            return given
+        version = _checked_version(int(recorded) if recorded.strip().isdecimal() else recorded)
+        if given not in (None, version):
+            message = f"format_version is {given}, but the property `{_VERSION}` is {version}"
+            raise InvalidArgumentError(message, hint="omit one of them")
+        return version
 
 
 def _checked_version(given: Any) -> int:

@@ -115,7 +115,7 @@ class Table(Opened, Frames, Maintenance):
         *,
         partition_by: Any = (),
         sort_order: Any = (),
-        format_version: int = 2,
+        format_version: int | None = None,
         properties: Mapping[str, str] | None = None,
         storage: Mapping[str, str] | None = None,
     ) -> Table:

@@ -42,7 +42,8 @@ pub enum Expression {
     Literal(Literal),
     /// `relation.column` or `column`, followed by any nested fields.
     Column(ColumnName),
-    /// `nan` or `inf` without quotes: a column if there is one of this name, else a number.
+    /// `nan` or `inf` without quotes: a number if it is compared with a column, else a column if there is one of this
+    /// name, else a number.
     Word(ColumnName, Literal),
     /// `left op right`, with the beginning of its source text.
     Arithmetic(ArithmeticOp, Box<Expression>, Box<Expression>, Arc<str>),

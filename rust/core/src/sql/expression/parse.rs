@@ -345,7 +345,8 @@ impl TokenReader<'_> {
         match &self.parser.token {
             Token::Word(next) => {
                 const AFTER_A_NAME: [&str; 7] = ["and", "or", "not", "is", "in", "between", "like"];
-                !AFTER_A_NAME.iter().any(|word| next.eq_ignore_ascii_case(word)) && !self.is_keyword_here(next)
+                let ends_operand = self.is_keyword_here(next) && !next.eq_ignore_ascii_case("when");
+                !AFTER_A_NAME.iter().any(|word| next.eq_ignore_ascii_case(word)) && !ends_operand
             }
             Token::Name(_) | Token::Number(_) | Token::Text(_) | Token::Bytes(_) | Token::Open => true,
             _ => false,

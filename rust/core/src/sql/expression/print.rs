@@ -14,9 +14,9 @@ impl Display for Printed<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         use Expression as E;
         match self.0 {
-            E::Literal(literal) => literal.fmt(f),
-            E::Column(name) | E::Word(name, _) => f.write_str(&(self.1)(name)),
-            E::Arithmetic(op, left, right, _) => self.pair(f, left, op.symbol(), right),
+            E::Literal(literal) | E::Word(_, literal) => literal.fmt(f),
+            E::Column(name) => f.write_str(&(self.1)(name)),
+            E::Arithmetic(op, left, right, _) => self.chain(f, left, (op.symbol(), op.is_product()), right),
             E::Compare(op, left, right) => self.pair(f, left, op.symbol(), right),
             E::Distinct(left, right) => self.pair(f, left, "IS DISTINCT FROM", right),
             E::And(parts) => self.joined(f, parts, " AND "),
@@ -52,12 +52,15 @@ impl Display for Printed<'_> {
                 let name = if *tried { "TRY_CAST" } else { "CAST" };
                 write!(f, "{name}({} AS {})", self.of(value), name_of(data_type))
             }
-            E::Call(function, arguments, _) => {
-                f.write_str(function.name())?;
-                f.write_str("(")?;
-                self.list(f, arguments)?;
-                f.write_str(")")
-            }
+            E::Call(function, arguments, _) => match (function, arguments.as_slice()) {
+                (Function::Concat, [left, right]) => self.chain(f, left, ("||", false), right),
+                _ => {
+                    f.write_str(function.name())?;
+                    f.write_str("(")?;
+                    self.list(f, arguments)?;
+                    f.write_str(")")
+                }
+            },
         }
     }
 }
@@ -70,9 +73,33 @@ impl<'a> Printed<'a> {
     /// Writes an operand, in parentheses unless it is one token or ends with a parenthesis or END.
     fn operand(&self, f: &mut Formatter<'_>, part: &'a Expression) -> fmt::Result {
         use Expression as E;
-        let is_closed =
-            matches!(part, E::Literal(_) | E::Column(_) | E::Word(..) | E::Case(..) | E::Cast(..) | E::Call(..));
+        let is_closed = match part {
+            E::Literal(_) | E::Column(_) | E::Word(..) | E::Case(..) | E::Cast(..) => true,
+            E::Call(function, arguments, _) => *function != Function::Concat || arguments.len() != 2,
+            _ => false,
+        };
         if is_closed { self.of(part).fmt(f) } else { write!(f, "({})", self.of(part)) }
+    }
+
+    /// Writes an arithmetic operator. A left operand that binds at least as tightly needs no parentheses, which keeps long
+    /// chains flat.
+    fn chain(
+        &self,
+        f: &mut Formatter<'_>,
+        left: &'a Expression,
+        (symbol, is_product): (&str, bool),
+        right: &'a Expression,
+    ) -> fmt::Result {
+        let is_flat = match left {
+            Expression::Arithmetic(op, ..) => op.is_product() || !is_product,
+            Expression::Call(Function::Concat, parts, _) => parts.len() == 2 && !is_product,
+            _ => false,
+        };
+        if !is_flat {
+            return self.pair(f, left, symbol, right);
+        }
+        write!(f, "{} {symbol} ", self.of(left))?;
+        self.operand(f, right)
     }
 
     fn pair(&self, f: &mut Formatter<'_>, left: &'a Expression, between: &str, right: &'a Expression) -> fmt::Result {
@@ -103,6 +130,11 @@ impl<'a> Printed<'a> {
 }
 
 impl ArithmeticOp {
+    /// Returns whether the operator binds more tightly than `+`.
+    fn is_product(self) -> bool {
+        matches!(self, Self::Multiply | Self::Divide | Self::Remainder)
+    }
+
     fn symbol(self) -> &'static str {
         match self {
             Self::Add => "+",

@@ -8,6 +8,7 @@ use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder};
 use arrow_schema::{DataType, Field, Schema};
 
 use super::eval::RowColumns;
+use super::print::unambiguous;
 use super::{BoundColumn, ColumnName};
 use crate::error::{Error, Result};
 use crate::sql::expression::bind::{Bound, Scope};
@@ -159,5 +160,7 @@ fn positional(place: usize) -> ColumnName {
 /// Returns the name of the column at a position.
 fn named(name: &ColumnName, columns: &[BoundColumn]) -> String {
     let place = (0..columns.len()).find(|place| positional(*place) == *name);
-    place.and_then(|place| columns.get(place)).map_or_else(|| name.to_string(), |column| column.name.to_string())
+    place
+        .and_then(|place| columns.get(place))
+        .map_or_else(|| name.to_string(), |column| unambiguous(&column.name).into_owned())
 }

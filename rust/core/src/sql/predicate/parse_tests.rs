@@ -109,9 +109,21 @@ fn text_parses_to(#[case] filter: &str, #[case] expected: Predicate) {
     "cast(s as decimal(9, 2)) > 1 or try_cast(s as timestamptz) is null",
     "CAST(s AS decimal(9, 2)) > 1 OR TRY_CAST(s AS timestamptz) IS NULL"
 )]
-#[case("s || 'x' like '%x'", "concat(s, 'x') LIKE '%x'")]
+#[case("s || 'x' like '%x'", "(s || 'x') LIKE '%x'")]
 #[case("-x < 1", "(0 - x) < 1")]
 #[case("x = - -1", "x = 1")]
+#[case("x - y - z * 2 * w = 1", "(x - y - (z * 2 * w)) = 1")]
+#[case("x - (y - z) * 2 / 3 = 1", "(x - ((y - z) * 2 / 3)) = 1")]
+#[case("a || b || concat(c, d, e) = 'x'", "(a || b || concat(c, d, e)) = 'x'")]
+#[case(
+    "case when a then case when b then 1 else 2 end else case x when 1 then 3 end end = 1",
+    "CASE WHEN a THEN CASE WHEN b THEN 1 ELSE 2 END ELSE CASE WHEN x = 1 THEN 3 END END = 1"
+)]
+#[case(
+    "if(a, if(b, 1, 2), 3) = nullif(nullif(x, 1), 2)",
+    "CASE WHEN a THEN CASE WHEN b THEN 1 ELSE 2 END ELSE 3 END = CASE WHEN CASE WHEN x = 1 THEN NULL ELSE x END = 2 THEN NULL ELSE CASE WHEN x = 1 THEN NULL ELSE x END END"
+)]
+#[case("x = \"inf\" and \"nan\" <> y", "x = \"inf\" AND \"nan\" <> y")]
 #[case("1 = 2", "1 = 2")]
 #[case("(x > 1) = (y > 1)", "(x > 1) = (y > 1)")]
 #[case("x % 2 = nan or y is not nan", "(x % 2) = nan OR y IS NOT NAN")]
@@ -141,6 +153,14 @@ fn types_of_casts_print_as_they_parse() {
         "binary",
     ] {
         let text = format!("CAST(x AS {name}) IS NULL");
+        assert_eq!(Predicate::parse(&text).unwrap().to_string(), text);
+    }
+}
+
+#[test]
+fn long_chains_of_operators_print_without_nesting() {
+    for operator in ["+", "*", "-", "||"] {
+        let text = format!("({}) = 1", ["x"; 400].join(&format!(" {operator} ")));
         assert_eq!(Predicate::parse(&text).unwrap().to_string(), text);
     }
 }

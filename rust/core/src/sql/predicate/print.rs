@@ -1,10 +1,11 @@
 //! Prints predicates as SQL text. The output for a [`Predicate`] parses to the same predicate.
 
+use std::borrow::Cow;
 use std::fmt::{self, Display, Formatter};
 
 use super::lex::{begins_name, continues_name};
 use super::like::escape;
-use super::parse::is_reserved;
+use super::parse::{is_reserved, special_number};
 use super::{BoundPredicate, ColumnName, Literal, Predicate, Test};
 use crate::scalar::Scalar;
 use crate::scalar::print::{write_bytes, write_text};
@@ -70,10 +71,17 @@ impl Display for ColumnName {
     }
 }
 
+/// Returns the full name of a column, in quotes if it could be another word.
+pub(super) fn unambiguous(name: &str) -> Cow<'_, str> {
+    if is_ambiguous(name) { Cow::Owned(format!("\"{name}\"")) } else { Cow::Borrowed(name) }
+}
+
 /// Returns whether an unquoted word is not always a column.
 fn is_ambiguous(word: &str) -> bool {
     const OTHERS: [&str; 8] = ["case", "when", "then", "else", "end", "as", "current_date", "current_timestamp"];
-    is_reserved(word) || OTHERS.iter().any(|other| word.eq_ignore_ascii_case(other))
+    is_reserved(word)
+        || special_number(&word.to_ascii_lowercase()).is_some()
+        || OTHERS.iter().any(|other| word.eq_ignore_ascii_case(other))
 }
 
 impl Display for Literal {
@@ -101,7 +109,7 @@ impl Display for BoundPredicate {
             Self::False => f.write_str(FALSE),
             Self::And(parts) => write_all(f, parts, Self::is_connective),
             Self::Or(parts) => write_any(f, parts, Self::is_connective),
-            Self::Leaf(column, test) => write_test(f, &column.name, test),
+            Self::Leaf(column, test) => write_test(f, &unambiguous(&column.name), test),
             Self::Condition(condition) => condition.fmt(f),
         }
     }
