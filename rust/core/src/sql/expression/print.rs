@@ -52,15 +52,15 @@ impl Display for Printed<'_> {
                 let name = if *tried { "TRY_CAST" } else { "CAST" };
                 write!(f, "{name}({} AS {})", self.of(value), name_of(data_type))
             }
-            E::Call(function, arguments, _) => match (function, arguments.as_slice()) {
-                (Function::Concat, [left, right]) => self.chain(f, left, ("||", false), right),
-                _ => {
-                    f.write_str(function.name())?;
-                    f.write_str("(")?;
-                    self.list(f, arguments)?;
-                    f.write_str(")")
+            E::Call(function, arguments, _) => {
+                if let (Function::Concat, [left, right]) = (function, arguments.as_slice()) {
+                    return self.chain(f, left, ("||", false), right);
                 }
-            },
+                f.write_str(function.name())?;
+                f.write_str("(")?;
+                self.list(f, arguments)?;
+                f.write_str(")")
+            }
         }
     }
 }
