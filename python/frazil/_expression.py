@@ -270,7 +270,7 @@ def _joined(operator: str, left: object, right: object) -> Expression:
 
 
 def _of_column(value: object) -> str:
-    """Return a literal without a type of its own."""
+    """Return a literal whose type follows from the column."""
     if isinstance(value, uuid.UUID):
         return str(lit(str(value)))
     if isinstance(value, float) and not math.isfinite(value):
