@@ -95,9 +95,11 @@ def run(spark: SparkSession, warehouse: Path) -> dict[str, Any]:
             "shown": rows(spark.sql("SHOW TABLES IN local.db")),
             "described": rows(spark.sql("DESCRIBE local.db.t")),
             "args": refusal(spark, "ALTER TABLE local.db.t DROP COLUMN note", [1]),
-            "frames": refusal(spark, "DELETE FROM local.db.t WHERE id IN (SELECT id FROM {frame})", frame=names),
+            "frames": refusal(spark, "ALTER TABLE local.db.t RENAME COLUMN note TO {frame}", frame=names),
             "syntax": refusal(spark, "ALTER TABLE local.db.t NO"),
         }
+        spark.sql("DELETE FROM local.db.t WHERE id IN (SELECT id FROM {frame})", frame=spark.range(5, 6))
+        found["left"] = rows(spark.sql("SELECT id FROM local.db.t"))
         spark.sql("USE local.db")
         found["current"] = spark.sql("SELECT count(*) FROM t JOIN {frame} USING (id)", frame=names).collect()[0][0]
         spark.sql("CREATE TABLE copy AS SELECT * FROM {frame}", frame=names)
@@ -129,8 +131,9 @@ def check(found: dict[str, Any]) -> None:
         "args are not supported for ALTER on objects of this lake; "
         "use placeholders such as {name}, or include the values in the statement"
     )
-    assert found["frames"].startswith("DataFrames are not supported for DELETE on objects of this lake; only queries")
+    assert found["frames"].startswith("DataFrames are not supported for ALTER on objects of this lake; only queries")
     assert found["syntax"].startswith("syntax error")
+    assert found["left"] == [[2], [3], [4]]
     assert found["current"] == 3
     assert found["copy"] == 4
     assert found["of_spark"] == [[2], [3], [4], [5]]
