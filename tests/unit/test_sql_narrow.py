@@ -80,7 +80,6 @@ def needs(text: str) -> list[tuple[Any, list[str]]]:
         ("SELECT id.* FROM c.t", None),
         ("SELECT table.id, d FROM c.table", ("id", "d")),
         ("FROM c.t", None),
-        ("FROM c.t |> WHERE id = 1", None),
     ],
 )
 def test_columns_that_a_query_may_mean_are_kept(text: str, columns: Any) -> None:

@@ -36,6 +36,9 @@ _OUTSIDE = {
 _GENERATED = re.compile(r"__tmp\d+")
 """The names of the common table expressions to which sqlglot converts the part of a query before a pipe."""
 
+PIPES_SINCE = 30
+"""The first release of sqlglot in which the tables of queries with pipes are found reliably."""
+
 _BEFORE_TABLE = ("UNION", "ALL", "DISTINCT", "EXCEPT", "MINUS", "INTERSECT", "AS")
 
 
@@ -82,6 +85,9 @@ def references(sql: str | Lexed, is_ours: Callable[[tuple[str, ...]], bool]) -> 
     if not mentions(sql, is_ours):
         return []
     sqlglot = imported("sqlglot", "a query in Spark SQL")
+    if has_pipe(sql.significant) and int(sqlglot.__version__.partition(".")[0]) < PIPES_SINCE:
+        problem = f"pipes (`|>`) require sqlglot {PIPES_SINCE} or later"
+        raise unsupported(text, _begin(text), problem, f'pip install "sqlglot>={PIPES_SINCE}"')
     clauses = time_travel(sql)
     hints = options_hints(sql)
     table_queries = _table_queries(sql)
