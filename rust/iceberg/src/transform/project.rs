@@ -82,7 +82,7 @@ pub fn leaf_inclusive(
     spec: &PartitionSpec,
     source_types: &SourceTypes<'_>,
 ) -> BoundPredicate {
-    all(fields_on(column, spec, source_types).map(|field| field.inclusive(test)))
+    BoundPredicate::and(fields_on(column, spec, source_types).map(|field| field.inclusive(test)))
 }
 
 /// Returns the [`strict`] projection of one test: the disjunction over all partition fields on the column.
@@ -92,7 +92,7 @@ pub fn leaf_strict(
     spec: &PartitionSpec,
     source_types: &SourceTypes<'_>,
 ) -> BoundPredicate {
-    any(fields_on(column, spec, source_types).map(|field| field.strict(test)))
+    BoundPredicate::or(fields_on(column, spec, source_types).map(|field| field.strict(test)))
 }
 
 /// A partition field with a known transform that applies to its only source column.
@@ -128,7 +128,7 @@ impl Field<'_> {
             Test::IsNull | Test::NotNull => self.leaf(test.clone()),
             Test::NotNan => BoundPredicate::True,
             _ => match images(self.transform, &self.source, test) {
-                Some(tests) => any(tests.into_iter().map(|test| self.leaf(test))),
+                Some(tests) => BoundPredicate::or(tests.into_iter().map(|test| self.leaf(test))),
                 // The remaining tests reject NULL, and only NULL has the tuple NULL.
                 None => self.leaf(Test::NotNull),
             },
@@ -142,7 +142,9 @@ impl Field<'_> {
             _ => {
                 let failing = opposite(test).and_then(|test| images(self.transform, &self.source, &test));
                 let others = failing.and_then(|tests| tests.iter().map(opposite).collect::<Option<Vec<_>>>());
-                others.map_or(BoundPredicate::False, |tests| all(tests.into_iter().map(|test| self.leaf(test))))
+                others.map_or(BoundPredicate::False, |tests| {
+                    BoundPredicate::and(tests.into_iter().map(|test| self.leaf(test)))
+                })
             }
         }
     }
@@ -378,44 +380,10 @@ pub(crate) fn map_leaves(
     match predicate {
         BoundPredicate::True => BoundPredicate::True,
         BoundPredicate::False => BoundPredicate::False,
-        BoundPredicate::And(parts) => all(parts.iter().map(|part| map_leaves(part, condition, leaf))),
-        BoundPredicate::Or(parts) => any(parts.iter().map(|part| map_leaves(part, condition, leaf))),
+        BoundPredicate::And(parts) => BoundPredicate::and(parts.iter().map(|part| map_leaves(part, condition, leaf))),
+        BoundPredicate::Or(parts) => BoundPredicate::or(parts.iter().map(|part| map_leaves(part, condition, leaf))),
         BoundPredicate::Leaf(column, test) => leaf(column, test),
         BoundPredicate::Condition(_) => condition.unwrap_or(predicate).clone(),
-    }
-}
-
-/// Returns the conjunction, folded to satisfy the invariants of [`BoundPredicate`].
-fn all(parts: impl Iterator<Item = BoundPredicate>) -> BoundPredicate {
-    let mut folded = Vec::new();
-    for part in parts {
-        match part {
-            BoundPredicate::True => {}
-            BoundPredicate::False => return BoundPredicate::False,
-            BoundPredicate::And(parts) => folded.extend(parts),
-            part => folded.push(part),
-        }
-    }
-    match folded.len() {
-        0 | 1 => folded.pop().unwrap_or(BoundPredicate::True),
-        _ => BoundPredicate::And(folded),
-    }
-}
-
-/// Returns the disjunction, folded to satisfy the invariants of [`BoundPredicate`].
-fn any(parts: impl Iterator<Item = BoundPredicate>) -> BoundPredicate {
-    let mut folded = Vec::new();
-    for part in parts {
-        match part {
-            BoundPredicate::False => {}
-            BoundPredicate::True => return BoundPredicate::True,
-            BoundPredicate::Or(parts) => folded.extend(parts),
-            part => folded.push(part),
-        }
-    }
-    match folded.len() {
-        0 | 1 => folded.pop().unwrap_or(BoundPredicate::False),
-        _ => BoundPredicate::Or(folded),
     }
 }
 
