@@ -311,7 +311,6 @@ def test_invalid_writes_are_rejected_and_change_nothing(tmp_path: Path, case: st
         ({"partition_by": "p"}, "partition_by must be a sequence of names, not the string 'p'"),
         ({"partition_by": ["p", None]}, "partition_by must be a sequence of names, not None"),
         ({"format_version": "2"}, "format_version is '2', expected an integer"),
-        ({"format_version": None}, "format_version is None"),
         ({"format_version": -1}, "format_version is -1, expected 1, 2 or 3"),
         ({"format_version": 300}, "format_version is 300, expected 1, 2 or 3"),
         ({"properties": ["a"]}, "properties must be a mapping of names"),
