@@ -248,6 +248,32 @@ def test_refs_of_paimon_scans() -> None:
             scan.use_ref("main")
 
 
+def test_statistics_files_are_registered(table: Any) -> None:
+    statistics = pytest.importorskip("pyiceberg.table.statistics")
+    first, last = (snapshot.snapshot_id for snapshot in (table.snapshots()[0], table.snapshots()[-1]))
+    blob = {"type": "ndv", "snapshot-id": first, "sequence-number": 1, "fields": [1], "properties": {"ndv": "2"}}
+    fields = {"statistics-path": "s.puffin", "file-size-in-bytes": 9, "file-footer-size-in-bytes": 4}
+    with table.update_statistics() as update:
+        update.set_statistics({"snapshot-id": first, **fields, "blob-metadata": [blob]})
+        update.set_statistics(statistics.StatisticsFile(**{"snapshot-id": last, **fields, "blob-metadata": []}))
+    known = {file["snapshot-id"]: file for file in table.metadata.statistics}
+    assert known == {
+        first: {"snapshot-id": first, **fields, "blob-metadata": [blob]},
+        last: {"snapshot-id": last, **fields, "blob-metadata": []},
+    }
+    table.update_statistics().set_statistics({**known[last], "statistics-path": "t.puffin"}).commit()
+    table.update_statistics().remove_statistics(first).remove_statistics(7).commit()
+    assert [file["statistics-path"] for file in table.refresh().metadata.statistics] == ["t.puffin"]
+    for wrong, error, words in (
+        ({"snapshot-id": last}, errors.InvalidArgumentError, "statistics-path"),
+        ({**known[last], "snapshot-id": 7}, errors.NoSuchSnapshotError, "7"),
+        (5, errors.InvalidArgumentError, "must be a mapping of fields, not 5"),
+    ):
+        with pytest.raises(error, match=words):
+            table.update_statistics().set_statistics(wrong).commit()
+    assert len(table.refresh().metadata.statistics) == 1
+
+
 def test_read_options(table: Any) -> None:
     for options in ({}, None):
         assert table.scan(options=options).count() == table.incremental_append_scan(options=options).count() == 3

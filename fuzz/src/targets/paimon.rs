@@ -4,8 +4,9 @@ use std::sync::{Arc, OnceLock};
 
 use arrow_array::{Array, BooleanArray};
 use bytes::Bytes;
+use frazil_core::sql::expression::Expression;
+use frazil_core::sql::predicate::BoundPredicate;
 use frazil_core::sql::predicate::bind::bind;
-use frazil_core::sql::predicate::{BoundPredicate, Predicate};
 use frazil_core::storage::{Files, MemoryStorage, Storage};
 use frazil_paimon::context::{ReadContext, View};
 use frazil_paimon::deletion_vector;
@@ -152,7 +153,7 @@ fn indexed() -> &'static (TableSchema, Vec<BoundPredicate>) {
         let asked = INDEXED.iter().flat_map(|(name, _, literal)| {
             TESTS.iter().map(move |test| test.replacen('v', literal, 1).replacen('c', name, 1))
         });
-        let bound = |text: String| bind(&Predicate::parse(&text).ok()?, &schema, true).ok();
+        let bound = |text: String| bind(&Expression::filter(&text).ok()?, &schema, true).ok();
         let filters = asked.filter_map(bound).collect();
         (schema, filters)
     })
@@ -196,7 +197,7 @@ pub(super) fn read_context(schema: TableSchema, filter: &str) -> Result<ReadCont
         files: Files::below(Arc::new(MemoryStorage::default()), "memory://t")?,
         table_location: "memory://t".to_string(),
         schemas: (0..4).map(|id| (id, schema.clone())).collect(),
-        filter: bind(&Predicate::parse(filter)?, schema.as_ref(), true)?,
+        filter: bind(&Expression::filter(filter)?, schema.as_ref(), true)?,
         schema,
         options: Options::default(),
         view: View::Rows,

@@ -17,7 +17,6 @@ use frazil_core::orc::OrcFile;
 use frazil_core::sql::expression::Expression;
 use frazil_core::sql::expression::bind::Scope;
 use frazil_core::sql::expression::rows::{Relation, Rows};
-use frazil_core::sql::predicate::Predicate;
 use frazil_core::storage::Location;
 use frazil_core::variant;
 
@@ -118,9 +117,9 @@ fn roaring(input: &[u8]) -> Outcome {
 }
 
 fn predicate(input: &[u8]) -> Outcome {
-    let predicate = Predicate::parse(text(input)?)?;
+    let predicate = Expression::filter(text(input)?)?;
     law(
-        Predicate::parse(&predicate.to_string()).is_ok_and(|again| again.to_string() == predicate.to_string()),
+        Expression::filter(&predicate.to_string()).is_ok_and(|again| again.to_string() == predicate.to_string()),
         "a formatted predicate parses to itself",
     )
 }

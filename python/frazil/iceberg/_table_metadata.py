@@ -120,6 +120,11 @@ class TableMetadata:
         return {name: SnapshotRef.from_json(ref) for name, ref in self._part("refs").items()}
 
     @property
+    def statistics(self) -> list[dict[str, Any]]:
+        """The registered statistics files, with the field names of the specification."""
+        return [dict(file) for file in self._part("statistics")]
+
+    @property
     def next_row_id(self) -> int | None:
         """The next unassigned row id; None before format version 3."""
         found = self._part("next-row-id")

@@ -15,6 +15,7 @@ from frazil.iceberg._property_names import warn_of_unknown
 from frazil.iceberg._update_schema import UpdateSchema
 from frazil.iceberg._update_sort_order import UpdateSortOrder
 from frazil.iceberg._update_spec import UpdateSpec
+from frazil.iceberg._update_statistics import UpdateStatistics
 from frazil.iceberg.operations.evolve import Evolve
 from frazil.iceberg.operations.values import Filter, SnapshotOptions
 from frazil.iceberg.operations.writes import Append, Overwrite, OverwritePartitions
@@ -302,6 +303,10 @@ class Verbs:
     def manage_snapshots(self) -> ManageSnapshots:
         """Change branches and tags: `table.manage_snapshots().create_tag(None, "v1").commit()`."""
         return ManageSnapshots(self._evolve)
+
+    def update_statistics(self) -> UpdateStatistics:
+        """Register statistics files, such as those of a query engine, or remove them."""
+        return UpdateStatistics(self._evolve)
 
     def set_properties(self, properties: Mapping[str, str] | None = None, **more: str) -> None:
         """Set properties and keep all others. A name that is probably misspelt emits a `UserWarning`.

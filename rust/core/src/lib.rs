@@ -22,6 +22,7 @@ pub mod hash;
 pub mod hex;
 pub mod ids;
 pub mod join;
+pub mod merge;
 pub mod nested;
 pub mod orc;
 pub mod pack;

@@ -14,9 +14,10 @@ use arrow_select::filter::filter_record_batch;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::scalar::ScalarType;
+use crate::sql::expression::Expression;
 use crate::sql::predicate::bind::{Columns, bind, nearest};
 use crate::sql::predicate::eval::{RowColumns, evaluate, masked};
-use crate::sql::predicate::{BoundColumn, BoundPredicate, ColumnName, Predicate};
+use crate::sql::predicate::{BoundColumn, BoundPredicate, ColumnName};
 use crate::storage::files::Files;
 
 /// A stream of batches.
@@ -157,7 +158,7 @@ impl VirtualScan {
     /// `InvalidArgument` for unknown columns and for literals that cannot be compared with their column.
     pub fn try_new(
         table: Arc<dyn VirtualTable>,
-        filter: &Predicate,
+        filter: &Expression,
         selected_fields: &[String],
         case_sensitive: bool,
     ) -> Result<Self> {
@@ -430,7 +431,7 @@ mod tests {
     }
 
     fn rows(filter: &str, selected: &[&str]) -> Result<Vec<RecordBatch>> {
-        let filter = Predicate::parse(filter)?;
+        let filter = Expression::filter(filter)?;
         let selected: Vec<String> = selected.iter().map(ToString::to_string).collect();
         let scan = VirtualScan::try_new(Numbers::table(), &filter, &selected, true)?;
         let context = Context::default();
@@ -448,13 +449,13 @@ mod tests {
         let table = of_rows(RecordBatch::try_from_iter([("n", numbers)]).unwrap());
         let context = Context::default();
         for (filter, selected, columns) in [("n > 1", "*", 1), ("n <> 2", "n", 1)] {
-            let filter = Predicate::parse(filter).unwrap();
+            let filter = Expression::filter(filter).unwrap();
             let scan = VirtualScan::try_new(table.clone(), &filter, &[selected.to_string()], true).unwrap();
             let [part] = scan.parts(&context).unwrap().try_into().unwrap();
             let found = scan.read(&part, &context).unwrap().next().unwrap().unwrap();
             assert_eq!((found.num_rows(), found.num_columns()), (2, columns));
         }
-        let none = VirtualScan::try_new(table, &Predicate::True, &[], true).unwrap();
+        let none = VirtualScan::try_new(table, &Expression::TRUE, &[], true).unwrap();
         assert_eq!(none.read(&[], &context).unwrap().next().unwrap().unwrap().num_rows(), 3);
     }
 

@@ -8,7 +8,6 @@ pub mod files;
 pub mod inspect;
 pub mod locate;
 pub mod maintenance;
-pub mod merge;
 pub mod properties;
 pub mod puffin;
 pub mod read;

@@ -12,8 +12,9 @@ use arrow_array::RecordBatch;
 use arrow_ipc::reader::StreamReader;
 use arrow_ipc::writer::StreamWriter;
 use frazil_core::error::ErrorKind;
+use frazil_core::sql::expression::Expression;
 use frazil_core::sql::predicate::bind::bind;
-use frazil_core::sql::predicate::{BoundPredicate, ColumnName, CompareOp, Literal, Predicate};
+use frazil_core::sql::predicate::{BoundPredicate, ColumnName, CompareOp, Literal};
 use frazil_core::storage::{Files, MemoryStorage, Storage};
 use frazil_paimon::context::output::Output;
 use frazil_paimon::context::split::DataSplit;
@@ -97,7 +98,7 @@ fn scan(json: &str, options: &[(&str, &str)], filter: &str, columns: &[&str]) ->
     let root = "memory://wh/db.db/t";
     let files = Files::below(Arc::new(MemoryStorage::default()), root).unwrap();
     let files = files.with_relocation("hdfs://nn:8020/wh/db.db/t", root).unwrap();
-    let filter = bind(&Predicate::parse(filter).unwrap(), schema.as_ref(), true).unwrap();
+    let filter = bind(&Expression::filter(filter).unwrap(), schema.as_ref(), true).unwrap();
     let columns: Vec<String> = columns.iter().map(ToString::to_string).collect();
     let output = Output::select(&schema, (View::Rows, &Options::default()), &columns, true).unwrap();
     let older = Arc::new(TableSchema { id: 1, ..schema.as_ref().clone() });
@@ -200,7 +201,12 @@ fn case(name: &str) -> Vec<SplitTask> {
             vec![task(&read, merged, None), task(&read, streaming, None)]
         }
         _ => {
-            let read = scan(MERGED, MERGE_OPTIONS, "token <> 5", &["id", "token", "secret_seq"]);
+            let read = scan(
+                MERGED,
+                MERGE_OPTIONS,
+                "token <> 5 and (token < secret_seq or token is null)",
+                &["id", "token", "secret_seq"],
+            );
             let deleted =
                 DataSplit { deletion_files: vec![None, Some(deletion(None))], ..split(vec![plain("a"), plain("b")]) };
             let before = DataSplit { snapshot_id: 6, bucket_path: "bucket-0".into(), ..split(vec![plain("a")]) };
@@ -214,7 +220,18 @@ fn case(name: &str) -> Vec<SplitTask> {
 }
 
 fn golden(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/wire").join(format!("{name}.v{}.bin", wire::VERSION))
+    of_version(name, wire::VERSION)
+}
+
+fn of_version(name: &str, version: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/wire").join(format!("{name}.v{version}.bin"))
+}
+
+#[rstest]
+fn the_bytes_of_an_older_version_are_refused(#[values("append", "merged", "difference")] name: &str) {
+    let error = wire::read(&fs::read(of_version(name, "1")).unwrap(), storage()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    assert!(error.to_string().contains("use the same version of frazil in all processes"), "{error}");
 }
 
 fn storage() -> Arc<dyn Storage> {
@@ -341,7 +358,7 @@ fn another_version_is_unsupported() {
     let with = |change: &dyn Fn(&mut HashMap<String, String>)| resealed(&bytes, change, RecordBatch::clone);
     let versioned = |version: &str| with(&|m| drop(m.insert("frazil.split".into(), version.into())));
     assert!(wire::read(&versioned(wire::VERSION), storage()).is_ok());
-    assert_eq!(kind(&versioned("2")), ErrorKind::Unsupported);
+    assert_eq!(kind(&versioned("3")), ErrorKind::Unsupported);
     assert_eq!(kind(&versioned("")), ErrorKind::Unsupported);
     assert_eq!(kind(&with(&|m| drop(m.remove("frazil.split")))), ErrorKind::CorruptData);
     assert_eq!(kind(&with(&|m| drop(m.remove("frazil.context")))), ErrorKind::CorruptData);
@@ -419,7 +436,7 @@ fn reread(filter: &BoundPredicate) -> Result<BoundPredicate, String> {
 fn filters_nested_as_deep_as_text_can_be_are_sent_or_refused() {
     for depth in [1, 20, 70, 76, 99, 190] {
         let text = "i32 > 1 AND (i32 < 5 OR ".repeat(depth) + "b" + &")".repeat(depth);
-        let filter = bind(&Predicate::parse(&text).unwrap(), schema(TYPES).as_ref(), true).unwrap();
+        let filter = bind(&Expression::filter(&text).unwrap(), schema(TYPES).as_ref(), true).unwrap();
         let bound = wire::write(&{
             let mut tasks = case("append");
             let context = ReadContext { filter: filter.clone(), ..tasks[0].read.context.as_ref().clone() };
@@ -438,7 +455,7 @@ fn filters_nested_as_deep_as_text_can_be_are_sent_or_refused() {
 fn columns_found_without_regard_to_case_are_found_again() {
     for text in ["I64 = 1", "A.\"IN\".Deep IS NOT NULL", "A.\"C.D\" = 'x'", "\"GRÖSSE 寸\" IS NULL OR \"Größe 寸\" > 3"]
     {
-        let Ok(filter) = bind(&Predicate::parse(text).unwrap(), schema(TYPES).as_ref(), false) else { continue };
+        let Ok(filter) = bind(&Expression::filter(text).unwrap(), schema(TYPES).as_ref(), false) else { continue };
         assert_eq!(reread(&filter).unwrap(), filter, "{text}");
     }
 }
@@ -524,21 +541,24 @@ fn column() -> impl Strategy<Value = (ColumnName, Vec<&'static str>)> {
 }
 
 fn literal(literals: Vec<&'static str>) -> impl Strategy<Value = Literal> {
-    let parse = |text: &str| match Predicate::parse(&format!("x = {text}")).unwrap() {
-        Predicate::Compare(_, _, literal) => literal,
+    let parse = |text: &str| match Expression::filter(&format!("x = {text}")).unwrap() {
+        Expression::Compare(_, _, literal) => match *literal {
+            Expression::Literal(literal) | Expression::Word(_, literal) => literal,
+            other => panic!("{other:?}"),
+        },
         other => panic!("{other:?}"),
     };
     prop_oneof![12 => prop::sample::select(literals).prop_map(parse), 1 => Just(Literal::Null)]
 }
 
-fn leaf() -> impl Strategy<Value = Predicate> {
+fn leaf() -> impl Strategy<Value = Expression> {
     use CompareOp::{Eq, Gt, GtEq, Lt, LtEq, NotEq};
     let compare =
         (column(), prop::sample::select(vec![Eq, Gt, GtEq, Lt, LtEq, NotEq])).prop_flat_map(|((name, of), op)| {
-            literal(of).prop_map(move |literal| Predicate::Compare(name.clone(), op, literal))
+            literal(of).prop_map(move |literal| Expression::compare(name.clone(), op, literal))
         });
     let members = column().prop_flat_map(|(name, of)| {
-        prop::collection::vec(literal(of), 0..5).prop_map(move |literals| Predicate::In(name.clone(), literals))
+        prop::collection::vec(literal(of), 0..5).prop_map(move |literals| Expression::is_in(name.clone(), literals))
     });
     let odd = vec![vec!["l"], vec!["a"], vec!["a", "in"]];
     let null = prop_oneof![
@@ -550,20 +570,20 @@ fn leaf() -> impl Strategy<Value = Predicate> {
     prop_oneof![
         5 => compare,
         3 => members,
-        1 => null.prop_map(Predicate::IsNull),
-        1 => prop::sample::select(vec!["f32", "f64", "nan"]).prop_map(move |name| Predicate::IsNan(text(name))),
-        2 => (prop::sample::select(vec!["s", "c", "quo\"te"]), pattern).prop_map(move |(name, p)| Predicate::Like(text(name), p)),
-        1 => Just(Predicate::Column(text("b"))),
-        1 => Just(Predicate::True),
+        1 => null.prop_map(Expression::is_null),
+        1 => prop::sample::select(vec!["f32", "f64", "nan"]).prop_map(move |name| Expression::is_nan(text(name))),
+        2 => (prop::sample::select(vec!["s", "c", "quo\"te"]), pattern).prop_map(move |(name, p)| Expression::like(text(name), &p).unwrap()),
+        1 => Just(Expression::Column(text("b"))),
+        1 => Just(Expression::TRUE),
     ]
 }
 
-fn predicate() -> impl Strategy<Value = Predicate> {
+fn predicate() -> impl Strategy<Value = Expression> {
     leaf().prop_recursive(4, 16, 3, |inner| {
         prop_oneof![
-            prop::collection::vec(inner.clone(), 1..4).prop_map(Predicate::And),
-            prop::collection::vec(inner.clone(), 1..4).prop_map(Predicate::Or),
-            inner.prop_map(|inner| Predicate::Not(Box::new(inner))),
+            prop::collection::vec(inner.clone(), 1..4).prop_map(Expression::And),
+            prop::collection::vec(inner.clone(), 1..4).prop_map(Expression::Or),
+            inner.prop_map(|inner| Expression::Not(Box::new(inner))),
         ]
     })
 }
@@ -578,7 +598,7 @@ proptest! {
         // Literals of one group do not fit all of its columns; those that do not bind are skipped.
         let Ok(bound) = bind(&predicate, schema.as_ref(), true) else { return Ok(()) };
         let text = bound.to_string();
-        let parsed = Predicate::parse(&text).map_err(|error| TestCaseError::fail(format!("{text}: {error}")))?;
+        let parsed = Expression::filter(&text).map_err(|error| TestCaseError::fail(format!("{text}: {error}")))?;
         let again = bind(&parsed, schema.as_ref(), true).map_err(|error| TestCaseError::fail(format!("{text}: {error}")))?;
         prop_assert_eq!(format!("{again:?}"), format!("{bound:?}"), "{}", text);
     }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use frazil_core::changes::{ChangeMode, ChangePairs as CorePairs};
 use frazil_core::error::Error;
-use frazil_core::sql::predicate::Predicate;
+use frazil_core::sql::expression::Expression;
 use frazil_iceberg::scan::change_rows::change_schema;
 use frazil_iceberg::scan::change_scan::{ChangeOptions, ChangeScan as CoreScan};
 use frazil_iceberg::scan::changes::{ChangePlan as CorePlan, ChangeStage as CoreStage, ChangeTask as CoreTask};
@@ -67,7 +67,7 @@ impl ChangeScan {
     ) -> PyResult<Self> {
         let budget = limited(py)?.budget;
         detached(py, || {
-            let row_filter = if row_filter.is_empty() { Predicate::True } else { Predicate::parse(row_filter)? };
+            let row_filter = if row_filter.is_empty() { Expression::TRUE } else { Expression::filter(row_filter)? };
             let mode = ChangeMode::from_name(mode, identifier_columns)?;
             let (from_snapshot_id_exclusive, to_snapshot_id_inclusive) = snapshots;
             let range = SnapshotRange { from_snapshot_id_exclusive, to_snapshot_id_inclusive };

@@ -5,11 +5,11 @@ use std::sync::{Arc, RwLock};
 use arrow_array::{BooleanArray, UInt32Array};
 use arrow_schema::{DataType, Field, Schema};
 use frazil_core::error::{Error, Result};
+use frazil_core::merge::merger::Merger as CoreMerger;
+use frazil_core::merge::update::Updater as CoreUpdater;
+use frazil_core::merge::{Action, Clause, MergePlan as CoreMergePlan, When};
 use frazil_core::sql::expression::Expression;
-use frazil_iceberg::merge::merger::Merger as CoreMerger;
-use frazil_iceberg::merge::source;
-use frazil_iceberg::merge::update::Updater as CoreUpdater;
-use frazil_iceberg::merge::{Action, Clause, MergePlan as CoreMergePlan, When};
+use frazil_iceberg::write::merge_source;
 use pyo3::prelude::*;
 
 use crate::arrow::{self, ArrowBatch, ArrowSchema};
@@ -127,7 +127,7 @@ impl Merger {
 
     /// Returns a filter for the target rows that can match.
     fn filter(&self, py: Python<'_>) -> PyResult<Option<String>> {
-        self.read(py, CoreMerger::filter)
+        self.read(py, |merger| Ok(merger.filter()?.map(|filter| filter.to_string())))
     }
 
     /// Returns the changes to target rows; with `partial`, columns that are not needed may be missing.
@@ -204,7 +204,7 @@ pub(crate) fn source_batches<'py>(
 ) -> PyResult<Vec<Bound<'py, PyAny>>> {
     let batches: Vec<_> = batches.into_iter().map(|ArrowBatch(batch)| batch).collect();
     let schema = || table.0.metadata().current_schema();
-    let batches = detached(py, || source::source_batches(schema()?, &batches, exact))?;
+    let batches = detached(py, || merge_source::source_batches(schema()?, &batches, exact))?;
     batches.into_iter().map(|batch| arrow::record_batch(py, batch)).collect()
 }
 

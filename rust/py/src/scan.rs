@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use frazil_core::error::Error;
-use frazil_core::sql::predicate::Predicate;
+use frazil_core::sql::expression::Expression;
 use frazil_iceberg::scan::context::ReadContext;
 use frazil_iceberg::scan::incremental::SnapshotRange;
 use frazil_iceberg::scan::output::MetadataColumn;
@@ -58,7 +58,7 @@ impl Scan {
         let snapshot = choice(py, snapshot)?;
         let budget = limited(py)?.budget;
         detached(py, || {
-            let row_filter = if row_filter.is_empty() { Predicate::True } else { Predicate::parse(row_filter)? };
+            let row_filter = if row_filter.is_empty() { Expression::TRUE } else { Expression::filter(row_filter)? };
             let metadata_columns =
                 metadata_columns.iter().map(|name| metadata_column(name)).collect::<Result<_, _>>()?;
             let options =
@@ -230,5 +230,5 @@ fn snapshot_id(value: &Bound<'_, PyAny>) -> PyResult<i64> {
 /// Parses a predicate and prints it again, for messages and tests.
 #[pyfunction]
 pub(crate) fn normalize_predicate(py: Python<'_>, text: &str) -> PyResult<String> {
-    detached(py, || Ok(Predicate::parse(text)?.to_string()))
+    detached(py, || Ok(Expression::filter(text)?.to_string()))
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use frazil_core::context::Context;
 use frazil_core::error::{Error, ErrorKind};
-use frazil_core::sql::predicate::Predicate;
+use frazil_core::sql::expression::Expression;
 use frazil_core::storage::files::Files;
 use frazil_iceberg::commit::attempts::{Attempts as CoreAttempts, Change};
 use frazil_iceberg::commit::staged::Transaction as CoreTransaction;
@@ -402,7 +402,7 @@ impl Validation {
         let Self { planned_on, isolation, filter, refuses_new_deletes, passes_over_equality_deletes, refuses_removals } =
             self;
         let Filter { text, case_sensitive } = filter;
-        let filter = if text.is_empty() { Predicate::True } else { Predicate::parse(&text)? };
+        let filter = if text.is_empty() { Expression::TRUE } else { Expression::filter(&text)? };
         Ok(CoreValidation {
             planned_on,
             isolation: isolation.parse()?,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use frazil_core::error::Error;
-use frazil_core::sql::predicate::Predicate;
+use frazil_core::sql::expression::Expression;
 use frazil_core::virtual_table::{self, Part, PartBatches, VirtualTable as CoreTable};
 use frazil_iceberg::inspect;
 use frazil_paimon::inspect as paimon_inspect;
@@ -88,7 +88,7 @@ impl VirtualTable {
         case_sensitive: bool,
     ) -> PyResult<VirtualScan> {
         detached(py, || {
-            let filter = if row_filter.is_empty() { Predicate::True } else { Predicate::parse(row_filter)? };
+            let filter = if row_filter.is_empty() { Expression::TRUE } else { Expression::filter(row_filter)? };
             virtual_table::VirtualScan::try_new(self.0.clone(), &filter, &selected_fields, case_sensitive)
         })
         .map(VirtualScan)

@@ -7,7 +7,7 @@ use rstest::rstest;
 
 use super::*;
 use crate::scalar::ScalarType;
-use crate::sql::predicate::Predicate;
+use crate::sql::expression::Expression;
 use crate::sql::predicate::bind::bind;
 use crate::sql::predicate::eval::{RowColumns, evaluate};
 use crate::sql::predicate::testing::{Names, Row, TYPES, columns, predicates, rows};
@@ -29,7 +29,7 @@ impl ColumnStats for Stats {
 
 /// Returns `may` and `all` for one item with a column `x`.
 fn verdict(filter: &str, data_type: ScalarType, bounds: &Bounds) -> (bool, bool) {
-    let predicate = bind(&Predicate::parse(filter).unwrap(), &Names(vec![("x", data_type)]), true).unwrap();
+    let predicate = bind(&Expression::filter(filter).unwrap(), &Names(vec![("x", data_type)]), true).unwrap();
     let stats = Stats { length: 1, columns: [(0, bounds.clone())].into() };
     let verdicts = prune(&predicate, &stats).unwrap();
     (verdicts.may.value(0), verdicts.all.value(0))
@@ -268,7 +268,7 @@ fn constants_are_known_wholly() {
     let stats = Stats { length: 3, columns: [(0, Bounds::constant(&values))].into() };
     let check = |filter: &str, expected: [bool; 3]| {
         let names = Names(vec![("x", ScalarType::Float64)]);
-        let predicate = bind(&Predicate::parse(filter).unwrap(), &names, true).unwrap();
+        let predicate = bind(&Expression::filter(filter).unwrap(), &names, true).unwrap();
         let verdicts = prune(&predicate, &stats).unwrap();
         assert_eq!(verdicts.may.iter().collect::<Vec<_>>(), expected, "{filter}");
         assert_eq!(verdicts.all, verdicts.may, "{filter}");
@@ -295,7 +295,7 @@ fn booleans_and_null_columns_are_judged() {
 
 #[test]
 fn statistics_that_are_not_as_promised_are_errors() {
-    let predicate = bind(&Predicate::parse("i = 1").unwrap(), &Names(TYPES.to_vec()), true).unwrap();
+    let predicate = bind(&Expression::filter("i = 1").unwrap(), &Names(TYPES.to_vec()), true).unwrap();
     let judge = |length, bounds| prune(&predicate, &Stats { length, columns: [(0, bounds)].into() });
     assert!(judge(1, ints(Some(0), Some(1), Some(1))).is_ok());
     assert!(judge(2, ints(Some(0), Some(1), Some(1))).is_err());

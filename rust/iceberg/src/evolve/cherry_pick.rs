@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use frazil_core::context::Context;
 use frazil_core::error::{Error, ErrorKind, Result};
-use frazil_core::sql::predicate::Predicate;
+use frazil_core::sql::expression::Expression;
 use frazil_core::storage::Files;
 
 use super::references::{ManageSnapshots, Pick, ReferenceOperation, not_picked, staged_as};
@@ -113,7 +113,7 @@ impl CherryPick {
             changes.validation = Some(Validation {
                 planned_on: picked.parent_snapshot_id,
                 isolation: Isolation::Snapshot,
-                filter: Predicate::True,
+                filter: Expression::TRUE,
                 case_sensitive: true,
                 refuses_new_deletes: true,
                 refuses_new_files: true,

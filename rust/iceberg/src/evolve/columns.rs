@@ -38,7 +38,7 @@ pub(super) fn check(change: &Evolution, known: &TableMetadata, newest: &TableMet
         Evolution::SortOrder(change) => {
             change.terms.iter().try_for_each(|key| same_term(&key.term, change.case_sensitive))
         }
-        Evolution::Properties(_) | Evolution::Snapshots(_) | Evolution::Expire(_) => Ok(()),
+        Evolution::Properties(_) | Evolution::Snapshots(_) | Evolution::Expire(_) | Evolution::Statistics(_) => Ok(()),
     }
 }
 

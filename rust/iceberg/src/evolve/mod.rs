@@ -18,6 +18,7 @@ mod property_values;
 mod references;
 pub mod replace;
 mod sort_order;
+mod statistics;
 mod term;
 mod tree;
 mod union;
@@ -29,6 +30,7 @@ pub use expire::{ExpireSnapshots, Expired};
 pub use properties::UpdateProperties;
 pub use references::{ManageSnapshots, ReferenceOperation, Retention};
 pub use sort_order::{SortTerm, UpdateSortOrder};
+pub use statistics::{StatisticsOperation, UpdateStatistics};
 pub use term::Term;
 pub use update_schema::{SchemaOperation, UpdateSchema};
 pub use update_spec::{SpecOperation, UpdateSpec};
@@ -58,6 +60,8 @@ pub enum Evolution {
     Snapshots(ManageSnapshots),
     /// An expiry of snapshots, branches and tags.
     Expire(ExpireSnapshots),
+    /// A change of the registered statistics files.
+    Statistics(UpdateStatistics),
 }
 
 impl Evolution {
@@ -117,6 +121,7 @@ impl Change for Evolution {
             Self::Properties(change) => change.updates(base),
             Self::Snapshots(change) => change.updates(base),
             Self::Expire(change) => change.updates(base),
+            Self::Statistics(change) => change.updates(base),
         };
         updates.map(Revision::Update)
     }

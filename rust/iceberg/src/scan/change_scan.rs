@@ -5,8 +5,9 @@ use std::sync::Arc;
 use frazil_core::changes::{ChangeMode, check_selected, filter_of_identifiers};
 use frazil_core::context::{Budget, Context};
 use frazil_core::error::{Error, Result};
+use frazil_core::sql::expression::Expression;
+use frazil_core::sql::predicate::BoundPredicate;
 use frazil_core::sql::predicate::bind::bind;
-use frazil_core::sql::predicate::{BoundPredicate, Predicate};
 
 use super::changes::{ChangePlan, Pairing};
 use super::context::ReadContext;
@@ -27,7 +28,7 @@ const ROW_LINEAGE_VERSION: u8 = 3;
 #[derive(Debug, Clone)]
 pub struct ChangeOptions {
     /// The row filter.
-    pub row_filter: Predicate,
+    pub row_filter: Expression,
     /// The columns of the table to return; `*` for all.
     pub selected_fields: Vec<String>,
     /// Whether column names are case-sensitive.

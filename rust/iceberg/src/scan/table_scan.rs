@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use frazil_core::context::{Budget, Context};
 use frazil_core::error::Result;
-use frazil_core::sql::predicate::Predicate;
+use frazil_core::sql::expression::Expression;
 use frazil_core::sql::predicate::bind::bind;
 
 use super::context::ReadContext;
@@ -19,7 +19,7 @@ use crate::table::{SnapshotChoice, Table};
 #[derive(Debug, Clone)]
 pub struct ScanOptions {
     /// The row filter.
-    pub row_filter: Predicate,
+    pub row_filter: Expression,
     /// The columns; see [`Output::select`].
     pub selected_fields: Vec<String>,
     /// The metadata columns, which are appended and identified by position because the table may have columns of the

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int32Array, Int64Array, StringArray, StructArray, new_null_array};
-use frazil_core::sql::predicate::Predicate;
+use frazil_core::sql::expression::Expression;
 use frazil_core::storage::faulty::{Fault, FaultyStorage};
 use frazil_core::storage::{MemoryStorage, Storage};
 
@@ -364,7 +364,7 @@ fn concurrently_added_rows_conflict_only_under_serializable_isolation() {
         change.changes.validation = Some(Validation {
             planned_on: state.metadata.current_snapshot_id,
             isolation,
-            filter: Predicate::parse(filter).unwrap(),
+            filter: Expression::filter(filter).unwrap(),
             case_sensitive: true,
             refuses_new_deletes: false,
             refuses_new_files: false,
@@ -393,7 +393,7 @@ fn concurrent_commits_beneath_an_earlier_transaction_snapshot_are_validated() {
         second.changes.validation = Some(Validation {
             planned_on: transaction.staged().current_snapshot_id,
             isolation: Isolation::Serializable,
-            filter: Predicate::parse(filter).unwrap(),
+            filter: Expression::filter(filter).unwrap(),
             case_sensitive: true,
             refuses_new_deletes: false,
             refuses_new_files: false,
@@ -495,7 +495,7 @@ fn looking(storage: &Arc<dyn Storage>, pointer: &dyn Pointer) -> Transaction {
     change.changes.validation = Some(Validation {
         planned_on: transaction.staged().current_snapshot_id,
         isolation: Isolation::Serializable,
-        filter: Predicate::True,
+        filter: Expression::TRUE,
         case_sensitive: true,
         refuses_new_deletes: false,
         refuses_new_files: false,
@@ -532,7 +532,7 @@ fn a_history_that_does_not_lead_back_is_refused() {
     change.changes.validation = Some(Validation {
         planned_on: Some(4711),
         isolation: Isolation::Snapshot,
-        filter: Predicate::True,
+        filter: Expression::TRUE,
         case_sensitive: true,
         refuses_new_deletes: false,
         refuses_new_files: false,

@@ -32,6 +32,7 @@ impl TableMetadata {
             "snapshot-log" => json(&self.snapshot_log),
             "metadata-log" => json(&self.metadata_log),
             "refs" => json(&self.refs),
+            "statistics" => json(&self.statistics),
             "next-row-id" => json(&self.next_row_id),
             other => Err(Error::invalid(format!("table metadata has no field {other:?} to show"))),
         }

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use arrow_array::Array;
 use frazil_core::context::Context;
 use frazil_core::error::{Error, ErrorKind, Result};
-use frazil_core::sql::predicate::Predicate;
+use frazil_core::sql::expression::Expression;
 use frazil_core::sql::predicate::bind::bind;
 use frazil_core::storage::Files;
 
@@ -78,7 +78,7 @@ pub struct Validation {
     /// The isolation level.
     pub isolation: Isolation,
     /// The filter of the rows that were read, with the names of the current schema.
-    pub filter: Predicate,
+    pub filter: Expression,
     /// Whether names in the filter are case-sensitive.
     pub case_sensitive: bool,
     /// Whether deletes that concurrent commits add also conflict for data files that stay. Set if rows are updated, not

@@ -4,6 +4,7 @@ pub mod align;
 pub mod contents;
 pub mod data_file;
 mod location;
+pub mod merge_source;
 pub mod message;
 pub mod metrics;
 pub mod metrics_mode;

@@ -8,8 +8,9 @@ use apache_avro::types::Value;
 use arrow_array::types::{Date32Type, Float64Type, Int32Type, Int64Type};
 use arrow_array::{ArrayRef, PrimitiveArray, StringArray};
 use frazil_core::scalar::Scalar;
+use frazil_core::sql::expression::Expression;
 use frazil_core::sql::predicate::eval::{RowColumns, evaluate};
-use frazil_core::sql::predicate::{BoundPredicate, ColumnName, CompareOp, Literal, Predicate};
+use frazil_core::sql::predicate::{BoundPredicate, ColumnName, CompareOp, Literal};
 use frazil_iceberg::scan::table_scan::ScanOptions;
 use frazil_iceberg::spec::single_value::encode;
 use frazil_iceberg::spec::transform::Transform;
@@ -62,30 +63,30 @@ fn spec() -> impl Strategy<Value = Vec<(usize, Transform)>> {
     prop::collection::vec(field, 0..3)
 }
 
-fn predicate() -> impl Strategy<Value = Predicate> {
+fn predicate() -> impl Strategy<Value = Expression> {
     let literal = |column| prop_oneof![10 => value(column).prop_map(Literal::Typed), 1 => Just(Literal::Null)];
     let ops = vec![CompareOp::Lt, CompareOp::LtEq, CompareOp::Gt, CompareOp::GtEq, CompareOp::Eq, CompareOp::NotEq];
     let leaf = (0..5_usize).prop_flat_map(move |column| {
         let name = ColumnName(vec![COLUMNS[column].0.into()]);
         let (named, listed) = (name.clone(), name.clone());
         let compare = (select(ops.clone()), literal(column))
-            .prop_map(move |(op, value)| Predicate::Compare(named.clone(), op, value));
-        let members =
-            prop::collection::vec(literal(column), 0..4).prop_map(move |values| Predicate::In(listed.clone(), values));
+            .prop_map(move |(op, value)| Expression::compare(named.clone(), op, value));
+        let members = prop::collection::vec(literal(column), 0..4)
+            .prop_map(move |values| Expression::is_in(listed.clone(), values));
         let other = match column {
-            2 => prop_oneof![Just(Predicate::IsNan(name.clone())), Just(Predicate::IsNull(name))].boxed(),
+            2 => prop_oneof![Just(Expression::is_nan(name.clone())), Just(Expression::is_null(name))].boxed(),
             3 => select(vec!["a%", "ab%", "%", "", "a_", "%b", "a%d", "\u{10ffff}%", "abc"])
-                .prop_map(move |pattern| Predicate::Like(name.clone(), pattern.into()))
+                .prop_map(move |pattern| Expression::like(name.clone(), pattern).unwrap())
                 .boxed(),
-            _ => Just(Predicate::IsNull(name)).boxed(),
+            _ => Just(Expression::is_null(name)).boxed(),
         };
         prop_oneof![4 => compare, 2 => members, 1 => other]
     });
     leaf.prop_recursive(3, 8, 3, |inner| {
         prop_oneof![
-            prop::collection::vec(inner.clone(), 1..3).prop_map(Predicate::And),
-            prop::collection::vec(inner.clone(), 1..3).prop_map(Predicate::Or),
-            inner.prop_map(|inner| Predicate::Not(Box::new(inner))),
+            prop::collection::vec(inner.clone(), 1..3).prop_map(Expression::And),
+            prop::collection::vec(inner.clone(), 1..3).prop_map(Expression::Or),
+            inner.prop_map(|inner| Expression::Not(Box::new(inner))),
         ]
     })
 }

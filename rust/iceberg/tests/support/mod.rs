@@ -8,7 +8,7 @@ use apache_avro::writer::datum::GenericDatumWriter;
 use bytes::Bytes;
 use frazil_core::context::Context;
 use frazil_core::error::Result;
-use frazil_core::sql::predicate::Predicate;
+use frazil_core::sql::expression::Expression;
 use frazil_core::storage::{Files, MemoryStorage, Storage};
 use frazil_iceberg::scan::plan::Plan;
 use frazil_iceberg::scan::table_scan::{ScanOptions, TableScan};
@@ -440,7 +440,7 @@ pub(crate) fn table(manifests: &[Manifest]) -> Table {
 /// Returns scan options with a filter on the current snapshot.
 pub(crate) fn options(filter: &str) -> ScanOptions {
     ScanOptions {
-        row_filter: if filter.is_empty() { Predicate::True } else { Predicate::parse(filter).unwrap() },
+        row_filter: if filter.is_empty() { Expression::TRUE } else { Expression::filter(filter).unwrap() },
         selected_fields: vec!["*".into()],
         metadata_columns: Vec::new(),
         snapshot: SnapshotChoice::Current,

@@ -10,9 +10,10 @@ use frazil_core::clock::now_ms;
 use frazil_core::context::Context;
 use frazil_core::error::{Error, Result};
 use frazil_core::prune::ColumnStats;
+use frazil_core::sql::expression::Expression;
+use frazil_core::sql::predicate::BoundColumn;
 use frazil_core::sql::predicate::bind::bind;
 use frazil_core::sql::predicate::eval::evaluate;
-use frazil_core::sql::predicate::{BoundColumn, Predicate};
 
 use super::bucket_reader::{Reads, read_context, total_buckets};
 use super::task::{CompactTask, Shared};
@@ -51,7 +52,7 @@ pub struct CompactRequest {
     /// The partitions, as in an overwrite; empty for all.
     pub partitions: Vec<BTreeMap<String, Option<String>>>,
     /// A filter of the partitions by their keys.
-    pub partition_filter: Predicate,
+    pub partition_filter: Expression,
     /// The offset of the local clock from UTC.
     pub utc_offset_ms: i64,
 }
@@ -145,7 +146,7 @@ fn selected(reads: &ReadContext, live: ManifestEntries, request: &CompactRequest
                 .hint("list the partitions with `table.inspect.partitions()`"));
         }
     }
-    if request.partition_filter != Predicate::True {
+    if request.partition_filter != Expression::TRUE {
         let filter = bind(&request.partition_filter, reads.schema.as_ref(), true)?;
         let is_key = |column: &&BoundColumn| reads.partition_fields().iter().any(|field| field.id == column.id);
         if let Some(other) = filter.columns().into_iter().find(|column| !is_key(column)) {

@@ -228,7 +228,7 @@ fn collect_names(fields: &[DataField], prefix: &str, names: &mut Vec<String>) {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use frazil_core::sql::predicate::Predicate;
+    use frazil_core::sql::expression::Expression;
     use frazil_core::sql::predicate::bind::bind;
 
     /// Creates a column.
@@ -287,7 +287,7 @@ pub(crate) mod tests {
 
     #[test]
     fn unordered_types_support_only_null_checks() {
-        let bound = |text: &str| bind(&Predicate::parse(text).unwrap(), &nested(), true);
+        let bound = |text: &str| bind(&Expression::filter(text).unwrap(), &nested(), true);
         assert!(bound("list IS NULL").is_ok());
         assert!(bound("a.c IS NOT NULL").is_ok());
         assert_eq!(bound("list = 1").unwrap_err().kind(), ErrorKind::InvalidArgument);

@@ -8,7 +8,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type, TimestampMicrosecondType, TimestampMillisecondType};
 use arrow_array::{Array, RecordBatch};
 use frazil_core::error::ErrorKind;
-use frazil_core::sql::predicate::Predicate;
+use frazil_core::sql::expression::Expression;
 use frazil_core::storage::LocalStorage;
 use frazil_core::storage::files::Files;
 use frazil_core::virtual_table::VirtualScan;
@@ -35,7 +35,7 @@ fn batches(table: &Table, name: &str) -> Result<Vec<RecordBatch>> {
     let context = Context::default();
     let scan = VirtualScan::try_new(
         open(table, name, &SnapshotChoice::Latest)?,
-        &Predicate::parse("true")?,
+        &Expression::filter("true")?,
         &["*".to_string()],
         true,
     )?;

@@ -3,7 +3,7 @@
 use arrow_array::{BooleanArray, RecordBatch};
 use arrow_select::filter::filter_record_batch;
 use frazil_core::error::Result;
-use frazil_core::sql::predicate::Predicate;
+use frazil_core::sql::expression::Expression;
 use frazil_core::sql::predicate::bind::bind;
 use frazil_core::sql::predicate::eval::evaluate;
 
@@ -19,7 +19,7 @@ use crate::spec::types::DataField;
 /// filter references.
 pub fn filter_batch(
     schema: &TableSchema,
-    filter: &Predicate,
+    filter: &Expression,
     batch: &RecordBatch,
     case_sensitive: bool,
 ) -> Result<RecordBatch> {

@@ -150,7 +150,7 @@ mod tests {
     use crate::context::tests::{field, schema};
     use crate::spec::options::Options;
     use crate::spec::types::TypeRoot;
-    use frazil_core::sql::predicate::Predicate;
+    use frazil_core::sql::expression::Expression;
     use frazil_core::sql::predicate::bind::bind;
     use frazil_core::storage::MemoryStorage;
     use frazil_core::storage::files::Files;
@@ -159,7 +159,7 @@ mod tests {
         let fields =
             vec![field(0, "a", TypeRoot::Int), field(1, "b", TypeRoot::VarChar(9)), field(2, "f", TypeRoot::Double)];
         let schema = Arc::new(schema(0, fields, &[], &[]));
-        let filter = bind(&Predicate::parse(filter).unwrap(), schema.as_ref(), true).unwrap();
+        let filter = bind(&Expression::filter(filter).unwrap(), schema.as_ref(), true).unwrap();
         let options = options.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
         let read = ReadContext {
             files: Files::below(Arc::new(MemoryStorage::default()), "s3://bucket/t").unwrap(),

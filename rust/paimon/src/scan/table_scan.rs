@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use frazil_core::context::Context;
 use frazil_core::error::{Error, ErrorKind, Result};
+use frazil_core::sql::expression::Expression;
+use frazil_core::sql::predicate::BoundPredicate;
 use frazil_core::sql::predicate::bind::bind;
-use frazil_core::sql::predicate::{BoundPredicate, Predicate};
 
 use super::fallback::Branches;
 use super::incremental::{Incremental, States};
@@ -24,7 +25,7 @@ use crate::table::{SnapshotChoice, Table};
 #[derive(Debug, Clone)]
 pub struct ScanOptions {
     /// The predicate that returned rows satisfy.
-    pub row_filter: Predicate,
+    pub row_filter: Expression,
     /// The state of the table, unless the options select a state or changes.
     pub snapshot: SnapshotChoice,
     /// The view of the table that is read: its rows or, for example, the audit log.
@@ -266,7 +267,7 @@ impl TableScan {
     fn of_fallback(table: &Table, scan: &ScanOptions, time_ms: Option<i64>) -> Result<Option<Self>> {
         let mut scan = scan.clone();
         scan.options.retain(|name, _| !name.starts_with("scan."));
-        scan.row_filter = Predicate::True;
+        scan.row_filter = Expression::TRUE;
         scan.snapshot = time_ms.map_or(SnapshotChoice::Latest, SnapshotChoice::AsOf);
         match Self::of_branch(table, &scan) {
             Err(e) if e.kind() == ErrorKind::NoSuchSnapshot && time_ms.is_some() => Ok(None),

@@ -8,7 +8,7 @@ use arrow_array::{ArrayRef, BinaryArray, Float64Array, Int32Array};
 use bytes::Bytes;
 use frazil_core::context::Context;
 use frazil_core::error::Result;
-use frazil_core::sql::predicate::Predicate;
+use frazil_core::sql::expression::Expression;
 use frazil_core::storage::files::Files;
 use frazil_core::storage::{MemoryStorage, Storage};
 use serde_json::{Value, json};
@@ -146,7 +146,7 @@ impl Memory {
     }
 
     pub(super) fn scan(&self, filter: &str, options: &[(&str, &str)], limit: Option<u64>) -> Result<ScanPlan> {
-        let row_filter = if filter.is_empty() { Predicate::True } else { Predicate::parse(filter).unwrap() };
+        let row_filter = if filter.is_empty() { Expression::TRUE } else { Expression::filter(filter).unwrap() };
         let options = options.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
         let snapshot = SnapshotChoice::Latest;
         let scan = ScanOptions { row_filter, snapshot, view: View::Rows, options, limit, case_sensitive: true };

@@ -21,8 +21,9 @@ use frazil_core::context::Context;
 use frazil_core::error::{Error, ErrorKind, Result};
 use frazil_core::pack::first_fit_decreasing;
 use frazil_core::row_pairs::{ChangeType, PairSpec, RowPairs};
+use frazil_core::sql::expression::Expression;
+use frazil_core::sql::predicate::BoundPredicate;
 use frazil_core::sql::predicate::eval::evaluate;
-use frazil_core::sql::predicate::{BoundPredicate, Predicate};
 
 use super::SplitTask;
 use crate::context::output::{MetadataColumn, Output, narrowed};
@@ -41,7 +42,7 @@ use crate::table::{SnapshotChoice, Table};
 #[derive(Debug, Clone)]
 pub struct ChangeOptions {
     /// The predicate that returned rows satisfy.
-    pub row_filter: Predicate,
+    pub row_filter: Expression,
     /// The columns of the table; `*` for all.
     pub selected_fields: Vec<String>,
     /// Whether `ID` and `id` are different columns.

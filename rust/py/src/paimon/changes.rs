@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use frazil_core::changes::ChangeMode;
 use frazil_core::error::Error;
-use frazil_core::sql::predicate::Predicate;
+use frazil_core::sql::expression::Expression;
 use frazil_paimon::task::changes::{ChangeOptions, ChangeScan, ChangeStage};
 use frazil_paimon::task::wire::changes as wire;
 use pyo3::prelude::*;
@@ -48,7 +48,7 @@ impl PaimonChangeScan {
         identifier_columns: Vec<String>,
     ) -> PyResult<Self> {
         detached(py, || {
-            let row_filter = if row_filter.is_empty() { Predicate::True } else { Predicate::parse(row_filter)? };
+            let row_filter = if row_filter.is_empty() { Expression::TRUE } else { Expression::filter(row_filter)? };
             let mode = ChangeMode::from_name(mode, identifier_columns)?;
             let (after, until) = snapshots;
             let options = ChangeOptions { row_filter, selected_fields, case_sensitive, after, until, mode };

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use frazil_core::error::{Error, Result};
-use frazil_core::sql::predicate::Predicate;
+use frazil_core::sql::expression::Expression;
 use frazil_paimon::compact::plan::{self, CompactRequest};
 use frazil_paimon::compact::task::CompactTask;
 use frazil_paimon::write::change::BucketChange;
@@ -57,7 +57,8 @@ impl PaimonCompaction {
             let homes = |messages: Vec<PyBackedBytes>| -> Result<_> {
                 messages.iter().map(|message| Ok(BucketChange::open(message)?.home)).collect()
             };
-            let partition_filter = if row_filter.is_empty() { Predicate::True } else { Predicate::parse(row_filter)? };
+            let partition_filter =
+                if row_filter.is_empty() { Expression::TRUE } else { Expression::filter(row_filter)? };
             let written = written.map(homes).transpose()?;
             let request = CompactRequest { full, written, partitions, partition_filter, utc_offset_ms };
             let planned = plan::plan(&table.0, &request, context)?;

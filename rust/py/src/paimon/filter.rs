@@ -1,6 +1,6 @@
 //! Filters batches that were read in Python.
 
-use frazil_core::sql::predicate::Predicate;
+use frazil_core::sql::expression::Expression;
 use frazil_paimon::read::filter;
 use frazil_paimon::spec::schema::TableSchema;
 use pyo3::prelude::*;
@@ -22,7 +22,7 @@ pub(crate) fn filter_batch<'py>(
     let ArrowBatch(batch) = batch;
     let rows = detached(py, || {
         let schema = TableSchema::parse(schema_json.as_bytes())?;
-        filter::filter_batch(&schema, &Predicate::parse(row_filter)?, &batch, case_sensitive)
+        filter::filter_batch(&schema, &Expression::filter(row_filter)?, &batch, case_sensitive)
     })?;
     arrow::record_batch(py, rows)
 }

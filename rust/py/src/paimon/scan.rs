@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use frazil_core::sql::predicate::Predicate;
+use frazil_core::sql::expression::Expression;
 use frazil_paimon::context::output::Output;
 use frazil_paimon::scan::table_scan::{ScanOptions, TableScan};
 use frazil_paimon::table::{SnapshotChoice, Table};
@@ -42,7 +42,7 @@ impl PaimonScan {
     ) -> PyResult<Self> {
         let snapshot = choice(snapshot)?;
         detached(py, || {
-            let row_filter = if row_filter.is_empty() { Predicate::True } else { Predicate::parse(row_filter)? };
+            let row_filter = if row_filter.is_empty() { Expression::TRUE } else { Expression::filter(row_filter)? };
             let (table, snapshot) = Table::of_ref(&table.0, snapshot, options.get("branch").map(String::as_str))?;
             let view = view.parse()?;
             let options = ScanOptions { row_filter, snapshot, view, options, limit, case_sensitive };

@@ -9,12 +9,16 @@ pub use super::bound::Bound;
 use super::bound::{BoundNode, all_together, together};
 use super::cast::castable;
 use super::literal::{as_decimal, literal_value};
-use super::types::{is_numeric, normal_type, scalar_type, shown};
+use super::types::{is_numeric, literal_type, normal_type, shown};
 use super::{ArithmeticOp, Expression, arithmetic};
 use crate::error::{Error, Result};
 use crate::scalar::Scalar;
 use crate::sql::predicate::bind::{distinct, nearest};
-use crate::sql::predicate::{ColumnName, CompareOp};
+use crate::sql::predicate::literal::{Compared, Place, place};
+use crate::sql::predicate::{ColumnName, CompareOp, Literal};
+
+/// The subject of messages about literals.
+const A_VALUE: &str = "a value";
 
 /// The relations that an expression may reference, and the time of the statement.
 #[derive(Debug)]
@@ -52,14 +56,16 @@ impl<'a> Scope<'a> {
             },
             Expression::Arithmetic(op, left, right, text) => self.arithmetic(*op, left, right, text),
             Expression::Compare(op, left, right) => {
-                let [left, right] = together([self.bind(left)?, self.bind(right)?])?;
-                if left.data_type.is_nested() && !matches!(op, CompareOp::Eq | CompareOp::NotEq) {
-                    let message = format!("values of type {} cannot be ordered", shown(&left.data_type));
-                    return Err(Error::invalid(message));
+                if let Some((value, literal, is_flipped)) = beside_literal(left, right) {
+                    let op = if is_flipped { op.flipped() } else { *op };
+                    return compared(self.bind(value)?, op, literal);
                 }
-                Ok(boolean(BoundNode::Compare(*op, Box::new(left), Box::new(right))))
+                comparison(*op, together([self.bind(left)?, self.bind(right)?])?)
             }
             Expression::Distinct(left, right) => {
+                if let Some((value, literal, _)) = beside_literal(left, right) {
+                    return distinct_from(self.bind(value)?, literal);
+                }
                 let [left, right] = together([self.bind(left)?, self.bind(right)?])?;
                 Ok(boolean(BoundNode::Distinct(Box::new(left), Box::new(right))))
             }
@@ -74,11 +80,7 @@ impl<'a> Scope<'a> {
                 }
                 Ok(boolean(BoundNode::IsNan(Box::new(inner))))
             }
-            Expression::In(value, members) => {
-                let value = self.bind(value)?;
-                let pair = |member| together([value.clone(), self.bind(member)?]);
-                Ok(boolean(BoundNode::Or(any_of(members.iter().map(pair).collect::<Result<_>>()?))))
-            }
+            Expression::In(value, members) => self.one_of(self.bind(value)?, members),
             Expression::Like(value, pattern) => {
                 let value = self.bind(value)?;
                 if !matches!(value.data_type, DataType::Utf8 | DataType::Null) {
@@ -105,6 +107,29 @@ impl<'a> Scope<'a> {
     /// The errors of [`Scope::bind`]; `InvalidArgument` for a type other than boolean.
     pub fn bind_condition(&self, expression: &Expression) -> Result<Bound> {
         condition(self.bind(expression)?, "a condition")
+    }
+
+    /// Binds `value IN (members)`. Literal members are combined into one set.
+    fn one_of(&self, value: Bound, members: &[Expression]) -> Result<Bound> {
+        let set_type = if value.is_literal() { None } else { literal_type(&value.data_type) };
+        let (mut set, mut parts) = (Vec::new(), Vec::new());
+        for member in members {
+            match (member, set_type) {
+                (Expression::Literal(literal), Some(data_type)) => match place(literal, data_type, A_VALUE)? {
+                    Place::At(scalar) => set.push(scalar),
+                    Place::Null => parts.push(boolean(BoundNode::Literal(None))),
+                    Place::After(_) | Place::BelowAll | Place::AboveAll => {}
+                },
+                _ => parts.push(comparison(CompareOp::Eq, together([value.clone(), self.bind(member)?])?)?),
+            }
+        }
+        let found = match (set.is_empty(), members.is_empty()) {
+            (_, true) => truth(false),
+            (true, false) => unless_null(value, false),
+            (false, false) => boolean(BoundNode::In(Box::new(value), distinct(set).into())),
+        };
+        parts.insert(0, found);
+        Ok(boolean(BoundNode::Or(parts)))
     }
 
     fn conditions(&self, parts: &[Expression], place: &str) -> Result<Vec<Bound>> {
@@ -216,24 +241,60 @@ impl<'a> Scope<'a> {
     }
 }
 
-/// Returns the conditions of an IN, given pairs of the value and a member in a common type. Literal members of the same
-/// type are combined into one set.
-fn any_of(pairs: Vec<[Bound; 2]>) -> Vec<Bound> {
-    let mut sets: Vec<(Bound, Vec<Scalar>)> = Vec::new();
-    let mut parts = Vec::new();
-    for [value, member] in pairs {
-        match member.node {
-            BoundNode::Literal(Some(scalar)) if scalar_type(&value.data_type).is_some() => {
-                match sets.iter_mut().find(|(known, _)| *known == value) {
-                    Some((_, set)) => set.push(scalar),
-                    None => sets.push((value, vec![scalar])),
-                }
-            }
-            _ => parts.push(boolean(BoundNode::Compare(CompareOp::Eq, Box::new(value), Box::new(member)))),
-        }
+/// Returns the other operand and the literal of a comparison of which exactly one is a literal, and whether the literal
+/// is on the left. `nan` and `inf` beside a column are literals.
+fn beside_literal<'a>(left: &'a Expression, right: &'a Expression) -> Option<(&'a Expression, &'a Literal, bool)> {
+    use Expression as E;
+    match (left, right) {
+        (E::Literal(_) | E::Word(..), E::Literal(_)) => None,
+        (value, E::Literal(literal)) | (value @ E::Column(_), E::Word(_, literal)) => Some((value, literal, false)),
+        (E::Literal(literal), value) | (E::Word(_, literal), value @ E::Column(_)) => Some((value, literal, true)),
+        _ => None,
     }
-    let set = |(value, set)| boolean(BoundNode::In(Box::new(value), distinct(set).into()));
-    sets.into_iter().map(set).chain(parts).collect()
+}
+
+/// Returns `value op literal`. The literal has the type of the value, so that no value is rounded.
+fn compared(value: Bound, op: CompareOp, literal: &Literal) -> Result<Bound> {
+    let Some(data_type) = literal_type(&value.data_type) else {
+        return comparison(op, together([value, literal_value(literal)?])?);
+    };
+    Ok(match place(literal, data_type, A_VALUE)?.compared(op) {
+        Compared::With(op, scalar) => {
+            let literal = Bound::new(BoundNode::Literal(Some(scalar)), value.data_type.clone(), "".into());
+            boolean(BoundNode::Compare(op, Box::new(value), Box::new(literal)))
+        }
+        Compared::Always => unless_null(value, true),
+        Compared::Never => unless_null(value, false),
+        Compared::Null => boolean(BoundNode::Literal(None)),
+    })
+}
+
+/// Returns `value IS DISTINCT FROM literal`.
+fn distinct_from(value: Bound, literal: &Literal) -> Result<Bound> {
+    if *literal == Literal::Null {
+        return Ok(boolean(BoundNode::Not(Box::new(boolean(BoundNode::IsNull(Box::new(value)))))));
+    }
+    let is_null = boolean(BoundNode::IsNull(Box::new(value.clone())));
+    let differs = compared(value, CompareOp::NotEq, literal)?;
+    Ok(boolean(BoundNode::Case(vec![(is_null, truth(true))], Some(Box::new(differs)))))
+}
+
+/// Returns a truth value, or NULL if `value` is NULL.
+fn unless_null(value: Bound, holds: bool) -> Bound {
+    let is_null = boolean(BoundNode::IsNull(Box::new(value)));
+    let null = boolean(BoundNode::Literal(None));
+    boolean(BoundNode::Case(vec![(is_null, null)], Some(Box::new(truth(holds)))))
+}
+
+fn truth(value: bool) -> Bound {
+    boolean(BoundNode::Literal(Some(Scalar::Boolean(value))))
+}
+
+fn comparison(op: CompareOp, [left, right]: [Bound; 2]) -> Result<Bound> {
+    if left.data_type.is_nested() && !matches!(op, CompareOp::Eq | CompareOp::NotEq) {
+        return Err(Error::invalid(format!("values of type {} cannot be ordered", shown(&left.data_type))));
+    }
+    Ok(boolean(BoundNode::Compare(op, Box::new(left), Box::new(right))))
 }
 
 fn boolean(node: BoundNode) -> Bound {

@@ -11,13 +11,13 @@ use arrow_buffer::NullBuffer;
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{DataType, Field, TimeUnit};
 
-use super::types::{normal_type, scalar_type, shown};
+use super::types::{literal_type, normal_type, scalar_type, shown};
 use crate::error::{Error, Result};
 use crate::file_values::lost_row;
 use crate::nested::{Repeated, child};
 use crate::scalar::{Scalar, civil, unit_nanos};
+use crate::sql::predicate::Literal;
 use crate::sql::predicate::literal::{Place, place};
-use crate::sql::predicate::{BoundColumn, Literal};
 
 /// Returns the values in a type that can hold all of them: a wider type, or another form of the same type. Struct
 /// fields are matched by name; missing ones are NULL.
@@ -153,11 +153,8 @@ fn refused(array: &ArrayRef, row: usize, to: &DataType) -> Error {
 
 /// Parses strings in the form of literals.
 fn texts(array: &StringArray, to: &DataType, tried: bool) -> Result<ArrayRef> {
-    let data_type = scalar_type(to).ok_or_else(|| Error::internal("a type has no literals"))?;
-    let data_type =
-        if matches!(to, DataType::FixedSizeBinary(16)) { crate::scalar::ScalarType::Uuid } else { data_type };
-    let column = BoundColumn { id: 0, name: "".into(), data_type, nullable: true };
-    let read = |text: &str| match place(&Literal::String(text.trim().to_string()), &column) {
+    let data_type = literal_type(to).ok_or_else(|| Error::internal("a type has no literals"))?;
+    let read = |text: &str| match place(&Literal::String(text.trim().to_string()), data_type, "a value") {
         Ok(Place::At(scalar)) => Some(scalar),
         _ => None,
     };
@@ -194,11 +191,7 @@ fn texts(array: &StringArray, to: &DataType, tried: bool) -> Result<ArrayRef> {
 
 /// Returns dates, times and UUIDs as strings.
 fn written(array: &ArrayRef) -> Result<ArrayRef> {
-    let data_type = match array.data_type() {
-        DataType::FixedSizeBinary(16) => Some(crate::scalar::ScalarType::Uuid),
-        other => scalar_type(other),
-    };
-    let data_type = data_type.ok_or_else(|| Error::internal("a type has no literals"))?;
+    let data_type = literal_type(array.data_type()).ok_or_else(|| Error::internal("a type has no literals"))?;
     let text = |row| -> Result<Option<String>> {
         Ok(Scalar::from_array(array, row, data_type)?.map(|value| value.plain().to_string()))
     };

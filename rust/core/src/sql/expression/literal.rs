@@ -7,9 +7,9 @@ use super::types::{MAX_PRECISION, digits, is_integer, is_numeric, normal_type, s
 use crate::error::{Error, Result};
 use crate::scalar::civil;
 use crate::scalar::{Scalar, ScalarType};
+use crate::sql::predicate::Literal;
 use crate::sql::predicate::literal::{Place, place};
 use crate::sql::predicate::parse::special_number;
-use crate::sql::predicate::{BoundColumn, Literal};
 
 /// Returns a literal as a value of another type, exactly, or as the nearest float; None if there is no such value.
 /// Strings stay strings.
@@ -30,8 +30,7 @@ pub(super) fn converted(scalar: &Scalar, to: &DataType) -> Option<Scalar> {
         let text = scalar.to_string();
         return if from.is_float() { None } else { text.parse().ok().map(Scalar::Float32) };
     }
-    let column = BoundColumn { id: 0, name: "".into(), data_type, nullable: true };
-    match place(&Literal::Typed(scalar.clone()), &column) {
+    match place(&Literal::Typed(scalar.clone()), data_type, "a value") {
         Ok(Place::At(value)) => Some(value),
         _ => None,
     }
@@ -64,13 +63,10 @@ pub(super) fn literal_value(literal: &Literal) -> Result<Bound> {
             let days = civil::parse_date(text).and_then(|days| i32::try_from(days).ok());
             Scalar::Date(days.ok_or_else(|| unread().hint("write DATE '2024-01-31'"))?)
         }
-        Literal::Time(text) => {
-            let column = BoundColumn { id: 0, name: "".into(), data_type: ScalarType::Time, nullable: true };
-            match place(&Literal::Time(text.clone()), &column) {
-                Ok(Place::At(scalar)) => scalar,
-                _ => return Err(unread().hint("write TIME '23:59:59.999999'")),
-            }
-        }
+        Literal::Time(text) => match place(&Literal::Time(text.clone()), ScalarType::Time, "a value") {
+            Ok(Place::At(scalar)) => scalar,
+            _ => return Err(unread().hint("write TIME '23:59:59.999999'")),
+        },
         Literal::Timestamp(text) => {
             let moment = civil::parse_timestamp(text);
             let moment = moment.ok_or_else(|| unread().hint("write TIMESTAMP '2024-01-31 23:59:59'"))?;

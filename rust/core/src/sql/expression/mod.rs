@@ -3,7 +3,7 @@
 //! An [`Expression`] is the parsed text of a user. [`Scope::bind`](bind::Scope::bind) converts it to a
 //! [`Bound`](bind::Bound), in which each part has a type and each column a position.
 //! [`Bound::evaluate`](bind::Bound::evaluate) computes an array for [`Rows`](rows::Rows). Literals, names and
-//! comparisons have the same semantics as in a [`Predicate`](crate::sql::predicate).
+//! comparisons have the same semantics as in a [`predicate`](crate::sql::predicate).
 //!
 //! There is one Arrow type for each SQL type (that of [`ScalarType::arrow`](crate::scalar::ScalarType::arrow)).
 //! Narrower integers, dictionaries and the large forms of strings are widened when a column is read.
@@ -30,9 +30,14 @@ use std::sync::Arc;
 
 use arrow_schema::DataType;
 
+use self::bind::Scope;
 pub use self::cast::widened;
 pub use self::print::Printed;
+use self::rows::Rows;
+use self::types::scalar_type;
 pub use self::types::{normal_type, takes};
+use crate::error::Result;
+use crate::scalar::Scalar;
 use crate::sql::predicate::{ColumnName, CompareOp, LikePattern, Literal};
 
 /// An unbound expression, with columns by name.
@@ -121,6 +126,40 @@ pub enum Function {
 }
 
 impl Expression {
+    /// The condition that every row fulfills.
+    pub const TRUE: Self = Self::Literal(Literal::Boolean(true));
+
+    /// The condition that no row fulfills.
+    pub const FALSE: Self = Self::Literal(Literal::Boolean(false));
+
+    /// Returns `column op literal`.
+    pub fn compare(column: ColumnName, op: CompareOp, literal: Literal) -> Self {
+        Self::Compare(op, Box::new(Self::Column(column)), Box::new(Self::Literal(literal)))
+    }
+
+    /// Returns `column IN (literals)`.
+    pub fn is_in(column: ColumnName, literals: Vec<Literal>) -> Self {
+        Self::In(Box::new(Self::Column(column)), literals.into_iter().map(Self::Literal).collect())
+    }
+
+    /// Returns `column IS NULL`.
+    pub fn is_null(column: ColumnName) -> Self {
+        Self::IsNull(Box::new(Self::Column(column)))
+    }
+
+    /// Returns `column IS NAN`.
+    pub fn is_nan(column: ColumnName) -> Self {
+        Self::IsNan(Box::new(Self::Column(column)))
+    }
+
+    /// Returns `column LIKE pattern`.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if the pattern ends with an escape character.
+    pub fn like(column: ColumnName, pattern: &str) -> Result<Self> {
+        Ok(Self::Like(Box::new(Self::Column(column)), LikePattern::parse(pattern)?))
+    }
+
     /// Creates a column reference from its parts.
     pub fn column<const N: usize>(parts: [&str; N]) -> Self {
         Self::Column(ColumnName(parts.iter().map(ToString::to_string).collect()))
@@ -131,6 +170,50 @@ impl Expression {
         match self {
             Self::And(parts) => parts.into_iter().flat_map(Self::conjuncts).collect(),
             other => vec![other],
+        }
+    }
+
+    /// Returns the direct parts.
+    fn parts(&self) -> Vec<&Self> {
+        match self {
+            Self::Literal(_) | Self::Column(_) | Self::Word(..) => Vec::new(),
+            Self::Arithmetic(_, a, b, _) | Self::Compare(_, a, b) | Self::Distinct(a, b) => vec![a, b],
+            Self::And(parts) | Self::Or(parts) | Self::Call(_, parts, _) => parts.iter().collect(),
+            Self::In(value, members) => std::iter::once(&**value).chain(members).collect(),
+            Self::Not(inner)
+            | Self::IsNull(inner)
+            | Self::IsNan(inner)
+            | Self::Like(inner, _)
+            | Self::Cast(inner, ..) => vec![inner],
+            Self::Case(branches, otherwise) => {
+                let branches = branches.iter().flat_map(|(condition, value)| [condition, value]);
+                branches.chain(otherwise.as_deref()).collect()
+            }
+        }
+    }
+
+    /// Returns the number of parts, including indirect ones and itself.
+    fn size(&self) -> usize {
+        1 + self.parts().into_iter().map(Self::size).sum::<usize>()
+    }
+
+    /// Returns the value of an expression of literals. None if it has columns, words or the current time, if its
+    /// evaluation fails, or if no literal has its type.
+    pub(crate) fn constant(&self) -> Option<Literal> {
+        if !self.is_of_literals() {
+            return None;
+        }
+        let bound = Scope::new(Vec::new(), 0).bind(self).ok()?;
+        let value = bound.evaluate(&Rows::new(1, Vec::new())).ok()?;
+        let value = Scalar::from_array(value.as_ref(), 0, scalar_type(bound.data_type())?).ok()?;
+        Some(value.map_or(Literal::Null, Literal::Typed))
+    }
+
+    fn is_of_literals(&self) -> bool {
+        let parts = self.parts();
+        match self {
+            Self::Literal(_) => true,
+            _ => !parts.is_empty() && parts.into_iter().all(Self::is_of_literals),
         }
     }
 }

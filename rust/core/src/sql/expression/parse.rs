@@ -15,6 +15,7 @@
 
 use std::sync::Arc;
 
+use super::bind::now_micros;
 use super::types::type_named;
 use super::{ArithmeticOp, Expression, Function};
 use crate::error::{Error, Result};
@@ -34,36 +35,19 @@ impl Expression {
         Self::parse_as(text, Language::Expression)
     }
 
+    /// Parses a filter, in which the current time is that of the call. Errors are those of [`Expression::parse`].
+    pub fn filter(text: &str) -> Result<Self> {
+        Ok(Self::parse_as(text, Language::Filter)?.at(now_micros()))
+    }
+
     /// Parses SQL text, which messages name after its purpose.
-    pub(crate) fn parse_as(text: &str, language: Language) -> Result<Self> {
+    fn parse_as(text: &str, language: Language) -> Result<Self> {
         let parser = Parser::new(text, language)?;
         let mut reader = TokenReader { parser, text, operators: 0, cases: 0, casts: 0 };
         let expression = reader.or()?;
         match reader.parser.token {
             Token::End => Ok(expression),
             _ => Err(reader.parser.expected("an operator or the end")),
-        }
-    }
-}
-
-impl Expression {
-    /// Returns the number of parts.
-    fn size(&self) -> usize {
-        let all = |parts: &[Self]| parts.iter().map(Self::size).sum::<usize>();
-        1 + match self {
-            Self::Literal(_) | Self::Column(_) | Self::Word(..) => 0,
-            Self::Arithmetic(_, a, b, _) | Self::Compare(_, a, b) | Self::Distinct(a, b) => a.size() + b.size(),
-            Self::And(parts) | Self::Or(parts) | Self::Call(_, parts, _) => all(parts),
-            Self::In(value, parts) => value.size() + all(parts),
-            Self::Not(inner)
-            | Self::IsNull(inner)
-            | Self::IsNan(inner)
-            | Self::Like(inner, _)
-            | Self::Cast(inner, ..) => inner.size(),
-            Self::Case(branches, otherwise) => {
-                let branches = branches.iter().map(|(condition, value)| condition.size() + value.size());
-                branches.sum::<usize>() + otherwise.as_ref().map_or(0, |otherwise| otherwise.size())
-            }
         }
     }
 }
@@ -503,3 +487,7 @@ fn one_or(mut parts: Vec<Expression>, make: fn(Vec<Expression>) -> Expression) -
         }
     }
 }
+
+#[cfg(test)]
+#[path = "parse_tests.rs"]
+mod tests;

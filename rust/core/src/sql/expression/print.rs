@@ -10,6 +10,12 @@ use crate::sql::predicate::ColumnName;
 /// An expression as SQL; the function returns the text of each column name.
 pub struct Printed<'a>(pub &'a Expression, pub &'a dyn Fn(&ColumnName) -> String);
 
+impl Display for Expression {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        Printed(self, &ToString::to_string).fmt(f)
+    }
+}
+
 impl Display for Printed<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         use Expression as E;
@@ -19,25 +25,16 @@ impl Display for Printed<'_> {
             E::Arithmetic(op, left, right, _) => self.chain(f, left, (op.symbol(), op.is_product()), right),
             E::Compare(op, left, right) => self.pair(f, left, op.symbol(), right),
             E::Distinct(left, right) => self.pair(f, left, "IS DISTINCT FROM", right),
+            E::And(parts) if parts.is_empty() => f.write_str("true"),
+            E::Or(parts) if parts.is_empty() => f.write_str("false"),
             E::And(parts) => self.joined(f, parts, " AND "),
             E::Or(parts) => self.joined(f, parts, " OR "),
-            E::Not(inner) => {
-                f.write_str("NOT ")?;
-                self.operand(f, inner)
-            }
-            E::IsNull(inner) => self.operand(f, inner).and_then(|()| f.write_str(" IS NULL")),
-            E::IsNan(inner) => self.operand(f, inner).and_then(|()| f.write_str(" IS NAN")),
-            E::In(value, members) => {
-                self.operand(f, value)?;
-                f.write_str(" IN (")?;
-                self.list(f, members)?;
-                f.write_str(")")
-            }
-            E::Like(value, pattern) => {
-                self.operand(f, value)?;
-                f.write_str(" LIKE ")?;
-                write_text(f, &pattern.text)
-            }
+            E::Not(inner) => match &**inner {
+                E::Distinct(left, right) => self.pair(f, left, "IS NOT DISTINCT FROM", right),
+                E::IsNull(_) | E::IsNan(_) | E::In(..) | E::Like(..) => self.test(f, inner, "NOT "),
+                _ => f.write_str("NOT ").and_then(|()| self.operand(f, inner)),
+            },
+            E::IsNull(_) | E::IsNan(_) | E::In(..) | E::Like(..) => self.test(f, self.0, ""),
             E::Case(branches, otherwise) => {
                 f.write_str("CASE")?;
                 for (condition, value) in branches {
@@ -68,6 +65,32 @@ impl Display for Printed<'_> {
 impl<'a> Printed<'a> {
     fn of(&self, part: &'a Expression) -> Self {
         Self(part, self.1)
+    }
+
+    /// Writes a test of a value, whose negation is written in its middle.
+    fn test(&self, f: &mut Formatter<'_>, test: &'a Expression, not: &str) -> fmt::Result {
+        match test {
+            Expression::IsNull(value) => {
+                self.operand(f, value)?;
+                write!(f, " IS {not}NULL")
+            }
+            Expression::IsNan(value) => {
+                self.operand(f, value)?;
+                write!(f, " IS {not}NAN")
+            }
+            Expression::In(value, members) => {
+                self.operand(f, value)?;
+                write!(f, " {not}IN (")?;
+                self.list(f, members)?;
+                f.write_str(")")
+            }
+            Expression::Like(value, pattern) => {
+                self.operand(f, value)?;
+                write!(f, " {not}LIKE ")?;
+                write_text(f, &pattern.text)
+            }
+            other => self.of(other).fmt(f),
+        }
     }
 
     /// Writes an operand, in parentheses unless it is one token or ends with a parenthesis or END.
@@ -113,7 +136,11 @@ impl<'a> Printed<'a> {
             if index > 0 {
                 f.write_str(between)?;
             }
-            self.operand(f, part)?;
+            // Connectives bind less tightly than tests.
+            match part {
+                Expression::And(_) | Expression::Or(_) => write!(f, "({})", self.of(part))?,
+                _ => self.of(part).fmt(f)?,
+            }
         }
         Ok(())
     }

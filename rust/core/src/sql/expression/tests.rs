@@ -1,8 +1,8 @@
 use std::sync::Arc;
 
 use arrow_array::{
-    Array, ArrayRef, BooleanArray, Date32Array, Decimal128Array, Float64Array, Int32Array, LargeListArray, NullArray,
-    RecordBatch, StringArray, StructArray,
+    Array, ArrayRef, BooleanArray, Date32Array, Decimal128Array, FixedSizeBinaryArray, Float64Array, Int32Array,
+    LargeListArray, NullArray, RecordBatch, StringArray, StructArray,
 };
 use arrow_buffer::OffsetBuffer;
 use arrow_schema::{DataType, Field, Schema};
@@ -197,6 +197,49 @@ fn in_is_equal_to_one_of_them(#[case] value: &str, #[case] members: &[&str]) {
         let expected = values(&each.join(" or "), &batch).unwrap();
         assert_eq!(values(&together, &batch).unwrap().as_ref(), expected.as_ref(), "{together}");
     }
+}
+
+#[rstest]
+#[case("case when d = '1970-01-02' then 1 end", &[Some("1"), None, None])]
+#[case("d < '1970-01-01 12:00:00'", &[Some("false"), None, Some("true")])]
+#[case("coalesce(d, date '1970-01-03') >= '1970-01-02'", &[Some("true"), Some("true"), Some("false")])]
+#[case("i = 1.5", &[Some("false"), None, Some("false")])]
+#[case("not i = 1.5", &[Some("true"), None, Some("true")])]
+#[case("i < 3e9", &[Some("true"), None, Some("true")])]
+#[case("i is distinct from 1.5", &[Some("true"), Some("true"), Some("true")])]
+#[case("i is distinct from 1", &[Some("false"), Some("true"), Some("true")])]
+#[case("i + 1 in (1.5, 2)", &[Some("true"), None, Some("false")])]
+#[case("i in ()", &[Some("false"), Some("false"), Some("false")])]
+#[case("i in (1.5)", &[Some("false"), None, Some("false")])]
+#[case("i in (1, null)", &[Some("true"), None, None])]
+#[case("cast(s as binary) = X'61'", &[Some("true"), None, Some("false")])]
+#[case("u = '00000000-0000-0000-0000-000000000001'", &[Some("true"), None, None])]
+#[case("u in ('00000000-0000-0000-0000-000000000001', X'00')", &[Some("true"), None, None])]
+fn a_literal_takes_the_type_of_the_value_beside_it(#[case] text: &str, #[case] expected: &[Option<&str>]) {
+    let numbers = numbers();
+    let days: ArrayRef = Arc::new(Date32Array::from(vec![Some(1), None, Some(0)]));
+    let columns = ["i", "f", "s"].map(|name| (name, numbers[name].clone())).into_iter();
+    let mut one = [0; 16];
+    one[15] = 1;
+    let uuids = FixedSizeBinaryArray::try_from_sparse_iter_with_size([Some(one), None, None].into_iter(), 16).unwrap();
+    let batch = batch(columns.chain([("d", days), ("u", Arc::new(uuids) as ArrayRef)]).collect());
+    let found = values(text, &batch).unwrap();
+    let shown = (0..3)
+        .map(|row| (!found.is_null(row)).then(|| arrow_cast::display::array_value_to_string(&found, row).unwrap()));
+    let shown: Vec<Option<String>> = shown.collect();
+    assert_eq!(shown, expected.iter().map(|value| value.map(str::to_string)).collect::<Vec<_>>());
+}
+
+#[rstest]
+#[case(
+    "case when s = 5 then 1 end",
+    "a value of type string cannot be compared with 5; write a string in single quotes"
+)]
+#[case("length(s) > 'x'", "a value of type int cannot be compared with 'x'; write a number")]
+#[case("i in (1, 'x')", "a value of type int cannot be compared with 'x'")]
+fn a_literal_of_another_type_is_refused(#[case] text: &str, #[case] expected: &str) {
+    let error = values(text, &numbers()).unwrap_err();
+    assert!(error.to_string().contains(expected), "{error}");
 }
 
 #[test]

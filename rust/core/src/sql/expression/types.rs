@@ -40,6 +40,11 @@ pub(super) fn scalar_type(data_type: &DataType) -> Option<ScalarType> {
     ScalarType::from_arrow(&Field::new("", data_type.clone(), true))
 }
 
+/// Returns the type by which literals are read as values of an Arrow type. Those of 16 bytes may be UUIDs.
+pub(super) fn literal_type(data_type: &DataType) -> Option<ScalarType> {
+    if *data_type == DataType::FixedSizeBinary(16) { Some(ScalarType::Uuid) } else { scalar_type(data_type) }
+}
+
 /// Returns the type with this name in CAST.
 pub(super) fn type_named(lower: &str, arguments: &[String]) -> Option<DataType> {
     let number = |text: &String| text.parse::<u8>().ok();

@@ -1,16 +1,15 @@
-//! Binds a predicate to a schema: names become ids, literals become values of the column's type, and NOT is pushed down
+//! Binds a condition to a schema: names become ids, literals become values of the column's type, and NOT is pushed down
 //! to the leaves.
 //!
 //! A row is kept only if the predicate is TRUE, so NULL and FALSE need not be distinguished once NOT is pushed down.
 //! The negation of a comparison is the opposite comparison, because the order is total (including NaN). For NULL, the
 //! opposite comparison is not TRUE either.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::literal::{Place, place};
-use super::{
-    BoundColumn, BoundPredicate, ColumnName, CompareOp, Condition, LikePart, LikePattern, Literal, Predicate, Test,
-};
+use super::literal::{Compared, Place};
+use super::{BoundColumn, BoundPredicate, ColumnName, CompareOp, Condition, LikePart, LikePattern, Literal, Test};
 use crate::error::{Error, Result};
 use crate::scalar::{Scalar, ScalarType};
 use crate::sql::expression::Expression;
@@ -41,10 +40,10 @@ pub trait Columns {
     }
 }
 
-/// Binds a predicate to columns. Returns `InvalidArgument` for an unknown name, and for a literal that cannot be
-/// compared with its column.
-pub fn bind(predicate: &Predicate, columns: &dyn Columns, case_sensitive: bool) -> Result<BoundPredicate> {
-    Binder { columns, case_sensitive }.bind(predicate, false, 0)
+/// Binds a condition to columns: tests of one column with literals become leaves, which statistics can decide. Returns
+/// `InvalidArgument` for an unknown name, and for a literal that cannot be compared with its column.
+pub fn bind(condition: &Expression, columns: &dyn Columns, case_sensitive: bool) -> Result<BoundPredicate> {
+    Binder { columns, case_sensitive }.bind(condition, false, 0)
 }
 
 struct Binder<'a> {
@@ -53,57 +52,87 @@ struct Binder<'a> {
 }
 
 impl Binder<'_> {
-    /// Binds the predicate or its negation.
-    fn bind(&self, predicate: &Predicate, negated: bool, depth: usize) -> Result<BoundPredicate> {
+    /// Binds the condition or its negation.
+    fn bind(&self, condition: &Expression, negated: bool, depth: usize) -> Result<BoundPredicate> {
         if depth > MAX_DEPTH {
             return Err(Error::invalid(format!("a predicate has more than {MAX_DEPTH} nested parts"))
                 .hint("write a single AND or OR with many parts"));
         }
-        match predicate {
-            Predicate::And(parts) | Predicate::Or(parts) => {
+        match condition {
+            Expression::And(parts) | Expression::Or(parts) => {
                 let parts = parts.iter().map(|part| self.bind(part, negated, depth + 1)).collect::<Result<Vec<_>>>()?;
-                let all = matches!(predicate, Predicate::And(_)) != negated;
+                let all = matches!(condition, Expression::And(_)) != negated;
                 Ok(if all { BoundPredicate::and(parts) } else { BoundPredicate::or(parts) })
             }
-            Predicate::Not(inner) => self.bind(inner, !negated, depth + 1),
-            leaf => self.leaf(leaf, negated),
+            Expression::Not(inner) => self.bind(inner, !negated, depth + 1),
+            leaf => match self.leaf(leaf, negated)? {
+                Some(leaf) => Ok(leaf),
+                None => self.condition(leaf, negated),
+            },
         }
     }
 
-    fn leaf(&self, predicate: &Predicate, negated: bool) -> Result<BoundPredicate> {
-        match predicate {
-            Predicate::Compare(name, op, literal) => {
-                let column = self.comparable(name)?;
-                let place = place(literal, &column)?;
-                Ok(compare(column, if negated { op.negated() } else { *op }, place))
+    /// Binds a test of one column with literals. Returns None for any other condition.
+    fn leaf(&self, condition: &Expression, negated: bool) -> Result<Option<BoundPredicate>> {
+        use Expression as E;
+        Ok(Some(match condition {
+            E::Literal(Literal::Boolean(value)) => constant(*value != negated),
+            E::Column(name) | E::Word(name, _) => self.boolean(name, negated)?,
+            E::Compare(op, left, right) => {
+                let Some((name, literal, is_flipped)) = operands(left, right) else { return Ok(None) };
+                let op = if is_flipped { op.flipped() } else { *op };
+                self.compare(name, if negated { op.negated() } else { op }, &literal)?
             }
-            Predicate::In(name, literals) => {
-                let column = self.comparable(name)?;
-                members(column, literals, negated)
-            }
-            Predicate::IsNull(name) => Ok(self.is_null(self.column(name)?, negated)),
-            Predicate::IsNan(name) => is_nan(self.comparable(name)?, negated),
-            Predicate::Like(name, pattern) => like(self.comparable(name)?, pattern, negated),
-            Predicate::Column(name) => {
-                let column = self.comparable(name)?;
-                match column.data_type {
-                    ScalarType::Null => Ok(BoundPredicate::False),
-                    ScalarType::Boolean => {
-                        let value = Place::At(Scalar::Boolean(!negated));
-                        Ok(compare(column, CompareOp::Eq, value))
-                    }
-                    other => Err(Error::invalid(format!(
-                        "the column `{}` of type {other} cannot be used as a condition",
-                        column.name
-                    ))
-                    .hint("only boolean columns can be conditions; compare other columns with a literal")),
+            E::Distinct(left, right) => {
+                let Some((name, literal, _)) = operands(left, right) else { return Ok(None) };
+                if *literal == Literal::Null {
+                    self.is_null(self.column(name)?, !negated)
+                } else if negated {
+                    self.compare(name, CompareOp::Eq, &literal)?
+                } else {
+                    let differs = self.compare(name, CompareOp::NotEq, &literal)?;
+                    BoundPredicate::or([differs, self.is_null(self.column(name)?, false)])
                 }
             }
-            Predicate::Condition(condition) => self.condition(condition, negated),
-            // The caller has already handled the connectives, so only the constants are left.
-            constant => {
-                Ok(if (*constant == Predicate::True) == negated { BoundPredicate::False } else { BoundPredicate::True })
+            E::In(value, members) => {
+                let Some(name) = name_of(value) else { return Ok(None) };
+                let literals: Option<Vec<_>> = members.iter().map(constant_literal).collect();
+                let Some(literals) = literals else { return Ok(None) };
+                self::members(self.comparable(name)?, literals.iter().map(AsRef::as_ref), negated)?
             }
+            E::IsNull(value) => match name_of(value) {
+                Some(name) => self.is_null(self.column(name)?, negated),
+                None => return Ok(None),
+            },
+            E::IsNan(value) => match name_of(value) {
+                Some(name) => is_nan(self.comparable(name)?, negated)?,
+                None => return Ok(None),
+            },
+            E::Like(value, pattern) => match name_of(value) {
+                Some(name) => like(self.comparable(name)?, pattern, negated)?,
+                None => return Ok(None),
+            },
+            _ => return Ok(None),
+        }))
+    }
+
+    fn compare(&self, name: &ColumnName, op: CompareOp, literal: &Literal) -> Result<BoundPredicate> {
+        let column = self.comparable(name)?;
+        let place = column.place(literal)?;
+        Ok(compare(column, op, place))
+    }
+
+    /// Binds a column as a condition, or its negation.
+    fn boolean(&self, name: &ColumnName, negated: bool) -> Result<BoundPredicate> {
+        let column = self.comparable(name)?;
+        match column.data_type {
+            ScalarType::Null => Ok(BoundPredicate::False),
+            ScalarType::Boolean => Ok(compare(column, CompareOp::Eq, Place::At(Scalar::Boolean(!negated)))),
+            other => Err(Error::invalid(format!(
+                "the column `{}` of type {other} cannot be used as a condition",
+                column.name
+            ))
+            .hint("only boolean columns can be conditions; compare other columns with a literal")),
         }
     }
 
@@ -174,20 +203,44 @@ fn incomparable(column: &BoundColumn) -> Error {
         .hint("only IS NULL and IS NOT NULL are supported for it")
 }
 
+/// Returns the name of a column that is the whole expression.
+fn name_of(expression: &Expression) -> Option<&ColumnName> {
+    match expression {
+        Expression::Column(name) | Expression::Word(name, _) => Some(name),
+        _ => None,
+    }
+}
+
+/// Returns the value of an expression without columns; None for other expressions, and if it has no value.
+fn constant_literal(expression: &Expression) -> Option<Cow<'_, Literal>> {
+    match expression {
+        Expression::Literal(literal) | Expression::Word(_, literal) => Some(Cow::Borrowed(literal)),
+        _ => expression.constant().map(Cow::Owned),
+    }
+}
+
+/// Returns the column and the literal of a comparison, and whether the literal is on the left. None for comparisons of
+/// anything else. A word on the left is a column, unless a column is on the right.
+fn operands<'a>(left: &'a Expression, right: &'a Expression) -> Option<(&'a ColumnName, Cow<'a, Literal>, bool)> {
+    if !matches!((left, right), (Expression::Word(..), Expression::Column(_)))
+        && let (Some(name), Some(literal)) = (name_of(left), constant_literal(right))
+    {
+        return Some((name, literal, false));
+    }
+    Some((name_of(right)?, constant_literal(left)?, true))
+}
+
+fn constant(value: bool) -> BoundPredicate {
+    if value { BoundPredicate::True } else { BoundPredicate::False }
+}
+
 /// Returns the comparison of a column with a literal, given the position of the literal in the order of the column's
 /// type.
 fn compare(column: BoundColumn, op: CompareOp, place: Place) -> BoundPredicate {
-    use CompareOp::{Gt, GtEq, Lt, LtEq, NotEq};
-
-    let leaf = |column, op, value| BoundPredicate::Leaf(column, Test::Compare(op, value));
-    match (place, op) {
-        (Place::At(value), op) => leaf(column, op, value),
-        (Place::After(value), Lt | LtEq) => leaf(column, LtEq, value),
-        (Place::After(value), Gt | GtEq) => leaf(column, Gt, value),
-        (Place::After(_) | Place::BelowAll | Place::AboveAll, NotEq)
-        | (Place::BelowAll, Gt | GtEq)
-        | (Place::AboveAll, Lt | LtEq) => not_null(column),
-        (Place::Null | Place::After(_) | Place::BelowAll | Place::AboveAll, _) => BoundPredicate::False,
+    match place.compared(op) {
+        Compared::With(op, value) => BoundPredicate::Leaf(column, Test::Compare(op, value)),
+        Compared::Always => not_null(column),
+        Compared::Never | Compared::Null => BoundPredicate::False,
     }
 }
 
@@ -198,11 +251,16 @@ fn not_null(column: BoundColumn) -> BoundPredicate {
 
 /// Binds `IN` and `NOT IN`. Literals that are not values of the column's type match nothing. If a literal is NULL,
 /// `NOT IN` is never TRUE.
-fn members(column: BoundColumn, literals: &[Literal], negated: bool) -> Result<BoundPredicate> {
+fn members<'a>(
+    column: BoundColumn,
+    literals: impl ExactSizeIterator<Item = &'a Literal>,
+    negated: bool,
+) -> Result<BoundPredicate> {
+    let is_empty = literals.len() == 0;
     let mut values = Vec::with_capacity(literals.len());
     let mut any_null = false;
     for literal in literals {
-        match place(literal, &column)? {
+        match column.place(literal)? {
             Place::At(value) => values.push(value),
             Place::Null => any_null = true,
             Place::After(_) | Place::BelowAll | Place::AboveAll => {}
@@ -211,7 +269,7 @@ fn members(column: BoundColumn, literals: &[Literal], negated: bool) -> Result<B
     if negated && any_null {
         return Ok(BoundPredicate::False);
     }
-    if negated && literals.is_empty() {
+    if negated && is_empty {
         return Ok(BoundPredicate::True);
     }
     let mut values = distinct(values);
@@ -255,8 +313,7 @@ fn is_nan(column: BoundColumn, negated: bool) -> Result<BoundPredicate> {
 }
 
 /// Binds `LIKE`: a pattern without wildcards is an equality, and text before a single `%` is a prefix.
-fn like(column: BoundColumn, pattern: &str, negated: bool) -> Result<BoundPredicate> {
-    let pattern = LikePattern::parse(pattern)?;
+fn like(column: BoundColumn, pattern: &LikePattern, negated: bool) -> Result<BoundPredicate> {
     match column.data_type {
         ScalarType::String => {}
         ScalarType::Null => return Ok(BoundPredicate::False),
@@ -277,8 +334,8 @@ fn like(column: BoundColumn, pattern: &str, negated: bool) -> Result<BoundPredic
         ([LikePart::Any], true) => return Ok(BoundPredicate::False),
         ([LikePart::Text(prefix), LikePart::Any], false) => Test::StartsWith(text(prefix)),
         ([LikePart::Text(prefix), LikePart::Any], true) => Test::NotStartsWith(text(prefix)),
-        (_, false) => Test::Like(Arc::new(pattern)),
-        (_, true) => Test::NotLike(Arc::new(pattern)),
+        (_, false) => Test::Like(Arc::new(pattern.clone())),
+        (_, true) => Test::NotLike(Arc::new(pattern.clone())),
     };
     Ok(BoundPredicate::Leaf(column, test))
 }

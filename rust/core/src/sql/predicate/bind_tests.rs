@@ -5,7 +5,7 @@ use super::*;
 
 struct Schema;
 
-const COLUMNS: [(&str, ScalarType); 13] = [
+const COLUMNS: [(&str, ScalarType); 14] = [
     ("i", ScalarType::Int32),
     ("f", ScalarType::Float64),
     ("s", ScalarType::String),
@@ -19,6 +19,7 @@ const COLUMNS: [(&str, ScalarType); 13] = [
     ("a.b", ScalarType::Int32),
     ("customer_id", ScalarType::Int64),
     ("list", ScalarType::Null),
+    ("inf", ScalarType::Float64),
 ];
 
 impl Columns for Schema {
@@ -43,12 +44,27 @@ impl Columns for Schema {
 }
 
 fn bound(filter: &str) -> Result<BoundPredicate> {
-    bind(&Predicate::parse(filter).unwrap(), &Schema, true)
+    bind(&Expression::filter(filter).unwrap(), &Schema, true)
 }
 
 #[rstest]
 #[case("i < 5", "i < 5")]
 #[case("not i < 5", "i >= 5")]
+#[case("5 < i", "i > 5")]
+#[case("5 >= i + 0", "5 >= (i + 0)")]
+#[case("nan = f", "f = nan")]
+#[case("f = -Infinity", "f = -inf")]
+#[case("inf = 1", "\"inf\" = 1.0")]
+#[case("inf = nan", "\"inf\" = nan")]
+#[case("true = b", "b = true")]
+#[case("i is distinct from 1.5", "i IS NOT NULL OR i IS NULL")]
+#[case("i is not distinct from 5", "i = 5")]
+#[case("i <=> null", "i IS NULL")]
+#[case("not (b is true)", "b <> true OR b IS NULL")]
+#[case("d = cast('2024-01-31' as date)", "d = DATE '2024-01-31'")]
+#[case("i in (1 + 1, 7 % 4)", "i IN (2, 3)")]
+#[case("i < cast(null as int)", "FALSE")]
+#[case("i = 1 % 0", "i = (1 % 0)")]
 #[case("not (i < 5 and s = 'a')", "i >= 5 OR s <> 'a'")]
 #[case("not (i < 5 or not s = 'a')", "i >= 5 AND s = 'a'")]
 #[case("i < 3e9", "i IS NOT NULL")]
@@ -140,7 +156,7 @@ fn invalid_predicates_are_rejected(#[case] filter: &str, #[case] expected: &str)
 
 #[test]
 fn case_matters_only_when_asked() {
-    let predicate = Predicate::parse("I = 1").unwrap();
+    let predicate = Expression::filter("I = 1").unwrap();
     assert_eq!(bind(&predicate, &Schema, false).unwrap().to_string(), "i = 1");
 }
 
@@ -153,7 +169,7 @@ fn columns_are_listed_once() {
 
 #[test]
 fn depth_has_a_limit() {
-    let nested = |depth| (0..depth).fold(Predicate::True, |inner, _| Predicate::Not(Box::new(inner)));
+    let nested = |depth| (0..depth).fold(Expression::TRUE, |inner, _| Expression::Not(Box::new(inner)));
     assert_eq!(bind(&nested(1000), &Schema, true).unwrap(), BoundPredicate::True);
     assert!(bind(&nested(1001), &Schema, true).is_err());
 }

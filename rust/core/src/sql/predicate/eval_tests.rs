@@ -14,7 +14,7 @@ use rstest::rstest;
 
 use super::super::bind::bind;
 use super::super::testing::{Names, Rows, TYPES, columns, predicates, rows};
-use super::super::{ColumnName, Condition, Literal, Predicate};
+use super::super::{ColumnName, Condition, Literal};
 use super::*;
 use crate::error::ErrorKind;
 use crate::scalar::ScalarType;
@@ -22,7 +22,7 @@ use crate::sql::expression::Expression;
 
 /// Returns the rows of a column `x` that a filter keeps.
 fn kept(filter: &str, data_type: ScalarType, array: &ArrayRef) -> Vec<usize> {
-    let predicate = bind(&Predicate::parse(filter).unwrap(), &Names(vec![("x", data_type)]), true).unwrap();
+    let predicate = bind(&Expression::filter(filter).unwrap(), &Names(vec![("x", data_type)]), true).unwrap();
     let rows = evaluate(&predicate, &Rows([(0, Arc::clone(array))].into()), array.len()).unwrap();
     assert_eq!(rows.len(), array.len());
     rows.set_indices().collect()
@@ -151,7 +151,7 @@ fn columns_that_are_not_as_promised_are_errors() {
 
 /// Returns the SQL truth value of an unbound predicate for one row of an int, a double and a string, computed directly:
 /// the oracle.
-fn truth(predicate: &Predicate, row: (Option<i32>, Option<f64>, Option<&str>)) -> Option<bool> {
+fn truth(predicate: &Expression, row: (Option<i32>, Option<f64>, Option<&str>)) -> Option<bool> {
     let compare = |name: &ColumnName, literal: &Literal| -> Option<Ordering> {
         let total = |a: f64, b: f64| a.partial_cmp(&b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()));
         match (name.0[0].as_str(), literal) {
@@ -163,9 +163,8 @@ fn truth(predicate: &Predicate, row: (Option<i32>, Option<f64>, Option<&str>)) -
         }
     };
     match predicate {
-        Predicate::True => Some(true),
-        Predicate::False => Some(false),
-        Predicate::And(parts) => {
+        Expression::Literal(Literal::Boolean(value)) => Some(*value),
+        Expression::And(parts) => {
             let truths: Vec<_> = parts.iter().map(|part| truth(part, row)).collect();
             if truths.contains(&Some(false)) {
                 Some(false)
@@ -173,7 +172,7 @@ fn truth(predicate: &Predicate, row: (Option<i32>, Option<f64>, Option<&str>)) -
                 truths.into_iter().collect::<Option<Vec<_>>>().map(|_| true)
             }
         }
-        Predicate::Or(parts) => {
+        Expression::Or(parts) => {
             let truths: Vec<_> = parts.iter().map(|part| truth(part, row)).collect();
             if truths.contains(&Some(true)) {
                 Some(true)
@@ -181,20 +180,24 @@ fn truth(predicate: &Predicate, row: (Option<i32>, Option<f64>, Option<&str>)) -
                 truths.into_iter().collect::<Option<Vec<_>>>().map(|_| false)
             }
         }
-        Predicate::Not(inner) => truth(inner, row).map(|truth| !truth),
-        Predicate::Compare(name, op, literal) => compare(name, literal).map(|ordering| op.accepts(ordering)),
-        Predicate::In(name, literals) => {
-            let parts = literals.iter().map(|literal| Predicate::Compare(name.clone(), CompareOp::Eq, literal.clone()));
-            truth(&Predicate::Or(parts.collect()), row)
+        Expression::Not(inner) => truth(inner, row).map(|truth| !truth),
+        Expression::Compare(op, left, right) => {
+            let (Expression::Column(name), Expression::Literal(literal)) = (&**left, &**right) else { unreachable!() };
+            compare(name, literal).map(|ordering| op.accepts(ordering))
         }
-        Predicate::IsNull(name) => Some(match name.0[0].as_str() {
+        Expression::In(value, members) => {
+            let equal =
+                |member: &Expression| Expression::Compare(CompareOp::Eq, value.clone(), Box::new(member.clone()));
+            truth(&Expression::Or(members.iter().map(equal).collect()), row)
+        }
+        Expression::IsNull(value) => Some(match value.to_string().as_str() {
             "i" => row.0.is_none(),
             "f" => row.1.is_none(),
             _ => row.2.is_none(),
         }),
-        Predicate::IsNan(_) => Some(row.1.is_some_and(f64::is_nan)),
-        Predicate::Like(_, pattern) => row.2.map(|text| LikePattern::parse(pattern).unwrap().matches(text)),
-        Predicate::Column(_) | Predicate::Condition(_) => unreachable!(),
+        Expression::IsNan(_) => Some(row.1.is_some_and(f64::is_nan)),
+        Expression::Like(_, pattern) => row.2.map(|text| pattern.matches(text)),
+        other => unreachable!("{other}"),
     }
 }
 
@@ -212,14 +215,15 @@ proptest! {
     #[test]
     fn conditions_and_tests_of_columns_agree(predicate in predicates(), rows in rows()) {
         let names = Names(TYPES.to_vec());
-        let condition = Predicate::Condition(Expression::parse(&predicate.to_string()).unwrap());
+        // A comparison of the whole is not a test of one column.
+        let condition = Expression::Compare(CompareOp::Eq, predicate.clone().into(), Expression::TRUE.into());
         for negated in [false, true] {
-            let form = |one: &Predicate| if negated { Predicate::Not(Box::new(one.clone())) } else { one.clone() };
+            let form = |one: &Expression| if negated { Expression::Not(Box::new(one.clone())) } else { one.clone() };
             let [predicate, condition] = [&predicate, &condition].map(form);
             let (bound, other) = (bind(&predicate, &names, true).unwrap(), bind(&condition, &names, true).unwrap());
             let found = [&bound, &other].map(|one| evaluate(one, &columns(&rows), rows.len()).unwrap());
             prop_assert_eq!(&found[0], &found[1], "{} and {}", bound, other);
-            let again = bind(&Predicate::parse(&other.to_string()).unwrap(), &names, true).unwrap();
+            let again = bind(&Expression::filter(&other.to_string()).unwrap(), &names, true).unwrap();
             prop_assert_eq!(&found[1], &evaluate(&again, &columns(&rows), rows.len()).unwrap(), "{}", again);
             if let BoundPredicate::Condition(known) = &other {
                 let read = Condition::parse(&known.sql(), known.columns().to_vec()).unwrap();
@@ -234,7 +238,7 @@ fn conditions_are_evaluated_only_where_they_decide() {
     let names = Names(TYPES.to_vec());
     let rows = vec![(Some(0), Some(1.0), None), (Some(2), Some(1.0), Some("a".to_string())), (None, None, None)];
     let kept = |filter: &str| -> Result<Vec<usize>> {
-        let bound = bind(&Predicate::parse(filter).unwrap(), &names, true)?;
+        let bound = bind(&Expression::filter(filter).unwrap(), &names, true)?;
         Ok(evaluate(&bound, &columns(&rows), rows.len())?.set_indices().collect())
     };
     assert_eq!(kept("10 % i = 0 and i > 0").unwrap(), [1]);

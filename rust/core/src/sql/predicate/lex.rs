@@ -61,7 +61,7 @@ pub(crate) struct Lexer<'a> {
 /// The purpose of the text, for messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Language {
-    /// The text of [`super::Predicate::parse`].
+    /// The text of [`crate::sql::expression::Expression::filter`].
     Filter,
     /// The text of [`crate::sql::expression::Expression::parse`].
     Expression,

@@ -6,9 +6,10 @@
 //! constant, without rounding.
 
 use std::cmp::Ordering;
+use std::fmt::Display;
 
 use super::number::{Floor, Number};
-use super::{BoundColumn, Literal};
+use super::{BoundColumn, CompareOp, Literal};
 use crate::error::{Error, Result};
 use crate::scalar::civil::{self, DAY_NANOS, Moment};
 use crate::scalar::{Scalar, ScalarType, unit_nanos};
@@ -28,18 +29,55 @@ pub(crate) enum Place {
     AboveAll,
 }
 
-/// Finds the position of a literal among the values of a column; `InvalidArgument` if it has none.
-pub(crate) fn place(literal: &Literal, column: &BoundColumn) -> Result<Place> {
+/// The comparison of a value with a literal.
+pub(crate) enum Compared {
+    /// The comparison of the value with a value of its type.
+    With(CompareOp, Scalar),
+    /// TRUE for every value, and NULL for NULL.
+    Always,
+    /// FALSE for every value, and NULL for NULL.
+    Never,
+    /// NULL.
+    Null,
+}
+
+impl Place {
+    /// Returns the comparison of values with the literal at this position.
+    pub(crate) fn compared(self, op: CompareOp) -> Compared {
+        use CompareOp::{Gt, GtEq, Lt, LtEq, NotEq};
+        match (self, op) {
+            (Self::Null, _) => Compared::Null,
+            (Self::At(value), op) => Compared::With(op, value),
+            (Self::After(value), Lt | LtEq) => Compared::With(LtEq, value),
+            (Self::After(value), Gt | GtEq) => Compared::With(Gt, value),
+            (Self::After(_) | Self::BelowAll | Self::AboveAll, NotEq)
+            | (Self::BelowAll, Gt | GtEq)
+            | (Self::AboveAll, Lt | LtEq) => Compared::Always,
+            (Self::After(_) | Self::BelowAll | Self::AboveAll, _) => Compared::Never,
+        }
+    }
+}
+
+impl BoundColumn {
+    /// Finds the position of a literal among the values of the column; `InvalidArgument` if it has none.
+    pub(crate) fn place(&self, literal: &Literal) -> Result<Place> {
+        place(literal, self.data_type, format_args!("the column `{}`", self.name))
+    }
+}
+
+/// Finds the position of a literal among the values of a type. Returns `InvalidArgument` with `subject`, which is
+/// compared with the literal, if it has none.
+pub(crate) fn place(literal: &Literal, data_type: ScalarType, subject: impl Display + Copy) -> Result<Place> {
     if let Literal::Typed(scalar) = literal {
-        if scalar.scalar_type() == column.data_type {
+        if scalar.scalar_type() == data_type {
             return Ok(Place::At(scalar.clone()));
         }
-        return place(&untyped(scalar), column);
+        return place(&untyped(scalar), data_type, subject);
     }
-    if *literal == Literal::Null || column.data_type == ScalarType::Null {
+    if *literal == Literal::Null || data_type == ScalarType::Null {
         return Ok(Place::Null);
     }
-    let found = match column.data_type {
+    let found = match data_type {
         ScalarType::Null => Some(Place::Null),
         ScalarType::Boolean => boolean(literal),
         ScalarType::Int8 => integer(literal, |value| value.try_into().ok().map(Scalar::Int8)),
@@ -49,12 +87,12 @@ pub(crate) fn place(literal: &Literal, column: &BoundColumn) -> Result<Place> {
         ScalarType::Decimal { precision, scale } => decimal(literal, precision, scale),
         ScalarType::Float32 => double(literal).map(single),
         ScalarType::Float64 => double(literal).map(|value| Place::At(Scalar::Float64(value))),
-        ScalarType::Date => moment(literal, column)?.map(|moment| {
+        ScalarType::Date => moment(literal, data_type, subject)?.map(|moment| {
             let days = i32::try_from(moment.nanos.div_euclid(DAY_NANOS)).ok().map(Scalar::Date);
             at_or_after(days, moment.nanos.rem_euclid(DAY_NANOS) == 0, moment.nanos < 0)
         }),
         ScalarType::Time => time(literal),
-        ScalarType::Timestamp { unit, utc } => moment(literal, column)?.map(|moment| {
+        ScalarType::Timestamp { unit, utc } => moment(literal, data_type, subject)?.map(|moment| {
             let (value, rest) = (moment.nanos.div_euclid(unit_nanos(unit)), moment.nanos.rem_euclid(unit_nanos(unit)));
             let value = i64::try_from(value).ok().map(|value| Scalar::Timestamp { value, unit, utc });
             at_or_after(value, rest == 0, moment.nanos < 0)
@@ -76,21 +114,18 @@ pub(crate) fn place(literal: &Literal, column: &BoundColumn) -> Result<Place> {
             _ => None,
         },
     };
-    found.ok_or_else(|| mismatch(literal, column))
+    found.ok_or_else(|| mismatch(literal, data_type, subject))
 }
 
-/// Returns the error for a literal without a position among the values of a column.
-fn mismatch(literal: &Literal, column: &BoundColumn) -> Error {
+/// Returns the error for a literal without a position among the values of a type.
+fn mismatch(literal: &Literal, data_type: ScalarType, subject: impl Display) -> Error {
     let mut shown: String = literal.to_string();
     if let Some((end, _)) = shown.char_indices().nth(100) {
         shown.truncate(end);
         shown.push_str("...");
     }
-    let error = Error::invalid(format!(
-        "the column `{}` of type {} cannot be compared with {shown}",
-        column.name, column.data_type
-    ));
-    error.hint(match column.data_type {
+    let error = Error::invalid(format!("{subject} of type {data_type} cannot be compared with {shown}"));
+    error.hint(match data_type {
         ScalarType::Boolean => "write true or false",
         ScalarType::Date => "write '2024-01-31', years beyond 9999 with a sign",
         ScalarType::Time => "write '23:59:59.999999'",
@@ -198,7 +233,7 @@ fn single(value: f64) -> Place {
 
 /// Returns a date or a timestamp. A literal with a zone is rejected for a type without one, because the comparison is
 /// undefined.
-fn moment(literal: &Literal, column: &BoundColumn) -> Result<Option<Moment>> {
+fn moment(literal: &Literal, data_type: ScalarType, subject: impl Display) -> Result<Option<Moment>> {
     let found = match literal {
         Literal::String(text) | Literal::Timestamp(text) => civil::parse_timestamp(text),
         Literal::Date(text) => {
@@ -207,12 +242,9 @@ fn moment(literal: &Literal, column: &BoundColumn) -> Result<Option<Moment>> {
         _ => None,
     };
     let zoned = found.is_some_and(|moment| moment.zoned);
-    if zoned && !matches!(column.data_type, ScalarType::Timestamp { utc: true, .. }) {
-        return Err(Error::invalid(format!(
-            "the column `{}` of type {} has no time zone, but {literal} has one",
-            column.name, column.data_type
-        ))
-        .hint("omit the zone"));
+    if zoned && !matches!(data_type, ScalarType::Timestamp { utc: true, .. }) {
+        let message = format!("{subject} of type {data_type} has no time zone, but {literal} has one");
+        return Err(Error::invalid(message).hint("omit the zone"));
     }
     Ok(found)
 }

@@ -2,6 +2,7 @@ use arrow_schema::TimeUnit::{self, Microsecond, Nanosecond, Second};
 use rstest::rstest;
 
 use super::*;
+use crate::sql::expression::Expression;
 
 fn column(data_type: ScalarType) -> BoundColumn {
     BoundColumn { id: 1, name: "x".into(), data_type, nullable: true }
@@ -16,7 +17,7 @@ fn text(text: &str) -> Literal {
 }
 
 fn at(literal: &Literal, data_type: ScalarType) -> Place {
-    place(literal, &column(data_type)).unwrap()
+    column(data_type).place(literal).unwrap()
 }
 
 #[rstest]
@@ -162,14 +163,14 @@ fn bytes_of_other_lengths_have_a_place_among_fixed(#[case] bytes: &[u8], #[case]
 #[case(Literal::Time("10:00".into()), ScalarType::Date)]
 #[case(Literal::Binary(vec![1]), ScalarType::String)]
 fn literals_of_other_kinds_are_refused(#[case] literal: Literal, #[case] data_type: ScalarType) {
-    let error = place(&literal, &column(data_type)).unwrap_err();
+    let error = column(data_type).place(&literal).unwrap_err();
     let message = error.to_string();
     assert!(message.contains("column `x` of type") && message.contains(&literal.to_string()), "{message}");
 }
 
 #[test]
 fn messages_about_long_literals_stay_short() {
-    let error = place(&text(&"\u{e9}".repeat(100_000)), &column(ScalarType::Int32)).unwrap_err();
+    let error = column(ScalarType::Int32).place(&text(&"\u{e9}".repeat(100_000))).unwrap_err();
     assert!(error.to_string().len() < 400, "{error}");
 }
 
@@ -205,7 +206,8 @@ fn printed_scalars_are_read_back(
     )]
     scalar: Scalar,
 ) {
-    let predicate = super::super::Predicate::parse(&format!("x = {scalar}")).unwrap();
-    let super::super::Predicate::Compare(_, _, literal) = predicate else { panic!("{predicate}") };
+    let predicate = Expression::filter(&format!("x = {scalar}")).unwrap();
+    let Expression::Compare(_, _, literal) = predicate else { panic!("{predicate}") };
+    let (Expression::Literal(literal) | Expression::Word(_, literal)) = *literal else { panic!("{literal}") };
     assert_eq!(at(&literal, scalar.scalar_type()), Place::At(scalar));
 }

@@ -1,8 +1,9 @@
 //! Predicates for scans, pruning, deletes and merges, with the three-valued logic of SQL.
 //!
-//! A [`Predicate`] is the filter of a user, with columns by name. [`bind`](bind::bind) converts it to a
-//! [`BoundPredicate`], which has column ids and typed literals, with NOT pushed down to the leaves and trivial parts
-//! folded. All later steps (pruning, projection to partitions, evaluation on rows) use only the bound form.
+//! The filter of a user is an [`Expression`](super::expression::Expression), with columns by name. [`bind`](bind::bind)
+//! converts it to a [`BoundPredicate`], which has column ids and typed literals, with NOT pushed down to the leaves and
+//! trivial parts folded. All later steps (pruning, projection to partitions, evaluation on rows) use only the bound
+//! form.
 
 pub mod bind;
 mod condition;
@@ -11,7 +12,6 @@ pub(crate) mod keys;
 pub(crate) mod lex;
 mod like;
 pub(crate) mod literal;
-mod lower;
 mod number;
 pub(crate) mod parse;
 mod print;
@@ -25,7 +25,6 @@ use arrow_schema::Schema;
 
 use self::lex::{Language, Lexer, Token};
 use crate::scalar::{Scalar, ScalarType};
-use crate::sql::expression::Expression;
 
 pub use self::condition::Condition;
 
@@ -72,35 +71,6 @@ pub enum CompareOp {
     Eq,
     /// `<>`, `!=`
     NotEq,
-}
-
-/// A filter by column name. `Display` prints SQL that parses to the same predicate.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Predicate {
-    /// Every row.
-    True,
-    /// No row.
-    False,
-    /// The conjunction.
-    And(Vec<Predicate>),
-    /// The disjunction.
-    Or(Vec<Predicate>),
-    /// The negation; NULL stays NULL.
-    Not(Box<Predicate>),
-    /// `column op literal`.
-    Compare(ColumnName, CompareOp, Literal),
-    /// `column IN (…)`; a NULL among the literals has its SQL meaning.
-    In(ColumnName, Vec<Literal>),
-    /// `column IS NULL`.
-    IsNull(ColumnName),
-    /// `column IS NAN`; false for NULL.
-    IsNan(ColumnName),
-    /// `column LIKE pattern`: `%` matches any text, `_` one character, and `\` escapes the next character.
-    Like(ColumnName, String),
-    /// A boolean column as a condition.
-    Column(ColumnName),
-    /// A condition on several columns, or on computed values.
-    Condition(Expression),
 }
 
 /// A column that a predicate references.

@@ -1,22 +1,10 @@
-//! Parses SQL text to a [`Predicate`], in the grammar of expressions: see [`Expression::parse`].
+//! The parts of a parser that do not depend on the grammar of [`Expression`](crate::sql::expression::Expression).
 
-use super::Predicate;
 use super::lex::{Language, Lexer, Token};
-use super::lower::lower;
 use crate::error::{Error, Result};
-use crate::sql::expression::Expression;
-use crate::sql::expression::bind::now_micros;
 
 /// The maximum nesting depth of parentheses and NOTs.
 pub(crate) const MAX_DEPTH: usize = 200;
-
-impl Predicate {
-    /// Parses SQL text, in which the current time is that of the call. An `InvalidArgument` error contains the character position and what was expected there.
-    pub fn parse(text: &str) -> Result<Self> {
-        let condition = Expression::parse_as(text, Language::Filter)?;
-        Ok(lower(condition.at(now_micros())))
-    }
-}
 
 /// Returns whether a name must be quoted to be a column.
 pub(crate) fn is_reserved(word: &str) -> bool {
@@ -113,7 +101,3 @@ pub(crate) fn special_number(word: &str) -> Option<&'static str> {
         _ => None,
     }
 }
-
-#[cfg(test)]
-#[path = "parse_tests.rs"]
-mod tests;

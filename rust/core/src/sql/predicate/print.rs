@@ -1,4 +1,4 @@
-//! Prints predicates as SQL text. The output for a [`Predicate`] parses to the same predicate.
+//! Prints predicates as SQL text.
 
 use std::borrow::Cow;
 use std::fmt::{self, Display, Formatter};
@@ -6,51 +6,12 @@ use std::fmt::{self, Display, Formatter};
 use super::lex::{begins_name, continues_name};
 use super::like::escape;
 use super::parse::{is_reserved, special_number};
-use super::{BoundPredicate, ColumnName, Literal, Predicate, Test};
+use super::{BoundPredicate, ColumnName, Literal, Test};
 use crate::scalar::Scalar;
 use crate::scalar::print::{write_bytes, write_text};
-use crate::sql::expression::{Expression, Printed};
 
 const TRUE: &str = "TRUE";
 const FALSE: &str = "FALSE";
-
-impl Display for Predicate {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::True => f.write_str(TRUE),
-            Self::False => f.write_str(FALSE),
-            Self::And(parts) => write_all(f, parts, Self::is_connective),
-            Self::Or(parts) => write_any(f, parts, Self::is_connective),
-            Self::Not(inner) => match &**inner {
-                Self::In(name, literals) => write_in(f, name, "NOT IN", literals),
-                Self::IsNull(name) => write!(f, "{name} IS NOT NULL"),
-                Self::IsNan(name) => write!(f, "{name} IS NOT NAN"),
-                Self::Like(name, pattern) => write_like(f, name, "NOT LIKE", pattern),
-                inner => {
-                    f.write_str("NOT ")?;
-                    grouped(inner, f, !matches!(inner, Self::True | Self::False | Self::Column(_) | Self::Not(_)))
-                }
-            },
-            Self::Compare(name, op, literal) => write!(f, "{name} {} {literal}", op.symbol()),
-            Self::In(name, literals) => write_in(f, name, "IN", literals),
-            Self::IsNull(name) => write!(f, "{name} IS NULL"),
-            Self::IsNan(name) => write!(f, "{name} IS NAN"),
-            Self::Like(name, pattern) => write_like(f, name, "LIKE", pattern),
-            Self::Column(name) => write!(f, "{name}"),
-            Self::Condition(condition) => Printed(condition, &ToString::to_string).fmt(f),
-        }
-    }
-}
-
-impl Predicate {
-    fn is_connective(&self) -> bool {
-        match self {
-            Self::And(_) | Self::Or(_) => true,
-            Self::Condition(condition) => matches!(condition, Expression::And(_) | Expression::Or(_)),
-            _ => false,
-        }
-    }
-}
 
 impl Display for ColumnName {
     /// Writes the parts separated by dots, quoted if necessary.

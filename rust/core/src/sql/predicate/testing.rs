@@ -9,9 +9,10 @@ use proptest::prelude::*;
 
 use super::bind::Columns;
 use super::eval::RowColumns;
-use super::{BoundColumn, ColumnName, CompareOp, Literal, Predicate};
+use super::{BoundColumn, ColumnName, CompareOp, Literal};
 use crate::error::Result;
 use crate::scalar::ScalarType;
+use crate::sql::expression::Expression;
 
 /// The columns of [`rows`].
 pub(crate) const TYPES: [(&str, ScalarType); 3] =
@@ -42,7 +43,7 @@ impl Columns for Names {
 }
 
 /// Returns predicates of every type, with literals that are close to the values of [`rows`].
-pub(crate) fn predicates() -> impl Strategy<Value = Predicate> {
+pub(crate) fn predicates() -> impl Strategy<Value = Expression> {
     use CompareOp::{Eq, Gt, GtEq, Lt, LtEq, NotEq};
     let numbers = || {
         let digits = vec!["-1", "0", "1", "2", "0.5", "-0.0", "1.5", "3e9", "-3e9", "nan", "inf", "-inf"];
@@ -61,21 +62,21 @@ pub(crate) fn predicates() -> impl Strategy<Value = Predicate> {
     let name = move || prop::sample::select(vec!["i", "f"]).prop_map(column);
     let op = || prop::sample::select(vec![Eq, Gt, GtEq, Lt, LtEq, NotEq]);
     let leaf = prop_oneof![
-        (name(), op(), numbers()).prop_map(|(name, op, literal)| Predicate::Compare(name, op, literal)),
-        (op(), texts()).prop_map(move |(op, literal)| Predicate::Compare(column("s"), op, literal)),
-        (name(), prop::collection::vec(numbers(), 0..4)).prop_map(|(name, list)| Predicate::In(name, list)),
-        prop::collection::vec(texts(), 0..4).prop_map(move |list| Predicate::In(column("s"), list)),
-        prop::sample::select(vec!["i", "f", "s"]).prop_map(move |name| Predicate::IsNull(column(name))),
+        (name(), op(), numbers()).prop_map(|(name, op, literal)| Expression::compare(name, op, literal)),
+        (op(), texts()).prop_map(move |(op, literal)| Expression::compare(column("s"), op, literal)),
+        (name(), prop::collection::vec(numbers(), 0..4)).prop_map(|(name, list)| Expression::is_in(name, list)),
+        prop::collection::vec(texts(), 0..4).prop_map(move |list| Expression::is_in(column("s"), list)),
+        prop::sample::select(vec!["i", "f", "s"]).prop_map(move |name| Expression::is_null(column(name))),
         name()
-            .prop_map(Predicate::IsNan)
-            .prop_filter("of a float", |p| *p == Predicate::IsNan(ColumnName(vec!["f".into()]))),
-        "[ab%_]{0,4}".prop_map(move |pattern| Predicate::Like(column("s"), pattern)),
+            .prop_map(Expression::is_nan)
+            .prop_filter("of a float", |p| *p == Expression::is_nan(ColumnName(vec!["f".into()]))),
+        "[ab%_]{0,4}".prop_map(move |pattern| Expression::like(column("s"), &pattern).unwrap()),
     ];
     leaf.prop_recursive(3, 12, 3, |inner| {
         prop_oneof![
-            prop::collection::vec(inner.clone(), 1..4).prop_map(Predicate::And),
-            prop::collection::vec(inner.clone(), 1..4).prop_map(Predicate::Or),
-            inner.prop_map(|inner| Predicate::Not(Box::new(inner))),
+            prop::collection::vec(inner.clone(), 1..4).prop_map(Expression::And),
+            prop::collection::vec(inner.clone(), 1..4).prop_map(Expression::Or),
+            inner.prop_map(|inner| Expression::Not(Box::new(inner))),
         ]
     })
 }

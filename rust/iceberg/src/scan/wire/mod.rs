@@ -26,7 +26,7 @@ use frazil_core::storage::Storage;
 use super::task::FileScanTask;
 
 /// The version of the wire form that this library writes and reads.
-pub const VERSION: &str = "1";
+pub const VERSION: &str = "2";
 
 const TASK: EnvelopeKind = EnvelopeKind { name: "task", key: "frazil.task", version: VERSION };
 

@@ -19,7 +19,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, BinaryArray, RecordBatch, StringArray};
 use frazil_core::envelope::{self, EnvelopeKind};
 use frazil_core::error::{Error, Result};
-use frazil_core::sql::predicate::Predicate;
+use frazil_core::sql::expression::Expression;
 use frazil_core::sql::predicate::bind::bind;
 use frazil_core::storage::Storage;
 use serde::{Deserialize, Serialize};
@@ -93,7 +93,7 @@ pub fn read(bytes: &[u8], storage: &Arc<dyn Storage>) -> Result<ChangeStage> {
         return Err(malformed());
     }
     let ids: HashSet<i32> = wire.fields.into_iter().collect();
-    let filter = bind(&Predicate::parse(&wire.filter)?, schema.as_ref(), true)?;
+    let filter = bind(&Expression::filter(&wire.filter)?, schema.as_ref(), true)?;
     Ok(ChangeStage {
         ordinal: wire.ordinal,
         snapshot_id: wire.snapshot_id,

@@ -20,8 +20,9 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use frazil_core::error::{Error, Result};
+use frazil_core::sql::expression::Expression;
+use frazil_core::sql::predicate::BoundPredicate;
 use frazil_core::sql::predicate::bind::bind;
-use frazil_core::sql::predicate::{BoundPredicate, Predicate};
 use frazil_core::storage::Storage;
 use frazil_core::storage::files::Files;
 use serde::{Deserialize, Serialize};
@@ -114,7 +115,7 @@ pub fn from_json(text: &str, storage: Arc<dyn Storage>) -> Result<ScanRead> {
     let context = ReadContext {
         files: Files::assemble(storage, &wire.relocation, &wire.allowed)?,
         table_location: wire.table,
-        filter: bind(&Predicate::parse(&wire.filter)?, schema.as_ref(), true)?,
+        filter: bind(&Expression::filter(&wire.filter)?, schema.as_ref(), true)?,
         schemas: schemas.collect::<Result<_>>()?,
         options: Options::new(wire.options),
         view: wire.view,

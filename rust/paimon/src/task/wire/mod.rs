@@ -23,7 +23,7 @@ use frazil_core::storage::Storage;
 use super::SplitTask;
 
 /// The version of the wire form that this library reads and writes.
-pub const VERSION: &str = "1";
+pub const VERSION: &str = "2";
 
 const SPLIT: EnvelopeKind = EnvelopeKind { name: "split", key: "frazil.split", version: VERSION };
 

@@ -8,13 +8,12 @@ mod changes;
 mod clause;
 pub mod merger;
 mod rows;
-pub mod source;
 pub mod update;
 
+use crate::error::{Error, Result};
+use crate::sql::expression::Expression;
+use crate::sql::predicate::{CompareOp, column_names};
 use arrow_schema::Schema;
-use frazil_core::error::{Error, Result};
-use frazil_core::sql::expression::Expression;
-use frazil_core::sql::predicate::{CompareOp, column_names};
 
 /// The definition of a MERGE.
 #[derive(Debug, Clone, PartialEq)]

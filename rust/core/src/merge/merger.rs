@@ -2,17 +2,17 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::error::{Error, Result};
+use crate::join::{JoinBounds, JoinPairs, JoinTable, bounds};
+use crate::scalar::{Scalar, ScalarType};
+use crate::sql::expression::bind::{Bound, Scope};
+use crate::sql::expression::rows::{Relation, Rows};
+use crate::sql::expression::{Expression, normal_type};
+use crate::sql::predicate::{ColumnName, CompareOp, Literal};
 use arrow_array::{Array, ArrayRef, RecordBatch, new_null_array};
 use arrow_buffer::BooleanBuffer;
 use arrow_schema::{DataType, FieldRef, Schema, SchemaRef};
 use arrow_select::concat::concat_batches;
-use frazil_core::error::{Error, Result};
-use frazil_core::join::{JoinBounds, JoinPairs, JoinTable, bounds};
-use frazil_core::scalar::{Scalar, ScalarType};
-use frazil_core::sql::expression::bind::{Bound, Scope};
-use frazil_core::sql::expression::normal_type;
-use frazil_core::sql::expression::rows::{Relation, Rows};
-use frazil_core::sql::predicate::ColumnName;
 
 use super::changes::Changes;
 pub use super::changes::Probe;
@@ -136,7 +136,7 @@ impl Merger {
     /// `InvalidArgument` with five of the duplicate keys if keys must be unique and are not.
     pub fn seal(&mut self) -> Result<()> {
         let rows = concat_batches(&self.source, &std::mem::take(&mut self.batches)).map_err(|error| {
-            Error::new(frazil_core::error::ErrorKind::LimitExceeded, "the source does not fit in one batch")
+            Error::new(crate::error::ErrorKind::LimitExceeded, "the source does not fit in one batch")
                 .caused_by(error)
                 .hint("merge the source in several parts")
         })?;
@@ -169,12 +169,12 @@ impl Merger {
         fields.filter(|(_, needed)| **needed).map(|(field, _)| field.name().as_str()).collect()
     }
 
-    /// Returns a filter for the target rows that can match a source row, as SQL text over the target columns. None if
-    /// no filter can be derived.
+    /// Returns a filter for the target rows that can match a source row, over the target columns. None if no filter can
+    /// be derived.
     ///
     /// # Errors
     /// `Internal` before [`Merger::seal`].
-    pub fn filter(&self) -> Result<Option<String>> {
+    pub fn filter(&self) -> Result<Option<Expression>> {
         let keys = self.keys_of(&self.sealed()?.rows, SOURCE)?;
         let mut parts = Vec::new();
         for (key, values) in self.keys.iter().zip(&keys) {
@@ -187,21 +187,24 @@ impl Merger {
                 continue; // filters do not compare timestamps with dates
             }
             let name = ColumnName(vec![field.name().clone()]);
-            let mut part = match bounds(values, LISTED_VALUES)? {
+            let part = match bounds(values, LISTED_VALUES)? {
                 JoinBounds::Unknown => continue,
-                JoinBounds::Values(values) if values.is_empty() => "false".to_string(),
+                JoinBounds::Values(values) if values.is_empty() => Expression::FALSE,
                 JoinBounds::Values(values) => {
-                    let values: Vec<String> = values.iter().map(Scalar::to_string).collect();
-                    format!("{name} IN ({})", values.join(", "))
+                    Expression::is_in(name.clone(), values.into_iter().map(Literal::Typed).collect())
                 }
-                JoinBounds::Between(least, greatest) => format!("{name} >= {least} AND {name} <= {greatest}"),
+                JoinBounds::Between(least, greatest) => Expression::And(vec![
+                    Expression::compare(name.clone(), CompareOp::GtEq, Literal::Typed(least)),
+                    Expression::compare(name.clone(), CompareOp::LtEq, Literal::Typed(greatest)),
+                ]),
             };
             if key.null_safe && values.logical_null_count() > 0 {
-                part = format!("({part} OR {name} IS NULL)");
+                parts.push(Expression::Or(vec![part, Expression::is_null(name)]));
+            } else {
+                parts.extend(part.conjuncts());
             }
-            parts.push(part);
         }
-        Ok((!parts.is_empty()).then(|| parts.join(" AND ")))
+        Ok(if parts.len() > 1 { Some(Expression::And(parts)) } else { parts.pop() })
     }
 
     /// Returns the same result as [`Merger::probe`] for batches that have at least the [`Merger::target_columns`].

@@ -1,14 +1,14 @@
 //! The effects of a merge on the rows of one batch.
 
+use crate::error::{Error, Result};
+use crate::join::JoinPairs;
+use crate::sql::expression::rows::Rows;
 use arrow_array::{RecordBatch, UInt32Array};
 use arrow_buffer::BooleanBuffer;
 use arrow_ord::sort::sort_to_indices;
 use arrow_schema::SchemaRef;
 use arrow_select::concat::concat_batches;
 use arrow_select::take::{take, take_record_batch};
-use frazil_core::error::{Error, Result};
-use frazil_core::join::JoinPairs;
-use frazil_core::sql::expression::rows::Rows;
 
 use super::clause::BoundAction;
 use super::rows::updated;

@@ -1,11 +1,11 @@
 //! UPDATE: replaces some columns of rows.
 
+use crate::error::{Error, Result};
+use crate::sql::expression::Expression;
+use crate::sql::expression::bind::{Bound, Scope};
+use crate::sql::expression::rows::{Relation, Rows};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use frazil_core::error::{Error, Result};
-use frazil_core::sql::expression::Expression;
-use frazil_core::sql::expression::bind::{Bound, Scope};
-use frazil_core::sql::expression::rows::{Relation, Rows};
 
 use super::rows::updated;
 

@@ -1,10 +1,10 @@
 //! Clauses of a merge, bound to column types.
 
+use crate::error::{Error, Result};
+use crate::sql::expression::Expression;
+use crate::sql::expression::bind::{Bound, Scope};
+use crate::sql::predicate::column_names;
 use arrow_schema::Schema;
-use frazil_core::error::{Error, Result};
-use frazil_core::sql::expression::Expression;
-use frazil_core::sql::expression::bind::{Bound, Scope};
-use frazil_core::sql::predicate::column_names;
 
 use super::{Action, Clause, MergePlan, When};
 

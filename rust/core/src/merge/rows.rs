@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
+use crate::error::{Error, Result};
+use crate::sql::expression::bind::Bound;
+use crate::sql::expression::rows::Rows;
+use crate::sql::expression::widened;
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{Field, Schema, SchemaRef};
-use frazil_core::error::{Error, Result};
-use frazil_core::sql::expression::bind::Bound;
-use frazil_core::sql::expression::rows::Rows;
-use frazil_core::sql::expression::widened;
 
 /// Returns the values of a column, in its type.
 ///
