@@ -9,12 +9,16 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from frazil import _native, _pyiceberg_filter
+from frazil import _arrow_filter, _native, _polars_filter, _pyiceberg_filter
 from frazil._literal import SqlText
 from frazil.config import config
 from frazil.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
+    import polars as pl
+    import pyarrow.compute
+    from pyiceberg.expressions import BooleanExpression
+
     from frazil._credentials import Credentials
 
 SnapshotChoice = tuple[str, int | str]
@@ -105,22 +109,26 @@ def listed_locations(text: str) -> list[str]:
         raise InvalidArgumentError(message) from error
 
 
-RowFilter: TypeAlias = "str | bool | SqlText"
-"""A filter: an SQL expression, an expression of `frazil.col`, or a Boolean."""
+RowFilter: TypeAlias = "str | bool | SqlText | pyarrow.compute.Expression | pl.Expr | BooleanExpression"
+"""A filter: an SQL expression, an expression of `frazil.col`, pyarrow, Polars or PyIceberg, or a Boolean."""
+
+_LIBRARIES: dict[str, Any] = {"pyarrow": _arrow_filter, "Polars": _polars_filter, "PyIceberg": _pyiceberg_filter}
 
 
 def filter_text(row_filter: RowFilter, name: str = "row_filter") -> str:
-    """Return a filter as SQL, or an empty string for all rows; error messages call the argument `name`.
-
-    A filter can also be an expression of PyIceberg.
-    """
+    """Return a filter as SQL, or an empty string for all rows; error messages call the argument `name`."""
     if isinstance(row_filter, bool):
         return "" if row_filter else "false"
     if isinstance(row_filter, str | SqlText):
         return str(row_filter)
-    if _pyiceberg_filter.is_expression(row_filter):  # type: ignore[unreachable]
-        return _pyiceberg_filter.expression_sql(row_filter)
-    message = f"{name} must be an SQL string or True, not {type(row_filter).__name__}"
+    for library, translator in _LIBRARIES.items():
+        if translator.is_expression(row_filter):
+            try:
+                return str(translator.expression_sql(row_filter))
+            except RecursionError:
+                message = f"the {library} expression is nested too deeply"
+                raise InvalidArgumentError(message, hint="use a list of values, or pass an SQL string") from None
+    message = f"{name} must be an SQL string, an expression or True, not {type(row_filter).__name__}"
     raise InvalidArgumentError(message)
 
 

@@ -167,8 +167,29 @@ class Expression(SqlText):
         if not isinstance(prefix, str):
             message = f"a prefix must be a string, not {prefix!r}"  # type: ignore[unreachable]
             raise InvalidArgumentError(message)
-        escaped = re.sub(r"([\\%_])", r"\\\1", prefix)
-        return self.like(f"{escaped}%")
+        return self.like(f"{_escaped(prefix)}%")
+
+    def ends_with(self, suffix: str) -> Expression:
+        r"""Return whether the string ends with a suffix.
+
+        >>> print(col("name").ends_with("_a"))
+        ("name" LIKE '%\_a')
+        """
+        if not isinstance(suffix, str):
+            message = f"a suffix must be a string, not {suffix!r}"  # type: ignore[unreachable]
+            raise InvalidArgumentError(message)
+        return self.like(f"%{_escaped(suffix)}")
+
+    def contains(self, part: str) -> Expression:
+        """Return whether the string contains another one.
+
+        >>> print(col("name").contains("a"))
+        ("name" LIKE '%a%')
+        """
+        if not isinstance(part, str):
+            message = f"a part of a string must be a string, not {part!r}"  # type: ignore[unreachable]
+            raise InvalidArgumentError(message)
+        return self.like(f"%{_escaped(part)}%")
 
     def cast(self, data_type: str) -> Expression:
         """Return the value as another type, by its name in SQL; rows whose value does not fit raise an error."""
@@ -255,7 +276,12 @@ def col(name: str) -> Expression:
     if not isinstance(name, str) or not name:
         message = f"the name of a column must be a string, not {name!r}"
         raise InvalidArgumentError(message)
-    return _Column(".".join('"' + part.replace('"', '""') + '"' for part in name.split(".")))
+    return column(*name.split("."))
+
+
+def column(*path: str) -> Expression:
+    """Return a column as an expression; several names lead to the field of a struct."""
+    return _Column(".".join('"' + name.replace('"', '""') + '"' for name in path))
 
 
 def _joined(operator: str, left: object, right: object) -> Expression:
@@ -267,6 +293,10 @@ def _joined(operator: str, left: object, right: object) -> Expression:
                     message, hint="combine conditions made by frazil.col, or write one SQL string"
                 )
     return Expression(f"({lit(left)} {operator} {lit(right)})")
+
+
+def _escaped(text: str) -> str:
+    return re.sub(r"([\\%_])", r"\\\1", text)
 
 
 def _of_column(value: object) -> str:

@@ -1,18 +1,31 @@
-"""Filters that are PyIceberg expressions, as SQL. PyIceberg itself is not imported."""
+"""Filters that are PyIceberg expressions, as SQL. PyIceberg itself is not imported.
+
+They select the rows that PyIceberg selects: no comparison with NaN is true except `<>`, and `NotIn` is true for NULL.
+"""
 
 from __future__ import annotations
 
-import datetime as dt
-import math
-import re
 import uuid
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from frazil._expression import Expression
 from frazil._literal import lit
-from frazil.errors import InvalidArgumentError
+from frazil._operand import (
+    Operand,
+    compared_as_floats,
+    condition,
+    contained_or_null,
+    is_nan,
+    literal,
+    reference,
+    refused,
+)
+from frazil._temporal import date_text, time_text, timestamp_text
 
-_EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - a timestamp without a zone
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
+_LIBRARY = "PyIceberg"
 _COMPARISONS = {
     "EqualTo": "=",
     "NotEqualTo": "<>",
@@ -21,11 +34,13 @@ _COMPARISONS = {
     "GreaterThan": ">",
     "GreaterThanOrEqual": ">=",
 }
-_TESTS = {"IsNull": "IS NULL", "NotNull": "IS NOT NULL", "IsNaN": "IS NAN", "NotNaN": "IS NOT NAN"}
-_LISTS = {"In": "IN", "NotIn": "NOT IN"}
-_PREFIXES = {"StartsWith": "LIKE", "NotStartsWith": "NOT LIKE"}
-_CONSTANTS = {"AlwaysTrue": "TRUE", "AlwaysFalse": "FALSE"}
-_JOINED = {"And": "AND", "Or": "OR"}
+_TESTS: dict[str, Callable[[Operand], Expression]] = {
+    "IsNull": lambda column: column.sql.is_null(),
+    "NotNull": lambda column: column.sql.is_not_null(),
+    "IsNaN": lambda column: is_nan(column).sql,
+    "NotNaN": lambda column: ~is_nan(column).sql,
+}
+_CONSTANTS = {"AlwaysTrue": True, "AlwaysFalse": False}
 
 
 def is_expression(value: object) -> bool:
@@ -39,65 +54,61 @@ def expression_sql(expression: Any) -> str:
     Raises:
         InvalidArgumentError: The expression is not an unbound predicate on columns.
 
-    >>> from pyiceberg.expressions import And, GreaterThan, StartsWith
-    >>> print(expression_sql(And(GreaterThan("id", 10), StartsWith("address.city", "a_"))))
-    ("id" > 10 AND "address"."city" LIKE 'a\_%')
+    >>> from pyiceberg.expressions import And, LessThan, StartsWith
+    >>> print(expression_sql(And(LessThan("id", 10), StartsWith("address.city", "a_"))))
+    (("id" < 10) AND ("address"."city" LIKE 'a\_%'))
     """
-    try:
-        return _sql(expression)
-    except RecursionError:
-        message = "the PyIceberg expression is nested too deeply"
-        raise InvalidArgumentError(message, hint="use In for many values, or pass an SQL string") from None
+    return str(_condition(expression))
 
 
-def _sql(expression: Any) -> str:
+def _condition(expression: Any) -> Expression:
     kind = type(expression).__name__
     if kind in _CONSTANTS:
-        return _CONSTANTS[kind]
-    if kind in _JOINED:
-        return f"({_sql(expression.left)} {_JOINED[kind]} {_sql(expression.right)})"
+        return Expression(str(lit(_CONSTANTS[kind])))
+    if kind == "And":
+        return _condition(expression.left) & _condition(expression.right)
+    if kind == "Or":
+        return _condition(expression.left) | _condition(expression.right)
     if kind == "Not":
-        return f"NOT ({_sql(expression.child)})"
+        return ~_condition(expression.child)
     return _predicate(expression, kind)
 
 
-def _predicate(expression: Any, kind: str) -> str:
+def _predicate(expression: Any, kind: str) -> Expression:
     column = _column(expression)
     if kind in _TESTS:
-        return f"{column} {_TESTS[kind]}"
+        return _TESTS[kind](column)
     if kind in _COMPARISONS:
-        return f"{column} {_COMPARISONS[kind]} {_literal(expression.literal)}"
-    if kind in _LISTS:
-        return f"{column} {_LISTS[kind]} ({', '.join(sorted(map(_literal, expression.literals)))})"
-    if kind in _PREFIXES:
-        prefix = re.sub(r"([\\%_])", r"\\\1", str(expression.literal.value))
-        return f"{column} {_PREFIXES[kind]} {lit(prefix + '%')}"
-    raise _refused(expression)
+        found = compared_as_floats(_COMPARISONS[kind], column, literal(_value(expression.literal)))
+        return (found or condition(column.sql)).sql
+    if kind in ("In", "NotIn"):
+        values = sorted(map(_value, expression.literals), key=lambda value: str(lit(value)))
+        found = contained_or_null(column, values, null=False)
+        return found.sql if kind == "In" else ~found.sql
+    if kind == "StartsWith":
+        return column.sql.starts_with(str(expression.literal.value))
+    if kind == "NotStartsWith":
+        return ~column.sql.starts_with(str(expression.literal.value))
+    raise refused(_LIBRARY, repr(expression), "pass it as an SQL string")
 
 
-def _column(expression: Any) -> str:
+def _column(expression: Any) -> Operand:
     name = getattr(getattr(expression, "term", None), "name", None)
     if not isinstance(name, str):
-        raise _refused(expression)
-    return ".".join('"' + part.replace('"', '""') + '"' for part in name.split("."))
+        raise refused(_LIBRARY, repr(expression), "pass it as an SQL string")
+    return reference(*name.split("."))
 
 
-def _literal(literal: Any) -> str:
-    """Return a literal as SQL; a string has the type of the column that it is compared with."""
-    kind, value = type(literal).__name__, literal.value
-    if kind == "TimestampLiteral":
-        return str(lit((_EPOCH + dt.timedelta(microseconds=value)).isoformat()))
-    if kind == "DateLiteral":
-        return str(lit((_EPOCH + dt.timedelta(days=value)).date().isoformat()))
-    if kind == "TimeLiteral":
-        return str(lit((_EPOCH + dt.timedelta(microseconds=value)).time().isoformat()))
-    if kind == "UUIDLiteral":
-        return str(lit(str(uuid.UUID(bytes=value))))
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(lit(str(value)))
-    return str(lit(value))
-
-
-def _refused(expression: object) -> InvalidArgumentError:
-    message = f"the PyIceberg expression {expression!r} cannot be used as a filter"
-    return InvalidArgumentError(message, hint="pass it as an SQL string")
+def _value(literal: Any) -> Any:
+    """Return the value of a literal; a string has the type of the column that it is compared with."""
+    value = literal.value
+    match type(literal).__name__:
+        case "TimestampLiteral":
+            return timestamp_text(value, "us")
+        case "DateLiteral":
+            return date_text(value)
+        case "TimeLiteral":
+            return time_text(value, "us")
+        case "UUIDLiteral":
+            return uuid.UUID(bytes=value)
+    return value
