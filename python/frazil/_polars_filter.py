@@ -27,12 +27,12 @@ from frazil._operand import (
     same_or_null,
 )
 from frazil._temporal import date_literal, time_literal, timestamp_literal
+from frazil.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from frazil._literal import Lit
-    from frazil.errors import InvalidArgumentError
 
 _LIBRARY = "Polars"
 _COMPARISONS = {"Eq": "=", "NotEq": "<>", "Lt": "<", "LtEq": "<=", "Gt": ">", "GtEq": ">="}
@@ -61,6 +61,9 @@ _PATTERNS: dict[str, Callable[[Expression, str], Expression]] = {
 _CAST_TYPES = {"Int32": ("int", "int"), "Int64": ("long", "int"), "Float64": ("double", "double")}
 _PER_MICROSECOND = {"Nanoseconds": 1000, "Microseconds": 1}
 _INTEGERS = ("Int8", "Int16", "Int32", "Int64", "Int128", "UInt8", "UInt16", "UInt32", "UInt64")
+_OLDEST = (1, 36)
+"""Earlier releases serialize literals in other forms, and some compute decimals in another way."""
+
 _EXACT_INTEGERS = 2**53
 """Polars converts integers to DOUBLE to compare them with floats, which is exact below this number."""
 
@@ -80,11 +83,18 @@ def expression_sql(expression: Any) -> str:
     >>> print(expression_sql((pl.col("id") < 10) & pl.col("city").is_in(["Bern"])))
     (("id" < 10) AND ("city" IN ('Bern')))
     """
+    _check_version(sys.modules["polars"].__version__)
     try:
         node = json.loads(expression.meta.serialize(format="json"))
     except sys.modules["polars"].exceptions.PolarsError as error:
         raise refused(_LIBRARY, f"a part that cannot be serialized ({error})") from error
     return str(_operand(node).sql)
+
+
+def _check_version(version: str) -> None:
+    if tuple(int(part) for part in version.split(".")[:2]) < _OLDEST:
+        message = f"expressions of Polars {version} cannot be used as filters, which need Polars 1.36 or later"
+        raise InvalidArgumentError(message, hint="upgrade Polars, or write an SQL string")
 
 
 def _operand(node: Any) -> Operand:
@@ -103,8 +113,7 @@ def _operand(node: Any) -> Operand:
     if kind == "Cast":
         return _cast(*_fields(content, "expr", "dtype", "options"))
     if kind == "Function":
-        # Older releases add options, which do not change the values of these functions.
-        inputs, function = _fields(content, "input", "function", optional="options")
+        inputs, function = _fields(content, "input", "function")
         return _called(function, [_listed_or_operand(one) for one in inputs])
     raise _unknown(kind)
 
@@ -210,6 +219,9 @@ def _contained(value: Operand, values: Any, *, nulls_equal: bool) -> Operand:
     if not isinstance(values, list):
         raise refused(_LIBRARY, "is_in with a column or an expression", "pass a list of values")
     given = [one.value for one in map(_compared_exactly, values) if one.value is not None]
+    if not given:
+        # The result for NULL depends on the release of Polars.
+        raise refused(_LIBRARY, "is_in with a list without values", "use pl.lit(False), or is_null()")
     if nulls_equal:
         return contained_or_null(value, given, null=len(given) < len(values))
     return contained(value, given)
@@ -325,9 +337,9 @@ def _single(node: Any) -> tuple[str, Any]:
     return kind, content
 
 
-def _fields(node: Any, *names: str, optional: str = "") -> list[Any]:
+def _fields(node: Any, *names: str) -> list[Any]:
     """Return the values of exactly these fields of a node."""
-    if not isinstance(node, dict) or set(node) - {optional} != set(names):
+    if not isinstance(node, dict) or set(node) != set(names):
         raise _unknown(node)
     return [node[name] for name in names]
 

@@ -345,9 +345,6 @@ POLARS: list[Any] = [
     ~c("i").is_in([1, 3]),
     c("i").is_in([1, None]),
     ~c("i").is_in([1, None]),
-    c("i").is_in([None]),
-    c("i").is_in([]),
-    ~c("i").is_in([]),
     c("i").is_in([1, None], nulls_equal=True),
     ~c("i").is_in([1, None], nulls_equal=True),
     ~c("i").is_in([1], nulls_equal=True),
@@ -420,6 +417,8 @@ REFUSED_POLARS: list[tuple[Any, str, str]] = [
     (c("ts") > pl.lit(MOMENT, dtype=pl.Datetime("ms")), "a timestamp of milliseconds", r"pl.Datetime\(\"us\"\)"),
     (c("ts") > pl.lit(1, dtype=pl.Int64).cast(pl.Datetime("ns")), "a cast to", "CAST"),
     (c("f") == pl.lit(0.1, dtype=pl.Float32), r"a literal of type Float32 \(Polars", ""),
+    (c("i").is_in([]), "is_in with a list without values", r"pl.lit\(False\)"),
+    (c("i").is_in([None]), "is_in with a list without values", "is_null"),
     (c("l") > 1e300, "to which integers are rounded", "SQL string"),
     (c("f") == NAN, "a NaN or an infinity", "is_nan"),
     (c("f") < pl.lit(INFINITY, dtype=pl.Float64), "a NaN or an infinity", "SQL string for infinity"),
@@ -461,6 +460,28 @@ def test_a_literal_in_another_time_zone() -> None:
     assert (
         _arguments.filter_text(c("tz") == pl.lit(BERLIN)) == "(\"tz\" = TIMESTAMP '2020-01-01T11:30:00.000005+00:00')"
     )
+
+
+def test_old_releases_of_polars_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pl, "__version__", "1.35.2")
+    with pytest.raises(errors.InvalidArgumentError, match=r"Polars 1.35.2 cannot .* need Polars 1.36 or later"):
+        _arguments.filter_text(c("i") == 1)
+
+
+def test_unknown_forms_of_polars_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    forms = [
+        '{"BinaryExpr":{"left":{"Column":"a"},"op":"Gt","right":{"Literal":{"Dyn":{"Int":1}}},"new":1}}',
+        '{"BinaryExpr":{"left":{"Column":"a"},"op":"New","right":{"Column":"b"}}}',
+        '{"Column":"a","New":1}',
+        '{"Literal":{"Scalar":{"dtype":"Int64","value":{"Int64":1}}}}',
+        '{"Function":{"input":[{"Column":"a"}],"function":{"Boolean":{"IsNull":{"new":1}}}}}',
+        '{"Function":{"input":[{"Column":"a"}],"function":"New"}}',
+        '["Column"]',
+    ]
+    for form in forms:
+        monkeypatch.setattr(type(c("i").meta), "serialize", lambda _, form=form, **_options: form)
+        with pytest.raises(errors.InvalidArgumentError, match=r"the Polars expression contains .* \(Polars \d"):
+            _arguments.filter_text(c("i") == 1)
 
 
 def test_polars_is_not_imported() -> None:
