@@ -11,6 +11,7 @@ HISTORIES ?= 10000
 ICEBERG_HISTORIES ?= 5000
 PAIMON_HISTORIES ?= 2000
 SQL_QUERIES ?= 500
+SQL_MERGES ?= 300
 WIDE_VECTORS := +avx512f,+avx512bw,+avx512cd,+avx512dq,+avx512vl,+avx2,+bmi1,+bmi2,+lzcnt,+popcnt
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
@@ -76,7 +77,7 @@ help:
 	@echo 'make faults  fail every request of every operation on tables, and kill writers'
 	@echo 'make nightly run slow tests, all tests on the release build, and random histories against models:'
 	@echo '             $(HISTORIES) of each merge engine, $(ICEBERG_HISTORIES) of Iceberg tables, $(PAIMON_HISTORIES) of Paimon tables, and as many in turns with Paimon;'
-	@echo '             $(SQL_QUERIES) random queries of Spark SQL'
+	@echo '             $(SQL_QUERIES) random queries of Spark SQL, $(SQL_MERGES) random MERGE statements'
 	@echo 'make miri    run the kernels under Miri, which needs `rustup component add miri --toolchain nightly`'
 	@echo 'make bench   time frazil, its limits and the fastest peers, row by row; ROW=B6 for one row,'
 	@echo '             STRICT=1 to fail if a row is short of its mark'
@@ -243,6 +244,8 @@ nightly: test-release $(PAIMON_JAVA)/.installed
 		$(RELEASE)/bin/python -m pytest --quiet tests/histories/paimon
 	$(call say,'Comparing $(SQL_QUERIES) random queries of Spark SQL with queries that read everything')
 	FRAZIL_SQL_QUERIES=$(SQL_QUERIES) $(RELEASE)/bin/python -m pytest --quiet tests/spark/test_sql_narrowing.py
+	$(call say,'Comparing $(SQL_MERGES) random MERGE statements of Spark SQL with a model')
+	FRAZIL_SQL_MERGES=$(SQL_MERGES) $(RELEASE)/bin/python -m pytest --quiet tests/spark/test_sql_merge.py -k random
 
 # Once as on the oldest processor and once as on one with wide vectors; Miri knows no processor but that of its flags.
 miri: export MIRIFLAGS := -Zmiri-disable-isolation

@@ -45,6 +45,13 @@ CREATE TABLE local.db.table (id bigint, data string) USING iceberg;
 INSERT INTO local.db.table VALUES (1, 'a');
 INSERT INTO local.db.table VALUES (2, 'b');
 """
+MERGE = """
+MERGE INTO local.db.table AS t
+USING (SELECT id, concat('new ', id) AS data FROM range(1, 5)) AS s ON t.id = s.id
+WHEN MATCHED AND s.id = 1 THEN DELETE
+WHEN MATCHED THEN UPDATE SET data = concat(t.data, ', ', s.data)
+WHEN NOT MATCHED THEN INSERT *
+"""
 
 
 def main() -> None:
@@ -232,6 +239,10 @@ def show_statements(spark: SparkSession, folder: str) -> None:
     lake.sql("CREATE TABLE local.db.doubled PARTITIONED BY (data) AS SELECT id * 2 AS id, data FROM local.db.table")
     lake.sql("INSERT OVERWRITE local.db.doubled PARTITION (data = 'a') SELECT id FROM range(10, 12)")
     lake.sql("SELECT * FROM local.db.doubled ORDER BY id").show()
+    print("MERGE INTO local.db.table: update, delete and insert rows in one snapshot")
+    lake.sql(MERGE)
+    lake.sql("SELECT * FROM local.db.table ORDER BY id").show()
+    print(lake.last)
     for path in sorted(Path(folder, "lake", "db", "table").rglob("*.*")):
         print("   ", path.relative_to(folder))
 

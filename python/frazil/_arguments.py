@@ -115,8 +115,11 @@ RowFilter: TypeAlias = "str | bool | SqlText | pyarrow.compute.Expression | pl.E
 _LIBRARIES: dict[str, Any] = {"pyarrow": _arrow_filter, "Polars": _polars_filter, "PyIceberg": _pyiceberg_filter}
 
 
-def filter_text(row_filter: RowFilter, name: str = "row_filter") -> str:
-    """Return a filter as SQL, or an empty string for all rows; error messages call the argument `name`."""
+def filter_text(row_filter: RowFilter, name: str = "row_filter", *, of_changes: bool = False) -> str:
+    """Return a filter as SQL, or an empty string for all rows; error messages call the argument `name`.
+
+    Expressions of PyIceberg select other rows in scans than in operations that change the selected rows.
+    """
     if isinstance(row_filter, bool):
         return "" if row_filter else "false"
     if isinstance(row_filter, str | SqlText):
@@ -124,6 +127,8 @@ def filter_text(row_filter: RowFilter, name: str = "row_filter") -> str:
     for library, translator in _LIBRARIES.items():
         if translator.is_expression(row_filter):
             try:
+                if translator is _pyiceberg_filter:
+                    return _pyiceberg_filter.expression_sql(row_filter, of_changes=of_changes)
                 return str(translator.expression_sql(row_filter))
             except RecursionError:
                 message = f"the {library} expression is nested too deeply"

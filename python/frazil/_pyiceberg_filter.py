@@ -1,6 +1,7 @@
 """Filters that are PyIceberg expressions, as SQL. PyIceberg itself is not imported.
 
-They select the rows that PyIceberg selects: no comparison with NaN is true except `<>`, and `NotIn` is true for NULL.
+They select the rows that PyIceberg selects: no comparison with NaN is true except `<>`, and `NotIn` is true for NULL
+in scans, but not in deletes.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from frazil._operand import (
     Operand,
     compared_as_floats,
     condition,
+    contained,
     contained_or_null,
     is_nan,
     literal,
@@ -48,8 +50,8 @@ def is_expression(value: object) -> bool:
     return type(value).__module__.startswith("pyiceberg.expressions")
 
 
-def expression_sql(expression: Any) -> str:
-    r"""Return an expression as SQL.
+def expression_sql(expression: Any, *, of_changes: bool = False) -> str:
+    r"""Return an expression as SQL, for a scan or for the rows that an operation changes.
 
     Raises:
         InvalidArgumentError: The expression is not an unbound predicate on columns.
@@ -58,23 +60,23 @@ def expression_sql(expression: Any) -> str:
     >>> print(expression_sql(And(LessThan("id", 10), StartsWith("address.city", "a_"))))
     (("id" < 10) AND ("address"."city" LIKE 'a\_%'))
     """
-    return str(_condition(expression))
+    return str(_condition(expression, of_changes=of_changes))
 
 
-def _condition(expression: Any) -> Expression:
+def _condition(expression: Any, *, of_changes: bool) -> Expression:
     kind = type(expression).__name__
     if kind in _CONSTANTS:
         return Expression(str(lit(_CONSTANTS[kind])))
     if kind == "And":
-        return _condition(expression.left) & _condition(expression.right)
+        return _condition(expression.left, of_changes=of_changes) & _condition(expression.right, of_changes=of_changes)
     if kind == "Or":
-        return _condition(expression.left) | _condition(expression.right)
+        return _condition(expression.left, of_changes=of_changes) | _condition(expression.right, of_changes=of_changes)
     if kind == "Not":
-        return ~_condition(expression.child)
-    return _predicate(expression, kind)
+        return ~_condition(expression.child, of_changes=of_changes)
+    return _predicate(expression, kind, of_changes=of_changes)
 
 
-def _predicate(expression: Any, kind: str) -> Expression:
+def _predicate(expression: Any, kind: str, *, of_changes: bool) -> Expression:
     column = _column(expression)
     if kind in _TESTS:
         return _TESTS[kind](column)
@@ -83,7 +85,7 @@ def _predicate(expression: Any, kind: str) -> Expression:
         return (found or condition(column.sql)).sql
     if kind in ("In", "NotIn"):
         values = sorted(map(_value, expression.literals), key=lambda value: str(lit(value)))
-        found = contained_or_null(column, values, null=False)
+        found = contained(column, values) if of_changes else contained_or_null(column, values, null=False)
         return found.sql if kind == "In" else ~found.sql
     if kind == "StartsWith":
         return column.sql.starts_with(str(expression.literal.value))

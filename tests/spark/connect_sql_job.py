@@ -36,7 +36,7 @@ def main(warehouse: str) -> None:
         "described": [list(row) for row in lake.sql("DESCRIBE table").collect()],
         "view": lake.sql("SELECT * FROM tableV2").count(),
         "joined": sorted(row.data for row in joined.collect()),
-        "rejected": rejection(lake, "UPDATE table SET id.x = 1"),
+        "rejected": rejection(lake, "TRUNCATE TABLE table PARTITION (id = 1)"),
     }
     lake.sql("CREATE TABLE db.copy PARTITIONED BY (data) AS SELECT id, data FROM db.table")
     lake.sql("INSERT OVERWRITE db.copy PARTITION (data = 'b') SELECT id FROM range(5, 7)")

@@ -57,8 +57,8 @@ def test_a_client_runs_statements_of_spark_sql(tmp_path: Path) -> None:
     assert found["view"] == 3
     assert found["joined"] == ["a", "b"]
     assert found["rejected"] == (
-        "UPDATE is not supported for single fields of structs (line 1, column 18); "
-        'use lake.table("table").update({"name": "upper(name)"}, "id = 1")'
+        "PARTITION is not supported for TRUNCATE TABLE (line 1, column 33); "
+        "write DELETE FROM with a condition on the partition columns"
     )
     assert found["merged"] == [["a", 1], ["b", 6], ["merged", 2]]
     assert found["deleted"] == 1

@@ -301,7 +301,7 @@ REJECTED = [
     "CREATE TABLE local.db.c (id INT) CLUSTERED BY (id) INTO 4 BUCKETS",
     "DROP NAMESPACE local.db CASCADE",
     "DESCRIBE local.db.table PARTITION (id = 1)",
-    "EXPLAIN DELETE FROM local.db.table",
+    "EXPLAIN INSERT INTO local.db.table SELECT 1",
     "ANALYZE TABLE local.db.table COMPUTE STATISTICS",
     "SELECT * FROM local.db.table TIMESTAMP AS OF id",
     "SELECT * FROM local.db.table VERSION AS OF id",

@@ -378,4 +378,4 @@ def snapshot_options(branch: str, snapshot_properties: Mapping[str, str] | None)
 
 def row_filter_of(given: RowFilter, name: str, *, case_sensitive: bool) -> Filter:
     """Validate the filter passed as the argument `name`; True for all rows."""
-    return Filter(text=filter_text(given, name), case_sensitive=flag("case_sensitive", case_sensitive))
+    return Filter(text=filter_text(given, name, of_changes=True), case_sensitive=flag("case_sensitive", case_sensitive))

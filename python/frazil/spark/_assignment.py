@@ -56,7 +56,7 @@ def assigned_values(frame: DataFrame, targets: Sequence[spark.StructField | None
 
     Raises:
         InvalidArgumentError: Spark does not assign a value.
-        UnsupportedError: As in `assigned`.
+        UnsupportedError: As in `assigned`, or the fields of a struct have another order than those of its column.
     """
     from pyspark.sql import functions
 
@@ -66,9 +66,24 @@ def assigned_values(frame: DataFrame, targets: Sequence[spark.StructField | None
         column = functions.col(source.name)
         if target is not None:
             _check(source.dataType, target, checked=checked)
-            column = column.cast(target.dataType).alias(source.name)
+            _check_names(source.dataType, target)
+            column = column.cast(_nullable(target.dataType)).alias(source.name)
         columns.append(column)
     return frame.select(*columns)
+
+
+def _nullable(found: spark.DataType) -> spark.DataType:
+    """Return a type with nullable fields at all depths; the writer checks required fields.
+
+    Spark does not cast a struct with nullable fields to one with required fields.
+    """
+    if isinstance(found, spark.StructType):
+        return spark.StructType([spark.StructField(one.name, _nullable(one.dataType)) for one in found])
+    if isinstance(found, spark.ArrayType):
+        return spark.ArrayType(_nullable(found.elementType))
+    if isinstance(found, spark.MapType):
+        return spark.MapType(_nullable(found.keyType), _nullable(found.valueType))
+    return found
 
 
 def _is_ansi(frame: DataFrame) -> bool:
@@ -156,21 +171,25 @@ def _check(source: spark.DataType, target: spark.StructField, *, checked: bool) 
 
 def _check_names(source: spark.DataType, target: spark.StructField) -> None:
     """Check that struct fields are in the order of the table, because a cast matches fields by position."""
-    if _field_names(source) != _field_names(target.dataType):
-        message = f"column `{target.name}`: BY NAME does not reorder the fields of a struct"
+    if not _has_same_names(source, target.dataType):
+        message = f"column `{target.name}`: frazil does not reorder the fields of a struct by name"
         hint = f"build it with named_struct and the fields of {target.dataType.simpleString()}"
         raise UnsupportedError(message, context={"column": target.name}, hint=hint)
 
 
-def _field_names(found: spark.DataType) -> list[str]:
-    """Return the names of fields at all depths, in lower case."""
-    if isinstance(found, spark.ArrayType):
-        return _field_names(found.elementType)
-    if isinstance(found, spark.MapType):
-        return [*_field_names(found.keyType), *_field_names(found.valueType)]
-    if isinstance(found, spark.StructType):
-        return [name for field in found for name in (field.name.lower(), *_field_names(field.dataType))]
-    return []
+def _has_same_names(source: spark.DataType, target: spark.DataType) -> bool:
+    """Return whether struct fields at all depths have the same names, regardless of case; NULL fits any type."""
+    if isinstance(source, spark.ArrayType) and isinstance(target, spark.ArrayType):
+        return _has_same_names(source.elementType, target.elementType)
+    if isinstance(source, spark.MapType) and isinstance(target, spark.MapType):
+        pairs = [(source.keyType, target.keyType), (source.valueType, target.valueType)]
+        return all(_has_same_names(*pair) for pair in pairs)
+    if isinstance(source, spark.StructType) and isinstance(target, spark.StructType):
+        return len(source) == len(target) and all(
+            have.name.lower() == want.name.lower() and _has_same_names(have.dataType, want.dataType)
+            for have, want in zip(source, target, strict=True)
+        )
+    return True
 
 
 def _column(name: str, table: spark.StructType) -> spark.StructField:

@@ -175,6 +175,10 @@ class SparkEngine:
         """Change the rows of an Iceberg table whose addresses are the first two columns of a query, and insert rows."""
         return _sql_row_changes.change(frame, table, change, self.snapshot_properties())
 
+    def changes_in_workers(self, table: Any, branch: str) -> bool:
+        """Return whether the files of a branch are too large for a change in this process."""
+        return not _sql_row_changes.is_small(table, branch)
+
     def is_case_sensitive(self) -> bool:
         """Return whether `spark.sql.caseSensitive` is set."""
         return str(self._spark.conf.get("spark.sql.caseSensitive", "false")).lower() == "true"

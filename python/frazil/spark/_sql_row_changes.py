@@ -17,7 +17,7 @@ from frazil.iceberg._verbs import carry_out, snapshot_options
 from frazil.iceberg.operations.addressed import ChangeRows
 from frazil.iceberg.operations.values import Filter
 from frazil.spark import _row_level
-from frazil.spark._assignment import assigned
+from frazil.spark._assignment import assigned, assigned_values
 from frazil.spark._executor import SparkExecutor
 from frazil.spark._iceberg_write import check_branch
 from frazil.spark._input import CollectedAddresses
@@ -44,7 +44,7 @@ def delete(
 ) -> WriteResult:
     """Delete the rows that match a filter; None for all rows, whose files are removed without being read."""
     check_branch(table, branch)
-    if row_filter is None or _is_small(table, branch):
+    if row_filter is None or is_small(table, branch):
         return table.delete(True if row_filter is None else row_filter, branch=branch, snapshot_properties=properties)
     return _row_level.delete(spark, table, row_filter, branch=branch, snapshot_properties=properties)
 
@@ -66,7 +66,7 @@ def update(
     check_branch(table, branch)
     literals = _literals(spark, table, values)
     where = True if row_filter is None else row_filter
-    if _is_small(table, branch):
+    if is_small(table, branch):
         return table.update(literals, where, branch=branch, snapshot_properties=properties)
     return _row_level.update(spark, table, literals, where, branch=branch, snapshot_properties=properties)
 
@@ -91,22 +91,18 @@ def change(frame: DataFrame, table: Table, asked: Change, properties: Mapping[st
         frame = _assigned_values(frame, table, asked.columns)
     limit = _row_level.BROADCAST_LIMIT_BYTES
     rows = merged_rows(frame, table, asked, limit) if asked.kind == "merge" else CollectedAddresses(frame, limit)
-    executor = HERE if _is_small(table, asked.branch) else SparkExecutor(frame.sparkSession)
+    executor = HERE if is_small(table, asked.branch) else SparkExecutor(frame.sparkSession)
     return carry_out(table, operation, rows, executor)
 
 
 def _assigned_values(frame: DataFrame, table: Table, columns: Sequence[str]) -> DataFrame:
     """Return a query with its values in the names and types of the columns, after the unchanged addresses."""
-    from pyspark.sql.types import StructType
-
-    own = table.scan().schema()
+    own, address = table.scan().schema(), frame.columns[:2]
     target = spark_schema(pa.schema([own.field(name) for name in columns]), "error")
-    address = frame.columns[:2]
-    target = StructType([*(field for field in frame.schema if field.name in address), *target.fields])
-    return assigned(frame, target, Insertion(columns=(*address, *columns)))
+    return assigned_values(frame, [None, None, *target.fields]).toDF(*address, *columns)
 
 
-def _is_small(table: Table, branch: str) -> bool:
+def is_small(table: Table, branch: str) -> bool:
     """Return whether the files of a branch are small, as far as the summary of its snapshot tells."""
     ref = table.refs().get(branch)
     if ref is None:

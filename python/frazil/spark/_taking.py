@@ -47,8 +47,19 @@ class Taking:
             InvalidArgumentError: A value does not fit its column; the message contains column and row.
         """
         columns = [self._column(field, column) for field, column in zip(batch.schema, batch.columns, strict=True)]
+        for name, column in zip(batch.schema.names, columns, strict=True):
+            self._check_fields(name, column)
         self._rows += batch.num_rows
         return pa.RecordBatch.from_arrays(columns, names=batch.schema.names) if columns else batch
+
+    def _check_fields(self, name: str, column: pa.Array) -> None:
+        """Check that required fields of structs have values."""
+        place = self._target.get_field_index(name)
+        missing = None if place < 0 else _missing_field(column, self._target.field(place).type, f"`{name}`")
+        if missing is not None:
+            path, row = missing
+            message = f"the required field {path} is NULL in row {self._rows + row}"
+            raise InvalidArgumentError(message, context={"column": name})
 
     def _column(self, field: pa.Field, values: pa.Array) -> pa.Array:
         place = self._target.get_field_index(field.name)
@@ -61,6 +72,24 @@ class Taking:
             row = self._rows + _first_unfit(values, convert)
             message = f"the value of `{field.name}` in row {row} does not fit: {error}"
             raise InvalidArgumentError(message, context={"column": field.name}) from error
+
+
+def _missing_field(column: pa.Array, wanted: pa.DataType, path: str) -> tuple[str, int] | None:
+    """Return the first required field that is NULL in a struct, and the row; None if there is none."""
+    if not (pa.types.is_struct(wanted) and pa.types.is_struct(column.type)):
+        return None
+    for name, values in zip(column.type.names, column.flatten(), strict=True):
+        place = wanted.get_field_index(name)
+        if place < 0 or not len(values):
+            continue
+        field, shown = wanted.field(place), f"{path}.`{name}`"
+        if not field.nullable and values.null_count:
+            row = pc.index(pc.and_(column.is_valid(), values.is_null()), value=True).as_py()
+            if row >= 0:
+                return shown, row
+        if (found := _missing_field(values, field.type, shown)) is not None:
+            return found
+    return None
 
 
 def _first_unfit(values: pa.Array, convert: Convert) -> int:

@@ -87,6 +87,10 @@ class Engine(Protocol[Frame]):
         """Change the rows of an Iceberg table whose addresses are the first two columns of a query, and insert rows."""
         ...
 
+    def changes_in_workers(self, table: Any, branch: str) -> bool:
+        """Return whether the rows of an Iceberg table are changed in workers, and not in this process."""
+        ...
+
     def is_case_sensitive(self) -> bool:
         """Return whether the names of columns are case-sensitive."""
         ...

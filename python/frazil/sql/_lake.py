@@ -23,6 +23,7 @@ from frazil.sql._parse import parse
 from frazil.sql._parse_catalog import is_catalog_statement
 from frazil.sql._reader import Reader
 from frazil.sql._run import Run, placed
+from frazil.sql._run_explain import explain
 from frazil.sql._run_merge import merge
 from frazil.sql._sources import Sources
 
@@ -52,7 +53,7 @@ _HANDLERS: dict[type[Any], Callable[[Any, Run[Any]], Any]] = {
     st.DropCatalog: catalogs.drop_catalog,
     st.DropNamespace: tables.drop_namespace,
     st.DropTable: tables.drop,
-    st.Explain: rows.explain,
+    st.Explain: explain,
     st.Insert: rows.insert,
     st.Merge: merge,
     st.Other: others.other,

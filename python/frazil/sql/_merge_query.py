@@ -7,17 +7,21 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from frazil.sql._lexer import Lexed, blank
+from frazil.sql._moments import Moments
+from frazil.sql._narrow import filters
+from frazil.sql._new_values import old_columns, path_sql, value_sql
 from frazil.sql._reader import Reader
-from frazil.sql._references import replaced
-from frazil.sql._row_queries import check_metadata_columns, keyword_before, place_of_target, unused_prefix
-from frazil.sql._scope import qualified
+from frazil.sql._references import braced, replaced
+from frazil.sql._row_queries import RowQuery, check_metadata_columns, keyword_before, place_of_target, unused_prefix
+from frazil.sql._scope import conditions_of_target, has_subquery, qualified
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from frazil.sql._narrow import Condition
+    from frazil.sql._new_values import Value
     from frazil.sql._reader import Text
     from frazil.sql._run import Run
-    from frazil.sql._sources import Source
     from frazil.sql._statements import Merge, MergeClause, When
 
 __all__ = ["ClauseValues", "MergeQuery"]
@@ -34,10 +38,10 @@ Edit = tuple[int, int, str]
 
 
 class ClauseValues(NamedTuple):
-    """The new values of a clause by column: an expression of the statement, or a string with other SQL."""
+    """The new values of a clause by column."""
 
     clause: MergeClause
-    values: dict[str, Text | str]
+    values: dict[str, Value]
 
 
 class MergeQuery:
@@ -103,8 +107,8 @@ class MergeQuery:
         source = self._statement.source
         return source.start, max([source.end, *(one.end for one in self._found if one.name.start == source.start)])
 
-    def build(self, clauses: Sequence[ClauseValues]) -> tuple[str, list[Source]]:
-        """Return the query and its sources.
+    def build(self, clauses: Sequence[ClauseValues]) -> RowQuery:
+        """Return the query.
 
         Its columns are data file, position, whether a source row exists, the number of the clause, and then the values
         of each clause. They are NULL for the rows of other clauses, for which they are not evaluated.
@@ -118,24 +122,63 @@ class MergeQuery:
         ranges += [(part.start, part.end) for part in self._parts]
         common, target, source, *found = self._fragments(ranges, edits)
         texts = {part.start: text for part, text in zip(self._parts, found, strict=True)}
+        self._check_subqueries(common, target, source, texts)
         file, pos, has_source, number = (f"{prefix}_{name}" for name in ("file", "pos", "source", "clause"))
         cases = {when: self._case(when, texts) for when in ("matched", "not_matched", "not_matched_by_source")}
         matched = f"WHEN {has_source} THEN {cases['matched']} ELSE {cases['not_matched_by_source']}"
         clause = f"CASE WHEN {file} IS NULL THEN {cases['not_matched']} {matched} END AS {number}"
         columns = [file, pos, has_source, clause]
+        qualifier, used = statement.target.qualifier[-1], set[str]()
         for place, (_, values) in enumerate(clauses):
             for value in values.values():
-                text = _braced(value) if isinstance(value, str) else texts[value.start]
+                text = value_sql(value, lambda part: texts[part.start], lambda column: path_sql(qualifier, column))
+                used.update(old_columns(value))
                 # The value may end with a comment.
                 columns.append(f"CASE {number} WHEN {place} THEN ({text}\n) END AS {prefix}_{len(columns)}")
         whens = {clause.when for clause in statement.clauses}
         join = _JOINS["not_matched_by_source" in whens, "not_matched" in whens]
-        read = f"(SELECT *, true AS {has_source} FROM {source}\n) AS {_braced(self.source_alias)}"  # noqa: S608 - as above
+        read = f"(SELECT *, true AS {has_source} FROM {source}\n) AS {braced(self.source_alias)}"  # noqa: S608 - as above
         on = texts[statement.on.start]
         text = f"{common}SELECT {', '.join(columns)} FROM {target}\n {join} JOIN {read} ON ({on}\n)"  # noqa: S608 - as above
         sources = list(self._sources)
-        sources[self._place] = replace(self._target, address=(file, pos))
-        return text, sources
+        sources[self._place] = replace(self._target.with_address((file, pos), used), conditions=self._conditions)
+        return RowQuery(text, sources, self._row_filter)
+
+    @cached_property
+    def _conditions(self) -> tuple[Condition, ...]:
+        """The conditions of ON on the target only; empty if unmatched rows of the target are changed, too."""
+        statement = self._statement
+        if any(clause.when == "not_matched_by_source" for clause in statement.clauses):
+            return ()
+        columns = (self.target_columns, self.source_columns)
+        own = (statement.target.qualifier, (self._source_name,))
+        return conditions_of_target(statement.on, *own, columns, self._run)
+
+    @property
+    def _row_filter(self) -> str:
+        """The filter that all matching rows of the target match; empty if other rows may affect the result."""
+        # If the statement reads the table again, rows that do not match the filter may also affect its result.
+        if any(one.reads(self._target) for one in self._sources if one is not self._target):
+            return ""
+        engine = self._run.engine
+        moments = Moments(engine.values, timestamp_has_zone=engine.timestamp_has_zone())
+        found = filters(self._target.table.scan().schema(), self._conditions, moments)
+        return " and ".join(f"({one})" for one in found)
+
+    def _check_subqueries(self, common: str, target: str, source: str, texts: dict[int, str]) -> None:
+        """Let Spark check that subqueries in clauses for unmatched rows only use columns of their side.
+
+        The query of the statement has the columns of both sides, so that such a name would not be an error.
+        """
+        sides = {"not_matched": f"(SELECT * FROM {source}\n) AS {braced(self.source_alias)}"}  # noqa: S608 - of the statement
+        sides["not_matched_by_source"] = target
+        engine = self._run.engine
+        for when, side in sides.items():
+            parts = [part for clause in self._statement.clauses if clause.when == when for part in _of_clause(clause)]
+            found = ", ".join(f"({texts[part.start]}\n)" for part in parts if has_subquery(part))
+            if found:
+                text = f"{common}SELECT {found} FROM {side}"  # noqa: S608 - of the statement
+                engine.column_names(engine.query(text, self._sources, self._run.args))
 
     def _case(self, when: When, texts: dict[int, str]) -> str:
         """Return the number of the first clause whose condition is true, as an expression."""
@@ -198,7 +241,3 @@ def _of_clause(clause: MergeClause) -> Iterator[Text]:
 
 def _quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
-
-
-def _braced(text: str) -> str:
-    return text.replace("{", "{{").replace("}", "}}")

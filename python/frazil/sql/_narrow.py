@@ -18,7 +18,7 @@ from frazil._extras import imported
 from frazil.sql._lexer import Lexed
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
     import pyarrow as pa
 
@@ -116,6 +116,34 @@ def conditions(table: Any, statement: Statement) -> tuple[Condition, ...]:
         qualifier = column.text("table").lower()
         has_strings = any(kind == "string" for kind, _ in condition.constants)
         if (qualifier == alias or (not qualifier and is_alone)) and (statement.has_plain_strings or not has_strings):
+            found.append(condition)
+    return tuple(found)
+
+
+def conjuncts(text: str, is_own: Callable[[Sequence[str]], bool]) -> tuple[Condition, ...]:
+    """Return the simple conditions that a condition in Spark SQL joins by AND.
+
+    Args:
+        text: The condition.
+        is_own: Whether a column, given as the parts of its name, can only be one of the table.
+
+    >>> found = conjuncts("t.id = s.id AND t.day > 5 AND 7 = t.n AND s.x = 2", lambda parts: parts[0] == "t")
+    >>> [(one.column, one.operator, one.constants) for one in found]
+    [('day', '>', (('number', '5'),)), ('n', '=', (('number', '7'),))]
+    """
+    sqlglot = imported("sqlglot", "a condition in Spark SQL")
+    try:
+        [parsed] = sqlglot.parse(text, read="spark")
+        has_plain_strings = Statement(Lexed(text), ()).has_plain_strings
+    except (sqlglot.errors.SqlglotError, ValueError, RecursionError):
+        return ()
+    found = []
+    for node in _conjuncts(parsed):
+        condition, column = _condition(node) or (None, None)
+        if condition is None or column is None or condition.operator == "<>" or _has_large_number(condition):
+            continue
+        has_strings = any(kind == "string" for kind, _ in condition.constants)
+        if (has_plain_strings or not has_strings) and is_own([part.name for part in column.parts]):
             found.append(condition)
     return tuple(found)
 

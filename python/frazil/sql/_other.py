@@ -36,7 +36,7 @@ _FORMS = (
     _Form(("SHOW",)),
     _Form(("DESCRIBE",), "DESCRIBE with the name of a table"),
     _Form(("DESC",), "DESCRIBE with the name of a table"),
-    _Form(("EXPLAIN",), "EXPLAIN with a query"),
+    _Form(("EXPLAIN",), "EXPLAIN with a query, DELETE, UPDATE, MERGE or TRUNCATE"),
     _Form(("COMMENT", "ON")),
     _Form(("CACHE",), 'lake.sql("SELECT …").cache()'),
     _Form(("UNCACHE",), "the method unpersist of the DataFrame"),

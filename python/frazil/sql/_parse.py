@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 _NAMESPACE = ("NAMESPACE", "DATABASE", "SCHEMA")
 _NAMESPACES = ("NAMESPACES", "DATABASES", "SCHEMAS")
 
+_CHANGES = ("DELETE", "UPDATE", "MERGE", "TRUNCATE")
+"""The first words of statements that change rows, and that EXPLAIN accepts."""
+
 _MODES = ("EXTENDED", "CODEGEN", "COST", "FORMATTED", "LOGICAL")
 
 
@@ -122,14 +125,17 @@ def _use_catalog(reader: Reader) -> Use:
 
 
 def _explain(reader: Reader) -> Statement | None:
-    """Parse EXPLAIN of a query; None for other statements."""
+    """Parse EXPLAIN of a query or of a statement that changes rows; None for other statements."""
     begin, first = reader.mark(), reader.peek()
     reader.expect("EXPLAIN")
     reader.accept_any(*_MODES)
-    if first is None or not any(reader.at(word) for word in QUERY) or _changes_rows(reader):
+    word = word_after_common_tables(reader, *_AFTER_COMMON_TABLES) if reader.at("WITH") else None
+    changes_rows = word not in (None, "INSERT") or any(reader.at(one) for one in _CHANGES)
+    is_query = word is None and any(reader.at(one) for one in QUERY)
+    if first is None or not (changes_rows or is_query):
         reader.back_to(begin)
         return None
-    return Explain(reader.since(first).text, reader.rest())
+    return Explain(reader.since(first).text, reader.rest(), changes_rows)
 
 
 def _create_view(reader: Reader) -> Statement | None:

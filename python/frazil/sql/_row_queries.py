@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from frazil.sql._lexer import Lexed, blank, unsupported
 from frazil.sql._moments import Moments
+from frazil.sql._new_values import old_columns, path_sql, value_sql
 from frazil.sql._references import replaced
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from frazil.sql._lexer import Token
+    from frazil.sql._new_values import Value
     from frazil.sql._reader import Text
     from frazil.sql._references import Reference
     from frazil.sql._run import Run
@@ -61,32 +62,34 @@ def rows_to_delete(statement: Delete, condition: Text, run: Run[Any]) -> RowQuer
     return _row_query("DELETE", query, edits, target, address, run)
 
 
-def rows_to_update(statement: Update, values: Sequence[Text | None], run: Run[Any]) -> RowQuery:
-    """Return the query that selects the rows of an UPDATE, and their new values; None stands for NULL.
-
-    The columns with the value NULL come first.
+def rows_to_update(statement: Update, values: Mapping[str, Value], run: Run[Any]) -> RowQuery:
+    """Return the query that selects the rows of an UPDATE, and their new values in the given order.
 
     Raises:
         UnsupportedError: As in `rows_to_delete`.
     """
     sql, target = run.sql, statement.target
     address = _address(target, run)
-    columns = [*address, *(f"NULL AS {address[0]}_{place}" for place, one in enumerate(values) if one is None)]
+    expressions = [one.value for one in statement.assignments if one.value is not None]
+    names = {one.start: f"{address[0]}_{place}" for place, one in enumerate(expressions)}
+    used = sorted({column for value in values.values() for column in old_columns(value)})
+    old = {column: f"{address[0]}_old_{place}" for place, column in enumerate(used)}
+    present = [f"{path_sql(target.qualifier[-1], column)} AS {name}" for column, name in old.items()]
+    columns = ", ".join([*address, *present])
     verb = keyword_before(sql, "UPDATE", target.name.start)
     begin = keyword_before(sql, "SET", statement.assignments[0].start).start
     # `FROM table SELECT values WHERE condition` has the order of UPDATE, so that the positions in the text do not
     # change, unless there is no space for SELECT.
     text = f"{sql.text[: verb.start]}{'FROM':6}{sql.text[verb.end : begin]}"
-    keyword, edits = "SELECT", [(len(text), len(text) + len("SELECT"), f"SELECT {', '.join(columns)}")]
-    for place, value in enumerate(values):
-        if value is not None:
-            between = blank(sql.text[begin + len(keyword) : value.start])
-            text += keyword + (between or " ")
-            comma = ", (" if keyword == "SELECT" else "("
-            edits.append((len(text), len(text), comma))
-            text += value.text
-            edits.append((len(text), len(text), f"\n) AS {address[0]}_{place}"))
-            keyword, begin = ",", value.end
+    keyword, edits = "SELECT", [(len(text), len(text) + len("SELECT"), f"SELECT {columns}")]
+    for value in expressions:
+        between = blank(sql.text[begin + len(keyword) : value.start])
+        text += keyword + (between or " ")
+        comma = ", (" if keyword == "SELECT" else "("
+        edits.append((len(text), len(text), comma))
+        text += value.text
+        edits.append((len(text), len(text), f"\n) AS {names[value.start]}"))
+        keyword, begin = ",", value.end
     if keyword == "SELECT":
         text += "SELECT 1"
         edits[0] = (edits[0][0], len(text), edits[0][2])
@@ -97,7 +100,14 @@ def rows_to_update(statement: Update, values: Sequence[Text | None], run: Run[An
         edits.append((len(text), len(text), "("))
         text += condition.text
         edits.append((len(text), len(text), "\n)"))
-    return _row_query("UPDATE", Lexed(text), edits, target, address, run)
+    found = _row_query("UPDATE", Lexed(text), edits, target, address, run)
+    results = (value_sql(value, lambda one: names[one.start], old.__getitem__) for value in values.values())
+    named = [f"{result} AS {address[0]}_value_{place}" for place, result in enumerate(results)]
+    text = f"SELECT {', '.join([*address, *named])} FROM ({found.text}\n)"  # noqa: S608 - of the statement
+    return found._replace(
+        text=text,
+        sources=[one if one.address is None else one.with_address(one.address, used) for one in found.sources],
+    )
 
 
 def keyword_before(sql: Lexed, word: str, before: int) -> Token:
@@ -125,7 +135,7 @@ def _row_query(
     if not any(one.reads(own) for one in sources if one is not own):
         moments = Moments(run.engine.values, timestamp_has_zone=run.engine.timestamp_has_zone())
         row_filter = " and ".join(f"({one})" for one in own.narrowed(schema, moments)[1])
-    sources[place] = replace(own, address=address)
+    sources[place] = own.with_address(address)
     return RowQuery(replaced(query.text, found, edits), sources, row_filter)
 
 

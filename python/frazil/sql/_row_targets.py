@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from frazil.sql._defaults import default_literal
 from frazil.sql._lexer import invalid, unsupported
+from frazil.sql._new_values import NewStruct, OldValue
 from frazil.sql._targets import branch_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping, Sequence
 
     import pyarrow as pa
 
-    from frazil.errors import UnsupportedError
+    from frazil.errors import FrazilError, UnsupportedError
+    from frazil.sql._new_values import Value
     from frazil.sql._reader import Name, Text
     from frazil.sql._run import Run
     from frazil.sql._statements import Assignment, Target
 
-__all__ = ["Opened", "column_of", "named", "open_target", "value_of"]
+__all__ = ["Opened", "named", "new_values", "open_target", "path_of", "value_of"]
 
 _INSTEAD = {
     ("UPDATE", "iceberg"): 'lake.table(…).update({"name": "upper(name)"}, "id = 1")',
@@ -58,26 +61,94 @@ def _unsupported(run: Run[Any], what: str, problem: str, position: int, name: Na
     return unsupported(run.text, position, problem, use and f"use {use}")
 
 
-def column_of(what: str, one: Assignment, target: Target, opened: Opened, run: Run[Any]) -> str:
-    """Return the name of the assigned column, in the spelling of the table.
+def new_values(
+    what: str, assignments: Sequence[Assignment], target: Target, opened: Opened, run: Run[Any]
+) -> dict[str, Value]:
+    """Return the new value of each column that assignments set, completely or by fields of a struct.
 
     Raises:
-        InvalidArgumentError: The table does not have the column, or several with this name.
-        UnsupportedError: The path refers to a field of a struct.
+        InvalidArgumentError: The table does not have a column or field, or several with this name, or it is set twice.
+        UnsupportedError: A path leads into an array or a map, or a DEFAULT cannot be written as SQL.
     """
+    set_values: dict[tuple[str, ...], Value] = {}
+    for one in assignments:
+        path = path_of(what, one, target, opened, run)
+        shorter, longer = sorted((path, next((old for old in set_values if _overlap(old, path)), ())), key=len)
+        if shorter:
+            reason = (
+                "" if len(longer) == len(path) and shorter == longer else f", because `{'.'.join(shorter)}` is set, too"
+            )
+            raise invalid(run.text, one.start, f"column `{'.'.join(longer)}` is set twice{reason}")
+        set_values[path] = value_of(one, path, opened, run)
     schema: pa.Schema = opened.table.scan().schema()
-    *before, last = one.path
+    columns = dict.fromkeys(path[0] for path in set_values)
+    return {column: _new_value((column,), schema.field(column).type, set_values) for column in columns}
+
+
+def _overlap(one: Sequence[str], other: Sequence[str]) -> bool:
+    count = min(len(one), len(other))
+    return one[:count] == other[:count]
+
+
+def _new_value(path: tuple[str, ...], data_type: pa.DataType, set_values: Mapping[tuple[str, ...], Value]) -> Value:
+    if path in set_values:
+        return set_values[path]
+    if not any(_overlap(one, path) for one in set_values):
+        return OldValue(path)
+    fields = [data_type.field(place) for place in range(data_type.num_fields)]
+    return NewStruct(tuple((field.name, _new_value((*path, field.name), field.type, set_values)) for field in fields))
+
+
+def path_of(what: str, one: Assignment, target: Target, opened: Opened, run: Run[Any]) -> tuple[str, ...]:
+    """Return the assigned column, and the fields after it, in the spelling of the table.
+
+    Raises:
+        InvalidArgumentError: The table does not have the column or field, or several with this name.
+        UnsupportedError: The path leads into an array or a map.
+    """
+    import pyarrow as pa
+
+    schema: pa.Schema = opened.table.scan().schema()
     qualifier = [part.lower() for part in target.qualifier]
-    is_column = not before or [part.lower() for part in before] == qualifier[-len(before) :]
-    found = named(schema.names, last, run) if is_column else []
-    if not found and before and named(schema.names, one.path[0], run):
-        problem = f"{what} is not supported for single fields of structs"
-        raise _unsupported(run, what, problem, one.start, target.name)
+    parts = [part.lower() for part in one.path]
+    # As in Spark, a qualifier takes precedence over a column with fields.
+    counts = (count for count in range(len(parts) - 1, 0, -1) if parts[:count] == qualifier[-count:])
+    begin = next((count for count in (*counts, 0) if named(schema.names, one.path[count], run)), 0)
+    column, *fields = one.path[begin:]
+    found = [_single(schema.names, column, ".".join(one.path), "the table has", one, run)]
+    data_type = schema.field(found[0]).type
+    for name in fields:
+        shown = ".".join(found)
+        if not pa.types.is_struct(data_type):
+            raise _not_a_struct(what, one, shown, data_type, run)
+        names = [data_type.field(place).name for place in range(data_type.num_fields)]
+        found.append(_single(names, name, f"{shown}.{name}", f"the struct `{shown}` has", one, run))
+        data_type = data_type.field(found[-1]).type
+    return tuple(found)
+
+
+def _not_a_struct(what: str, one: Assignment, shown: str, data_type: pa.DataType, run: Run[Any]) -> FrazilError:
+    import pyarrow as pa
+
+    if pa.types.is_nested(data_type):
+        kind = "a map" if pa.types.is_map(data_type) else "an array"
+        problem = f"{what} is not supported for parts of column `{shown}`, which is {kind}"
+        return unsupported(run.text, one.start, problem, "set the whole column")
+    return invalid(run.text, one.start, f"column `{shown}` is not a struct, and has no fields")
+
+
+def _single(names: Sequence[str], name: str, shown: str, has: str, one: Assignment, run: Run[Any]) -> str:
+    """Return the column or field with a name.
+
+    Raises:
+        InvalidArgumentError: There is no such name, or there are several.
+    """
+    found, kind = named(names, name, run), "column" if has == "the table has" else "field"
     if not found:
-        problem = f"the table has no column `{'.'.join(one.path)}`"
-        raise invalid(run.text, one.start, problem, f"the columns are {', '.join(schema.names)}")
+        hint = f"the {kind}s are {', '.join(names)}"
+        raise invalid(run.text, one.start, f"{has} no {kind} `{shown}`", hint)
     if len(found) > 1:
-        raise invalid(run.text, one.start, f"the name `{last}` is ambiguous: the table has columns {', '.join(found)}")
+        raise invalid(run.text, one.start, f"the name `{name}` is ambiguous: {has} {kind}s {', '.join(found)}")
     return found[0]
 
 
@@ -88,15 +159,22 @@ def named(columns: Iterable[str], name: str, run: Run[Any]) -> list[str]:
     return [column for column in columns if column.lower() == name.lower()]
 
 
-def value_of(one: Assignment, column: str, opened: Opened, run: Run[Any]) -> Text | None:
-    """Return the value that an assignment sets; None for NULL as a default.
+def value_of(one: Assignment, path: Sequence[str], opened: Opened, run: Run[Any]) -> Text | str:
+    """Return the value that an assignment sets: an expression, or the default of its column as SQL.
 
     Raises:
-        UnsupportedError: The value is a default that is not NULL.
+        UnsupportedError: The value is the default of a field of a struct, or of a column whose default is not a
+            literal.
     """
-    if one.value is None:
-        field = next(field for field in opened.table.schema().fields if field.name == column)
-        if field.write_default is not None:
-            problem = f"DEFAULT is not supported for column `{column}`, which has a default value"
-            raise unsupported(run.text, one.start, problem, "write the value")
-    return one.value
+    if one.value is not None:
+        return one.value
+    column, hint = ".".join(path), "write the value"
+    if len(path) > 1:
+        raise unsupported(run.text, one.start, f"DEFAULT is not supported for field `{column}` of a struct", hint)
+    field = next(field for field in opened.table.schema().fields if field.name == column)
+    if field.write_default is None:
+        return "NULL"
+    if field.fields:
+        problem = f"DEFAULT is not supported for column `{column}`, which is not of a simple type"
+        raise unsupported(run.text, one.start, problem, hint)
+    return default_literal(field.write_default, field.type)

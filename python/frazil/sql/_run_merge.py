@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING, Any
 from frazil.sql._lexer import invalid, unsupported
 from frazil.sql._merge_query import ClauseValues, MergeQuery
 from frazil.sql._row_change import Change, ClauseChange
-from frazil.sql._row_targets import column_of, named, open_target, value_of
+from frazil.sql._row_targets import named, new_values, open_target, path_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Literal
 
     from frazil.sql._engine import Frame
-    from frazil.sql._reader import Text
+    from frazil.sql._new_values import Value
     from frazil.sql._row_targets import Opened
     from frazil.sql._run import Run
-    from frazil.sql._statements import Action, Merge, MergeClause
+    from frazil.sql._statements import Action, Assignment, Merge, MergeClause
 
 __all__ = ["merge"]
 
@@ -46,10 +47,12 @@ def merge(statement: Merge, run: Run[Frame]) -> Frame:
     _refuse_unnamed_parameters(run)
     query = MergeQuery(statement, run)
     clauses = [ClauseValues(clause, _values(clause, statement, query, opened, run)) for clause in statement.clauses]
-    text, sources = query.build(clauses)
-    rows = run.engine.query(text, sources, run.args)
+    found = query.build(clauses)
+    rows = run.engine.query(found.text, found.sources, run.args)
     changes = tuple(ClauseChange(_ACTIONS[clause.action], tuple(values)) for clause, values in clauses)
-    change = Change("merge", opened.branch, "", clauses=changes, checks_matches=_checks_matches(statement))
+    change = Change(
+        "merge", opened.branch, found.row_filter, clauses=changes, checks_matches=_checks_matches(statement)
+    )
     run.results.append(run.engine.change(rows, opened.table, change))
     return run.done()
 
@@ -70,30 +73,43 @@ def _checks_matches(statement: Merge) -> bool:
 
 def _values(
     clause: MergeClause, statement: Merge, query: MergeQuery, opened: Opened, run: Run[Any]
-) -> dict[str, Text | str]:
+) -> dict[str, Value]:
     """Return the value of each column that a clause sets."""
     if clause.action in ("update_all", "insert_all"):
         return {column: _value_of_source(column, clause, query, run) for column in query.target_columns}
-    values: dict[str, Text | str] = {}
-    omitted = set()
-    for one in clause.assignments:
-        column = column_of("MERGE", one, statement.target, opened, run)
-        if column in values or column in omitted:
-            raise invalid(run.text, one.start, f"column `{column}` is set twice")
-        if one.value is None and clause.action == "insert" and _has_default(column, opened):
-            # The writer sets the default of a column without values.
-            omitted.add(column)
-            continue
-        value = value_of(one, column, opened, run)
-        values[column] = "NULL" if value is None else value
+    assignments, omitted = clause.assignments, set()
+    if clause.action == "insert":
+        _check_columns(assignments, statement, opened, run)
+        # The writer sets the default of a column without values.
+        omitted = {one for one in assignments if one.value is None and _has_default(one, statement, opened, run)}
+    given = [one for one in assignments if one not in omitted]
+    values = new_values("MERGE", given, statement.target, opened, run)
     if omitted and not values:
         problem = "INSERT is not supported if all values are DEFAULT"
         raise unsupported(run.text, clause.start, problem, "write the values")
     return values
 
 
-def _has_default(column: str, opened: Opened) -> bool:
+def _has_default(one: Assignment, statement: Merge, opened: Opened, run: Run[Any]) -> bool:
+    column = path_of("MERGE", one, statement.target, opened, run)[0]
     return any(field.name == column and field.write_default is not None for field in opened.table.schema().fields)
+
+
+def _check_columns(assignments: Sequence[Assignment], statement: Merge, opened: Opened, run: Run[Any]) -> None:
+    """Check the columns of an INSERT.
+
+    Raises:
+        InvalidArgumentError: A column is set twice, or is a field of a struct.
+    """
+    columns = set()
+    for one in assignments:
+        column, *fields = path_of("MERGE", one, statement.target, opened, run)
+        if fields:
+            problem = f"INSERT cannot set a field of a struct, `{'.'.join((column, *fields))}`"
+            raise invalid(run.text, one.start, problem, f"set column `{column}`")
+        if column in columns:
+            raise invalid(run.text, one.start, f"column `{column}` is set twice")
+        columns.add(column)
 
 
 def _value_of_source(column: str, clause: MergeClause, query: MergeQuery, run: Run[Any]) -> str:

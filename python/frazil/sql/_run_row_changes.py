@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from frazil.sql._lexer import invalid, unsupported
+from frazil.sql._lexer import unsupported
 from frazil.sql._literals import is_literal
 from frazil.sql._moments import Moments
 from frazil.sql._narrow import whole_filter
+from frazil.sql._reader import Text
 from frazil.sql._row_change import Change
 from frazil.sql._row_queries import rows_to_delete, rows_to_update
-from frazil.sql._row_targets import column_of, open_target, value_of
+from frazil.sql._row_targets import new_values, open_target
 
 if TYPE_CHECKING:
     from frazil.sql._engine import Frame
-    from frazil.sql._reader import Text
     from frazil.sql._row_targets import Opened
     from frazil.sql._run import Run
     from frazil.sql._statements import Delete, Target, Truncate, Update
@@ -53,28 +53,23 @@ def update(statement: Update, run: Run[Frame]) -> Frame:
 
     Raises:
         InvalidArgumentError: A column does not exist or is set twice, or a value does not fit its column.
-        UnsupportedError: As in `delete`, or a field of a struct is set.
+        UnsupportedError: As in `delete`, or an element of an array or a map is set.
     """
     opened = open_target("UPDATE", statement.target.name, run)
     if opened is None:
         return run.pass_on()
-    values: dict[str, Text | None] = {}
-    for one in statement.assignments:
-        column = column_of("UPDATE", one, statement.target, opened, run)
-        if column in values:
-            raise invalid(run.text, one.start, f"column `{column}` is set twice")
-        values[column] = value_of(one, column, opened, run)
+    values = new_values("UPDATE", statement.assignments, statement.target, opened, run)
     condition = statement.condition
     row_filter = None if condition is None else _row_filter(condition, statement.target, opened, run)
-    literals = {column: "NULL" if value is None else value.text for column, value in values.items()}
+    literals = {column: value.text if isinstance(value, Text) else value for column, value in values.items()}
+    constants = {column: text for column, text in literals.items() if isinstance(text, str) and is_literal(text)}
     is_filter = (condition is None or row_filter is not None) and statement.common is None
-    if is_filter and all(map(is_literal, literals.values())):
-        result = run.engine.update(opened.table, literals, row_filter, opened.branch)
+    if is_filter and len(constants) == len(values):
+        result = run.engine.update(opened.table, constants, row_filter, opened.branch)
     else:
-        query = rows_to_update(statement, list(values.values()), run)
+        query = rows_to_update(statement, values, run)
         rows = run.engine.query(query.text, query.sources, run.args)
-        columns = tuple(sorted(values, key=lambda column: values[column] is not None))
-        change = Change("update", opened.branch, query.row_filter, columns)
+        change = Change("update", opened.branch, query.row_filter, tuple(values))
         result = run.engine.change(rows, opened.table, change)
     run.results.append(result)
     return run.done()

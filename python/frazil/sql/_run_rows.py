@@ -1,4 +1,4 @@
-"""Statements that read and write rows: queries, EXPLAIN, temporary views and INSERT."""
+"""Statements that read and write rows: queries, temporary views and INSERT."""
 
 from __future__ import annotations
 
@@ -12,20 +12,15 @@ from frazil.sql._references import mentions
 if TYPE_CHECKING:
     from frazil.sql._engine import Frame
     from frazil.sql._run import Run
-    from frazil.sql._statements import CreateView, Explain, Insert, Query
+    from frazil.sql._statements import CreateView, Insert, Query
 
-__all__ = ["create_view", "explain", "insert", "query"]
+__all__ = ["create_view", "insert", "query"]
 
 
 def query(statement: Query, run: Run[Frame]) -> Frame:
     """Run a query."""
     del statement
     return run.query()
-
-
-def explain(statement: Explain, run: Run[Frame]) -> Frame:
-    """Run EXPLAIN of a query."""
-    return run.query(statement.query, statement.head + " ")
 
 
 def create_view(statement: CreateView, run: Run[Frame]) -> Frame:

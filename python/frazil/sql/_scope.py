@@ -1,21 +1,23 @@
-"""The columns in clauses of MERGE for rows of one side only."""
+"""The columns in conditions and clauses of MERGE that concern one side only."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from frazil._extras import imported
-from frazil.sql._lexer import invalid
+from frazil.sql._lexer import Lexed, invalid
+from frazil.sql._narrow import conjuncts
 from frazil.sql._row_targets import named
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from frazil.sql._narrow import Condition
     from frazil.sql._reader import Text
     from frazil.sql._run import Run
     from frazil.sql._statements import When
 
-__all__ = ["qualified"]
+__all__ = ["conditions_of_target", "has_subquery", "qualified"]
 
 _SIDES: dict[When, tuple[str, str]] = {
     "not_matched": ("WHEN NOT MATCHED", "source"),
@@ -53,10 +55,14 @@ def qualified(
     for column in parsed.find_all(sqlglot.exp.Column):
         parts = column.parts
         start = parts[0].meta.get("start")
+        names = [one.name for one in parts]
         if start is None or _is_inner(column, parsed):
+            if _has_qualifier(names, other) and named(columns[0], names[0], run):
+                # Without the other side, this would be a field of a column.
+                problem = f"{clause}: the name `{'.'.join(names)}` in a subquery is ambiguous"
+                raise invalid(run.text, part.start, problem, f"qualify it with the name of the {side}")
             continue
         start += part.start - len("SELECT ")
-        names = [one.name for one in parts]
         if _has_qualifier(names, own):
             continue
         # The parts after the name of a column are fields of structs.
@@ -67,6 +73,37 @@ def qualified(
         if in_own and in_other:
             quoted = own[-1].replace("`", "``").replace("{", "{{").replace("}", "}}")
             yield start, start, f"`{quoted}`."
+
+
+def has_subquery(part: Text) -> bool:
+    """Return whether an expression may contain a subquery, whose names only Spark can resolve."""
+    return any(token.is_word("SELECT", "FROM", "TABLE", "VALUES") for token in Lexed(part.text).significant)
+
+
+def conditions_of_target(
+    on: Text, target: Sequence[str], source: Sequence[str], columns: tuple[Sequence[str], Sequence[str]], run: Run[Any]
+) -> tuple[Condition, ...]:
+    """Return the simple conditions of ON that concern only columns of the target.
+
+    Args:
+        on: The condition of the statement.
+        target: The name of the target.
+        source: The name of the source.
+        columns: The columns of target and source.
+        run: The statement.
+    """
+    of_target, of_source = columns
+
+    def is_of_target(parts: Sequence[str]) -> bool:
+        qualifier = [part.lower() for part in parts[:-1]]
+        if qualifier:
+            is_target = qualifier == [part.lower() for part in target[-len(qualifier) :]]
+            is_target = is_target and not _has_qualifier(parts, source)
+        else:
+            is_target = not named(of_source, parts[-1], run)
+        return is_target and len(named(of_target, parts[-1], run)) == 1
+
+    return conjuncts(on.text, is_of_target)
 
 
 def _has_qualifier(names: Sequence[str], table: Sequence[str]) -> bool:

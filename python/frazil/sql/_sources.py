@@ -17,7 +17,7 @@ from frazil.paimon import ObjectTable
 from frazil.sql._narrow import filters, kept
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     import pyarrow as pa
 
@@ -69,6 +69,11 @@ class Source:
     def narrowed(self, schema: pa.Schema, moments: Moments | None = None) -> tuple[tuple[str, ...], list[str]]:
         """Return the columns to read, and filters by which rows may be skipped."""
         return kept(schema.names, self.names), filters(schema, self.conditions, moments)
+
+    def with_address(self, address: tuple[str, str], columns: Iterable[str] = ()) -> Source:
+        """Return the same source with the addresses of rows, and with columns that must be read."""
+        names = None if self.names is None else self.names | {column.lower() for column in columns}
+        return replace(self, address=address, names=names)
 
     def reads(self, other: Source) -> bool:
         """Return whether this source reads the latest state of the table and branch of `other`."""

@@ -355,6 +355,8 @@ class Explain:
 
     head: str
     query: Text
+    changes_rows: bool = False
+    """Whether the query is a statement that changes rows: DELETE, UPDATE, MERGE or TRUNCATE."""
 
 
 @dataclass(frozen=True, slots=True)
