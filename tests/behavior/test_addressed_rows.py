@@ -13,7 +13,8 @@ import pytest
 import frazil
 from frazil.errors import CommitConflictError, FrazilError, InvalidArgumentError
 from frazil.iceberg._table import state_of
-from frazil.iceberg.operations.addressed import Addresses
+from frazil.iceberg.operations.addressed import Addresses, SelectedRows
+from frazil.iceberg.operations.values import Filter
 from support.addresses import ADDRESS, change, selected
 
 if TYPE_CHECKING:
@@ -213,7 +214,7 @@ def test_concurrent_writers(tmp_path: Path, version: int, mode: str, kind: Any, 
 def test_addresses_of_an_older_state_are_not_used(tmp_path: Path, version: int, mode: str) -> None:
     table = filled(tmp_path / "t", version, mode)
     state = state_of(table)
-    addresses = Addresses(selected(table, "id = 5").select(ADDRESS), state)
+    addresses = Addresses(SelectedRows(selected(table, "id = 5").select(ADDRESS), Filter()), state)
     assert addresses.fit(state) is addresses
     table.append(pa.Table.from_pylist([row(100)], SCHEMA))
     with pytest.raises(CommitConflictError, match="the table changed after"):

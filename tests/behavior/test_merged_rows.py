@@ -11,10 +11,9 @@ import pytest
 import frazil
 from frazil.errors import FrazilError, InvalidArgumentError
 from frazil.iceberg._table import state_of
-from frazil.iceberg._verbs import carry_out
-from frazil.iceberg.operations.addressed import Addresses, ChangeRows, MergedRows
-from frazil.iceberg.operations.values import Filter, SnapshotOptions
-from support.addresses import ADDRESS, GivenAddresses, selected
+from frazil.iceberg.operations.addressed import Addresses, MergedRows, SelectedRows
+from frazil.iceberg.operations.values import Filter
+from support.addresses import ADDRESS, change_given, selected
 from support.sql_row_tables import CASES, contents
 
 if TYPE_CHECKING:
@@ -37,8 +36,7 @@ def filled(folder: Path, version: int, mode: str) -> Any:
 
 
 def merge(table: Any, changed: Sequence[pa.Table], inserted: Sequence[pa.Table] = (), branch: str = "main") -> Any:
-    operation = ChangeRows(options=SnapshotOptions(branch=branch), filter=Filter(text=""), kind="merge")
-    return carry_out(table, operation, GivenAddresses(MergedRows(changed, inserted)))
+    return change_given(table, "merge", MergedRows(changed, inserted), branch=branch)
 
 
 def setting(table: Any, row_filter: str, **values: Any) -> pa.Table:
@@ -120,7 +118,7 @@ def test_invalid_rows_change_no_file(tmp_path: Path, version: int, mode: str) ->
 def test_workers_do_not_receive_new_rows(tmp_path: Path) -> None:
     table = filled(tmp_path / "t", 2, "merge-on-read")
     given = MergedRows([setting(table, "id = 5"), setting(table, "id = 6", v=1)], [news(id=[100])])
-    addresses = Addresses(given, state_of(table))
+    addresses = Addresses(SelectedRows(given, Filter()), state_of(table))
     received = pickle.loads(pickle.dumps(addresses))  # noqa: S301 - of this test
     assert (len(addresses.inserted), received.inserted) == (1, [])
     assert (len(received), received.files) == (2, addresses.files)

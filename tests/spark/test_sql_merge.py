@@ -12,9 +12,8 @@ import pytest
 
 import frazil
 import frazil.spark
-from frazil.errors import CommitConflictError, FrazilError, InvalidArgumentError, LimitExceededError, UnsupportedError
+from frazil.errors import FrazilError, InvalidArgumentError, LimitExceededError, UnsupportedError
 from frazil.spark import _row_level, _sql_row_changes
-from frazil.spark._engine import SparkEngine
 from support.sql_merge_model import COLUMNS, SeveralMatchesError, random_rows, random_statement
 from support.sql_row_tables import CASES, contents
 
@@ -376,20 +375,6 @@ def test_names_are_case_sensitive_if_the_session_requires_it(spark: SparkSession
     finally:
         spark.conf.unset("spark.sql.caseSensitive")
     assert counts(lake) == (0, 2, 0)
-
-
-def test_concurrent_writers(lake: Lake[DataFrame], monkeypatch: pytest.MonkeyPatch) -> None:
-    own_change = SparkEngine.change
-
-    def change(self: SparkEngine, frame: DataFrame, table: Any, asked: Any) -> Any:
-        """Let another writer commit after the query was planned."""
-        lake.table("lake.db.t").append([{"id": 9}])
-        return own_change(self, frame, table, asked)
-
-    monkeypatch.setattr(SparkEngine, "change", change)
-    with pytest.raises(CommitConflictError):
-        lake.sql(HEAD + "WHEN NOT MATCHED THEN INSERT *")
-    assert names(lake).get(9, "") is None
 
 
 def test_too_many_rows_are_refused(lake: Lake[DataFrame], monkeypatch: pytest.MonkeyPatch) -> None:

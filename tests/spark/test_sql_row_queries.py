@@ -9,9 +9,8 @@ import pytest
 
 import frazil
 import frazil.spark
-from frazil.errors import CommitConflictError, FrazilError, InvalidArgumentError, LimitExceededError, UnsupportedError
+from frazil.errors import FrazilError, InvalidArgumentError, LimitExceededError, UnsupportedError
 from frazil.spark import _row_level, _sql_row_changes
-from frazil.spark._engine import SparkEngine
 from frazil.sql import _run_row_changes
 from support.sql_row_tables import (
     CASES,
@@ -246,42 +245,6 @@ def test_errors_of_spark_change_no_file(lake: Lake[DataFrame], tmp_path: Path) -
     assert contents(tmp_path) == before
     assert lake.last is not None
     assert lake.last.added_records == len(OTHERS)
-
-
-def test_concurrent_writers(lake: Lake[DataFrame], monkeypatch: pytest.MonkeyPatch) -> None:
-    own_change = SparkEngine.change
-
-    def change(self: SparkEngine, frame: DataFrame, table: Any, asked: Any) -> Any:
-        """Let another writer commit after the query was planned."""
-        other(lake.table("lake.db.t"))
-        return own_change(self, frame, table, asked)
-
-    def append(table: Any) -> None:
-        table.append([{"id": 100}])
-
-    monkeypatch.setattr(SparkEngine, "change", change)
-    statements = {
-        "id + 0 = 1": False,
-        "id < 50 AND id + 0 = 1": True,
-        "id < 50 AND id + 0 = 2 AND EXISTS (SELECT 1 FROM lake.db.t)": False,
-    }
-    other = append
-    for condition, succeeds in statements.items():
-        if succeeds:
-            lake.sql(f"DELETE FROM lake.db.t WHERE {condition}")
-            assert 1 not in ids(lake)
-            continue
-        with pytest.raises(CommitConflictError):
-            lake.sql(f"DELETE FROM lake.db.t WHERE {condition}")
-    assert ids(lake).count(100) == len(statements)
-
-    def update(table: Any) -> None:
-        table.update({"name": "'other'"}, "id = 4")
-
-    other = update
-    with pytest.raises(CommitConflictError):
-        lake.sql("DELETE FROM lake.db.t WHERE id < 50 AND id + 0 = 4")
-    assert lake.table("lake.db.t").scan("id = 4").to_arrow()["name"].to_pylist() == ["other"]
 
 
 def test_too_many_addresses_are_refused(lake: Lake[DataFrame], monkeypatch: pytest.MonkeyPatch) -> None:

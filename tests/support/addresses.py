@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from frazil.iceberg._verbs import carry_out
-from frazil.iceberg.operations.addressed import ChangeRows
+from frazil.iceberg.operations.addressed import Addresses, ChangeRows, SelectedRows
 from frazil.iceberg.operations.values import Filter, SnapshotOptions
 
 if TYPE_CHECKING:
@@ -13,23 +13,21 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from frazil._run import States
     from frazil.iceberg._state import TableState
     from frazil.iceberg.operations.addressed import MergedRows
 
 ADDRESS = ("_file", "_pos")
 
 
-class GivenAddresses:
-    """Addresses that were computed before."""
+class ChangeGivenRows(ChangeRows):
+    """Changes rows by addresses that were computed before, in the state of the handle."""
 
-    def __init__(self, rows: pa.Table | MergedRows) -> None:
-        """Keep the rows."""
-        self._rows = rows
+    replans = False
 
-    def read(self, state: TableState) -> pa.Table | MergedRows:
-        """Return the rows."""
-        del state
-        return self._rows
+    def prepare(self, table: States[TableState], rows: Any) -> Addresses:
+        """Sort the addresses. The state is that in which the rows were selected, not the latest one."""
+        return Addresses(rows, table.state(), updates=self.kind == "update")
 
 
 def selected(table: Any, row_filter: str = "", fields: Sequence[str] = ("*",), branch: str = "main") -> pa.Table:
@@ -50,5 +48,10 @@ def change(
     given = rows.select(ADDRESS)
     for name, column in values.items():
         given = given.append_column(name, column)
-    operation = ChangeRows(options=SnapshotOptions(branch=branch), filter=Filter(text=row_filter), kind=kind)
-    return carry_out(table, operation, GivenAddresses(given))
+    return change_given(table, kind, given, row_filter, branch)
+
+
+def change_given(table: Any, kind: Any, rows: pa.Table | MergedRows, row_filter: str = "", branch: str = "main") -> Any:
+    """Change rows whose addresses are the first two columns."""
+    operation = ChangeGivenRows(options=SnapshotOptions(branch=branch), kind=kind)
+    return carry_out(table, operation, SelectedRows(rows, Filter(text=row_filter)))

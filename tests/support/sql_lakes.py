@@ -123,10 +123,11 @@ class RecordingEngine:
         """Record an UPDATE."""
         self.changes.append((table, values, row_filter, branch))
 
-    def change(self, frame: int, table: Any, change: Change) -> None:
+    def change(self, table: Any, change: Change[int]) -> None:
         """Record a change of the rows that a query selects."""
-        assert frame == len(self.queries)
-        self.changes.append((table, None, change.row_filter, change.branch))
+        found = change.select(table)
+        assert found.frame == len(self.queries)
+        self.changes.append((table, None, found.row_filter, change.branch))
 
     def changes_in_workers(self, table: Any, branch: str) -> bool:
         """Return that no rows are changed in workers."""

@@ -588,6 +588,11 @@ def state_of(table: Table) -> TableState:
     return table._state  # noqa: SLF001 - of this class
 
 
+def at_state(table: Table, state: TableState) -> Table:
+    """Return a table handle with the options of `table` at a state of the same table."""
+    return table._at(state)  # noqa: SLF001 - of this class
+
+
 def to_newest(table: Table) -> None:
     """Update a table handle to the latest state.
 

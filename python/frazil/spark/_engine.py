@@ -171,9 +171,9 @@ class SparkEngine:
         properties = self.snapshot_properties()
         return _sql_row_changes.update(self._spark, table, values, row_filter, branch, properties)
 
-    def change(self, frame: DataFrame, table: Any, change: Change) -> WriteResult:
+    def change(self, table: Any, change: Change[DataFrame]) -> WriteResult:
         """Change the rows of an Iceberg table whose addresses are the first two columns of a query, and insert rows."""
-        return _sql_row_changes.change(frame, table, change, self.snapshot_properties())
+        return _sql_row_changes.change(self._spark, table, change, self.snapshot_properties())
 
     def changes_in_workers(self, table: Any, branch: str) -> bool:
         """Return whether the files of a branch are too large for a change in this process."""

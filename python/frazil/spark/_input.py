@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from frazil.iceberg._state import TableState
 
-__all__ = ["CollectedAddresses", "CollectedFrame", "WrittenFrame", "collected"]
+__all__ = ["CollectedFrame", "WrittenFrame", "collected", "collected_addresses"]
 
 
 class WrittenFrame:
@@ -71,23 +71,16 @@ class CollectedFrame:
         return Source(state, [taking.apply(part) for part in rows.to_batches() or [no_rows(rows.schema)]], exact=exact)
 
 
-class CollectedAddresses:
-    """The addresses of rows collected in this process, at most `limit_bytes` bytes."""
+def collected_addresses(frame: DataFrame, state: TableState, limit_bytes: int) -> pa.Table:
+    """Return the addresses and values of rows, with the types of the columns of `state`.
 
-    def __init__(self, frame: DataFrame, limit_bytes: int) -> None:
-        """Keep the DataFrame; its rows are collected when needed."""
-        self._frame, self._limit_bytes = frame, limit_bytes
-
-    def read(self, state: TableState) -> pa.Table:
-        """Collect all rows, and convert the values to the types of the columns of `state`.
-
-        Raises:
-            InvalidArgumentError: A value does not fit its column.
-            LimitExceededError: The rows have more than `limit_bytes` bytes.
-        """
-        rows = collected(self._frame, self._limit_bytes)
-        taking = Taking(state.arrow_schema())
-        return pa.Table.from_batches([taking.apply(part) for part in rows.to_batches() or [no_rows(rows.schema)]])
+    Raises:
+        InvalidArgumentError: A value does not fit its column.
+        LimitExceededError: The rows have more than `limit_bytes` bytes.
+    """
+    rows = collected(frame, limit_bytes)
+    taking = Taking(state.arrow_schema())
+    return pa.Table.from_batches([taking.apply(part) for part in rows.to_batches() or [no_rows(rows.schema)]])
 
 
 def collected(frame: DataFrame, limit_bytes: int) -> pa.Table:

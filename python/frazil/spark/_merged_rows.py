@@ -17,11 +17,13 @@ from frazil.spark._taking import Taking
 from frazil.spark._type_conversion import spark_schema
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pyspark.sql import DataFrame
 
     from frazil.iceberg import Table
     from frazil.iceberg._state import TableState
-    from frazil.sql._row_change import Change
+    from frazil.sql._row_change import ClauseChange
 
 __all__ = ["merged_rows"]
 
@@ -29,32 +31,34 @@ _FIRST_VALUE = 4
 """The columns before the values: data file, position, whether a source row exists, and number of the clause."""
 
 
-def merged_rows(frame: DataFrame, table: Table, asked: Change, limit_bytes: int) -> CollectedMerge:
+def merged_rows(
+    frame: DataFrame, table: Table, clauses: Sequence[ClauseChange], *, checks_matches: bool
+) -> CollectedMerge:
     """Return the result of the query of a MERGE, with the values in the types of their columns.
 
     Raises:
         InvalidArgumentError: Spark does not assign values of a type to a column.
     """
     own = table.scan().schema()
-    names = sorted({name for clause in asked.clauses for name in clause.columns})
+    names = sorted({name for clause in clauses for name in clause.columns})
     fields = {field.name: field for field in spark_schema(pa.schema([own.field(name) for name in names]), "error")}
-    targets = [fields[name] for clause in asked.clauses for name in clause.columns]
+    targets = [fields[name] for clause in clauses for name in clause.columns]
     frame = assigned_values(frame, [*(None,) * _FIRST_VALUE, *targets])
     file, _, has_source, clause = (frame[f"`{name}`"] for name in frame.columns[:_FIRST_VALUE])
     is_needed = clause.isNotNull()
-    if asked.checks_matches:
+    if checks_matches:
         is_needed |= file.isNotNull() & has_source.isNotNull()
-    return CollectedMerge(frame.where(is_needed), asked, limit_bytes)
+    return CollectedMerge(frame.where(is_needed), clauses, checks_matches=checks_matches)
 
 
 class CollectedMerge:
     """The result of the query of a MERGE, collected in this process."""
 
-    def __init__(self, frame: DataFrame, asked: Change, limit_bytes: int) -> None:
-        """Keep the query; its rows are collected when needed, at most `limit_bytes` bytes."""
-        self._frame, self._asked, self._limit_bytes = frame, asked, limit_bytes
+    def __init__(self, frame: DataFrame, clauses: Sequence[ClauseChange], *, checks_matches: bool) -> None:
+        """Keep the query; its rows are collected when needed."""
+        self._frame, self._clauses, self._checks_matches = frame, clauses, checks_matches
 
-    def read(self, state: TableState) -> MergedRows:
+    def read(self, state: TableState, limit_bytes: int) -> MergedRows:
         """Collect all rows, and convert the values to the types of the columns of `state`.
 
         Raises:
@@ -62,11 +66,11 @@ class CollectedMerge:
                 column.
             LimitExceededError: The rows have more than `limit_bytes` bytes.
         """
-        rows = collected(self._frame, self._limit_bytes)
-        if self._asked.checks_matches:
+        rows = collected(self._frame, limit_bytes)
+        if self._checks_matches:
             _check_matches(rows)
         changed, inserted = [], []
-        clauses = self._asked.clauses
+        clauses = self._clauses
         begins = accumulate((len(clause.columns) for clause in clauses), initial=_FIRST_VALUE)
         for number, (clause, begin) in enumerate(zip(clauses, begins, strict=False)):
             own = rows.filter(pc.equal(rows.column(_FIRST_VALUE - 1), number))

@@ -13,14 +13,15 @@ import pyarrow as pa
 from frazil._literal import Lit, lit
 from frazil._run import HERE
 from frazil.errors import InvalidArgumentError, UnsupportedError
+from frazil.iceberg._table import at_state
 from frazil.iceberg._verbs import carry_out, snapshot_options
-from frazil.iceberg.operations.addressed import ChangeRows
+from frazil.iceberg.operations.addressed import ChangeRows, SelectedRows
 from frazil.iceberg.operations.values import Filter
 from frazil.spark import _row_level
 from frazil.spark._assignment import assigned, assigned_values
 from frazil.spark._executor import SparkExecutor
 from frazil.spark._iceberg_write import check_branch
-from frazil.spark._input import CollectedAddresses
+from frazil.spark._input import collected_addresses
 from frazil.spark._merged_rows import merged_rows
 from frazil.spark._plain import own_sql
 from frazil.spark._type_conversion import spark_schema
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
     from frazil._write_result import WriteResult
     from frazil.iceberg import Table
+    from frazil.iceberg._state import TableState
     from frazil.sql._row_change import Change
 
 LOCAL_LIMIT_BYTES = 128 << 20
@@ -71,28 +73,46 @@ def update(
     return _row_level.update(spark, table, literals, where, branch=branch, snapshot_properties=properties)
 
 
-def change(frame: DataFrame, table: Table, asked: Change, properties: Mapping[str, str]) -> WriteResult:
+def change(spark: SparkSession, table: Table, asked: Change[DataFrame], properties: Mapping[str, str]) -> WriteResult:
     """Change the rows whose addresses are the first two columns of a query, and insert the new rows of a MERGE.
 
-    The query must read the state of `table`, because addresses are valid only in one state. New values are assigned to
-    the types of their columns, as Spark does in UPDATE.
+    The query reads the latest state of `table`, because addresses are valid only in one state. It runs once for each
+    attempt to commit. New values are assigned to the types of their columns, as Spark does in UPDATE.
 
     Raises:
         InvalidArgumentError: Spark does not assign values of a type to a column, or a required column would be NULL. Or
             several rows of the source of a MERGE match a row of the table.
-        CommitConflictError: A concurrent writer changed the rows, or added rows that the statement may depend on.
+        CommitConflictError: In every attempt, a concurrent writer changed the rows, or added rows that the statement
+            may depend on.
         LimitExceededError: The addresses have more than `BROADCAST_LIMIT_BYTES` bytes.
     """
     check_branch(table, asked.branch)
-    operation = ChangeRows(
-        options=snapshot_options(asked.branch, properties), filter=Filter(text=asked.row_filter), kind=asked.kind
-    )
-    if asked.columns:
-        frame = _assigned_values(frame, table, asked.columns)
-    limit = _row_level.BROADCAST_LIMIT_BYTES
-    rows = merged_rows(frame, table, asked, limit) if asked.kind == "merge" else CollectedAddresses(frame, limit)
-    executor = HERE if is_small(table, asked.branch) else SparkExecutor(frame.sparkSession)
-    return carry_out(table, operation, rows, executor)
+    operation = ChangeRows(options=snapshot_options(asked.branch, properties), kind=asked.kind)
+    executor = HERE if is_small(table, asked.branch) else SparkExecutor(spark)
+    return carry_out(table, operation, QueriedRows(table, asked), executor)
+
+
+class QueriedRows:
+    """The rows that the query of a statement selects in a state of a table."""
+
+    def __init__(self, table: Table, asked: Change[DataFrame]) -> None:
+        """Keep the table and the function that returns the query."""
+        self._table, self._asked = table, asked
+
+    def read(self, state: TableState) -> SelectedRows:
+        """Run the query on a state, and collect the rows.
+
+        Raises:
+            FrazilError: The statement is not valid for this state, or as in `change`.
+        """
+        table = at_state(self._table, state)
+        found = self._asked.select(table)
+        limit, row_filter = _row_level.BROADCAST_LIMIT_BYTES, Filter(text=found.row_filter)
+        if self._asked.kind == "merge":
+            rows = merged_rows(found.frame, table, found.clauses, checks_matches=self._asked.checks_matches)
+            return SelectedRows(rows.read(state, limit), row_filter, found.reads_others)
+        frame = _assigned_values(found.frame, table, found.columns) if found.columns else found.frame
+        return SelectedRows(collected_addresses(frame, state, limit), row_filter, found.reads_others)
 
 
 def _assigned_values(frame: DataFrame, table: Table, columns: Sequence[str]) -> DataFrame:

@@ -83,7 +83,7 @@ class Engine(Protocol[Frame]):
         """Set columns of the matching rows to constants, given as SQL, by Spark's rules for assignments."""
         ...
 
-    def change(self, frame: Frame, table: Any, change: Change) -> WriteResult:
+    def change(self, table: Any, change: Change[Frame]) -> WriteResult:
         """Change the rows of an Iceberg table whose addresses are the first two columns of a query, and insert rows."""
         ...
 

@@ -69,6 +69,15 @@ class MergeQuery:
         self.target_columns: list[str] = self._target.table.scan().schema().names
         check_metadata_columns("MERGE", statement.target, self.target_columns, run)
 
+    @property
+    def _reads_others(self) -> bool:
+        """Whether the result also depends on rows of the table that do not change.
+
+        If another writer deletes a row that matches a row of the source, that row of the source is inserted.
+        """
+        inserts = any(clause.when == "not_matched" for clause in self._statement.clauses)
+        return inserts or any(one.reads(self._target) for one in self._sources if one is not self._target)
+
     @cached_property
     def source_columns(self) -> list[str]:
         """The columns of the source that the statement may use."""
@@ -142,7 +151,7 @@ class MergeQuery:
         text = f"{common}SELECT {', '.join(columns)} FROM {target}\n {join} JOIN {read} ON ({on}\n)"  # noqa: S608 - as above
         sources = list(self._sources)
         sources[self._place] = replace(self._target.with_address((file, pos), used), conditions=self._conditions)
-        return RowQuery(text, sources, self._row_filter)
+        return RowQuery(text, sources, self._row_filter, self._reads_others)
 
     @cached_property
     def _conditions(self) -> tuple[Condition, ...]:

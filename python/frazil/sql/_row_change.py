@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Frame = TypeVar("Frame")
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,18 +21,29 @@ class ClauseChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """The change of the rows that a query selects."""
+class Selection(Generic[Frame]):
+    """The query that selects rows in one state of a table."""
 
-    kind: Literal["delete", "update", "merge"]
-    branch: str
+    frame: Frame
     row_filter: str
     """A filter that all selected rows match; empty if there is none. Concurrent writers may add other rows."""
+    reads_others: bool = False
+    """Whether the result also depends on rows of the table that do not change."""
     columns: tuple[str, ...] = ()
     """The columns to set; the query has their new values after the addresses."""
     clauses: tuple[ClauseChange, ...] = ()
     """The clauses of a MERGE. After the addresses, the query has whether a source row exists, the number of the clause,
     and the new values of each clause.
     """
+
+
+@dataclass(frozen=True, slots=True)
+class Change(Generic[Frame]):
+    """The change of the rows that a query selects."""
+
+    kind: Literal["delete", "update", "merge"]
+    branch: str
+    select: Callable[[Any], Selection[Frame]]
+    """A function that returns the query for the table at one state. Each attempt to commit calls it."""
     checks_matches: bool = False
     """Whether a row of the table must not match several source rows."""

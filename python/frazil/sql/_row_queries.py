@@ -40,6 +40,8 @@ class RowQuery(NamedTuple):
     sources: list[Source]
     row_filter: str
     """A filter that all selected rows match."""
+    reads_others: bool
+    """Whether the result also depends on rows of the table that do not change."""
 
 
 def rows_to_delete(statement: Delete, condition: Text, run: Run[Any]) -> RowQuery:
@@ -132,11 +134,12 @@ def _row_query(
     check_metadata_columns(f"this {what}", target, schema.names, run)
     row_filter = ""
     # If the statement reads the table again, rows that do not match the filter may also affect its result.
-    if not any(one.reads(own) for one in sources if one is not own):
+    reads_others = any(one.reads(own) for one in sources if one is not own)
+    if not reads_others:
         moments = Moments(run.engine.values, timestamp_has_zone=run.engine.timestamp_has_zone())
         row_filter = " and ".join(f"({one})" for one in own.narrowed(schema, moments)[1])
     sources[place] = own.with_address(address)
-    return RowQuery(replaced(query.text, found, edits), sources, row_filter)
+    return RowQuery(replaced(query.text, found, edits), sources, row_filter, reads_others)
 
 
 def place_of_target(what: str, target: Target, found: Sequence[Reference], run: Run[Any]) -> int:

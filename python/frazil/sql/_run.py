@@ -46,6 +46,14 @@ class Run(Generic[Frame]):
         """The position of the first token."""
         return self.sql.significant[0].start if self.sql.significant else 0
 
+    def again(self, table: Any, newer: Any) -> Run[Frame]:
+        """Return the execution of another attempt, in which `table` is read at the state of `newer`.
+
+        The other tables are loaded again. If the state is the same, nothing is.
+        """
+        is_same = table.metadata_location == newer.metadata_location
+        return self if is_same else replace(self, tables=self.tables.again(table, newer))
+
     def where(self, name: Name) -> Resolved | None:
         """Resolve the name of a table; None if it is a temporary view, or not in a catalog of the lake."""
         return None if self.is_view(name.parts) else self.names.table(name.parts)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, cast
 from frazil.sql import _statements as st
 from frazil.sql._hints import check_hints
 from frazil.sql._parse import parse
-from frazil.sql._row_change import Change
 from frazil.sql._run_merge import merge
 from frazil.sql._run_row_changes import delete, truncate, update
 
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from frazil.sql._engine import Args, Engine, Frame
+    from frazil.sql._row_change import Change
     from frazil.sql._run import Run
     from frazil.sql._sources import Source
 
@@ -83,14 +83,13 @@ class _Explaining:
         self.lines += [f"Value of column `{column}`: {value}" for column, value in values.items()]
         return _NO_RESULT
 
-    def change(self, *arguments: Any) -> Any:
-        """Describe the change of the rows that the last query selects."""
-        change = next(one for one in arguments if isinstance(one, Change))
+    def change(self, table: Any, change: Change[Any]) -> Any:
+        """Describe the change of the rows that a query selects."""
+        found = change.select(table)
         text, sources, args = self._query
-        table = next(one.table for one in sources if one.address is not None)
         self.lines.append(f"{change.kind.upper()} of the rows that a query of Spark selects")
         self._where(change.kind, table, change.branch)
-        self.lines.append(f"Conflict filter: {change.row_filter or 'none, all rows of concurrent appends'}")
+        self.lines.append(f"Conflict filter: {found.row_filter or 'none, all rows of concurrent appends'}")
         names = {f"t{place}": _name(one) for place, one in enumerate(sources)}
         self.lines.append(f"Query: {text.format_map(_Names(names)).strip()}")
         self.lines.append(str(self._engine.value(self._engine.query(f"{self._head} {text}", sources, args))))

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from frazil.sql._lexer import invalid, unsupported
 from frazil.sql._merge_query import ClauseValues, MergeQuery
-from frazil.sql._row_change import Change, ClauseChange
-from frazil.sql._row_targets import named, new_values, open_target, path_of
+from frazil.sql._row_change import Change, ClauseChange, Selection
+from frazil.sql._row_targets import Opened, named, new_values, open_target, path_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from frazil.sql._engine import Frame
     from frazil.sql._new_values import Value
-    from frazil.sql._row_targets import Opened
     from frazil.sql._run import Run
     from frazil.sql._statements import Action, Assignment, Merge, MergeClause
 
@@ -45,15 +44,19 @@ def merge(statement: Merge, run: Run[Frame]) -> Frame:
     if opened is None:
         return run.pass_on()
     _refuse_unnamed_parameters(run)
-    query = MergeQuery(statement, run)
-    clauses = [ClauseValues(clause, _values(clause, statement, query, opened, run)) for clause in statement.clauses]
-    found = query.build(clauses)
-    rows = run.engine.query(found.text, found.sources, run.args)
-    changes = tuple(ClauseChange(_ACTIONS[clause.action], tuple(values)) for clause, values in clauses)
-    change = Change(
-        "merge", opened.branch, found.row_filter, clauses=changes, checks_matches=_checks_matches(statement)
-    )
-    run.results.append(run.engine.change(rows, opened.table, change))
+
+    def select(table: Any) -> Selection[Frame]:
+        attempt, target = run.again(opened.table, table), Opened(table, opened.branch)
+        query = MergeQuery(statement, attempt)
+        values = [_values(clause, statement, query, target, attempt) for clause in statement.clauses]
+        found = query.build(list(map(ClauseValues, statement.clauses, values)))
+        clauses = zip(statement.clauses, values, strict=True)
+        changes = tuple(ClauseChange(_ACTIONS[clause.action], tuple(columns)) for clause, columns in clauses)
+        rows = attempt.engine.query(found.text, found.sources, attempt.args)
+        return Selection(rows, found.row_filter, found.reads_others, clauses=changes)
+
+    change = Change("merge", opened.branch, select, checks_matches=_checks_matches(statement))
+    run.results.append(run.engine.change(opened.table, change))
     return run.done()
 
 

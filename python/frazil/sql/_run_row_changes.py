@@ -9,13 +9,12 @@ from frazil.sql._literals import is_literal
 from frazil.sql._moments import Moments
 from frazil.sql._narrow import whole_filter
 from frazil.sql._reader import Text
-from frazil.sql._row_change import Change
+from frazil.sql._row_change import Change, Selection
 from frazil.sql._row_queries import rows_to_delete, rows_to_update
-from frazil.sql._row_targets import new_values, open_target
+from frazil.sql._row_targets import Opened, new_values, open_target
 
 if TYPE_CHECKING:
     from frazil.sql._engine import Frame
-    from frazil.sql._row_targets import Opened
     from frazil.sql._run import Run
     from frazil.sql._statements import Delete, Target, Truncate, Update
 
@@ -39,9 +38,14 @@ def delete(statement: Delete, run: Run[Frame]) -> Frame:
     if condition is None or (row_filter is not None and statement.common is None):
         result = run.engine.delete(opened.table, row_filter, opened.branch)
     else:
-        query = rows_to_delete(statement, condition, run)
-        rows = run.engine.query(query.text, query.sources, run.args)
-        result = run.engine.change(rows, opened.table, Change("delete", opened.branch, query.row_filter))
+
+        def select(table: Any) -> Selection[Frame]:
+            attempt = run.again(opened.table, table)
+            query = rows_to_delete(statement, condition, attempt)
+            rows = attempt.engine.query(query.text, query.sources, attempt.args)
+            return Selection(rows, query.row_filter, query.reads_others)
+
+        result = run.engine.change(opened.table, Change("delete", opened.branch, select))
     run.results.append(result)
     return run.done()
 
@@ -67,10 +71,16 @@ def update(statement: Update, run: Run[Frame]) -> Frame:
     if is_filter and len(constants) == len(values):
         result = run.engine.update(opened.table, constants, row_filter, opened.branch)
     else:
-        query = rows_to_update(statement, values, run)
-        rows = run.engine.query(query.text, query.sources, run.args)
-        change = Change("update", opened.branch, query.row_filter, tuple(values))
-        result = run.engine.change(rows, opened.table, change)
+
+        def select(table: Any) -> Selection[Frame]:
+            attempt = run.again(opened.table, table)
+            target = Opened(table, opened.branch)
+            values = new_values("UPDATE", statement.assignments, statement.target, target, attempt)
+            query = rows_to_update(statement, values, attempt)
+            rows = attempt.engine.query(query.text, query.sources, attempt.args)
+            return Selection(rows, query.row_filter, query.reads_others, tuple(values))
+
+        result = run.engine.change(opened.table, Change("update", opened.branch, select))
     run.results.append(result)
     return run.done()
 

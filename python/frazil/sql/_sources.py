@@ -120,6 +120,12 @@ class Sources:
         self._names = names
         self._loaded: dict[tuple[str, tuple[str, ...]], Any] = {}
 
+    def again(self, table: Any, newer: Any) -> Sources:
+        """Return the sources for another attempt: `table` is read at the state of `newer`, others are loaded again."""
+        others = Sources(self._names)
+        others._loaded = {key: newer for key, loaded in self._loaded.items() if loaded is table}
+        return others
+
     def source(self, parts: tuple[str, ...]) -> Source:
         """Return the source that a name in a catalog of the lake refers to.
 

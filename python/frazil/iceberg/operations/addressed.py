@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from frazil.iceberg.operations.row_change_plan import TaskGroup
     from frazil.iceberg.operations.values import Filter, SnapshotOptions
 
-__all__ = ["AddressInput", "Addressed", "AddressedRows", "Addresses", "ChangeRows", "MergedRows"]
+__all__ = ["AddressInput", "Addressed", "AddressedRows", "Addresses", "ChangeRows", "MergedRows", "SelectedRows"]
 
 _ADDRESS = ((0, pa.string()), (1, pa.int64()))
 """The columns of an address, by their place, and their types."""
@@ -51,11 +51,24 @@ class MergedRows(NamedTuple):
     """The values of new rows, by column name; a column without values gets its default."""
 
 
-class AddressInput(Protocol):
-    """Rows that a query engine selected in a state of a table."""
+class SelectedRows(NamedTuple):
+    """Rows that a query engine selected in one state of a table."""
 
-    def read(self, state: TableState) -> pa.Table | MergedRows:
-        """Return the data files, the positions and then the new values of rows that were selected in `state`."""
+    rows: pa.Table | MergedRows
+    """The data files, the positions and then the new values."""
+    filter: Filter
+    """A filter that all addressed rows match: concurrent commits that add rows matching it are conflicts."""
+    reads_others: bool = False
+    """Whether the selection also depends on rows of the table that do not change, so that concurrent deletes of any
+    rows are conflicts.
+    """
+
+
+class AddressInput(Protocol):
+    """Rows that a query engine selects."""
+
+    def read(self, state: TableState) -> SelectedRows:
+        """Select the rows in a state of the table; each call runs the query again."""
 
 
 class NewValues(NamedTuple):
@@ -87,15 +100,24 @@ class NewValues(NamedTuple):
 class Addresses:
     """Rows of one state of a table, addressed by data file and position, their new values, and new rows."""
 
-    def __init__(self, rows: pa.Table | MergedRows, state: TableState, *, updates: bool = False) -> None:
+    def __init__(
+        self,
+        selected: SelectedRows,
+        state: TableState,
+        *,
+        updates: bool = False,
+        source: AddressInput | None = None,
+    ) -> None:
         """Sort addressed rows: the first two columns are file and position, and the others new values, by column name.
 
-        Rows without new values are deleted, unless `updates` is set.
+        Rows without new values are deleted, unless `updates` is set. `source` selects the rows in another state; None
+        does not.
 
         Raises:
             InvalidArgumentError: An address is NULL, a row is addressed twice, or a value does not fit its column.
         """
-        self._state = _identity(state)
+        self._state, self._updates, self._source = _identity(state), updates, source
+        rows, self.filter, self.reads_others = selected
         parts, inserted = rows if isinstance(rows, MergedRows) else ([rows], [])
         self.inserted = [_fitted(part, state) for part in inserted if part.num_rows]
         """The new rows."""
@@ -129,8 +151,8 @@ class Addresses:
         return len(self._positions)
 
     def __getstate__(self) -> Mapping[str, Any]:
-        """Return what workers need: they do not write the new rows."""
-        return {**self.__dict__, "inserted": []}
+        """Return what workers need: they neither write the new rows nor select rows again."""
+        return {**self.__dict__, "inserted": [], "_source": None}
 
     @property
     def files(self) -> set[str]:
@@ -142,16 +164,25 @@ class Addresses:
         begin, end = self._ranges.get(file_path, (0, 0))
         return AddressedRows(self._positions, self._numbers).slice(begin, end)
 
+    @classmethod
+    def select(cls, source: AddressInput, state: TableState, *, updates: bool) -> Self:
+        """Select rows in a state."""
+        return cls(source.read(state), state, updates=updates, source=source)
+
     def fit(self, state: TableState) -> Self:
-        """Return self if `state` is the state in which the rows were selected.
+        """Return self if the rows were selected in `state`; otherwise select them again.
+
+        In another state, the positions may be those of other rows.
 
         Raises:
-            CommitConflictError: The state is newer, so that the positions may be those of other rows.
+            CommitConflictError: The state is another one, and the rows cannot be selected again.
         """
-        if _identity(state) != self._state:
+        if _identity(state) == self._state:
+            return self
+        if self._source is None:
             message = "the table changed after the rows to change were selected"
-            raise CommitConflictError(message, hint="run the statement again")
-        return self
+            raise CommitConflictError(message, hint="select the rows again")
+        return self.select(self._source, state, updates=self._updates)
 
     def abort(self) -> None:
         """Do nothing, because no files were written."""
@@ -248,21 +279,18 @@ class Addressed(RowChange):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeRows:
-    """Changes rows by their addresses in the current state, which is not exchanged for a newer one.
+    """Changes rows by their addresses, which are selected again for each attempt on another state.
 
     A merge deletes, updates and inserts rows.
     """
 
-    replans: ClassVar[bool] = False
+    replans: ClassVar[bool] = True
     options: SnapshotOptions
-    filter: Filter
-    """A filter that all addressed rows match: concurrent commits that add rows matching it are conflicts."""
     kind: Literal["delete", "update", "merge"]
 
     def prepare(self, table: States[TableState], rows: AddressInput) -> Addresses:
-        """Sort the addresses. The state is that in which the rows were selected, not the latest one."""
-        state = table.state()
-        return Addresses(rows.read(state), state, updates=self.kind == "update")
+        """Select the rows in the latest state."""
+        return Addresses.select(rows, table.newest(), updates=self.kind == "update")
 
     def plan(self, state: TableState, ready: Addresses, tasks: bytes | None = None) -> Addressed:
         """Plan the data files that contain addressed rows.
@@ -270,9 +298,12 @@ class ChangeRows:
         Raises:
             InvalidArgumentError: The snapshot does not have an addressed data file or row.
         """
-        plan = RowChangePlan(state, self.kind, self.options.branch, self.filter, tasks)
+        plan = RowChangePlan(state, self.kind, self.options.branch, ready.filter, tasks)
         # The engine read the rows that it deletes, so that a concurrent delete may change which rows it selects.
-        plan.validation = replace(plan.validation, refuses_new_deletes=True)
+        is_serializable = plan.validation.isolation.lower() == "serializable"
+        plan.validation = replace(
+            plan.validation, refuses_new_deletes=True, refuses_removals=is_serializable and ready.reads_others
+        )
         updates = any(values.is_update for values in ready.values)
         change = Addressed(plan, self.options, ready, updates=updates)
         if tasks is None and (unknown := ready.files - change.found_files):
