@@ -164,9 +164,9 @@ def test_each_attempt_runs_the_query_once(spark: SparkSession, tmp_path: Path, i
     lake = make(spark, tmp_path)
     statement = "DELETE FROM lake.db.t WHERE id < 50 AND id + 0 IN (1, 4)"
     assert interruptions.run(lake, statement, [append_far]) == 1
-    assert interruptions.run(lake, STATEMENTS["merge"], [update, append, compact]) == 4
+    assert interruptions.run(lake, STATEMENTS["merge"], [update, compact]) == 3
     assert lake.last is not None
-    assert lake.last.attempts == 4
+    assert lake.last.attempts == 3
     statement = "UPDATE lake.db.t SET v = monotonically_increasing_id() * 0 + CAST(rand() AS BIGINT) WHERE rand() < 2"
     assert interruptions.run(lake, statement, [append]) == 2
     assert {row[2] for row in rows(lake)} == {0}
@@ -184,14 +184,13 @@ def test_appends_are_not_conflicts_with_snapshot_isolation(
 
 
 def test_conflicts_in_all_attempts(spark: SparkSession, tmp_path: Path, interruptions: Interruptions) -> None:
-    lake = make(spark, tmp_path, **{"commit.retry.num-retries": "2"})
-    for name, statement in STATEMENTS.items():
-        with pytest.raises(CommitConflictError):
-            interruptions.run(lake, statement, [append] * 3)
-        assert interruptions.count == 3, name
-    appended = 3 * len(STATEMENTS)
-    assert lake.table("lake.db.t").scan().count() == 6 + 3 * appended
-    assert rows(lake)[(20, 8, 1)] == appended
+    lake = make(spark, tmp_path, **{"commit.retry.num-retries": "1"})
+    # In the second attempt, the other writer waits up to 10 s for its turn.
+    with pytest.raises(CommitConflictError):
+        interruptions.run(lake, STATEMENTS["merge"], [append] * 2)
+    assert interruptions.count == 2
+    assert lake.table("lake.db.t").scan().count() == 6 + 3 * 2
+    assert rows(lake)[(20, 8, 1)] == 2
 
 
 def test_statements_that_are_no_longer_valid(spark: SparkSession, tmp_path: Path, interruptions: Interruptions) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,9 @@ import pytest
 import frazil
 import frazil.spark
 from frazil.errors import FrazilError, InvalidArgumentError, LimitExceededError, UnsupportedError
-from frazil.spark import _row_level, _sql_row_changes
+from frazil.iceberg.operations.addressed import ChangeRows
+from frazil.spark import _merged_rows, _row_level, _sql_row_changes
+from frazil.spark._engine import SparkEngine
 from support.sql_merge_model import COLUMNS, SeveralMatchesError, random_rows, random_statement
 from support.sql_row_tables import CASES, contents
 
@@ -413,20 +416,117 @@ def test_appends_outside_conditions_on_the_target_are_no_conflicts(
 ) -> None:
     own_change, filters = SparkEngine.change, []
 
-    def change(self: SparkEngine, frame: DataFrame, table: Any, asked: Any, *rest: Any) -> Any:
-        """Let another writer commit after the query was planned."""
-        lake.table("lake.db.t").append([row])
-        filters.append(asked.row_filter)
-        return own_change(self, frame, table, asked, *rest)
+    def change(self: SparkEngine, table: Any, asked: Any) -> Any:
+        """Let another writer commit after the first query was planned."""
+
+        def select(state: Any) -> Any:
+            found = asked.select(state)
+            if not filters:
+                lake.table("lake.db.t").append([row])
+            filters.append(found.row_filter)
+            return found
+
+        return own_change(self, table, replace(asked, select=select))
 
     monkeypatch.setattr(SparkEngine, "change", change)
     alias = "" if "lake.db.t." in on else " AS t"
     statement = f"MERGE INTO lake.db.t{alias} USING lake.db.u AS s ON {on} {clause}"
-    if conflicts:
-        with pytest.raises(CommitConflictError):
-            lake.sql(statement)
-    else:
-        lake.sql(statement)
+    lake.sql(statement)
+    assert lake.last is not None
+    assert lake.last.attempts == len(filters) == (2 if conflicts else 1)
+    if not conflicts:
         assert filters == ['("k" < 3)']
-    found = lake.table("lake.db.t").scan(f"id = {row['id']} and k = {row['k']}" if "id" in row else "k = 7")
-    assert found.count() == 1
+        found = lake.table("lake.db.t").scan(f"id = {row['id']} and k = {row['k']}" if "id" in row else "k = 7")
+        assert found.count() == 1
+
+
+def reads_of(spark: SparkSession, folder: Path) -> Any:
+    """Register a function that records each call; return a function that counts the calls."""
+    log = str(folder / "calls")
+
+    def note(value: int) -> int:
+        with open(log, "a") as file:  # noqa: PTH123 - in a worker
+            file.write("x")
+        return value
+
+    spark.udf.register("noted", note, "bigint")
+    return lambda: len(open(log).read())  # noqa: PTH123 - as above
+
+
+def persisted(spark: SparkSession) -> int:
+    return int(spark.sparkContext._jsc.getPersistentRDDs().size())  # type: ignore[attr-defined] - of Classic
+
+
+@pytest.mark.parametrize("limit", [0, 64 << 20])
+def test_inserted_rows_are_written_by_workers(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: int
+) -> None:
+    monkeypatch.setattr(_merged_rows, "INSERT_LIMIT_BYTES", limit)
+    lake = make(spark, tmp_path / "lake", 3, "merge-on-read")
+    with lake.table("lake.db.t").update_schema() as change:
+        change.add_column("kind", "string", default_value="old")
+    calls = reads_of(spark, tmp_path)
+    lake.sql(
+        "MERGE INTO lake.db.t t USING (SELECT noted(id) AS id, rand() AS r FROM range(1, 101, 1, 2)) s ON t.id = s.id "
+        "WHEN MATCHED AND s.id = 5 THEN DELETE WHEN MATCHED THEN UPDATE SET name = 'x' "
+        "WHEN NOT MATCHED AND s.r < 0.5 THEN INSERT (id, name, kind) VALUES (s.id, CAST(s.r AS STRING), 'half') "
+        "WHEN NOT MATCHED THEN INSERT (id, name) VALUES (s.id, CAST(s.r AS STRING)) "
+        "WHEN NOT MATCHED BY SOURCE THEN UPDATE SET v = -1"
+    )
+    assert counts(lake) == (96, 4, 1)
+    assert calls() == 100
+    assert persisted(spark) == 0
+    table = lake.table("lake.db.t")
+    found = {one["id"]: one for one in table.scan().to_arrow().to_pylist()}
+    assert set(found) == {None, *range(1, 101)} - {5}
+    for key in set(found) - {None, 1, 2, 3}:
+        assert found[key]["kind"] == ("half" if float(found[key]["name"]) < 0.5 else "old")
+    ids = table.scan(selected_fields=("_row_id",)).to_arrow()["_row_id"].to_pylist()
+    assert None not in ids
+    assert len(set(ids)) == 100
+
+
+def test_a_million_inserted_rows(spark: SparkSession, tmp_path: Path) -> None:
+    lake = make(spark, tmp_path / "lake", 2, "merge-on-read")
+    lake.sql("ALTER TABLE lake.db.t ADD PARTITION FIELD bucket(2, id)")
+    lake.sql(
+        "MERGE INTO lake.db.t t USING (SELECT id, repeat('0123456789', 7) AS name FROM range(1000000)) s "
+        "ON t.id = s.id WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT (id, name) VALUES (s.id, s.name)"
+    )
+    assert counts(lake) == (1_000_000 - 4, 0, 4)
+    assert persisted(spark) == 0
+    found = lake.table("lake.db.t").scan("id >= 0", ["id"]).to_arrow()["id"]
+    assert set(found.to_pylist()) == set(range(1_000_000)) - {1, 2, 3, 5}
+
+
+def test_files_of_inserted_rows_are_deleted_on_failure(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_merged_rows, "INSERT_LIMIT_BYTES", 0)
+    lake = make(spark, tmp_path / "lake", 2, "merge-on-read")
+    lake.sql("ALTER TABLE lake.db.t SET TBLPROPERTIES ('commit.retry.min-wait-ms' = '1')")
+    before = contents(tmp_path)
+    head = "MERGE INTO lake.db.t t USING (SELECT id, 1 div (90 - id) AS v FROM range(100)) s ON t.id = s.id "
+    with pytest.raises(Exception, match="DIVIDE_BY_ZERO"):
+        lake.sql(head + "WHEN NOT MATCHED THEN INSERT (id, v) VALUES (s.id, s.v)")
+    twice = "MERGE INTO lake.db.t t USING (SELECT id % 50 AS id FROM range(100)) s ON t.id = s.id "
+    with pytest.raises(InvalidArgumentError, match="2 rows of the source match"):
+        lake.sql(twice + "WHEN MATCHED THEN UPDATE SET v = 1 WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id)")
+    assert (persisted(spark), contents(tmp_path)) == (0, before)
+    own_plan, others = ChangeRows.plan, [True]
+
+    def plan(changes: ChangeRows, state: Any, ready: Any, tasks: bytes | None = None) -> Any:
+        if others and others.pop():
+            lake.table("lake.db.t").append([{"id": 7}])
+        return own_plan(changes, state, ready, tasks)
+
+    monkeypatch.setattr(ChangeRows, "plan", plan)
+    lake.sql(head.replace("90", "900") + "WHEN NOT MATCHED THEN INSERT (id, v) VALUES (s.id, s.v)")
+    assert counts(lake) == (100 - 5, 0, 0)
+    assert lake.last is not None
+    assert (lake.last.attempts, persisted(spark)) == (2, 0)
+    table = lake.table("lake.db.t")
+    scans = [table.scan(snapshot_id=one.snapshot_id) for one in table.snapshots()]
+    known = {task.file.file_path for scan in scans for task in scan.plan_files()}
+    found = {str(path) for path in (tmp_path / "lake/db/t/data").rglob("*.parquet")}
+    assert {path for path in found if not path.endswith("-deletes.parquet")} == known

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import uuid
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
@@ -12,28 +14,33 @@ from frazil.errors import InvalidArgumentError
 from frazil.files.rows.batches import no_rows
 from frazil.iceberg.operations.addressed import MergedRows
 from frazil.spark._assignment import assigned_values
-from frazil.spark._input import collected
+from frazil.spark._iceberg_write import check_columns
+from frazil.spark._input import WrittenFrame, collected
 from frazil.spark._taking import Taking
 from frazil.spark._type_conversion import spark_schema
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
+    from pyspark.sql.types import StructField
 
     from frazil.iceberg import Table
     from frazil.iceberg._state import TableState
+    from frazil.iceberg.operations.rows import WrittenRows
     from frazil.sql._row_change import ClauseChange
 
 __all__ = ["merged_rows"]
 
+INSERT_LIMIT_BYTES = 64 << 20
+"""The size of the inserted rows up to which they are written in this process."""
+
+_VALUE_BYTES = 8
 _FIRST_VALUE = 4
 """The columns before the values: data file, position, whether a source row exists, and number of the clause."""
 
 
-def merged_rows(
-    frame: DataFrame, table: Table, clauses: Sequence[ClauseChange], *, checks_matches: bool
-) -> CollectedMerge:
+def merged_rows(frame: DataFrame, table: Table, clauses: Sequence[ClauseChange], *, checks_matches: bool) -> Merged:
     """Return the result of the query of a MERGE, with the values in the types of their columns.
 
     Raises:
@@ -48,33 +55,50 @@ def merged_rows(
     is_needed = clause.isNotNull()
     if checks_matches:
         is_needed |= file.isNotNull() & has_source.isNotNull()
-    return CollectedMerge(frame.where(is_needed), clauses, checks_matches=checks_matches)
+    return Merged(frame.where(is_needed), table, clauses, checks_matches=checks_matches)
 
 
-class CollectedMerge:
-    """The result of the query of a MERGE, collected in this process."""
+class Merged:
+    """The result of the query of a MERGE."""
 
-    def __init__(self, frame: DataFrame, clauses: Sequence[ClauseChange], *, checks_matches: bool) -> None:
-        """Keep the query; its rows are collected when needed."""
-        self._frame, self._clauses, self._checks_matches = frame, clauses, checks_matches
+    def __init__(
+        self, frame: DataFrame, table: Table, clauses: Sequence[ClauseChange], *, checks_matches: bool
+    ) -> None:
+        """Keep the query, which runs once."""
+        self._frame, self._table, self._clauses, self._checks_matches = frame, table, clauses, checks_matches
+        begins = accumulate((len(clause.columns) for clause in clauses), initial=_FIRST_VALUE)
+        self._places = [range(begin, begin + len(one.columns)) for one, begin in zip(clauses, begins, strict=False)]
+        self._inserts = [number for number, clause in enumerate(clauses) if clause.action == "insert"]
 
     def read(self, state: TableState, limit_bytes: int) -> MergedRows:
-        """Collect all rows, and convert the values to the types of the columns of `state`.
+        """Collect the rows, and convert the values to the types of the columns of `state`.
+
+        If the inserted rows have more than `INSERT_LIMIT_BYTES` bytes, workers write them into data files.
 
         Raises:
             InvalidArgumentError: Several rows of the source match a row of the table, or a value does not fit its
                 column.
             LimitExceededError: The rows have more than `limit_bytes` bytes.
         """
-        rows = collected(self._frame, limit_bytes)
+        if not self._inserts:
+            return self._merged(collected(self._frame, limit_bytes), state)
+        # The rows are kept, so that the source is read once, and random values are the same for all reads.
+        with _persisted(self._frame) as frame:
+            if self._inserted_bytes(frame) <= INSERT_LIMIT_BYTES:
+                return self._merged(collected(frame, limit_bytes), state)
+            clause = self._clause_of(frame)
+            merged = self._merged(
+                collected(frame.where(clause.isNull() | ~clause.isin(self._inserts)), limit_bytes), state
+            )
+            return MergedRows(merged.changed, [], self._written(frame, state))
+
+    def _merged(self, rows: pa.Table, state: TableState) -> MergedRows:
+        """Return collected rows by clause."""
         if self._checks_matches:
             _check_matches(rows)
         changed, inserted = [], []
-        clauses = self._clauses
-        begins = accumulate((len(clause.columns) for clause in clauses), initial=_FIRST_VALUE)
-        for number, (clause, begin) in enumerate(zip(clauses, begins, strict=False)):
+        for number, (clause, places) in enumerate(zip(self._clauses, self._places, strict=True)):
             own = rows.filter(pc.equal(rows.column(_FIRST_VALUE - 1), number))
-            places = range(begin, begin + len(clause.columns))
             if clause.action == "insert":
                 inserted.append(_taken(own.select(places), clause.columns, state))
                 continue
@@ -88,6 +112,68 @@ class CollectedMerge:
                     address = address.append_column(name, column)
             changed.append(address)
         return MergedRows(changed, inserted)
+
+    def _clause_of(self, frame: DataFrame) -> Column:
+        """Return the column with the number of the clause."""
+        return frame[f"`{frame.columns[_FIRST_VALUE - 1]}`"]
+
+    def _inserted_bytes(self, frame: DataFrame) -> int:
+        """Return about how many bytes the inserted rows have in memory."""
+        from pyspark.sql import functions
+
+        sizes = functions.lit(0)
+        for number in self._inserts:
+            own = [frame.schema[place] for place in self._places[number]]
+            size = sum(map(_size, own), start=functions.lit(0))
+            sizes = functions.when(self._clause_of(frame) == number, size).otherwise(sizes)
+        row = frame.agg(functions.sum(sizes.cast("bigint"))).first()
+        return 0 if row is None or row[0] is None else int(row[0])
+
+    def _written(self, frame: DataFrame, state: TableState) -> list[WrittenRows]:
+        """Write the inserted rows in the workers; if a task fails, all files are deleted."""
+        written: list[WrittenRows] = []
+        try:
+            for number in self._inserts:
+                names = zip(self._places[number], self._clauses[number].columns, strict=True)
+                rows = frame.where(self._clause_of(frame) == number).select(
+                    *(frame[f"`{frame.columns[place]}`"].alias(name) for place, name in names)
+                )
+                check_columns(self._table, rows.schema)
+                written.append(WrittenFrame(rows).write(state))
+        except BaseException:
+            for one in written:
+                one.abort()
+            raise
+        return written
+
+
+@contextlib.contextmanager
+def _persisted(frame: DataFrame) -> Iterator[DataFrame]:
+    """Keep the rows of a query in the workers until the end of the block."""
+    from pyspark import StorageLevel
+    from pyspark.sql import functions
+
+    name = "__frazil_statement"
+    # Spark shares the rows of equal queries, but another statement must not remove them.
+    held = frame.withColumn(name, functions.lit(str(uuid.uuid4()))).persist(StorageLevel.MEMORY_AND_DISK)
+    try:
+        yield held.drop(name)
+    finally:
+        with contextlib.suppress(Exception):  # the session may have been stopped
+            held.unpersist()
+
+
+def _size(field: StructField) -> Column:
+    """Return the size of a value in bytes; values of types other than strings and binaries are estimated."""
+    from pyspark.sql import functions
+    from pyspark.sql import types as spark
+
+    column = functions.col(f"`{field.name}`")
+    if isinstance(field.dataType, spark.ArrayType | spark.MapType | spark.StructType):
+        column = column.cast("string")
+    elif not isinstance(field.dataType, spark.StringType | spark.BinaryType):
+        return functions.lit(_VALUE_BYTES)
+    return functions.coalesce(functions.octet_length(column), functions.lit(0)) + _VALUE_BYTES
 
 
 def _taken(values: pa.Table, names: tuple[str, ...], state: TableState) -> pa.Table:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from frazil._run import States
     from frazil.iceberg._state import TableState
     from frazil.iceberg.operations.row_change_plan import TaskGroup
+    from frazil.iceberg.operations.rows import WrittenRows
     from frazil.iceberg.operations.values import Filter, SnapshotOptions
 
 __all__ = ["AddressInput", "Addressed", "AddressedRows", "Addresses", "ChangeRows", "MergedRows", "SelectedRows"]
@@ -49,6 +50,8 @@ class MergedRows(NamedTuple):
     """Data files, positions and new values; rows of a table without values are deleted."""
     inserted: Sequence[pa.Table]
     """The values of new rows, by column name; a column without values gets its default."""
+    written: Sequence[WrittenRows] = ()
+    """New rows that are already written into files."""
 
 
 class SelectedRows(NamedTuple):
@@ -118,7 +121,7 @@ class Addresses:
         """
         self._state, self._updates, self._source = _identity(state), updates, source
         rows, self.filter, self.reads_others = selected
-        parts, inserted = rows if isinstance(rows, MergedRows) else ([rows], [])
+        parts, inserted, self.written = rows if isinstance(rows, MergedRows) else MergedRows([rows], [])
         self.inserted = [_fitted(part, state) for part in inserted if part.num_rows]
         """The new rows."""
         self.values: list[NewValues] = []
@@ -152,7 +155,7 @@ class Addresses:
 
     def __getstate__(self) -> Mapping[str, Any]:
         """Return what workers need: they neither write the new rows nor select rows again."""
-        return {**self.__dict__, "inserted": [], "_source": None}
+        return {**self.__dict__, "inserted": [], "written": [], "_source": None}
 
     @property
     def files(self) -> set[str]:
@@ -166,8 +169,14 @@ class Addresses:
 
     @classmethod
     def select(cls, source: AddressInput, state: TableState, *, updates: bool) -> Self:
-        """Select rows in a state."""
-        return cls(source.read(state), state, updates=updates, source=source)
+        """Select rows in a state. If they are invalid, the files with new rows are deleted."""
+        selected = source.read(state)
+        try:
+            return cls(selected, state, updates=updates, source=source)
+        except BaseException:
+            if isinstance(selected.rows, MergedRows):
+                _abort(selected.rows.written)
+            raise
 
     def fit(self, state: TableState) -> Self:
         """Return self if the rows were selected in `state`; otherwise select them again.
@@ -182,10 +191,12 @@ class Addresses:
         if self._source is None:
             message = "the table changed after the rows to change were selected"
             raise CommitConflictError(message, hint="select the rows again")
+        self.abort()
         return self.select(self._source, state, updates=self._updates)
 
     def abort(self) -> None:
-        """Do nothing, because no files were written."""
+        """Delete the files with new rows."""
+        _abort(self.written)
 
 
 class Addressed(RowChange):
@@ -197,7 +208,7 @@ class Addressed(RowChange):
         Raises:
             InvalidArgumentError: A position is not in its data file.
         """
-        super().__init__(plan, options)
+        super().__init__(plan, options, addresses.written)
         self._updates = updates
         self._values, self._inserted = addresses.values, addresses.inserted
         self._rows: dict[int, AddressedRows] = {}
@@ -239,7 +250,8 @@ class Addressed(RowChange):
 
     def inserted(self) -> int:
         """Return the number of inserted rows."""
-        return sum(batch.num_rows for batch in self._inserted)
+        count: int = super().inserted() + sum(batch.num_rows for batch in self._inserted)
+        return count
 
     def counts(self) -> tuple[int, int]:
         """Return the number of rows that `rows` deleted and updated."""
@@ -317,6 +329,11 @@ def _identity(state: TableState) -> Any:
     """Return what differs between states with different rows or columns."""
     branches = {name: ref.snapshot_id for name, ref in state.metadata.refs.items()}
     return state.native.metadata_location, state.is_staged and branches
+
+
+def _abort(written: Sequence[WrittenRows]) -> None:
+    for rows in written:
+        rows.abort()
 
 
 def _whole(column: pa.ChunkedArray) -> pa.Array:

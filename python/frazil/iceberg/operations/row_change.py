@@ -50,8 +50,8 @@ class WorkerResult(NamedTuple):
 class RowChange(ABC):
     """A row change for a plan: for all its files, or for those assigned to a worker."""
 
-    def __init__(self, plan: RowChangePlan, options: SnapshotOptions, added: WrittenRows | None = None) -> None:
-        """Keep the plan; `added` holds additional files with new rows."""
+    def __init__(self, plan: RowChangePlan, options: SnapshotOptions, added: Sequence[WrittenRows] = ()) -> None:
+        """Keep the plan; `added` are new rows that are already written into files."""
         self.plan = plan
         self._options = options
         self._added = added
@@ -71,7 +71,7 @@ class RowChange(ABC):
 
     def inserted(self) -> int:
         """Return the number of inserted rows."""
-        return 0 if self._added is None else self._added.count
+        return sum(rows.count for rows in self._added)
 
     def matched(self) -> bytes:
         """Return which source rows were matched, as one bit per row."""
@@ -113,7 +113,7 @@ class RowChange(ABC):
             plan.write_deletes(paths)
         return SnapshotRequest(
             options=self._options,
-            files=files if self._added is None else [self._added.files, *files],
+            files=[*(rows.files for rows in self._added), *files],
             counts=RowCounts(deleted, updated, self.inserted()),
             delta=plan.delta,
             validation=plan.validation,

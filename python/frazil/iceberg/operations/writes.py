@@ -65,7 +65,7 @@ class Overwrite:
                 plan.validation = replace(
                     plan.validation, planned_on=since.planned_on, isolation=since.isolation, refuses_removals=True
                 )
-            return Deletion(plan, self.options, added=ready)
+            return Deletion(plan, self.options, added=[ready])
         counts = RowCounts(inserted=ready.count)
         return Done(
             SnapshotRequest(
