@@ -12,9 +12,11 @@ import pytest
 
 import frazil
 from frazil.errors import CommitConflictError, FrazilError, InvalidArgumentError
-from frazil.iceberg._table import state_of
-from frazil.iceberg.operations.addressed import Addresses, SelectedRows
-from frazil.iceberg.operations.values import Filter
+from frazil.iceberg._table import at_state, state_of
+from frazil.iceberg._verbs import carry_out
+from frazil.iceberg.operations.addressed import Addresses, ChangeRows, SelectedRows
+from frazil.iceberg.operations.packed_addresses import PackedAddresses, pack_addresses
+from frazil.iceberg.operations.values import Filter, SnapshotOptions
 from support.addresses import ADDRESS, change, selected
 
 if TYPE_CHECKING:
@@ -298,3 +300,39 @@ def test_long_files(tmp_path: Path) -> None:
     after = table.scan("name <> 'a'").to_arrow().to_pylist()
     assert {one["id"]: one["name"] for one in after} == {key: str(key) for key in range(7, count, 1024)}
     assert table.scan().count() == count
+
+
+class Selecting:
+    """Selects rows by a filter, as packed addresses; after the first call another writer commits."""
+
+    def __init__(self, table: Any, row_filter: str, other: Any = None, *, repeats: bool = False) -> None:
+        self._table, self._filter, self._other, self._repeats = table, row_filter, other, repeats
+        self.calls = 0
+
+    def read(self, state: Any) -> SelectedRows:
+        self.calls += 1
+        found = selected(at_state(self._table, state), self._filter).select(ADDRESS)
+        if self._other is not None and self.calls == 1:
+            self._other(self._table.refresh())
+        parts = list(pack_addresses(iter(found.to_batches())))
+        packed = PackedAddresses(pa.Table.from_batches(parts * (2 if self._repeats else 1), parts[0].schema))
+        return SelectedRows(packed, Filter())
+
+
+@each_case
+def test_packed_addresses_are_selected_again_after_a_conflict(tmp_path: Path, version: int, mode: str) -> None:
+    table = filled(tmp_path / "t", version, mode, **{"commit.retry.min-wait-ms": "1"})
+    operation = ChangeRows(options=SnapshotOptions(), kind="delete")
+    twice = Selecting(table, "id in (5, 11)", repeats=True)
+    with pytest.raises(InvalidArgumentError, match="is addressed twice"):
+        carry_out(table, operation, twice)
+
+    def append(other: Any) -> None:
+        other.append(pa.Table.from_pylist([row(5, "new"), row(100)], SCHEMA))
+
+    for row_filter, other in (("id in (5, 11)", append), ("id in (6, 12)", lambda other: other.delete("id = 6"))):
+        rows_of = Selecting(table, row_filter, other)
+        result = carry_out(table, operation, rows_of)
+        assert (rows_of.calls, result.attempts) == (2, 2)
+        assert result.deleted_rows == (3 if other is append else 1)
+    assert set(rows(table)) == {*range(30), 100} - {3, 5, 6, 11, 12, 13, 14, 29}

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from frazil.errors import InvalidArgumentError, LimitExceededError
 from frazil.files.rows.batches import no_rows, size_bytes
+from frazil.iceberg.operations.packed_addresses import PackedAddresses, pack_addresses
 from frazil.iceberg.operations.rows import Source, WrittenRows
 from frazil.spark._distribution import distributed
 from frazil.spark._session import WriteSession, write_frame
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     from frazil.iceberg._state import TableState
 
-__all__ = ["CollectedFrame", "WrittenFrame", "collected", "collected_addresses"]
+__all__ = ["CollectedFrame", "WrittenFrame", "collected", "collected_addresses", "packed_addresses"]
 
 
 class WrittenFrame:
@@ -81,6 +82,21 @@ def collected_addresses(frame: DataFrame, state: TableState, limit_bytes: int) -
     rows = collected(frame, limit_bytes)
     taking = Taking(state.arrow_schema())
     return pa.Table.from_batches([taking.apply(part) for part in rows.to_batches() or [no_rows(rows.schema)]])
+
+
+def packed_addresses(frame: DataFrame, limit_bytes: int) -> PackedAddresses:
+    """Return the addresses of rows, which workers pack.
+
+    Raises:
+        LimitExceededError: The packed addresses have more than `limit_bytes` bytes.
+    """
+    function: Any = pack_addresses
+    rows = frame.mapInArrow(function, "file string, positions binary").toArrow()
+    found, size = PackedAddresses(rows), size_bytes(rows)
+    if size > limit_bytes:
+        message = f"the statement deletes {len(found)} rows, whose addresses have {size} bytes, more than {limit_bytes}"
+        raise LimitExceededError(message, hint="split the statement by its condition")
+    return found
 
 
 def collected(frame: DataFrame, limit_bytes: int) -> pa.Table:

@@ -21,7 +21,7 @@ from frazil.spark import _row_level
 from frazil.spark._assignment import assigned, assigned_values
 from frazil.spark._executor import SparkExecutor
 from frazil.spark._iceberg_write import check_branch
-from frazil.spark._input import collected_addresses
+from frazil.spark._input import collected_addresses, packed_addresses
 from frazil.spark._merged_rows import merged_rows
 from frazil.spark._plain import own_sql
 from frazil.spark._type_conversion import spark_schema
@@ -111,6 +111,8 @@ class QueriedRows:
         if self._asked.kind == "merge":
             rows = merged_rows(found.frame, table, found.clauses, checks_matches=self._asked.checks_matches)
             return SelectedRows(rows.read(state, limit), row_filter, found.reads_others)
+        if self._asked.kind == "delete":
+            return SelectedRows(packed_addresses(found.frame, limit), row_filter, found.reads_others)
         frame = _assigned_values(found.frame, table, found.columns) if found.columns else found.frame
         return SelectedRows(collected_addresses(frame, state, limit), row_filter, found.reads_others)
 

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from frazil._read_ahead import read_parts
 from frazil.errors import CommitConflictError, InvalidArgumentError
+from frazil.iceberg.operations.packed_addresses import PackedAddresses
 from frazil.iceberg.operations.row_change import RowChange
 from frazil.iceberg.operations.row_change_plan import Choice, RowChangePlan
 from frazil.iceberg.operations.rows import Source
@@ -57,7 +58,7 @@ class MergedRows(NamedTuple):
 class SelectedRows(NamedTuple):
     """Rows that a query engine selected in one state of a table."""
 
-    rows: pa.Table | MergedRows
+    rows: pa.Table | PackedAddresses | MergedRows
     """The data files, the positions and then the new values."""
     filter: Filter
     """A filter that all addressed rows match: concurrent commits that add rows matching it are conflicts."""
@@ -121,6 +122,9 @@ class Addresses:
         """
         self._state, self._updates, self._source = _identity(state), updates, source
         rows, self.filter, self.reads_others = selected
+        self._packed = rows if isinstance(rows, PackedAddresses) else None
+        if isinstance(rows, PackedAddresses):
+            rows = MergedRows([], [])
         parts, inserted, self.written = rows if isinstance(rows, MergedRows) else MergedRows([rows], [])
         self.inserted = [_fitted(part, state) for part in inserted if part.num_rows]
         """The new rows."""
@@ -151,7 +155,7 @@ class Addresses:
 
     def __len__(self) -> int:
         """Return the number of rows."""
-        return len(self._positions)
+        return len(self._positions if self._packed is None else self._packed)
 
     def __getstate__(self) -> Mapping[str, Any]:
         """Return what workers need: they neither write the new rows nor select rows again."""
@@ -160,10 +164,19 @@ class Addresses:
     @property
     def files(self) -> set[str]:
         """The locations of the data files that contain the rows."""
-        return set(self._ranges)
+        return set(self._ranges) if self._packed is None else self._packed.files
 
     def of(self, file_path: str) -> AddressedRows:
-        """Return the rows in a data file."""
+        """Return the rows in a data file.
+
+        Raises:
+            InvalidArgumentError: A packed row is addressed twice.
+        """
+        if self._packed is not None:
+            positions = self._packed.positions(file_path)
+            if len(positions):
+                _refuse_pairs(file_path, positions)
+            return AddressedRows(positions, pa.nulls(len(positions)))
         begin, end = self._ranges.get(file_path, (0, 0))
         return AddressedRows(self._positions, self._numbers).slice(begin, end)
 
