@@ -34,7 +34,7 @@ const SOURCE: usize = 1;
 pub struct Merger {
     target: SchemaRef,
     source: SchemaRef,
-    keys: Vec<Key>,
+    keys: Vec<EqualKey>,
     residual: Vec<Bound>,
     matched: Vec<BoundClause>,
     not_matched: Vec<BoundClause>,
@@ -50,7 +50,7 @@ pub struct Merger {
 
 /// An equality between both sides, with a common type.
 #[derive(Debug)]
-struct Key {
+struct EqualKey {
     target: Bound,
     source: Bound,
     null_safe: bool,
@@ -364,7 +364,8 @@ impl Merger {
         let whole = Some(Relation::whole(batch));
         let relations = if relation == TARGET { vec![whole, None] } else { vec![None, whole] };
         let rows = Rows::new(batch.num_rows(), relations);
-        let side = |key: &Key| if relation == TARGET { key.target.evaluate(&rows) } else { key.source.evaluate(&rows) };
+        let side =
+            |key: &EqualKey| if relation == TARGET { key.target.evaluate(&rows) } else { key.source.evaluate(&rows) };
         self.keys.iter().map(side).collect()
     }
 }
@@ -404,7 +405,7 @@ fn first_of<'a>(rest: &mut Vec<u32>, clause: &BoundClause, rows: &impl Fn(Vec<u3
 /// Returns which target columns are needed to decide the changes: those that keys, conditions and new values read.
 fn needed<'a>(
     target: &Schema,
-    keys: &[Key],
+    keys: &[EqualKey],
     residual: &[Bound],
     clauses: impl Iterator<Item = &'a BoundClause>,
 ) -> Vec<bool> {
@@ -452,7 +453,7 @@ fn chosen(pairs: &JoinPairs, mask: &BooleanBuffer) -> JoinPairs {
 }
 
 /// Returns the key that a condition defines, if it is an equality with one side in each relation.
-fn key(bound: &Bound) -> Option<Key> {
+fn key(bound: &Bound) -> Option<EqualKey> {
     let (left, right, null_safe) = bound.as_equality()?;
     if left.data_type().is_nested() {
         return None;
@@ -462,7 +463,7 @@ fn key(bound: &Bound) -> Option<Key> {
         ([SOURCE], [TARGET]) => (right, left),
         _ => return None,
     };
-    Some(Key { target: target.clone(), source: source.clone(), null_safe })
+    Some(EqualKey { target: target.clone(), source: source.clone(), null_safe })
 }
 
 fn check_schema(expected: &SchemaRef, batch: &RecordBatch, side: &str) -> Result<()> {

@@ -242,7 +242,7 @@ impl<'a> Scope<'a> {
 }
 
 /// Returns the other operand and the literal of a comparison of which exactly one is a literal, and whether the literal
-/// is on the left. `nan` and `inf` beside a column are literals.
+/// is on the left. `nan` and `inf` are literals if they are compared with a column.
 fn beside_literal<'a>(left: &'a Expression, right: &'a Expression) -> Option<(&'a Expression, &'a Literal, bool)> {
     use Expression as E;
     match (left, right) {
