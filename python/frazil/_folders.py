@@ -47,13 +47,20 @@ class NewFolder:
 
     def remove_if_empty(self) -> None:
         """Remove the folder and its subfolders if they contain no files, and empty parents that were created."""
-        if any(files for _, _, files in os.walk(self._folder)):
-            return
-        with suppress(OSError):
-            for inner, _, _ in os.walk(self._folder, topdown=False):
-                Path(inner).rmdir()
-            for path in self._new_parents:
-                path.rmdir()
+        if remove_if_empty(self._folder):
+            with suppress(OSError):
+                for path in self._new_parents:
+                    path.rmdir()
+
+
+def remove_if_empty(folder: Path) -> bool:
+    """Remove a folder and its subfolders if they contain no files; return whether they did not."""
+    if any(files for _, _, files in os.walk(folder)):
+        return False
+    with suppress(OSError):
+        for inner, _, _ in os.walk(folder, topdown=False):
+            Path(inner).rmdir()
+    return True
 
 
 @contextmanager

@@ -877,6 +877,8 @@ class PaimonTable:
         """Return the branches other than the main one, sorted."""
     def consumers_json(self) -> str:
         """Return the consumers as a JSON object of names and next snapshots."""
+    def manage_references(self, change: str, utc_offset_ms: int) -> None:
+        """Change tags and branches by operations in JSON."""
     def bucket_ids(self, batch: pa.RecordBatch) -> pa.Array:
         """Return the bucket of each row as a `pyarrow.Array`; columns are matched by name."""
 

@@ -239,9 +239,11 @@ def test_rules(text: str, value: object) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("s = 1", "string cannot be compared with one of type int"),
-        ("day = '2024-02-29'", "date cannot be compared with one of type string"),
-        ("ts > '2024-02-29'", "write TIMESTAMP"),
+        ("s = 1", "string cannot be compared with 1; write a string in single quotes"),
+        ("s = i", "string cannot be compared with one of type int"),
+        ("day = '2024-02-30'", "date cannot be compared with '2024-02-30'; write '2024-01-31'"),
+        ("day = upper('2024-02-29')", "date cannot be compared with one of type string; write DATE"),
+        ("ts > lower('2024-02-29')", "write TIMESTAMP"),
         ("s + 1", "string and int are incompatible in `s + 1`"),
         ("i + 1 +", "found the end"),
         ("target.z = 1", "no column `target.z`"),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from frazil._arguments import milliseconds, text, whole_number
 from frazil.errors import InvalidArgumentError
-from frazil.iceberg._change import Change
+from frazil._change import Change
 
 if TYPE_CHECKING:
     import datetime

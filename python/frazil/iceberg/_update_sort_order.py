@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from frazil._arguments import flag
-from frazil.iceberg._change import Change, term
+from frazil._change import Change
+from frazil.iceberg._term import term
 
 if TYPE_CHECKING:
     from typing import Self

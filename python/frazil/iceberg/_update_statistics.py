@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from frazil._arguments import whole_number
 from frazil.errors import InvalidArgumentError
-from frazil.iceberg._change import Change
+from frazil._change import Change
 
 if TYPE_CHECKING:
     from typing import Self

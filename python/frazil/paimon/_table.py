@@ -17,11 +17,13 @@ from frazil._arguments import (
     table_files,
 )
 from frazil._boundary import operation
+from frazil._folders import local_path, remove_if_empty
 from frazil._frames import Frames
 from frazil._opened import Opened, opened_with
-from frazil.errors import CorruptMetadataError, InvalidArgumentError
+from frazil.errors import CorruptMetadataError, InvalidArgumentError, UnsupportedError
 from frazil.paimon._create import NewTable
 from frazil.paimon._inspect import Inspect
+from frazil.paimon._manage_snapshots import ManageSnapshots
 from frazil.paimon._options import scan_options
 from frazil.paimon._scan import Scan
 from frazil.paimon._schema import Schema
@@ -222,6 +224,25 @@ class Table(Opened, Frames, Writing, UnsupportedMethods):
     def branches(self) -> list[str]:
         """Return the names of the branches other than `main`."""
         return self._native.branches()
+
+    def manage_snapshots(self) -> ManageSnapshots:
+        """Change tags and branches: `table.manage_snapshots().create_tag(None, "v1").commit()`."""
+        return ManageSnapshots(self._manage_references)
+
+    def _manage_references(self, change: dict[str, Any]) -> None:
+        """Carry out operations on tags and branches, which are given in their wire form."""
+        from frazil.paimon._writer_options import utc_offset_ms
+
+        if self._view != "rows":
+            message = f"the view {self._view!r} of a table is read-only"
+            raise UnsupportedError(message, context={"table": self.location}, hint="change the table itself")
+        with operation("commit", lambda: self.location):
+            self._native.manage_references(json.dumps({"operations": change["operations"]}), utc_offset_ms())
+        # Java takes the folder of a branch for the branch.
+        folder = local_path(self._native.location)
+        for one in change["operations"]:
+            if folder is not None and one["operation"] in ("delete_branch", "rename_branch"):
+                remove_if_empty(folder / "branch" / f"branch-{one['name']}")
 
     def consumers(self) -> dict[str, int]:
         """Return the consumers with the snapshot that each one reads next.

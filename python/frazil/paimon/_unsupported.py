@@ -36,9 +36,9 @@ class UnsupportedMethods:
         """Raise `UnsupportedError`."""
         self._refuse("update_schema")
 
-    def manage_snapshots(self) -> NoReturn:
+    def update_statistics(self) -> NoReturn:
         """Raise `UnsupportedError`."""
-        self._refuse("manage_snapshots")
+        self._refuse("update_statistics")
 
     def set_properties(self, *_: Any, **__: Any) -> NoReturn:
         """Raise `UnsupportedError`."""

@@ -13,6 +13,7 @@ pub mod file_index;
 pub mod inspect;
 pub mod merge;
 pub mod read;
+pub mod references;
 pub mod scan;
 pub mod schema;
 pub mod spec;

@@ -31,7 +31,9 @@ use crate::spec::snapshot::Snapshot;
 pub use choice::SnapshotChoice;
 pub(crate) use choice::parse_timestamp_ms;
 pub(crate) use indexes::partition_folder;
-use numbered::{LIMIT_BYTES, Numbered, check_number, names, present};
+pub(crate) use live::LIMIT_BYTES as MANIFEST_LIMIT_BYTES;
+pub(crate) use numbered::{LIMIT_BYTES, present};
+use numbered::{Numbered, check_number, names};
 pub(crate) use partition_bounds::PartitionBounds;
 
 /// The branch that every table has.
@@ -261,9 +263,14 @@ impl Table {
 
     /// Returns a tag, or None if it does not exist.
     pub(crate) fn find_tag(&self, name: &str) -> Result<Option<Snapshot>> {
-        let location = format!("{}/tag-{name}", self.folder("tag"));
+        let location = self.tag_location(name);
         let content = present(self.files().read(&location, LIMIT_BYTES))?;
         content.map(|content| Snapshot::parse(&content).map_err(|e| e.with("file", &location))).transpose()
+    }
+
+    /// Returns the location of the file of a tag.
+    pub(crate) fn tag_location(&self, name: &str) -> String {
+        format!("{}/tag-{name}", self.folder("tag"))
     }
 
     /// Returns the location of a snapshot of the branch.
@@ -316,7 +323,7 @@ impl Table {
 }
 
 /// Returns the folder of the metadata of a branch.
-fn root(location: &str, branch: &str) -> String {
+pub(crate) fn root(location: &str, branch: &str) -> String {
     match branch {
         MAIN_BRANCH => location.to_string(),
         _ => format!("{location}/branch/branch-{branch}"),
@@ -324,7 +331,7 @@ fn root(location: &str, branch: &str) -> String {
 }
 
 /// Checks that a name can be used as a file name.
-fn check_name(what: &str, name: &str) -> Result<()> {
+pub(crate) fn check_name(what: &str, name: &str) -> Result<()> {
     if name.trim().is_empty() || name.contains(['/', '\\']) {
         return Err(Error::invalid(format!("`{}` is not a valid name of a {what}", shown(name))));
     }

@@ -1,6 +1,6 @@
 //! Registers files with statistics of snapshots (spec: "Table Statistics"; Java: `SetStatistics`).
 
-use frazil_core::error::Result;
+use frazil_core::error::{Error, Result};
 use serde::Deserialize;
 
 use crate::commit::update::TableUpdate;
@@ -20,8 +20,8 @@ pub struct UpdateStatistics {
 pub enum StatisticsOperation {
     /// Registers a file, which replaces that of the same snapshot.
     Set {
-        /// The file.
-        file: StatisticsFile,
+        /// The file, in the form of table metadata.
+        file: serde_json::Value,
     },
     /// Removes the file of a snapshot, if it has one.
     Remove {
@@ -34,12 +34,15 @@ impl UpdateStatistics {
     /// Returns the updates of the metadata.
     ///
     /// # Errors
-    /// `NoSuchSnapshot` for a file with statistics of a snapshot that the table does not have.
+    /// `InvalidArgument` for a file with a missing or wrong field; `NoSuchSnapshot` for a file with statistics of a
+    /// snapshot that the table does not have.
     pub fn updates(&self, base: &TableMetadata) -> Result<Vec<TableUpdate>> {
         let update = |operation: &StatisticsOperation| match operation {
             StatisticsOperation::Set { file } => {
+                let file: StatisticsFile = serde_json::from_str(&file.to_string())
+                    .map_err(|error| Error::invalid(format!("invalid statistics file: {error}")))?;
                 base.snapshot(file.snapshot_id)?;
-                Ok(TableUpdate::SetStatistics(file.clone()))
+                Ok(TableUpdate::SetStatistics(file))
             }
             StatisticsOperation::Remove { snapshot_id } => Ok(TableUpdate::RemoveStatistics(*snapshot_id)),
         };

@@ -14,7 +14,7 @@ use crate::spec::snapshot::Snapshot;
 use crate::spec::types::DataType;
 
 /// The maximum length of a manifest, a manifest list or an index file that is read.
-pub(super) const LIMIT_BYTES: u64 = 2 << 30;
+pub(crate) const LIMIT_BYTES: u64 = 2 << 30;
 
 /// The number of threads that decode manifests.
 const WORKERS: usize = 4;

@@ -10,7 +10,7 @@ use frazil_core::error::{Error, ErrorKind, Result};
 use frazil_core::storage::files::Files;
 
 /// The maximum length of a metadata file of a table.
-pub(super) const LIMIT_BYTES: u64 = 256 << 20;
+pub(crate) const LIMIT_BYTES: u64 = 256 << 20;
 
 /// The maximum length of a hint: a 64-bit number with some whitespace.
 const HINT_LIMIT_BYTES: u64 = 64;
@@ -95,7 +95,7 @@ pub(super) fn names(files: &Files, folder: &str, prefix: &str) -> Result<Vec<Str
 }
 
 /// Returns None for a file that does not exist, and passes on other errors.
-pub(super) fn present<T>(found: Result<T>) -> Result<Option<T>> {
+pub(crate) fn present<T>(found: Result<T>) -> Result<Option<T>> {
     match found {
         Ok(found) => Ok(Some(found)),
         Err(e) if e.kind() == ErrorKind::MissingFile => Ok(None),

@@ -1,6 +1,8 @@
 //! Paimon tables.
 
+use frazil_core::sql::expression::bind::now_micros;
 use frazil_paimon::bucket;
+use frazil_paimon::references::ManageReferences;
 use frazil_paimon::table::Table;
 use pyo3::prelude::*;
 
@@ -73,6 +75,14 @@ impl PaimonTable {
     /// Returns the consumers as a JSON object of names and next snapshots.
     fn consumers_json(&self, py: Python<'_>) -> PyResult<String> {
         detached(py, || self.0.consumer_texts())
+    }
+
+    /// Changes tags and branches by operations in JSON.
+    fn manage_references(&self, py: Python<'_>, change: &str, utc_offset_ms: i64) -> PyResult<()> {
+        interruptible(py, |context| {
+            let local_us = now_micros().saturating_add(utc_offset_ms.saturating_mul(1000));
+            ManageReferences::from_json(change)?.apply(&self.0, local_us, context)
+        })
     }
 
     /// Returns the bucket of each row as a `pyarrow.Array`; columns are matched by name.

@@ -4,19 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from frazil._arguments import text
-
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Self
 
 Commit: TypeAlias = "Callable[[dict[str, Any]], None]"
-
-
-def term(source_column_name: str, transform: Any) -> dict[str, str]:
-    """Return the wire form of a column with a transform, or of a single term string."""
-    column = text("source_column_name", source_column_name)
-    return {"transform": column} if transform is None else {"column": column, "transform": str(transform)}
 
 
 class Change:
@@ -39,7 +31,7 @@ class Change:
 
         Raises:
             InvalidArgumentError: The table does not allow an operation; nothing is changed.
-            CommitConflictError: Concurrent commits won more often than `commit.retry.num-retries` allows.
+            CommitConflictError: Concurrent commits won in every attempt.
             CommitStateUnknownError: The outcome of the commit is unknown.
         """
         if self._operations:

@@ -1,0 +1,65 @@
+"""Changes to the tags and branches of a table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from frazil._arguments import optional_number, optional_text, text
+from frazil._change import Change
+
+if TYPE_CHECKING:
+    from typing import Self
+
+
+class ManageSnapshots(Change):
+    """Creates, replaces, renames and removes tags and branches.
+
+    The operations are applied in order. If one fails, the preceding ones have taken effect.
+    """
+
+    _update = "references"
+
+    def create_tag(self, snapshot_id: int | None, tag_name: str, max_ref_age_ms: int | None = None) -> Self:
+        """Create a tag at a snapshot; None for the latest one. The tag keeps the snapshot's files after it expires.
+
+        Args:
+            snapshot_id: The snapshot.
+            tag_name: The name, which is not a number.
+            max_ref_age_ms: The age at which the tag expires (Java: `time_retained`); the option
+                `tag.default-time-retained` by default.
+        """
+        return self._tagged("create_tag", snapshot_id, tag_name, max_ref_age_ms)
+
+    def replace_tag(self, tag_name: str, snapshot_id: int | None = None, max_ref_age_ms: int | None = None) -> Self:
+        """Move a tag to another snapshot; None for the latest one."""
+        return self._tagged("replace_tag", snapshot_id, tag_name, max_ref_age_ms)
+
+    def remove_tag(self, tag_name: str) -> Self:
+        """Remove a tag, and delete the files that only the tag kept."""
+        return self._then("delete_tag", name=text("tag_name", tag_name))
+
+    def rename_tag(self, name: str, new_name: str) -> Self:
+        """Rename a tag."""
+        return self._then("rename_tag", name=text("name", name), new_name=text("new_name", new_name))
+
+    def create_branch(self, tag_name: str | None, branch_name: str) -> Self:
+        """Create a branch at a tag of the main branch; None for a branch without rows."""
+        return self._then(
+            "create_branch", name=text("branch_name", branch_name), tag=optional_text("tag_name", tag_name)
+        )
+
+    def remove_branch(self, branch_name: str) -> Self:
+        """Remove a branch, and delete the files that only the branch kept."""
+        return self._then("delete_branch", name=text("branch_name", branch_name))
+
+    def rename_branch(self, name: str, new_name: str) -> Self:
+        """Rename a branch."""
+        return self._then("rename_branch", name=text("name", name), new_name=text("new_name", new_name))
+
+    def _tagged(self, operation: str, snapshot_id: int | None, tag_name: str, max_ref_age_ms: int | None) -> Self:
+        return self._then(
+            operation,
+            name=text("tag_name", tag_name),
+            snapshot_id=optional_number("snapshot_id", snapshot_id),
+            time_retained_ms=optional_number("max_ref_age_ms", max_ref_age_ms),
+        )
