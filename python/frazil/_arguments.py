@@ -6,7 +6,7 @@ import datetime
 import json
 import operator
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from frazil import _arrow_filter, _native, _polars_filter, _pyiceberg_filter
@@ -16,6 +16,7 @@ from frazil.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
     import polars as pl
+    import pyarrow as pa
     import pyarrow.compute
     from pyiceberg.expressions import BooleanExpression
 
@@ -115,10 +116,17 @@ RowFilter: TypeAlias = "str | bool | SqlText | pyarrow.compute.Expression | pl.E
 _LIBRARIES: dict[str, Any] = {"pyarrow": _arrow_filter, "Polars": _polars_filter, "PyIceberg": _pyiceberg_filter}
 
 
-def filter_text(row_filter: RowFilter, name: str = "row_filter", *, of_changes: bool = False) -> str:
+def filter_text(
+    row_filter: RowFilter,
+    name: str = "row_filter",
+    schema: Callable[[], pa.Schema] | None = None,
+    *,
+    of_changes: bool = False,
+) -> str:
     """Return a filter as SQL, or an empty string for all rows; error messages call the argument `name`.
 
-    Expressions of PyIceberg select other rows in scans than in operations that change the selected rows.
+    Expressions of PyIceberg depend on the types in the `schema`. They select other rows in scans than in operations
+    that change the selected rows.
     """
     if isinstance(row_filter, bool):
         return "" if row_filter else "false"
@@ -128,7 +136,7 @@ def filter_text(row_filter: RowFilter, name: str = "row_filter", *, of_changes: 
         if translator.is_expression(row_filter):
             try:
                 if translator is _pyiceberg_filter:
-                    return _pyiceberg_filter.expression_sql(row_filter, of_changes=of_changes)
+                    return _pyiceberg_filter.expression_sql(row_filter, schema, of_changes=of_changes)
                 return str(translator.expression_sql(row_filter))
             except RecursionError:
                 message = f"the {library} expression is nested too deeply"

@@ -507,6 +507,11 @@ PYICEBERG: list[Any] = [
     ex.GreaterThanOrEqual("f", INFINITY),
     ex.LessThanOrEqual("f", INFINITY),
     ex.LessThan("r", 2.5),
+    ex.EqualTo("r", 0.1),
+    ex.NotEqualTo("r", 0.1),
+    ex.GreaterThan("r", 0.1),
+    ex.In("r", [0.1, 0.3]),
+    ex.NotIn("r", [0.1, 2.5]),
     ex.NotEqualTo("f", 1.0),
     ~ex.GreaterThan("f", 1.0),
     ex.Not(ex.LessThan("f", 1.0)),
@@ -571,6 +576,22 @@ def test_expressions_of_pyiceberg(table: Any, expression: Any) -> None:
     assert ids(table.scan(expression).to_arrow()) == ids(rows.filter(converted)), expression
 
 
+def test_deletes_by_expressions_of_pyiceberg(tmp_path: Path) -> None:
+    rows = pa.table({"id": [1, 2, 3, 4], "r": pa.array([0.1, 0.2, None, 0.05], pa.float32())})
+    remaining: list[Any] = [
+        (ex.NotEqualTo("r", 0.1), [1, 3]),
+        (ex.NotIn("r", [0.1, 0.3]), [1, 3]),
+        (ex.GreaterThan("r", 0.1), [1, 3, 4]),
+    ]
+    for number, (expression, left) in enumerate(remaining):
+        made = frazil.create_table(str(tmp_path / f"t{number}"), rows.schema)
+        made.append(rows)
+        made.delete(expression)
+        assert sorted(made.scan().to_arrow()["id"].to_pylist()) == left
+
+
 def test_refused_expressions_of_pyiceberg() -> None:
+    with pytest.raises(errors.InvalidArgumentError, match="a number that a FLOAT column rounds"):
+        _arguments.filter_text(ex.EqualTo("i", 0.1))
     with pytest.raises(errors.InvalidArgumentError, match=r"PyIceberg expression contains .*SQL string"):
         _arguments.filter_text(ex.Reference("i"))

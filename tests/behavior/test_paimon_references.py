@@ -98,7 +98,9 @@ def test_removing_tags_of_expired_snapshots_deletes_what_only_they_kept(tmp_path
 def test_branches(tmp_path: Path) -> None:
     table = keyed(tmp_path)
     first = table.snapshots()[0].snapshot_id
-    table.manage_snapshots().create_tag(first, "base").create_branch("base", "dev").create_branch(None, "empty").commit()
+    table.manage_snapshots().create_tag(first, "base").create_branch("base", "dev").create_branch(
+        None, "empty"
+    ).commit()
     assert table.branches() == ["dev", "empty"]
     dev, before = table.with_branch("dev"), rows(table)
     assert rows(dev) == rows(table, "base")

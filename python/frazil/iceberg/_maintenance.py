@@ -148,7 +148,7 @@ class Maintenance(Verbs):
         from frazil.iceberg._rewrite_data_files import RewriteDataFiles, RewriteOptions
 
         options = RewriteOptions(
-            filter=row_filter_of(row_filter, "row_filter", case_sensitive=case_sensitive),
+            filter=row_filter_of(row_filter, "row_filter", self._columns, case_sensitive=case_sensitive),
             snapshot=snapshot_options(branch, snapshot_properties),
             rewrite_all=flag("rewrite_all", rewrite_all),
             target_file_size_bytes=optional_number("target_file_size_bytes", target_file_size_bytes),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from frazil._arguments import milliseconds, text, whole_number
-from frazil.errors import InvalidArgumentError
 from frazil._change import Change
+from frazil.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
     import datetime

@@ -455,7 +455,7 @@ class Table(Opened, Frames, Maintenance):
         case_sensitive: bool,  # noqa: FBT001
     ) -> Scan:
         return self._state.scan(
-            filter_text(row_filter),
+            filter_text(row_filter, schema=self._state.arrow_schema),
             field_names(selected_fields),
             snapshot=snapshot,
             append=append,

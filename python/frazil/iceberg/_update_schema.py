@@ -10,9 +10,9 @@ import uuid
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from frazil._arguments import flag, optional_text, text
+from frazil._change import Change
 from frazil._literal import plain
 from frazil.errors import InvalidArgumentError
-from frazil._change import Change
 from frazil.iceberg._schema_input import schema_json, type_text
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from frazil._arguments import whole_number
-from frazil.errors import InvalidArgumentError
 from frazil._change import Change
+from frazil.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
     from typing import Self

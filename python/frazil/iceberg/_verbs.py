@@ -22,7 +22,9 @@ from frazil.iceberg.operations.writes import Append, Overwrite, OverwritePartiti
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+
+    import pyarrow as pa
 
     from frazil._arguments import RowFilter
     from frazil._literal import Value
@@ -101,7 +103,7 @@ class Verbs:
                 allows; or `data` is a scan of this table, and rows were added or deleted since the state that it reads.
             CommitStateUnknownError: As in `append`.
         """
-        row_filter = row_filter_of(overwrite_filter, "overwrite_filter", case_sensitive=case_sensitive)
+        row_filter = row_filter_of(overwrite_filter, "overwrite_filter", self._columns, case_sensitive=case_sensitive)
         options = snapshot_options(branch, snapshot_properties)
         replaced = None if overwrite_filter is True else row_filter
         return self._run_with(data, Overwrite(options=options, filter=replaced))
@@ -153,7 +155,7 @@ class Verbs:
         """
         from frazil.iceberg.operations.row_change import Delete
 
-        row_filter = row_filter_of(delete_filter, "delete_filter", case_sensitive=case_sensitive)
+        row_filter = row_filter_of(delete_filter, "delete_filter", self._columns, case_sensitive=case_sensitive)
         options = snapshot_options(branch, snapshot_properties)
         return self._run(Delete(options=options, filter=None if delete_filter is True else row_filter))
 
@@ -188,7 +190,7 @@ class Verbs:
         """
         from frazil.iceberg.operations.row_change import Update
 
-        row_filter = row_filter_of(where, "where", case_sensitive=case_sensitive)
+        row_filter = row_filter_of(where, "where", self._columns, case_sensitive=case_sensitive)
         options = snapshot_options(branch, snapshot_properties)
         return self._run(Update(options=options, filter=row_filter, assignments=set_clause(set)))
 
@@ -340,6 +342,10 @@ class Verbs:
         """Upgrade the table to format version 2 or 3. An upgrade cannot be undone."""
         self._evolve({"update": "properties", "format_version": whole_number("format_version", format_version)})
 
+    def _columns(self) -> pa.Schema:
+        """Return the columns of the latest state."""
+        return self._newest().arrow_schema()
+
     def _evolve(self, change: dict[str, Any]) -> None:
         """Commit or stage a metadata change, which is given in its wire form."""
         with operation("commit", self._place):
@@ -376,6 +382,8 @@ def snapshot_options(branch: str, snapshot_properties: Mapping[str, str] | None)
     )
 
 
-def row_filter_of(given: RowFilter, name: str, *, case_sensitive: bool) -> Filter:
-    """Validate the filter passed as the argument `name`; True for all rows."""
-    return Filter(text=filter_text(given, name, of_changes=True), case_sensitive=flag("case_sensitive", case_sensitive))
+def row_filter_of(given: RowFilter, name: str, schema: Callable[[], pa.Schema], *, case_sensitive: bool) -> Filter:
+    """Validate the filter of rows to change, passed as the argument `name`; True for all rows."""
+    return Filter(
+        text=filter_text(given, name, schema, of_changes=True), case_sensitive=flag("case_sensitive", case_sensitive)
+    )

@@ -300,7 +300,7 @@ class Table(Opened, Frames, Writing, UnsupportedMethods):
         """
         arguments: dict[str, Any] = {
             "view": self._view,
-            "row_filter": filter_text(row_filter),
+            "row_filter": filter_text(row_filter, schema=lambda: self.schema().arrow()),
             "selected_fields": field_names(selected_fields),
             "snapshot": snapshot_choice(snapshot_id, ref, as_of),
             "options": scan_options(options),

@@ -48,7 +48,8 @@ def write_iceberg(frame: DataFrame, target: Table | Transaction, asked: WriteReq
     """Write the rows of a DataFrame; see `frazil.spark.write`."""
     asked.refuse(("partitions",), "Paimon")
     given = True if asked.overwrite_filter is None else asked.overwrite_filter
-    row_filter = row_filter_of(given, "overwrite_filter", case_sensitive=True)
+    columns = (target.table() if isinstance(target, Transaction) else target).schema().as_arrow
+    row_filter = row_filter_of(given, "overwrite_filter", columns, case_sensitive=True)
     target_bytes = asked.target_file_size_bytes
     if target_bytes is not None:
         target_bytes = whole_number("target_file_size_bytes", target_bytes)

@@ -45,7 +45,7 @@ def delete(  # noqa: PLR0913 - as `Table.delete`
     check_session(spark)
     opened = open_table(table, relocate, storage)
     check_branch(opened, branch)
-    row_filter = row_filter_of(where, "where", case_sensitive=case_sensitive)
+    row_filter = row_filter_of(where, "where", opened.schema().as_arrow, case_sensitive=case_sensitive)
     asked = Delete(options=snapshot_options(branch, snapshot_properties), filter=row_filter)
     return carry_out(opened, asked, executor=SparkExecutor(spark))
 
@@ -68,7 +68,7 @@ def update(  # noqa: PLR0913 - as `delete`, and what is set
     check_branch(opened, branch)
     asked = Update(
         options=snapshot_options(branch, snapshot_properties),
-        filter=row_filter_of(where, "where", case_sensitive=case_sensitive),
+        filter=row_filter_of(where, "where", opened.schema().as_arrow, case_sensitive=case_sensitive),
         assignments=set_clause(set),
     )
     return carry_out(opened, asked, executor=SparkExecutor(spark))

@@ -56,14 +56,14 @@ impl<'a> Scope<'a> {
             },
             Expression::Arithmetic(op, left, right, text) => self.arithmetic(*op, left, right, text),
             Expression::Compare(op, left, right) => {
-                if let Some((value, literal, is_flipped)) = beside_literal(left, right) {
+                if let Some((value, literal, is_flipped)) = self.beside_literal(left, right)? {
                     let op = if is_flipped { op.flipped() } else { *op };
                     return compared(self.bind(value)?, op, literal);
                 }
                 comparison(*op, together([self.bind(left)?, self.bind(right)?])?)
             }
             Expression::Distinct(left, right) => {
-                if let Some((value, literal, _)) = beside_literal(left, right) {
+                if let Some((value, literal, _)) = self.beside_literal(left, right)? {
                     return distinct_from(self.bind(value)?, literal);
                 }
                 let [left, right] = together([self.bind(left)?, self.bind(right)?])?;
@@ -107,6 +107,25 @@ impl<'a> Scope<'a> {
     /// The errors of [`Scope::bind`]; `InvalidArgument` for a type other than boolean.
     pub fn bind_condition(&self, expression: &Expression) -> Result<Bound> {
         condition(self.bind(expression)?, "a condition")
+    }
+
+    /// Returns the other operand and the literal of a comparison of which exactly one is a literal, and whether the
+    /// literal is on the left.
+    fn beside_literal<'e>(
+        &self,
+        left: &'e Expression,
+        right: &'e Expression,
+    ) -> Result<Option<(&'e Expression, &'e Literal, bool)>> {
+        let literal = |expression: &'e Expression| match expression {
+            Expression::Literal(literal) => Ok(Some(literal)),
+            Expression::Word(name, literal) => Ok(self.find(name)?.is_none().then_some(literal)),
+            _ => Ok::<_, Error>(None),
+        };
+        Ok(match (literal(left)?, literal(right)?) {
+            (None, Some(literal)) => Some((left, literal, false)),
+            (Some(literal), None) => Some((right, literal, true)),
+            _ => None,
+        })
     }
 
     /// Binds `value IN (members)`. Literal members are combined into one set.
@@ -238,18 +257,6 @@ impl<'a> Scope<'a> {
         let otherwise = otherwise.and_then(|_| values.pop()).map(Box::new);
         let data_type = values.first().map_or(DataType::Null, |value| value.data_type.clone());
         Ok(Bound::new(BoundNode::Case(conditions.into_iter().zip(values).collect(), otherwise), data_type, "".into()))
-    }
-}
-
-/// Returns the other operand and the literal of a comparison of which exactly one is a literal, and whether the literal
-/// is on the left. `nan` and `inf` are literals if they are compared with a column.
-fn beside_literal<'a>(left: &'a Expression, right: &'a Expression) -> Option<(&'a Expression, &'a Literal, bool)> {
-    use Expression as E;
-    match (left, right) {
-        (E::Literal(_) | E::Word(..), E::Literal(_)) => None,
-        (value, E::Literal(literal)) | (value @ E::Column(_), E::Word(_, literal)) => Some((value, literal, false)),
-        (E::Literal(literal), value) | (E::Word(_, literal), value @ E::Column(_)) => Some((value, literal, true)),
-        _ => None,
     }
 }
 

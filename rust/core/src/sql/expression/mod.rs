@@ -37,7 +37,7 @@ use self::rows::Rows;
 use self::types::scalar_type;
 pub use self::types::{normal_type, takes};
 use crate::error::Result;
-use crate::scalar::Scalar;
+use crate::scalar::{Scalar, ScalarType};
 use crate::sql::predicate::{ColumnName, CompareOp, LikePattern, Literal};
 
 /// An unbound expression, with columns by name.
@@ -47,8 +47,8 @@ pub enum Expression {
     Literal(Literal),
     /// `relation.column` or `column`, followed by any nested fields.
     Column(ColumnName),
-    /// `nan` or `inf` without quotes: a number if it is compared with a column, else a column if there is one of this
-    /// name, else a number.
+    /// `nan` or `inf` without quotes: a column if there is one of this name, else a number. If it is compared with a
+    /// name, it is a [`Literal`](Self::Literal) instead.
     Word(ColumnName, Literal),
     /// `left op right`, with the beginning of its source text.
     Arithmetic(ArithmeticOp, Box<Expression>, Box<Expression>, Arc<str>),
@@ -197,16 +197,17 @@ impl Expression {
         1 + self.parts().into_iter().map(Self::size).sum::<usize>()
     }
 
-    /// Returns the value of an expression of literals. None if it has columns, words or the current time, if its
-    /// evaluation fails, or if no literal has its type.
-    pub(crate) fn constant(&self) -> Option<Literal> {
+    /// Returns the type and the value of an expression of literals. None if it has columns, words or the current time,
+    /// if its evaluation fails, or if no literal has its type.
+    pub(crate) fn constant(&self) -> Option<(ScalarType, Literal)> {
         if !self.is_of_literals() {
             return None;
         }
         let bound = Scope::new(Vec::new(), 0).bind(self).ok()?;
         let value = bound.evaluate(&Rows::new(1, Vec::new())).ok()?;
-        let value = Scalar::from_array(value.as_ref(), 0, scalar_type(bound.data_type())?).ok()?;
-        Some(value.map_or(Literal::Null, Literal::Typed))
+        let data_type = scalar_type(bound.data_type())?;
+        let value = Scalar::from_array(value.as_ref(), 0, data_type).ok()?;
+        Some((data_type, value.map_or(Literal::Null, Literal::Typed)))
     }
 
     fn is_of_literals(&self) -> bool {

@@ -123,11 +123,13 @@ impl TokenReader<'_> {
         let left = self.sum()?;
         if let Token::Compare(op) = self.parser.token {
             self.parser.advance()?;
-            return Ok(Expression::Compare(op, Box::new(left), Box::new(self.sum()?)));
+            let (left, right) = compared(left, self.sum()?);
+            return Ok(Expression::Compare(op, Box::new(left), Box::new(right)));
         }
         if self.parser.token == Token::Same {
             self.parser.advance()?;
-            return Ok(not(Expression::Distinct(Box::new(left), Box::new(self.sum()?))));
+            let (left, right) = compared(left, self.sum()?);
+            return Ok(not(Expression::Distinct(Box::new(left), Box::new(right))));
         }
         if self.parser.take_word("is")? {
             return self.is(left);
@@ -135,14 +137,17 @@ impl TokenReader<'_> {
         let negated = self.parser.take_word("not")?;
         let test = if self.parser.take_word("in")? {
             self.parser.require(&Token::Open, "`(` after IN")?;
-            Expression::In(Box::new(left), self.list()?)
+            let members = self.list()?.into_iter();
+            let members = members.map(|member| if is_name(&left) { number_of(member) } else { member }).collect();
+            Expression::In(Box::new(left), members)
         } else if self.parser.take_word("between")? {
             let low = self.sum()?;
             if !self.parser.take_word("and")? {
                 return Err(self.parser.expected("AND and the upper end of BETWEEN"));
             }
             let high = self.sum()?;
-            let again = self.copied(&left)?;
+            let (again, low) = compared(self.copied(&left)?, low);
+            let (left, high) = compared(left, high);
             Expression::And(vec![
                 Expression::Compare(CompareOp::GtEq, Box::new(again), Box::new(low)),
                 Expression::Compare(CompareOp::LtEq, Box::new(left), Box::new(high)),
@@ -159,6 +164,15 @@ impl TokenReader<'_> {
 
     fn is(&mut self, left: Expression) -> Result<Expression> {
         let negated = self.parser.take_word("not")?;
+        if self.parser.at_word("distinct") {
+            self.parser.advance()?;
+            if !self.parser.take_word("from")? {
+                return Err(self.parser.expected("FROM after DISTINCT"));
+            }
+            let (left, right) = compared(left, self.sum()?);
+            let test = Expression::Distinct(Box::new(left), Box::new(right));
+            return Ok(if negated { not(test) } else { test });
+        }
         let left = Box::new(left);
         let same =
             |left, value| not(Expression::Distinct(left, Box::new(Expression::Literal(Literal::Boolean(value)))));
@@ -170,11 +184,6 @@ impl TokenReader<'_> {
             same(left, true)
         } else if self.parser.take_word("false")? {
             same(left, false)
-        } else if self.parser.take_word("distinct")? {
-            if !self.parser.take_word("from")? {
-                return Err(self.parser.expected("FROM after DISTINCT"));
-            }
-            Expression::Distinct(left, Box::new(self.sum()?))
         } else {
             return Err(self.parser.expected("NULL, NAN, TRUE, FALSE or DISTINCT FROM after IS"));
         };
@@ -468,6 +477,28 @@ fn function_named(lower: &str) -> Option<(Function, usize, usize)> {
         "current_date" => (Function::CurrentDate, 0, 0),
         _ => return None,
     })
+}
+
+/// Returns the sides of a comparison, in which `nan` and `inf` are numbers if they are compared with a name.
+fn compared(left: Expression, right: Expression) -> (Expression, Expression) {
+    match (is_name(&left), is_name(&right)) {
+        (true, _) if matches!((&left, &right), (Expression::Word(..), Expression::Column(_))) => {
+            (number_of(left), right)
+        }
+        (true, true) => (left, number_of(right)),
+        _ => (left, right),
+    }
+}
+
+fn is_name(expression: &Expression) -> bool {
+    matches!(expression, Expression::Column(_) | Expression::Word(..))
+}
+
+fn number_of(expression: Expression) -> Expression {
+    match expression {
+        Expression::Word(_, literal) => Expression::Literal(literal),
+        other => other,
+    }
 }
 
 fn take(expression: &mut Expression) -> Expression {

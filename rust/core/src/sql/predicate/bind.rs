@@ -79,26 +79,37 @@ impl Binder<'_> {
             E::Literal(Literal::Boolean(value)) => constant(*value != negated),
             E::Column(name) | E::Word(name, _) => self.boolean(name, negated)?,
             E::Compare(op, left, right) => {
-                let Some((name, literal, is_flipped)) = operands(left, right) else { return Ok(None) };
+                let Some((name, constant, is_flipped)) = operands(left, right) else { return Ok(None) };
+                let column = self.comparable(name)?;
+                let Some(literal) = literal_of(constant, &column) else { return Ok(None) };
                 let op = if is_flipped { op.flipped() } else { *op };
-                self.compare(name, if negated { op.negated() } else { op }, &literal)?
+                let place = column.place(&literal)?;
+                compare(column, if negated { op.negated() } else { op }, place)
             }
             E::Distinct(left, right) => {
-                let Some((name, literal, _)) = operands(left, right) else { return Ok(None) };
-                if *literal == Literal::Null {
-                    self.is_null(self.column(name)?, !negated)
-                } else if negated {
-                    self.compare(name, CompareOp::Eq, &literal)?
-                } else {
-                    let differs = self.compare(name, CompareOp::NotEq, &literal)?;
-                    BoundPredicate::or([differs, self.is_null(self.column(name)?, false)])
+                let Some((name, constant, _)) = operands(left, right) else { return Ok(None) };
+                let column = self.column(name)?;
+                match literal_of(constant, &column).as_deref() {
+                    None => return Ok(None),
+                    Some(Literal::Null) => self.is_null(column, !negated),
+                    Some(literal) => {
+                        let column = self.comparable(name)?;
+                        let place = column.place(literal)?;
+                        if negated {
+                            compare(column, CompareOp::Eq, place)
+                        } else {
+                            let is_null = self.is_null(column.clone(), false);
+                            BoundPredicate::or([compare(column, CompareOp::NotEq, place), is_null])
+                        }
+                    }
                 }
             }
             E::In(value, members) => {
                 let Some(name) = name_of(value) else { return Ok(None) };
-                let literals: Option<Vec<_>> = members.iter().map(constant_literal).collect();
+                let column = self.comparable(name)?;
+                let literals: Option<Vec<_>> = members.iter().map(|member| literal_of(member, &column)).collect();
                 let Some(literals) = literals else { return Ok(None) };
-                self::members(self.comparable(name)?, literals.iter().map(AsRef::as_ref), negated)?
+                self::members(column, literals.iter().map(AsRef::as_ref), negated)?
             }
             E::IsNull(value) => match name_of(value) {
                 Some(name) => self.is_null(self.column(name)?, negated),
@@ -114,12 +125,6 @@ impl Binder<'_> {
             },
             _ => return Ok(None),
         }))
-    }
-
-    fn compare(&self, name: &ColumnName, op: CompareOp, literal: &Literal) -> Result<BoundPredicate> {
-        let column = self.comparable(name)?;
-        let place = column.place(literal)?;
-        Ok(compare(column, op, place))
     }
 
     /// Binds a column as a condition, or its negation.
@@ -211,23 +216,29 @@ fn name_of(expression: &Expression) -> Option<&ColumnName> {
     }
 }
 
-/// Returns the value of an expression without columns; None for other expressions, and if it has no value.
-fn constant_literal(expression: &Expression) -> Option<Cow<'_, Literal>> {
-    match expression {
-        Expression::Literal(literal) | Expression::Word(_, literal) => Some(Cow::Borrowed(literal)),
-        _ => expression.constant().map(Cow::Owned),
+/// Returns an expression as a literal for a column. An expression of literals is one if its value has the type of the
+/// column, or if both are exact numbers: other values are converted before they are compared.
+fn literal_of<'a>(expression: &'a Expression, column: &BoundColumn) -> Option<Cow<'a, Literal>> {
+    if let Expression::Literal(literal) = expression {
+        return Some(Cow::Borrowed(literal));
     }
+    let (data_type, literal) = expression.constant()?;
+    let are_exact = is_exact_number(data_type) && is_exact_number(column.data_type);
+    (data_type == column.data_type || are_exact).then_some(Cow::Owned(literal))
 }
 
-/// Returns the column and the literal of a comparison, and whether the literal is on the left. None for comparisons of
-/// anything else. A word on the left is a column, unless a column is on the right.
-fn operands<'a>(left: &'a Expression, right: &'a Expression) -> Option<(&'a ColumnName, Cow<'a, Literal>, bool)> {
-    if !matches!((left, right), (Expression::Word(..), Expression::Column(_)))
-        && let (Some(name), Some(literal)) = (name_of(left), constant_literal(right))
-    {
-        return Some((name, literal, false));
+fn is_exact_number(data_type: ScalarType) -> bool {
+    use ScalarType as S;
+    matches!(data_type, S::Int8 | S::Int16 | S::Int32 | S::Int64 | S::Decimal { .. })
+}
+
+/// Returns the column and the other side of a comparison, and whether the column is on the right.
+fn operands<'a>(left: &'a Expression, right: &'a Expression) -> Option<(&'a ColumnName, &'a Expression, bool)> {
+    match (name_of(left), name_of(right)) {
+        (Some(name), None) => Some((name, right, false)),
+        (None, Some(name)) => Some((name, left, true)),
+        _ => None,
     }
-    Some((name_of(right)?, constant_literal(left)?, true))
 }
 
 fn constant(value: bool) -> BoundPredicate {

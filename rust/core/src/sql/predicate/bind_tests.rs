@@ -65,6 +65,10 @@ fn bound(filter: &str) -> Result<BoundPredicate> {
 #[case("i in (1 + 1, 7 % 4)", "i IN (2, 3)")]
 #[case("i < cast(null as int)", "FALSE")]
 #[case("i = 1 % 0", "i = (1 % 0)")]
+#[case("dec = cast(0.5 as double)", "dec = CAST(0.5 AS double)")]
+#[case("f = cast(0.5 as double)", "f = 0.5")]
+#[case("dec in (1 + 1, 0.5)", "dec IN (0.50, 2.00)")]
+#[case("tz = cast('2024-01-01 00:00:00+00:00' as timestamptz)", "tz = TIMESTAMP '2024-01-01 00:00:00Z'")]
 #[case("not (i < 5 and s = 'a')", "i >= 5 OR s <> 'a'")]
 #[case("not (i < 5 or not s = 'a')", "i >= 5 AND s = 'a'")]
 #[case("i < 3e9", "i IS NOT NULL")]
@@ -147,6 +151,8 @@ fn predicates_bind_to(#[case] filter: &str, #[case] expected: &str) {
 #[case("s is nan", "IS NAN is not supported for the column `s` of type string")]
 #[case("i like 'a%'", "LIKE is not supported for the column `i` of type int")]
 #[case("i and b", "column `i` of type int cannot be used as a condition")]
+#[case("d = concat('2024', '-01-01')", "date cannot be compared with one of type string")]
+#[case("tz = cast('2024-01-01' as timestamp)", "cannot be compared with one of type timestamp")]
 #[case("list = 1", "the values of the column `list` cannot be compared")]
 fn invalid_predicates_are_rejected(#[case] filter: &str, #[case] expected: &str) {
     let error = bound(filter).unwrap_err();
