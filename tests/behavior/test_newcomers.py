@@ -37,10 +37,6 @@ def table(tmp_path: Path) -> Any:
 
 
 CHANGES = [
-    "delete",
-    "update",
-    "upsert",
-    "merge",
     "transaction",
     "update_schema",
     "update_spec",

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from frazil import _native
 from frazil.errors import InvalidArgumentError
 from frazil.iceberg import _merge as values
-from frazil.iceberg._merge import MergeClause, MergePlan, When
+from frazil._merge import MergeClause, MergePlan, When
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,7 +11,7 @@ import pytest
 import frazil
 from frazil import _native
 from frazil.errors import InvalidArgumentError
-from frazil.iceberg._merge import MergeBuilder, MergePlan, set_clause
+from frazil._merge import MergeBuilder, MergePlan, set_clause
 
 TARGET = pa.schema([pa.field("id", pa.int64(), nullable=False), ("name", pa.string()), ("n", pa.int32())])
 SOURCE = pa.schema([("id", pa.int32()), ("name", pa.large_string()), ("n", pa.int32())])

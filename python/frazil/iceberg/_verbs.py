@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 from frazil._arguments import field_names, filter_text, flag, path_text, property_texts, text, whole_number
 from frazil._boundary import operation, operation_of
+from frazil._merge import MergeBuilder, set_clause
 from frazil._run import HERE
 from frazil.errors import InvalidArgumentError
 from frazil.iceberg._manage_snapshots import ManageSnapshots
-from frazil.iceberg._merge import MergeBuilder, set_clause
 from frazil.iceberg._property_names import warn_of_unknown
 from frazil.iceberg._update_schema import UpdateSchema
 from frazil.iceberg._update_sort_order import UpdateSortOrder
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
     from frazil._arguments import RowFilter
     from frazil._literal import Value
+    from frazil._merge import MergePlan
     from frazil._run import Executor
     from frazil._run import Operation as AnyOperation
     from frazil._write_result import WriteResult
-    from frazil.iceberg._merge import MergePlan
     from frazil.iceberg._state import TableState
 
     Operation: TypeAlias = AnyOperation[TableState]

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
-from frazil._run import Done, States
-from frazil._write_result import WriteResult, settle
+from frazil._run import Done, Operation, States
+from frazil._write_result import RowCounts, WriteResult, settle
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,7 +20,24 @@ if TYPE_CHECKING:
     from frazil._run import ReadSnapshot
     from frazil.paimon._state import CommitOptions, Replaced, TableState
 
-__all__ = ["Append", "Compact", "NoRows", "Overwrite", "OverwritePartitions", "RowInput", "Target", "commit"]
+__all__ = [
+    "Append",
+    "Compact",
+    "NoRows",
+    "Overwrite",
+    "OverwritePartitions",
+    "RowInput",
+    "TableOperation",
+    "Target",
+    "commit",
+]
+
+
+class TableOperation(Operation["TableState"], Protocol):
+    """An operation on a table."""
+
+    adds_records: ClassVar[bool]
+    """Whether records are added to existing buckets, which are then compacted if they have many files."""
 
 
 class RowInput(Protocol):
@@ -44,9 +61,19 @@ class NoRows:
 class Messages:
     """The new and removed files to commit."""
 
-    def __init__(self, commit: _native.PaimonCommit, messages: list[bytes], *, compacts: bool = False) -> None:
-        """Keep the commit and one message per bucket; a compaction without messages does not create a snapshot."""
-        self.commit, self.messages, self.compacts = commit, messages, compacts
+    def __init__(
+        self,
+        commit: _native.PaimonCommit,
+        messages: list[bytes],
+        *,
+        compacts: bool = False,
+        counts: RowCounts | None = None,
+    ) -> None:
+        """Keep the commit and one message per bucket; a compaction without messages does not create a snapshot.
+
+        `counts` are the changed rows of the table; None if these are the added and removed records.
+        """
+        self.commit, self.messages, self.compacts, self.counts = commit, messages, compacts, counts
 
     def fit(self, state: TableState) -> Self:  # noqa: ARG002 - as of `Ready`
         """Return self, because the commit checks the schema."""
@@ -61,6 +88,7 @@ class _Write:
     """The common parts of operations with rows."""
 
     replans: ClassVar[bool] = False
+    adds_records: ClassVar[bool] = False
     options: CommitOptions
     read: ReadSnapshot | None
 
@@ -84,6 +112,7 @@ class _Write:
 class Append(_Write):
     """Adds rows, which update rows with the same primary key."""
 
+    adds_records: ClassVar[bool] = True
     options: CommitOptions
     read: None = None
 
@@ -122,6 +151,7 @@ class Compact:
     """Rewrites the files of buckets into fewer files."""
 
     replans: ClassVar[bool] = False
+    adds_records: ClassVar[bool] = False
     options: CommitOptions
     full: bool = True
     """Whether to compact every bucket whose file count decreases; if False, only buckets with many files."""
@@ -228,6 +258,9 @@ def commit(ready: Messages, result: WriteResult) -> int:
     if not committed.attempts:
         # Nothing needed to be committed, or an earlier call with this identifier already committed rows.
         ready.abort()
+    counts = ready.counts or RowCounts(deleted=committed.removed_rows, inserted=committed.added_rows)
+    if not committed.attempts:
+        counts = RowCounts()
     settle(
         result,
         snapshot_id=committed.snapshot_ids[-1] if committed.snapshot_ids else None,
@@ -236,8 +269,9 @@ def commit(ready: Messages, result: WriteResult) -> int:
         added_bytes=committed.added_bytes,
         removed_files=committed.removed_files,
         removed_records=committed.removed_rows,
-        inserted_rows=committed.added_rows,
-        deleted_rows=committed.removed_rows,
+        inserted_rows=counts.inserted,
+        updated_rows=counts.updated,
+        deleted_rows=counts.deleted or 0,
         attempts=committed.attempts,
     )
     return committed.attempts

@@ -25,12 +25,12 @@ from frazil.paimon._create import NewTable
 from frazil.paimon._inspect import Inspect
 from frazil.paimon._manage_snapshots import ManageSnapshots
 from frazil.paimon._options import scan_options
+from frazil.paimon._row_verbs import RowVerbs
 from frazil.paimon._scan import Scan
 from frazil.paimon._schema import Schema
 from frazil.paimon._snapshot import HistoryEntry, Snapshot, Tag
 from frazil.paimon._unsupported import UnsupportedMethods
 from frazil.paimon._views import VIEWS, View
-from frazil.paimon._writing import Writing
 
 if TYPE_CHECKING:
     import datetime
@@ -50,7 +50,7 @@ BRANCH_FOLDER = "/branch/branch-"
 """The path between the folder of a table and the name of a branch."""
 
 
-class Table(Opened, Frames, Writing, UnsupportedMethods):
+class Table(Opened, Frames, RowVerbs, UnsupportedMethods):
     """A Paimon table with the latest schema when it was opened; `refresh` loads the latest state."""
 
     format: ClassVar[Literal["paimon"]] = "paimon"

@@ -12,22 +12,6 @@ class UnsupportedMethods:
 
     location: str
 
-    def delete(self, *_: Any, **__: Any) -> NoReturn:
-        """Raise `UnsupportedError`."""
-        self._refuse("delete")
-
-    def update(self, *_: Any, **__: Any) -> NoReturn:
-        """Raise `UnsupportedError`."""
-        self._refuse("update")
-
-    def upsert(self, *_: Any, **__: Any) -> NoReturn:
-        """Raise `UnsupportedError`."""
-        self._refuse("upsert")
-
-    def merge(self, *_: Any, **__: Any) -> NoReturn:
-        """Raise `UnsupportedError`."""
-        self._refuse("merge")
-
     def transaction(self) -> NoReturn:
         """Raise `UnsupportedError`."""
         self._refuse("transaction")
@@ -78,6 +62,6 @@ class UnsupportedMethods:
 
     def _refuse(self, method: str, *, hint: str = "use Paimon's own connectors") -> NoReturn:
         message = (
-            f"{method} is not supported for Paimon tables yet; frazil reads, appends, overwrites and compacts them"
+            f"{method} is not supported for Paimon tables yet; frazil reads them, changes their rows and compacts them"
         )
         raise UnsupportedError(message, context={"table": self.location}, hint=hint)

@@ -32,8 +32,7 @@ if TYPE_CHECKING:
 
     from frazil._arguments import RowFilter
     from frazil._native import Files, PaimonTable
-    from frazil._run import Operation
-    from frazil.paimon._operations import RowInput
+    from frazil.paimon._operations import RowInput, TableOperation
     from frazil.paimon._views import View
 
 
@@ -248,7 +247,7 @@ class Writing:
             operation = dataclasses.replace(operation, read=rows.read_of(self._native))
         return self._run(operation, rows)
 
-    def _run(self, operation: Operation[TableState], rows: RowInput | None = None) -> WriteResult:
+    def _run(self, operation: TableOperation, rows: Any = None) -> WriteResult:
         """Carry out an operation, and update the handle to the latest schema."""
         if self._view != "rows":
             message = f"the view {self._view!r} of a table is read-only"
@@ -259,7 +258,7 @@ class Writing:
         began = time.perf_counter()
         target = Target(TableState(self._native, self._files, self._options, self._lock()))
         result = run(target, operation, rows)
-        if isinstance(operation, Append) and result.attempts and target.committed is not None:
+        if operation.adds_records and result.attempts and target.committed is not None:
             self._compact_written(target.state(), target.committed)
             settle(result, seconds=time.perf_counter() - began)
         self._native = target.state().native

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from frazil._arguments import whole_number
-from frazil.iceberg._merge import MergeBuilder, set_clause
+from frazil._merge import MergeBuilder, set_clause
 from frazil.iceberg._verbs import carry_out, row_filter_of, snapshot_options
 from frazil.iceberg.operations.merge import Merge
 from frazil.iceberg.operations.row_change import Delete, Update
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
     from frazil._arguments import RowFilter
     from frazil._literal import Value
+    from frazil._merge import MergePlan
     from frazil._write_result import WriteResult
     from frazil.iceberg import Table
-    from frazil.iceberg._merge import MergePlan
 
 BROADCAST_LIMIT_BYTES = 256 << 20
 """The default of `broadcast_limit_bytes`: the maximum size of the source of a merge."""

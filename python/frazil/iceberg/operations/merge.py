@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING, ClassVar
 import pyarrow as pa
 
 from frazil import _native
+from frazil._merge import statement_time_us
 from frazil.errors import InvalidArgumentError
 from frazil.iceberg.operations.row_change import RowChange
 from frazil.iceberg.operations.row_change_plan import Choice, RowChangePlan
-from frazil.iceberg.operations.values import Filter, SnapshotOptions, statement_time_us
+from frazil.iceberg.operations.values import Filter, SnapshotOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from frazil._merge import MergePlan
     from frazil._run import States
-    from frazil.iceberg._merge import MergePlan
     from frazil.iceberg._state import TableState
     from frazil.iceberg.operations.rows import Source, SourceInput
 

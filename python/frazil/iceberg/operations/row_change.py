@@ -10,18 +10,19 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
 import pyarrow as pa
 
 from frazil import _native
+from frazil._merge import statement_time_us
 from frazil._run import Done
 from frazil._write_result import RowCounts
 from frazil.iceberg._paths import Paths
 from frazil.iceberg.operations.row_change_plan import Choice, RowChangePlan, RowRewriter, TaskGroup
 from frazil.iceberg.operations.rows import NOTHING, Nothing
-from frazil.iceberg.operations.values import Filter, Replace, SnapshotOptions, SnapshotRequest, statement_time_us
+from frazil.iceberg.operations.values import Filter, Replace, SnapshotOptions, SnapshotRequest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from frazil._merge import Assignment
     from frazil._run import States
-    from frazil.iceberg._merge import Assignment
     from frazil.iceberg._state import TableState
     from frazil.iceberg.operations.rows import Written, WrittenRows
     from frazil.iceberg.operations.values import NewFiles

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
     NewFiles: TypeAlias = _native.RowWriter | _native.CommitMessages
     """New data files, written by this process or by other processes."""
 
-__all__ = ["Evolution", "Filter", "Replace", "SnapshotOptions", "SnapshotRequest", "Validation", "statement_time_us"]
+__all__ = ["Evolution", "Filter", "Replace", "SnapshotOptions", "SnapshotRequest", "Validation"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,11 +87,3 @@ class Evolution:
     json: str
     known: _native.Table | None
     """The state on which the user based the change; None if this is the state to be changed."""
-
-
-def statement_time_us() -> int:
-    """Return the time of a statement that starts now, in microseconds since the epoch.
-
-    `current_timestamp` has this value in all rows, independent of the process that computes them.
-    """
-    return time.time_ns() // 1000

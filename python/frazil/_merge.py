@@ -1,7 +1,8 @@
-"""The definition of a MERGE, clause by clause."""
+"""The definition of an UPDATE or a MERGE, clause by clause."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -198,3 +199,11 @@ class MergeBuilder(Generic[Result]):
         built = MergeBuilder(self._execute, plan.on, source_alias=plan.source_alias, target_alias=plan.target_alias)
         built._plan = plan
         return built
+
+
+def statement_time_us() -> int:
+    """Return the time of a statement that starts now, in microseconds since the epoch.
+
+    `current_timestamp` has this value in all rows, independent of the process that computes them.
+    """
+    return time.time_ns() // 1000

@@ -1,0 +1,237 @@
+"""The operations that change rows of a Paimon table with a primary key.
+
+Rows are read from one snapshot and written again as records. A commit does not conflict with concurrent appends, as in
+Java: the record with the greatest sequence is the row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from frazil import _native
+from frazil._merge import Action, When, statement_time_us
+from frazil._run import Done
+from frazil._write_result import RowCounts
+from frazil.errors import InvalidArgumentError
+from frazil.paimon._input_rows import write_rows
+from frazil.paimon._merge_source import missing_keys
+from frazil.paimon._operations import Messages
+from frazil.paimon._row_rules import RowRules
+from frazil.paimon._scan import Scan
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import pyarrow as pa
+
+    from frazil._merge import Assignment, MergePlan
+    from frazil._run import States
+    from frazil.paimon._merge_source import MergeSource
+    from frazil.paimon._state import CommitOptions, TableState
+
+__all__ = ["Delete", "Merge", "Update", "Upsert", "target_schema"]
+
+
+class _Counts:
+    """The numbers of changed rows, which are known once all records are written."""
+
+    def __init__(self) -> None:
+        self.deleted = self.updated = self.inserted = 0
+
+
+class _RowChange:
+    """The common parts of operations that change rows."""
+
+    replans: ClassVar[bool] = False
+    adds_records: ClassVar[bool] = True
+    options: CommitOptions
+
+    def plan(self, state: TableState, ready: Messages, tasks: bytes | None = None) -> Done[Messages]:  # noqa: ARG002
+        """Return the commit."""
+        return Done(ready)
+
+    def _written(
+        self, state: TableState, commit: _native.PaimonCommit, records: Iterator[pa.RecordBatch], counts: _Counts
+    ) -> Messages:
+        """Write records into new files."""
+        messages = write_rows(state, records, overwrites=False)
+        return Messages(commit, messages, counts=RowCounts(counts.deleted, counts.updated, counts.inserted))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delete(_RowChange):
+    """Deletes the rows that match a filter."""
+
+    options: CommitOptions
+    row_filter: str
+    case_sensitive: bool = True
+
+    def prepare(self, table: States[TableState], rows: None) -> Messages:  # noqa: ARG002 - as of `Operation`
+        """Write a -D record for each matching row."""
+        state = table.newest()
+        rules = RowRules(state, "delete")
+        rules.check_deletes()
+        commit = state.begin_commit(self.options)
+        scan = _scan(state.native, self.row_filter, case_sensitive=self.case_sensitive)
+        counts = _Counts()
+
+        def records() -> Iterator[pa.RecordBatch]:
+            for batch in scan.to_arrow_batch_reader():
+                counts.deleted += batch.num_rows
+                yield rules.deletes(batch)
+
+        return self._written(state, commit, records(), counts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Update(_RowChange):
+    """Sets columns of the rows that match a filter."""
+
+    options: CommitOptions
+    row_filter: str
+    assignments: Sequence[Assignment]
+    case_sensitive: bool = True
+    now_us: int = field(default_factory=statement_time_us)
+
+    def prepare(self, table: States[TableState], rows: None) -> Messages:  # noqa: ARG002 - as of `Operation`
+        """Write a +U record for each matching row."""
+        state = table.newest()
+        rules = RowRules(state, "update")
+        rules.check_updates()
+        rules.check_columns((name for name, _ in self.assignments), "target")
+        commit = state.begin_commit(self.options)
+        scan = _scan(state.native, self.row_filter, case_sensitive=self.case_sensitive)
+        updater = _native.Updater(self.assignments, scan.schema(), "target", now_us=self.now_us)
+        counts = _Counts()
+
+        def records() -> Iterator[pa.RecordBatch]:
+            for batch in scan.to_arrow_batch_reader():
+                updated = updater.update(batch)
+                rules.check_updated(batch, updated)
+                counts.updated += batch.num_rows
+                yield rules.records(updated, "+U")
+
+        return self._written(state, commit, records(), counts)
+
+
+class _Merging(_RowChange):
+    """The common parts of MERGE and upsert."""
+
+    def _merged(
+        self, state: TableState, rules: RowRules, merger: _native.Merger, source: Sequence[pa.RecordBatch]
+    ) -> Messages:
+        """Write a record for each row that the merge changes."""
+        for batch in source:
+            merger.source(batch)
+        merger.seal()
+        commit = state.begin_commit(self.options)
+        # If unmatched rows change, the filter cannot exclude any rows.
+        scan = _scan(state.native, "" if merger.changes_unmatched() else merger.filter() or "")
+        counts = _Counts()
+
+        def records() -> Iterator[pa.RecordBatch]:
+            for batch in scan.to_arrow_batch_reader():
+                _, deleted, updated, changed, _ = merger.probe(batch)
+                if len(deleted):
+                    removed = batch.take(deleted)
+                    counts.deleted += removed.num_rows
+                    yield rules.deletes(removed)
+                if len(updated):
+                    old = batch.take(updated)
+                    changed = rules.with_keys(changed, old)
+                    rules.check_updated(old, changed)
+                    counts.updated += changed.num_rows
+                    yield rules.records(changed, "+U")
+            inserts = merger.inserts()
+            rules.check_unique(inserts)
+            for batch in inserts:
+                counts.inserted += batch.num_rows
+                yield rules.records(batch, "+I")
+
+        return self._written(state, commit, records(), counts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Merge(_Merging):
+    """Updates, deletes and inserts rows by clauses, as SQL's MERGE."""
+
+    options: CommitOptions
+    merge: MergePlan
+    now_us: int = field(default_factory=statement_time_us)
+
+    def prepare(self, table: States[TableState], rows: MergeSource) -> Messages:
+        """Read the source, and write a record for each changed row."""
+        state = table.newest()
+        rules = RowRules(state, "merge")
+        rules.check_updates()
+        clauses = self.merge.clauses
+        if any(clause.action is Action.DELETE for clause in clauses):
+            rules.check_deletes()
+        for clause in clauses:
+            if clause.when is not When.NOT_MATCHED:
+                rules.check_columns((name for name, _ in clause.assignments), self.merge.target_alias)
+        target = target_schema(state.native)
+        source = rows.hold(target)
+        merger = self.merge.merger(target, source[0].schema, now_us=self.now_us)
+        missing = missing_keys(self.merge, rules.keys, target, source[0].schema)
+        if missing:
+            names = ", ".join(f"`{name}`" for name in missing)
+            message = f"the ON condition of a merge must compare all columns of the primary key; it lacks {names}"
+            hint = "add equalities between columns of the table and the source, connected by AND"
+            raise InvalidArgumentError(message, context={"table": state.native.location}, hint=hint)
+        return self._merged(state, rules, merger, source)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Upsert(_Merging):
+    """Updates rows whose key occurs in a source with different values, and inserts rows with new keys."""
+
+    options: CommitOptions
+    keys: Sequence[str] | None
+    """The key columns; None for the primary key."""
+    update: bool = True
+    insert: bool = True
+
+    def prepare(self, table: States[TableState], rows: MergeSource) -> Messages:
+        """Read the source, and write a record for each changed row."""
+        state = table.newest()
+        rules = RowRules(state, "upsert")
+        rules.check_updates()
+        if self.keys is not None and sorted(self.keys) != sorted(rules.keys):
+            names = ", ".join(f"`{name}`" for name in rules.keys)
+            message = f"join_cols must be the primary key of the table: {names}"
+            raise InvalidArgumentError(message, context={"table": state.native.location}, hint="omit join_cols")
+        target = target_schema(state.native)
+        source = rows.hold(target)
+        merger = _native.Merger.upsert(
+            list(rules.keys),
+            update=self.update,
+            insert=self.insert,
+            target_schema=target,
+            source_schema=source[0].schema,
+        )
+        return self._merged(state, rules, merger, source)
+
+
+def target_schema(table: _native.PaimonTable) -> pa.Schema:
+    """Return the columns of the rows of a table."""
+    return _scan(table, "false").schema()
+
+
+def _scan(table: _native.PaimonTable, row_filter: str, *, case_sensitive: bool = True) -> Scan:
+    """Return a scan of all columns, bound to the latest snapshot.
+
+    It must be created before the writer, which continues the sequence numbers of the latest snapshot. If the writer
+    knew only an older snapshot, the new records could lose against the rows that were read.
+    """
+    arguments: dict[str, Any] = {
+        "view": "rows",
+        "row_filter": row_filter,
+        "selected_fields": ["*"],
+        "snapshot": None,
+        "options": {},
+        "limit": None,
+        "case_sensitive": case_sensitive,
+    }
+    return Scan(table, arguments)
