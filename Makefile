@@ -203,7 +203,7 @@ interop: dev $(INTEROP)/.installed $(PAIMON_JAVA)/.installed
 	$(call say,'Having Java read the Paimon tables that frazil writes')
 	FRAZIL_INTEROP=1 FRAZIL_PAIMON_JAVA="$(abspath $(PAIMON_JAVA))" $(BIN)/python -m pytest tests/interop/test_java_reads_paimon.py \
 		tests/interop/test_java_reads_golden_paimon.py tests/interop/test_paimon_catalogs.py \
-		tests/interop/test_java_format_tables.py
+		tests/interop/test_java_format_tables.py tests/interop/test_java_reads_row_changes.py
 	$(call say,'Reading and writing tables in turns with Paimon by random histories')
 	FRAZIL_PAIMON_HISTORIES=30 FRAZIL_PAIMON_JAVA="$(abspath $(PAIMON_JAVA))" $(BIN)/python -m pytest tests/histories/paimon
 
