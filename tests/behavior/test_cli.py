@@ -166,6 +166,15 @@ def test_metadata_tables_are_listed_and_read(run: Run, table: Any) -> None:
     assert (code, "files" in err) == (2, True)
 
 
+def test_rows_of_paimon_tables_are_deleted(run: Run, tmp_path: Path) -> None:
+    options = {"bucket": 1}
+    table = frazil.create_table(tmp_path / "p", {"id": "INT"}, format="paimon", primary_keys=["id"], options=options)
+    table.append([{"id": 1}, {"id": 2}])
+    code, out, _ = run("delete", table.location, "id = 1", "--yes")
+    assert (code, out) == (0, "1 rows deleted, snapshot 2\n")
+    assert table.scan().to_arrow()["id"].to_pylist() == [2]
+
+
 def test_rows_are_appended_and_deleted(run: Run, tmp_path: Path, table: Any) -> None:
     pq.write_table(pa.table({"id": [10, 11], "p": ["a", "b"]}), tmp_path / "x.parquet")
     (tmp_path / "y.csv").write_text("id,p\n12,c\n", encoding="utf-8")

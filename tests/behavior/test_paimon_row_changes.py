@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -14,6 +15,7 @@ import frazil
 from frazil import errors
 from frazil._write_result import WriteResult
 from frazil.paimon import _input_rows
+from support.cases import GOLDEN
 from support.paimon_values import FORMATS, NANOS, TYPES, values_for
 
 if TYPE_CHECKING:
@@ -194,6 +196,14 @@ def test_keys_of_all_types_identify_rows(tmp_path: Path, name: str, bucket: int)
     assert [(row["id"], row["v"]) for row in rows(table)] == [(1, 1), (2, 30)]
     assert table.delete("id = 2").deleted_rows == 1
     assert table.scan().to_arrow()["k"].to_pylist() == [first]
+    again = pa.concat_tables([one, table.scan().to_arrow()])
+    merged = table.merge(again, ["k"]).when_matched_delete().when_not_matched_insert_all().execute()
+    assert merged == AnyResult(deleted=1, inserted=1)
+    assert rows(table) == one.to_pylist()
+    with pytest.raises(errors.InvalidArgumentError, match="cannot set the primary key column `k`"):
+        table.update({"k": "k"})
+    with pytest.raises(errors.InvalidArgumentError, match="several source rows would be inserted"):
+        table.merge(pa.concat_tables([again.slice(1)] * 2), ["k"]).when_not_matched_insert_all().execute()
 
 
 def test_floating_keys_are_identified_by_their_bits(tmp_path: Path) -> None:
@@ -577,3 +587,70 @@ def test_sources_of_other_libraries_and_wider_types(tmp_path: Path) -> None:
     too_big = source.set_column(3, "v", pa.array([7, 2**40]))
     with pytest.raises(errors.InvalidArgumentError, match="`v`"):
         table.upsert(too_big)
+
+
+def test_branches_are_changed_separately(tmp_path: Path) -> None:
+    table = create(tmp_path)
+    table.append([row("x", 1, 1)])
+    (tmp_path / "t/branch/branch-b/schema").mkdir(parents=True)
+    (tmp_path / "t/branch/branch-b/schema/schema-0").write_bytes((tmp_path / "t/schema/schema-0").read_bytes())
+    branch = table.with_branch("b")
+    branch.append([row("x", 1, 5), row("x", 2, 5)])
+    assert branch.update({"v": "v + 1"}).updated_rows == 2
+    assert branch.delete("id = 2").deleted_rows == 1
+    assert rows(branch) == [row("x", 1, 6)]
+    assert rows(table) == [row("x", 1, 1)]
+
+
+def test_null_does_not_become_a_default(tmp_path: Path) -> None:
+    definition = {
+        "fields": [
+            {"id": 0, "name": "id", "type": "INT NOT NULL"},
+            {"id": 1, "name": "v", "type": "INT", "defaultValue": "7"},
+            {"id": 2, "name": "w", "type": "INT"},
+        ]
+    }
+    table = create(tmp_path, definition, keys=("id",))
+    table.append([{"id": 1}, {"id": 2, "v": 2}])
+    assert table.update({"w": "v"}).updated_rows == 2
+    with pytest.raises(errors.InvalidArgumentError, match="id=1: column `v` is NULL, which is written as the default"):
+        table.update({"v": None}, "id = 1")
+    assert table.merge([{"id": 3}], ["id"]).when_not_matched_insert_all().execute().inserted_rows == 1
+    assert [tuple(one.values()) for one in rows(table)] == [(1, 7, 7), (2, 2, 2), (3, 7, None)]
+
+
+@pytest.mark.parametrize("verb", ["delete", "update", "upsert", "merge"])
+@pytest.mark.parametrize("name", ["cl_lookup_avro", "first_row_lookup", "append_dv_parquet_b64_bucketed"])
+def test_tables_that_append_refuses_are_refused(tmp_path: Path, name: str, verb: str) -> None:
+    shutil.copytree(GOLDEN / "paimon/g.db" / name, tmp_path / name)
+    table = frazil.load_table(tmp_path / name, format="paimon")
+    before = files(tmp_path)
+    source = table.scan().to_arrow()
+    keys = table.primary_keys or ["k"]
+    column = next(name for name in source.column_names if name not in keys)
+    calls: dict[str, Callable[[], object]] = {
+        "delete": table.delete,
+        "update": lambda: table.update({column: None}),
+        "upsert": lambda: table.upsert(source),
+        "merge": lambda: table.merge(source, keys).when_matched_update_all().execute(),
+    }
+    with pytest.raises(errors.UnsupportedError, match="changelog-producer|first-row|no primary key"):
+        calls[verb]()
+    assert files(tmp_path) == before
+
+
+def test_changes_of_many_rows_and_files(tmp_path: Path) -> None:
+    table = create(tmp_path, bucket=3, **{"target-file-size": "64 kb", "write-only": "true"})
+    count = 30_000
+    ids = pa.array(range(count), pa.int64())
+    part = pa.array(["x", "y"]).take(pa.array([n % 2 for n in range(count)]))
+    table.append(pa.table({"part": part, "id": ids, "v": pa.array(range(count), pa.int32())}))
+    assert table.update({"v": "v + 1"}, "id >= 1000").updated_rows == count - 1000
+    assert table.delete("id % 3 = 0").deleted_rows == count // 3
+    source = pa.table({"part": part, "id": ids, "name": pa.array(["n"] * count)})
+    merged = table.merge(source, ["part", "id"]).when_matched_update_all().when_not_matched_insert_all().execute()
+    assert merged == AnyResult(updated=count - count // 3, inserted=count // 3)
+    found = table.scan().to_arrow().sort_by("id")
+    assert found["id"].to_pylist() == list(range(count))
+    assert found["v"].to_pylist() == [None if n % 3 == 0 else n + (n >= 1000) for n in range(count)]
+    assert set(found["name"].to_pylist()) == {"n"}
