@@ -1,7 +1,7 @@
 """Filters that are PyIceberg expressions, as SQL. PyIceberg itself is not imported.
 
-They select the rows that PyIceberg selects: no comparison with NaN is true except `<>`, `NotIn` is true for NULL in
-scans, but not in deletes, and a number is rounded to the precision of a FLOAT column.
+They select the rows that PyIceberg selects. No comparison with NaN is true except `<>`. `NotIn` is true for NULL in
+scans, but not in deletes. A number is rounded to the precision of a FLOAT column.
 """
 
 from __future__ import annotations

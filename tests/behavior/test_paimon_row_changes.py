@@ -634,7 +634,7 @@ def test_tables_that_append_refuses_are_refused(tmp_path: Path, name: str, verb:
         "upsert": lambda: table.upsert(source),
         "merge": lambda: table.merge(source, keys).when_matched_update_all().execute(),
     }
-    with pytest.raises(errors.UnsupportedError, match="changelog-producer|first-row|no primary key"):
+    with pytest.raises(errors.UnsupportedError, match=r"changelog-producer|first-row|no primary key"):
         calls[verb]()
     assert files(tmp_path) == before
 

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from frazil import _merge as values
 from frazil import _native
-from frazil.errors import InvalidArgumentError
-from frazil.iceberg import _merge as values
 from frazil._merge import MergeClause, MergePlan, When
+from frazil.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,8 +10,8 @@ import pytest
 
 import frazil
 from frazil import _native
-from frazil.errors import InvalidArgumentError
 from frazil._merge import MergeBuilder, MergePlan, set_clause
+from frazil.errors import InvalidArgumentError
 
 TARGET = pa.schema([pa.field("id", pa.int64(), nullable=False), ("name", pa.string()), ("n", pa.int32())])
 SOURCE = pa.schema([("id", pa.int32()), ("name", pa.large_string()), ("n", pa.int32())])

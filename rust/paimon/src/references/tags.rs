@@ -32,7 +32,7 @@ impl Table {
             ErrorKind::AlreadyExists => taken(),
             _ => error,
         })?;
-        // If the snapshot expired meanwhile, its files may be deleted although the tag exists.
+        // If the snapshot has expired since then, its files may be deleted although the tag exists.
         if !self.is_kept(&snapshot, Some(name))? {
             self.files().delete(&self.tag_location(name))?;
             let message = format!("snapshot {} expired while the tag `{name}` was created", snapshot.id);
