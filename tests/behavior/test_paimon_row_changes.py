@@ -506,6 +506,22 @@ INVALID: dict[str, tuple[Callable[[Table], object], str]] = {
         lambda t: t.merge([row("x", 1)], ["part", "id"]).when_matched_update({"id": "source.v"}).execute(),
         "merge cannot set the primary key column `id`",
     ),
+    "existing key": (
+        lambda t: (
+            t.merge([row("x", 1), row("y", 9)], "target.id = source.id and target.part = source.part and target.v > 1")
+            .when_not_matched_insert_all()
+            .execute()
+        ),
+        "the table has a row with the key part='x', id=1, which did not match",
+    ),
+    "computed key": (
+        lambda t: (
+            t.merge([row("x", 9)], ["part", "id"])
+            .when_not_matched_insert({"part": "source.part", "id": "source.id - 7"})
+            .execute()
+        ),
+        "the table has a row with the key part='x', id=2",
+    ),
     "two inserts": (
         lambda t: t.merge([row("n", 1), row("n", 1)], ["part", "id"]).when_not_matched_insert_all().execute(),
         "several source rows would be inserted with the key part='n', id=1",
@@ -522,6 +538,15 @@ def test_invalid_changes_write_nothing(tmp_path: Path, name: str) -> None:
     with pytest.raises(errors.InvalidArgumentError, match=message):
         call(table)
     assert files(tmp_path) == before
+
+
+def test_new_keys_are_inserted_with_further_conditions(tmp_path: Path) -> None:
+    table = create(tmp_path)
+    table.append([row("x", 1, 1), row("x", 2, 2)])
+    on = "target.id = source.id and target.part = source.part and target.v > 1"
+    merge = table.merge([row("x", 2, 5), row("y", 1, 5)], on).when_matched_update_all()
+    assert merge.when_not_matched_insert_all().execute() == AnyResult(updated=1, inserted=1)
+    assert rows(table) == [row("x", 1, 1), row("x", 2, 5), row("y", 1, 5)]
 
 
 def test_several_source_rows_for_one_row_are_refused(tmp_path: Path) -> None:

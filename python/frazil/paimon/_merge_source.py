@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from frazil import _native
+from frazil._merge import Action, When
 from frazil.errors import InvalidArgumentError
 from frazil.files.rows.batches import batches, no_rows
 from frazil.files.rows.python_values import TypeNames
@@ -16,9 +17,9 @@ from frazil.paimon._writer_options import type_name
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from frazil._merge import MergePlan
+    from frazil._merge import MergeClause, MergePlan
 
-__all__ = ["MergeSource", "missing_keys"]
+__all__ = ["MergeSource", "matches_keys", "missing_keys"]
 
 _NAME = r'(?:"(?:[^"]|"")*"|[^\W\d]\w*)'
 _COLUMN = rf"{_NAME}(?:\.{_NAME})*"
@@ -60,18 +61,38 @@ class MergeSource:
 
 def missing_keys(plan: MergePlan, keys: Iterable[str], target: pa.Schema, source: pa.Schema) -> list[str]:
     """Return the key columns that the ON condition does not compare with a column of the source."""
+    compared = {pair[plan.target_alias] for pair in _compared(plan, target, source) if pair is not None}
+    return [key for key in keys if key not in compared]
+
+
+def matches_keys(plan: MergePlan, keys: Iterable[str], target: pa.Schema, source: pa.Schema) -> bool:
+    """Return whether a source row matches each row whose key it would insert.
+
+    This is the case if ON compares nothing but the key, by columns with the same names, and all columns are inserted.
+    """
+    pairs = _compared(plan, target, source)
+    own = [pair[plan.target_alias] for pair in pairs if pair is not None and len(set(pair.values())) == 1]
+    inserts = [clause for clause in plan.clauses if clause.when is When.NOT_MATCHED]
+    return sorted(own) == sorted(keys) and len(own) == len(pairs) and all(_inserts_all(clause) for clause in inserts)
+
+
+def _inserts_all(clause: MergeClause) -> bool:
+    return clause.action is Action.INSERT_ALL
+
+
+def _compared(plan: MergePlan, target: pa.Schema, source: pa.Schema) -> list[dict[str, str] | None]:
+    """Return the columns by alias that each part of the ON condition compares; None for other conditions."""
     if isinstance(plan.on, list):
-        return [key for key in keys if key not in plan.on and f"`{key}`" not in plan.on]
-    found = set()
+        names = [next((name for name in (text, text[1:-1]) if name in target.names), text) for text in plan.on]
+        return [{plan.target_alias: name, plan.source_alias: name} for name in names]
     sides = ((plan.target_alias, target), (plan.source_alias, source))
+    found: list[dict[str, str] | None] = []
     for part in _conjuncts(_native.normalize_predicate(plan.on)):
         match = _EQUALITY.fullmatch(part)
-        if match is not None:
-            columns = [_column(_parts(side), sides) for side in match.groups()]
-            placed = dict(column for column in columns if column is not None)
-            if len(placed) == len(sides):
-                found.add(placed[plan.target_alias])
-    return [key for key in keys if key not in found]
+        columns = [] if match is None else [_column(_parts(side), sides) for side in match.groups()]
+        placed = dict(column for column in columns if column is not None)
+        found.append(placed if len(placed) == len(sides) else None)
+    return found
 
 
 def _column(parts: list[str], sides: Iterable[tuple[str, pa.Schema]]) -> tuple[str, str] | None:

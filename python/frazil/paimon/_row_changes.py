@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from frazil import _native
-from frazil._merge import Action, When, statement_time_us
+from frazil._merge import Action, MergeClause, MergePlan, When, statement_time_us
 from frazil._run import Done
 from frazil._write_result import RowCounts
 from frazil.errors import InvalidArgumentError
 from frazil.paimon._input_rows import write_rows
-from frazil.paimon._merge_source import missing_keys
+from frazil.paimon._merge_source import matches_keys, missing_keys
 from frazil.paimon._operations import Messages
 from frazil.paimon._row_rules import RowRules
 from frazil.paimon._scan import Scan
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from frazil._merge import Assignment, MergePlan
+    from frazil._merge import Assignment
     from frazil._run import States
     from frazil.paimon._merge_source import MergeSource
     from frazil.paimon._state import CommitOptions, TableState
@@ -119,9 +119,18 @@ class _Merging(_RowChange):
     """The common parts of MERGE and upsert."""
 
     def _merged(
-        self, state: TableState, rules: RowRules, merger: _native.Merger, source: Sequence[pa.RecordBatch]
+        self,
+        state: TableState,
+        rules: RowRules,
+        merger: _native.Merger,
+        source: Sequence[pa.RecordBatch],
+        *,
+        matches_keys: bool = True,
     ) -> Messages:
-        """Write a record for each row that the merge changes."""
+        """Write a record for each row that the merge changes.
+
+        `matches_keys` is whether each row of the table whose key is inserted would have matched.
+        """
         for batch in source:
             merger.source(batch)
         merger.seal()
@@ -145,6 +154,8 @@ class _Merging(_RowChange):
                     yield rules.records(changed, "+U")
             inserts = merger.inserts()
             rules.check_unique(inserts)
+            if not matches_keys:
+                _check_new(state.native, rules, inserts)
             for batch in inserts:
                 counts.inserted += batch.num_rows
                 yield rules.records(batch, "+I")
@@ -180,7 +191,8 @@ class Merge(_Merging):
             message = f"the ON condition of a merge must compare all columns of the primary key; it lacks {names}"
             hint = "add equalities between columns of the table and the source, connected by AND"
             raise InvalidArgumentError(message, context={"table": state.native.location}, hint=hint)
-        return self._merged(state, rules, merger, source)
+        matches = matches_keys(self.merge, rules.keys, target, source[0].schema)
+        return self._merged(state, rules, merger, source, matches_keys=matches)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,13 +226,36 @@ class Upsert(_Merging):
         return self._merged(state, rules, merger, source)
 
 
+def _check_new(table: _native.PaimonTable, rules: RowRules, inserts: Sequence[pa.RecordBatch]) -> None:
+    """Check that the table has no rows with the keys of inserted rows, which would be replaced.
+
+    Raises:
+        InvalidArgumentError: The table has such a row.
+    """
+    keys = list(rules.keys)
+    parts = [batch.select(keys) for batch in inserts if batch.num_rows and not set(keys) - set(batch.schema.names)]
+    if not parts:
+        return
+    clause = MergeClause(when=When.MATCHED, condition=None, action=Action.DELETE)
+    schema = _scan(table, "false", columns=keys).schema()
+    merger = MergePlan(keys, "source", "target", (clause,)).merger(schema, parts[0].schema, now_us=0)
+    for part in parts:
+        merger.source(part)
+    merger.seal()
+    for batch in _scan(table, merger.filter() or "", columns=keys).to_arrow_batch_reader():
+        _, found, _, _, _ = merger.probe(batch)
+        rules.check_absent(batch.take(found))
+
+
 def target_schema(table: _native.PaimonTable) -> pa.Schema:
     """Return the columns of the rows of a table."""
     return _scan(table, "false").schema()
 
 
-def _scan(table: _native.PaimonTable, row_filter: str, *, case_sensitive: bool = True) -> Scan:
-    """Return a scan of all columns, bound to the latest snapshot.
+def _scan(
+    table: _native.PaimonTable, row_filter: str, *, case_sensitive: bool = True, columns: Sequence[str] = ("*",)
+) -> Scan:
+    """Return a scan of columns, bound to the latest snapshot.
 
     It must be created before the writer, which continues the sequence numbers of the latest snapshot. If the writer
     knew only an older snapshot, the new records could lose against the rows that were read.
@@ -228,7 +263,7 @@ def _scan(table: _native.PaimonTable, row_filter: str, *, case_sensitive: bool =
     arguments: dict[str, Any] = {
         "view": "rows",
         "row_filter": row_filter,
-        "selected_fields": ["*"],
+        "selected_fields": list(columns),
         "snapshot": None,
         "options": {},
         "limit": None,

@@ -228,6 +228,17 @@ class RowRules:
             message = f"several source rows would be inserted with the key {_shown(twice[0])}"
             raise InvalidArgumentError(message, context={"table": self._place}, hint="keep one row for each key")
 
+    def check_absent(self, rows: pa.RecordBatch) -> None:
+        """Check that there are no rows; they are rows of the table with the keys of inserted rows.
+
+        Raises:
+            InvalidArgumentError: There is a row.
+        """
+        if rows.num_rows:
+            message = f"the table has a row with the key {_shown(rows.slice(0, 1).to_pylist()[0])}, which did not match"
+            hint = "compare only the primary key in ON, and move other conditions to the clauses"
+            raise InvalidArgumentError(message, context={"table": self._place}, hint=hint)
+
     def _check_reads(self, branch: str) -> None:
         for name, value in self.options.items():
             if name not in READ_OPTIONS and not chooses_state([name]):

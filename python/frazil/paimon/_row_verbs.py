@@ -175,8 +175,7 @@ class RowVerbs(Writing):
     ) -> MergeBuilder[WriteResult]:
         """Begin a MERGE into a table with a primary key: add clauses to the result, then call `execute`.
 
-        A `-D`, `+U` or `+I` record is written for each changed row. Concurrent appends are handled as in `delete`. An
-        inserted row replaces a row with the same key that did not match, as in `append`.
+        A `-D`, `+U` or `+I` record is written for each changed row. Concurrent appends are handled as in `delete`.
 
         Args:
             source: Rows as in `append`. The rows are read into memory immediately.
@@ -191,8 +190,8 @@ class RowVerbs(Writing):
 
         Raises:
             InvalidArgumentError: On execution: a column or an expression is invalid, or `on` lacks a column of the
-                primary key. Also if several source rows match one row of the table or would insert one key, or a row
-                would keep its old values as in `update`.
+                primary key. Also if several source rows match one row of the table or would insert one key. Also if the
+                key of an inserted row exists, or a row would keep its old values as in `update`.
             UnsupportedError: On execution: as in `update`, and with a clause that deletes, as in `delete`.
             CommitConflictError: As in `append`.
             CommitStateUnknownError: As in `append`.
