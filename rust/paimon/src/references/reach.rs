@@ -112,12 +112,12 @@ impl Table {
         for row in 0..entries.len() {
             let file = entries.file(row)?;
             let (partition, bucket) = (entries.partitions().value(row), entries.buckets().value(row));
-            let folder = match file.external_path.as_deref().and_then(|path| path.rsplit_once('/')) {
-                Some((folder, _)) => folder.to_string(),
-                None => {
-                    let partition = partition_folder(self.schema(), partition, &naming)?;
-                    format!("{}/{}", self.location(), bucket_path(&options, &partition, bucket)?)
-                }
+            let external = file.external_path.as_deref().and_then(|path| path.rsplit_once('/'));
+            let folder = if let Some((folder, _)) = external {
+                folder.to_string()
+            } else {
+                let partition = partition_folder(self.schema(), partition, &naming)?;
+                format!("{}/{}", self.location(), bucket_path(&options, &partition, bucket)?)
             };
             for name in std::iter::once(&file.file_name).chain(&file.extra_files) {
                 found.insert(name.clone(), format!("{folder}/{name}"));

@@ -96,18 +96,15 @@ impl Table {
         let options = Options::new(self.schema().options.clone());
         let by_default = options.duration("tag.default-time-retained")?;
         let by_default = by_default.map(|duration| i64::try_from(duration.as_millis()).unwrap_or(i64::MAX));
-        let mut text = snapshot.to_json();
+        let text = snapshot.to_json();
         let Some(retained_ms) = retained_ms.or(by_default) else { return Ok(text.into()) };
         if retained_ms < 0 {
             return Err(Error::invalid(format!("the retention time of a tag is {retained_ms} ms, expected 0 or more")));
         }
-        text.truncate(text.trim_end().trim_end_matches('}').trim_end().len());
-        let (seconds, millis) = (retained_ms / 1000, retained_ms % 1000);
-        let created = date_time(local_us);
-        text.push_str(&format!(
-            ",\n  \"tagCreateTime\": [{created}],\n  \"tagTimeRetained\": {seconds}.{millis:03}000000\n}}"
-        ));
-        Ok(text.into())
+        let members = text.trim_end().trim_end_matches('}').trim_end();
+        let (seconds, millis, created) = (retained_ms / 1000, retained_ms % 1000, date_time(local_us));
+        let retention = format!("\"tagCreateTime\": [{created}],\n  \"tagTimeRetained\": {seconds}.{millis:03}000000");
+        Ok(format!("{members},\n  {retention}\n}}").into())
     }
 
     /// Returns the files that a tag keeps; none if its snapshot or another tag also keeps them.
