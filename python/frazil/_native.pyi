@@ -1541,6 +1541,10 @@ class Merger:
         """Return the target columns that `probe` needs for partial rows."""
     def filter(self) -> str | None:
         """Return a filter for the target rows that can match."""
+    def compared_columns(self) -> list[tuple[str | None, str | None]]:
+        """Return the columns of target and source that ON compares for equality; None for a side that is computed."""
+    def has_other_conditions(self) -> bool:
+        """Return whether ON has parts other than equalities between target and source."""
     def probe(
         self, batch: pa.RecordBatch, *, partial: bool = False
     ) -> tuple[pa.BooleanArray, pa.UInt32Array, pa.UInt32Array, pa.RecordBatch, bool]:

@@ -185,13 +185,13 @@ class Merge(_Merging):
         target = target_schema(state.native)
         source = rows.hold(target)
         merger = self.merge.merger(target, source[0].schema, now_us=self.now_us)
-        missing = missing_keys(self.merge, rules.keys, target, source[0].schema)
+        missing = missing_keys(merger, rules.keys)
         if missing:
             names = ", ".join(f"`{name}`" for name in missing)
             message = f"the ON condition of a merge must compare all columns of the primary key; it lacks {names}"
             hint = "add equalities between columns of the table and the source, connected by AND"
             raise InvalidArgumentError(message, context={"table": state.native.location}, hint=hint)
-        matches = matches_keys(self.merge, rules.keys, target, source[0].schema)
+        matches = matches_keys(self.merge, merger, rules.keys)
         return self._merged(state, rules, merger, source, matches_keys=matches)
 
 

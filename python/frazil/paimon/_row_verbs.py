@@ -12,6 +12,8 @@ from frazil.paimon._writing import Writing
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    import pyarrow as pa
+
     from frazil._arguments import RowFilter
     from frazil._literal import Value
     from frazil._merge import MergePlan
@@ -25,6 +27,12 @@ class RowVerbs(Writing):
 
     The changed rows are written again as records, as in Java. The modules that compare rows are imported on first use.
     """
+
+    def _columns(self) -> pa.Schema:
+        """Return the columns of the rows."""
+        from frazil.paimon._row_changes import target_schema
+
+        return target_schema(self._native)
 
     @operation_of
     def delete(
@@ -63,7 +71,7 @@ class RowVerbs(Writing):
 
         delete = Delete(
             options=self._commit_options(commit_user, identifier, watermark, snapshot_properties),
-            row_filter=filter_text(delete_filter, "delete_filter", of_changes=True),
+            row_filter=filter_text(delete_filter, "delete_filter", self._columns, of_changes=True),
             case_sensitive=flag("case_sensitive", case_sensitive),
         )
         return self._run(delete)
@@ -107,7 +115,7 @@ class RowVerbs(Writing):
 
         update = Update(
             options=self._commit_options(commit_user, identifier, watermark, snapshot_properties),
-            row_filter=filter_text(where, "where", of_changes=True),
+            row_filter=filter_text(where, "where", self._columns, of_changes=True),
             assignments=set_clause(set),
             case_sensitive=flag("case_sensitive", case_sensitive),
         )

@@ -130,6 +130,21 @@ impl Merger {
         self.read(py, |merger| Ok(merger.filter()?.map(|filter| filter.to_string())))
     }
 
+    /// Returns the columns of target and source that ON compares for equality; None for a side that is computed.
+    fn compared_columns(&self, py: Python<'_>) -> PyResult<Vec<(Option<String>, Option<String>)>> {
+        self.read(py, |merger| {
+            let owned = |(target, source): (Option<&str>, Option<&str>)| {
+                (target.map(str::to_string), source.map(str::to_string))
+            };
+            Ok(merger.compared_columns().into_iter().map(owned).collect())
+        })
+    }
+
+    /// Returns whether ON has parts other than equalities between target and source.
+    fn has_other_conditions(&self, py: Python<'_>) -> PyResult<bool> {
+        self.read(py, |merger| Ok(merger.has_other_conditions()))
+    }
+
     /// Returns the changes to target rows; with `partial`, columns that are not needed may be missing.
     #[pyo3(signature = (batch, *, partial = false))]
     fn probe<'py>(&self, py: Python<'py>, batch: ArrowBatch, partial: bool) -> PyResult<ProbeParts<'py>> {

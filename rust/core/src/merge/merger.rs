@@ -162,6 +162,22 @@ impl Merger {
         !self.not_matched_by_source.is_empty()
     }
 
+    /// Returns the columns of target and source that the ON condition compares for equality; None for a side that is
+    /// computed.
+    pub fn compared_columns(&self) -> Vec<(Option<&str>, Option<&str>)> {
+        let of = |bound: &Bound| bound.as_column().map(|(_, index)| index);
+        let pair = |key: &EqualKey| {
+            let target = of(&key.target).map(|index| self.target.field(index).name().as_str());
+            (target, of(&key.source).map(|index| self.source.field(index).name().as_str()))
+        };
+        self.keys.iter().map(pair).collect()
+    }
+
+    /// Returns whether the ON condition has parts other than equalities between target and source.
+    pub fn has_other_conditions(&self) -> bool {
+        !self.residual.is_empty()
+    }
+
     /// Returns the target columns that decide the changes to target rows, in order: [`Merger::probe`] needs no other
     /// columns.
     pub fn target_columns(&self) -> Vec<&str> {
