@@ -111,7 +111,9 @@ def conditions(table: Any, statement: Statement) -> tuple[Condition, ...]:
     found = []
     for node in _conjuncts(where.this):
         condition, column = _condition(node) or (None, None)
-        if condition is None or column is None or column.args.get("db") or condition.operator == "<>":
+        if condition is None or column is None or column.args.get("db"):
+            continue
+        if condition.operator == "<>" or _has_large_number(condition):
             continue
         qualifier = column.text("table").lower()
         has_strings = any(kind == "string" for kind, _ in condition.constants)
