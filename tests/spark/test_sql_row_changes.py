@@ -238,6 +238,7 @@ def test_sessions_that_are_not_in_ansi_mode(judge: SparkSession, lake: Lake[Data
     assert ids(lake).count(5) == 2
 
 
+KEYED = "(id INT, name STRING) USING paimon TBLPROPERTIES ('primary-key' = 'id', 'bucket' = '1')"
 REFUSED = [
     "DELETE FROM lake.db.t.tag_v WHERE id = 1",
     "DELETE FROM lake.db.t.snapshot_id_1",
@@ -249,7 +250,11 @@ REFUSED = [
     "UPDATE lake.db.t SET z = TIMESTAMP '+12000-01-01 00:00:00'",
     "TRUNCATE TABLE lake.db.t PARTITION (id = 1)",
     "TRUNCATE TABLE lake.db.t.tag_v",
-    "TRUNCATE TABLE p.default.t",
+    "TRUNCATE TABLE p.default.t PARTITION (id = 1)",
+    "DELETE FROM p.default.k WHERE id + 0 = 1",
+    "DELETE FROM p.default.k WHERE id IN (SELECT id FROM p.default.t)",
+    "UPDATE p.default.k SET name = upper(name)",
+    "UPDATE p.default.k SET name = 'x' WHERE abs(id) = 1",
     "MERGE INTO p.default.t USING judge ON t.id = judge.id WHEN MATCHED THEN DELETE",
     "MERGE INTO judge USING lake.db.t ON t.id = judge.id WHEN MATCHED THEN DELETE",
     "MERGE WITH SCHEMA EVOLUTION INTO lake.db.t USING judge ON true WHEN MATCHED THEN DELETE",
@@ -278,6 +283,7 @@ def test_refused_statements_change_no_file(judge: SparkSession, lake: Lake[DataF
     catalogs = {"lake": lake.catalog("lake"), "p": {"type": "paimon", "warehouse": str(tmp_path / "paimon")}}
     lake = frazil.spark.connect(judge, catalogs)
     lake.script("CREATE TABLE p.default.t (id INT) USING paimon; INSERT INTO p.default.t VALUES (1)")
+    lake.script(f"CREATE TABLE p.default.k {KEYED}; INSERT INTO p.default.k VALUES (1, 'a')")
     before = contents(tmp_path)
     for statement in REFUSED:
         with pytest.raises(UnsupportedError) as caught:
@@ -297,10 +303,39 @@ def test_refusals_name_the_python_call(judge: SparkSession, tmp_path: Path) -> N
     lake = frazil.spark.connect(judge, {"p": {"type": "paimon", "warehouse": str(tmp_path)}})
     lake.sql("CREATE TABLE p.default.t (id INT) USING paimon")
     with pytest.raises(UnsupportedError) as caught:
-        lake.sql("TRUNCATE TABLE p.default.t")
+        lake.sql("MERGE INTO p.default.t USING p.default.t AS s ON t.id = s.id WHEN MATCHED THEN DELETE")
     assert str(caught.value) == (
-        'TRUNCATE is not supported for Paimon tables (line 1, column 1); use lake.table("p.default.t").truncate()'
+        'MERGE is not supported for Paimon tables (line 1, column 1); use lake.table("p.default.t").merge(rows, ["id"])'
     )
+
+
+def test_rows_of_paimon_tables_are_changed_by_filters(judge: SparkSession, tmp_path: Path) -> None:
+    lake = frazil.spark.connect(judge, {"p": {"type": "paimon", "warehouse": str(tmp_path)}})
+    lake.script(f"CREATE TABLE p.default.k {KEYED}; INSERT INTO p.default.k VALUES (1, 'a'), (2, NULL), (3, 'c')")
+
+    def rows(name: str = "p.default.k") -> list[tuple[Any, ...]]:
+        return sorted(tuple(row) for row in lake.sql(f"SELECT * FROM {name}").collect())
+
+    lake.sql("DELETE FROM p.default.k AS x WHERE x.id > 2 OR x.name = 'nope'")
+    assert lake.last is not None
+    assert (lake.last.deleted_rows, rows()) == (1, [(1, "a"), (2, None)])
+    lake.sql("UPDATE p.default.k SET name = 'xy' WHERE name IS NULL")
+    assert (lake.last.updated_rows, rows()) == (1, [(1, "a"), (2, "xy")])
+    plan = lake.sql("EXPLAIN DELETE FROM p.default.k WHERE id = 1").collect()[0][0]
+    assert "Records: -D for each row" in plan
+    lake.table("p.default.k").manage_snapshots().create_tag(None, "v").create_branch("v", "b").commit()
+    lake.sql("UPDATE p.default.`k$branch_b` SET name = 'branch'")
+    assert rows("p.default.`k$branch_b`") == [(1, "branch"), (2, "branch")]
+    assert rows() == [(1, "a"), (2, "xy")]
+    with pytest.raises(InvalidArgumentError, match="cannot set the primary key column `id`"):
+        lake.sql("UPDATE p.default.k SET id = 5 WHERE id = 1")
+    lake.sql("DELETE FROM p.default.k")
+    assert rows() == []
+    lake.script("INSERT INTO p.default.k VALUES (7, 'z'); TRUNCATE TABLE p.default.k")
+    assert rows() == []
+    lake.script("CREATE TABLE p.default.t (id INT) USING paimon; INSERT INTO p.default.t VALUES (1)")
+    lake.sql("TRUNCATE TABLE p.default.t")
+    assert rows("p.default.t") == []
 
 
 def test_statements_on_other_tables_run_in_spark(lake: Lake[DataFrame]) -> None:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from frazil._write_result import WriteResult
     from frazil.iceberg import Table
     from frazil.iceberg._state import TableState
+    from frazil.paimon import Table as PaimonTable
     from frazil.sql._row_change import Change
 
 LOCAL_LIMIT_BYTES = 128 << 20
@@ -42,9 +43,14 @@ LOCAL_LIMIT_BYTES = 128 << 20
 
 
 def delete(
-    spark: SparkSession, table: Table, row_filter: str | None, branch: str, properties: Mapping[str, str]
+    spark: SparkSession, table: Table | PaimonTable, row_filter: str | None, branch: str, properties: Mapping[str, str]
 ) -> WriteResult:
     """Delete the rows that match a filter; None for all rows, whose files are removed without being read."""
+    if table.format == "paimon":
+        rows = _on_branch(table, branch)
+        if row_filter is None:
+            return rows.truncate(snapshot_properties=properties)
+        return rows.delete(row_filter, snapshot_properties=properties)
     check_branch(table, branch)
     if row_filter is None or is_small(table, branch):
         return table.delete(True if row_filter is None else row_filter, branch=branch, snapshot_properties=properties)
@@ -53,7 +59,7 @@ def delete(
 
 def update(
     spark: SparkSession,
-    table: Table,
+    table: Table | PaimonTable,
     values: Mapping[str, str],
     row_filter: str | None,
     branch: str,
@@ -65,12 +71,18 @@ def update(
         InvalidArgumentError: A value does not fit its column.
         UnsupportedError: A value cannot be written as a literal.
     """
-    check_branch(table, branch)
     literals = _literals(spark, table, values)
     where = True if row_filter is None else row_filter
+    if table.format == "paimon":
+        return _on_branch(table, branch).update(literals, where, snapshot_properties=properties)
+    check_branch(table, branch)
     if is_small(table, branch):
         return table.update(literals, where, branch=branch, snapshot_properties=properties)
     return _row_level.update(spark, table, literals, where, branch=branch, snapshot_properties=properties)
+
+
+def _on_branch(table: PaimonTable, branch: str) -> PaimonTable:
+    return table if branch == "main" else table.with_branch(branch)
 
 
 def change(spark: SparkSession, table: Table, asked: Change[DataFrame], properties: Mapping[str, str]) -> WriteResult:
@@ -134,7 +146,7 @@ def is_small(table: Table, branch: str) -> bool:
     return size.isdecimal() and int(size) <= LOCAL_LIMIT_BYTES
 
 
-def _literals(spark: SparkSession, table: Table, values: Mapping[str, str]) -> dict[str, Lit]:
+def _literals(spark: SparkSession, table: Table | PaimonTable, values: Mapping[str, str]) -> dict[str, Lit]:
     """Evaluate constants and assign them to the types of their columns, as Spark does in UPDATE."""
     own = table.scan().schema()
     fields = [own.field(name) for name in values]

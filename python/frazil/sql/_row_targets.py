@@ -25,9 +25,11 @@ __all__ = ["Opened", "named", "new_values", "open_target", "path_of", "value_of"
 _INSTEAD = {
     ("UPDATE", "iceberg"): 'lake.table(…).update({"name": "upper(name)"}, "id = 1")',
     ("MERGE", "iceberg"): 'frazil.spark.merge(frame, lake.table(…), ["id"])',
-    ("TRUNCATE", "paimon"): "lake.table(…).truncate()",
+    ("MERGE", "paimon"): 'lake.table(…).merge(rows, ["id"])',
 }
 """The Python alternatives by statement and table format."""
+_OF_PAIMON = ("DELETE", "TRUNCATE", "UPDATE")
+"""The statements for Paimon tables."""
 
 
 class Opened(NamedTuple):
@@ -35,6 +37,19 @@ class Opened(NamedTuple):
 
     table: Any
     branch: str
+
+    def check_query(self, what: str, part: Text | None, run: Run[Any]) -> None:
+        """Check that a query can select the rows to change; `part` is the condition.
+
+        Raises:
+            UnsupportedError: The table is a Paimon table, whose rows are selected by filters only.
+        """
+        if self.table.format == "paimon":
+            problem = f"{what} of a Paimon table needs a condition that compares columns with constants"
+            if what == "UPDATE":
+                problem += ", and constants as values"
+            hint = f"select the rows with a query, or call lake.table(…).{what.lower()}"
+            raise unsupported(run.text, run.start if part is None else part.start, problem, hint)
 
 
 def open_target(what: str, name: Name, run: Run[Any]) -> Opened | None:
@@ -47,7 +62,8 @@ def open_target(what: str, name: Name, run: Run[Any]) -> Opened | None:
         return None
     source = run.tables.source(name.parts)
     branch = branch_of(name, source, run.text)
-    if not hasattr(source.table, "spec"):
+    table_format = getattr(source.table, "format", None)
+    if table_format != "iceberg" and not (table_format == "paimon" and what in _OF_PAIMON):
         raise _unsupported(run, what, f"{what} is not supported for Paimon tables", run.start, name)
     return Opened(source.table, branch)
 

@@ -103,16 +103,25 @@ class _Explaining:
         self.lines.append(f"{kind.upper()} of the rows that match a filter, evaluated by frazil")
         self.lines.append(f"Filter: {row_filter}")
         self._where(kind, table, branch)
+        if table.format == "paimon":
+            return
         has_snapshot = branch in table.refs()
         files = table.scan(row_filter, ref=branch).explain() if has_snapshot else "0 files"
         self.lines.append(f"Files that may change: {files}")
 
     def _where(self, kind: str, table: Any, branch: str) -> None:
+        if table.format == "paimon":
+            self.lines.append(f"Records: {_RECORDS[kind]} for each row")
+            self.lines.append("Runs in: this process")
+            return
         mode = table.properties.get(f"write.{kind}.mode", "copy-on-write") if table.format_version > 1 else ""
         self.lines.append(f"Mode: {mode.lower() or 'copy-on-write'}")
         in_workers = self._engine.changes_in_workers(table, branch)
         self.lines.append(f"Runs in: {'the workers of Spark' if in_workers else 'this process'}")
 
+
+_RECORDS = {"delete": "-D", "update": "+U"}
+"""The kinds of the records that change rows of a Paimon table."""
 
 _NO_RESULT = SimpleNamespace()
 """The result of a change that is only described."""
