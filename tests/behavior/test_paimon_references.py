@@ -77,7 +77,8 @@ def test_the_default_retention_of_tags(tmp_path: Path) -> None:
     with pytest.warns(UserWarning, match="tag.default-time-retained"):
         table = keyed(tmp_path, **{"tag.default-time-retained": "2 d"})
     table.manage_snapshots().create_tag(None, "a").create_tag(None, "b", max_ref_age_ms=0).commit()
-    assert [row["time_retained"] for row in table.inspect.tags().to_pylist()] == ["PT48H", "PT0S"]
+    table.manage_snapshots().create_tag(None, "c", time_retained="90 min").commit()
+    assert [row["time_retained"] for row in table.inspect.tags().to_pylist()] == ["PT48H", "PT0S", "PT1H30M"]
 
 
 def test_removing_tags_of_expired_snapshots_deletes_what_only_they_kept(tmp_path: Path) -> None:
@@ -140,7 +141,9 @@ def test_a_branch_keeps_the_files_of_a_tag_that_is_removed(tmp_path: Path) -> No
         (lambda r: r.create_tag(None, "a\nb"), InvalidArgumentError, "control character"),
         (lambda r: r.create_tag(None, "known"), InvalidArgumentError, "the tag `known` already exists"),
         (lambda r: r.create_tag(99, "x"), NoSuchSnapshotError, "there is no snapshot 99"),
-        (lambda r: r.create_tag(None, "x", max_ref_age_ms=-1), InvalidArgumentError, "expected 0 or more"),
+        (lambda r: r.create_tag(None, "x", max_ref_age_ms=-1), InvalidArgumentError, "a duration such as 10 s"),
+        (lambda r: r.create_tag(None, "x", time_retained="1 x"), InvalidArgumentError, "a duration such as 10 s"),
+        (lambda r: r.create_tag(None, "x", 1, time_retained="1 d"), InvalidArgumentError, "mutually exclusive"),
         (lambda r: r.create_tag(None, 5), InvalidArgumentError, "tag_name must be a string"),
         (lambda r: r.replace_tag("x"), NoSuchSnapshotError, "there is no tag `x`"),
         (lambda r: r.remove_tag("x"), NoSuchSnapshotError, "existing tags: `known`"),

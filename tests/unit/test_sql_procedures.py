@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -226,6 +227,29 @@ def test_databases_are_compacted(paimon_lake: Any, paimon: Any, arguments: str, 
     assert {name for name in names if files(paimon, name) == [1, 1]} == compacted
 
 
+def test_tags_and_branches_are_changed(paimon_lake: Any, paimon: Any) -> None:
+    def call(text: str) -> None:
+        assert paimon_lake.sql(f"CALL p.sys.{text}") == [{"result": True}]
+
+    call("create_tag('db.t', 'first', 1)")
+    call("create_tag(table => 'db.t', tag => 'last', time_retained => '1 d')")
+    call("create_tag('db.t', 'third')")
+    call("replace_tag('db.t', 'third', 1)")
+    call("rename_tag('db.t', 'third', 'again')")
+    table = paimon.load_table("db.t")
+    latest = table.current_snapshot().snapshot_id
+    assert {name: tag.snapshot_id for name, tag in table.tags().items()} == {"first": 1, "last": latest, "again": 1}
+    assert table.tags()["last"].time_retained == datetime.timedelta(days=1)
+    call("create_branch('db.t', 'a', 'first')")
+    call("create_branch(table => 'db.t', branch => 'b')")
+    call("create_branch(table => 'db.t', branch => 'b', ignoreIfExists => 'true')")
+    call("rename_branch('db.t', 'b', 'c')")
+    assert table.branches() == ["a", "c"]
+    call("delete_tag('db.t', 'first, last,again')")
+    call("delete_branch('db.t', 'a,c')")
+    assert (table.tags(), table.branches()) == ({}, [])
+
+
 def test_tables_that_cannot_be_compacted_are_counted(
     paimon_lake: Any, paimon: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -240,7 +264,13 @@ def test_tables_that_cannot_be_compacted_are_counted(
 @pytest.mark.parametrize(
     ("statement", "kind", "message"),
     [
-        ("CALL p.sys.create_tag('db.t', 'a')", UnsupportedError, "create_tag is not supported.*Paimon's own catalog"),
+        ("CALL p.sys.rollback('db.t', '1')", UnsupportedError, "rollback is not supported.*Paimon's own catalog"),
+        ("CALL p.sys.create_tag('db.t', '5')", InvalidArgumentError, "cannot have the name `5`"),
+        ("CALL p.sys.create_tag('db.t', 'a', 99)", NoSuchSnapshotError, "no snapshot 99"),
+        ("CALL p.sys.create_tag('db.t', 'a', 1, 'x')", InvalidArgumentError, "a duration such as"),
+        ("CALL p.sys.delete_tag('db.t', 'none')", NoSuchSnapshotError, "no tag `none`"),
+        ("CALL p.sys.create_branch('db.t', 'main')", InvalidArgumentError, "already exists"),
+        ("CALL p.sys.delete_branch('db.t', 'none')", NoSuchSnapshotError, "no branch `none`"),
         ("CALL p.sys.copy('db.t', 'db.u')", UnsupportedError, "copy is not supported.*CREATE TABLE"),
         ("CALL p.system.compact('db.t')", InvalidArgumentError, "unknown procedure system.compact .*use p.sys.<name>"),
         ("CALL p.sys.compact(' ')", InvalidArgumentError, "table must not be NULL"),

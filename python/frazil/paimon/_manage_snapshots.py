@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from frazil._arguments import optional_number, optional_text, text
+from frazil._arguments import optional_number, optional_text, text, whole_number
 from frazil._change import Change
+from frazil.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
     from typing import Self
@@ -19,20 +20,34 @@ class ManageSnapshots(Change):
 
     _update = "references"
 
-    def create_tag(self, snapshot_id: int | None, tag_name: str, max_ref_age_ms: int | None = None) -> Self:
+    def create_tag(
+        self,
+        snapshot_id: int | None,
+        tag_name: str,
+        max_ref_age_ms: int | None = None,
+        *,
+        time_retained: str | None = None,
+    ) -> Self:
         """Create a tag at a snapshot; None for the latest one. The tag keeps the snapshot's files after it expires.
 
         Args:
             snapshot_id: The snapshot.
             tag_name: The name, which is not a number.
-            max_ref_age_ms: The age at which the tag expires (Java: `time_retained`); the option
-                `tag.default-time-retained` by default.
+            max_ref_age_ms: The age at which the tag expires; the option `tag.default-time-retained` by default.
+            time_retained: The same as a duration in Java's form, such as `1 d`.
         """
-        return self._tagged("create_tag", snapshot_id, tag_name, max_ref_age_ms)
+        return self._tagged("create_tag", snapshot_id, tag_name, max_ref_age_ms, time_retained)
 
-    def replace_tag(self, tag_name: str, snapshot_id: int | None = None, max_ref_age_ms: int | None = None) -> Self:
+    def replace_tag(
+        self,
+        tag_name: str,
+        snapshot_id: int | None = None,
+        max_ref_age_ms: int | None = None,
+        *,
+        time_retained: str | None = None,
+    ) -> Self:
         """Move a tag to another snapshot; None for the latest one."""
-        return self._tagged("replace_tag", snapshot_id, tag_name, max_ref_age_ms)
+        return self._tagged("replace_tag", snapshot_id, tag_name, max_ref_age_ms, time_retained)
 
     def remove_tag(self, tag_name: str) -> Self:
         """Remove a tag, and delete the files that only the tag kept."""
@@ -56,10 +71,22 @@ class ManageSnapshots(Change):
         """Rename a branch."""
         return self._then("rename_branch", name=text("name", name), new_name=text("new_name", new_name))
 
-    def _tagged(self, operation: str, snapshot_id: int | None, tag_name: str, max_ref_age_ms: int | None) -> Self:
+    def _tagged(
+        self,
+        operation: str,
+        snapshot_id: int | None,
+        tag_name: str,
+        max_ref_age_ms: int | None,
+        time_retained: str | None,
+    ) -> Self:
+        if max_ref_age_ms is not None:
+            if time_retained is not None:
+                message = "max_ref_age_ms and time_retained are mutually exclusive"
+                raise InvalidArgumentError(message)
+            time_retained = f"{whole_number('max_ref_age_ms', max_ref_age_ms)} ms"
         return self._then(
             operation,
             name=text("tag_name", tag_name),
             snapshot_id=optional_number("snapshot_id", snapshot_id),
-            time_retained_ms=optional_number("max_ref_age_ms", max_ref_age_ms),
+            time_retained=optional_text("time_retained", time_retained),
         )

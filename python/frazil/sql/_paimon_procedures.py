@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from frazil.errors import InvalidArgumentError
-from frazil.paimon import ObjectTable
+from frazil.errors import InvalidArgumentError, UnsupportedError
+from frazil.paimon import ObjectTable, Table
 from frazil.sql._paimon_compact import compact, compact_database
 from frazil.sql._procedure_types import Parameter, Procedure, by_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from frazil.paimon._manage_snapshots import ManageSnapshots
     from frazil.sql._procedure_types import Context, Rows
 
 __all__ = ["PROCEDURES"]
@@ -40,6 +41,70 @@ def _refresh(context: Context, given: Mapping[str, Any]) -> Rows:
         raise InvalidArgumentError(message)
     table.refresh()
     return [(True,)]
+
+
+def _references(context: Context, given: Mapping[str, Any]) -> ManageSnapshots:
+    """Return the changes of the tags and branches of a table.
+
+    Raises:
+        UnsupportedError: The name is not that of a table with snapshots.
+    """
+    table = context.table(given["table"])
+    if not isinstance(table, Table):
+        message = f"{given['table']} has no tags and branches"
+        raise UnsupportedError(message)
+    return table.manage_snapshots()
+
+
+def _create_tag(context: Context, given: Mapping[str, Any]) -> Rows:
+    references = _references(context, given)
+    references.create_tag(given.get("snapshot"), given["tag"], time_retained=given.get("time_retained")).commit()
+    return [(True,)]
+
+
+def _replace_tag(context: Context, given: Mapping[str, Any]) -> Rows:
+    references = _references(context, given)
+    references.replace_tag(given["tag"], given.get("snapshot"), time_retained=given.get("time_retained")).commit()
+    return [(True,)]
+
+
+def _rename_tag(context: Context, given: Mapping[str, Any]) -> Rows:
+    _references(context, given).rename_tag(given["tag"], given["target_tag"]).commit()
+    return [(True,)]
+
+
+def _delete_tag(context: Context, given: Mapping[str, Any]) -> Rows:
+    references = _references(context, given)
+    for name in _names(given["tag"]):
+        references.remove_tag(name)
+    references.commit()
+    return [(True,)]
+
+
+def _create_branch(context: Context, given: Mapping[str, Any]) -> Rows:
+    references = _references(context, given)
+    is_optional = str(given.get("ignoreIfExists")).lower() == "true"
+    if not (is_optional and given["branch"] in context.table(given["table"]).branches()):
+        references.create_branch(given.get("tag"), given["branch"]).commit()
+    return [(True,)]
+
+
+def _delete_branch(context: Context, given: Mapping[str, Any]) -> Rows:
+    references = _references(context, given)
+    for name in _names(given["branch"]):
+        references.remove_branch(name)
+    references.commit()
+    return [(True,)]
+
+
+def _rename_branch(context: Context, given: Mapping[str, Any]) -> Rows:
+    _references(context, given).rename_branch(given["from_branch"], given["to_branch"]).commit()
+    return [(True,)]
+
+
+def _names(text: str) -> list[str]:
+    """Return names that are separated by commas."""
+    return [name.strip() for name in text.split(",")]
 
 
 PROCEDURES = by_name(
@@ -84,7 +149,7 @@ PROCEDURES = by_name(
             _RETAINED,
         ),
         columns=_RESULT,
-        instead=_ELSEWHERE,
+        act=_create_tag,
     ),
     Procedure(
         name="replace_tag",
@@ -95,7 +160,7 @@ PROCEDURES = by_name(
             _RETAINED,
         ),
         columns=_RESULT,
-        instead=_ELSEWHERE,
+        act=_replace_tag,
     ),
     Procedure(
         name="rename_tag",
@@ -105,7 +170,7 @@ PROCEDURES = by_name(
             Parameter("target_tag", "string", required=True),
         ),
         columns=_RESULT,
-        instead=_ELSEWHERE,
+        act=_rename_tag,
     ),
     Procedure(
         name="create_tag_from_timestamp",
@@ -130,7 +195,7 @@ PROCEDURES = by_name(
             _TAG,
         ),
         columns=_RESULT,
-        instead=_ELSEWHERE,
+        act=_delete_tag,
     ),
     Procedure(
         name="expire_tags",
@@ -150,7 +215,7 @@ PROCEDURES = by_name(
             Parameter("ignoreIfExists", "string"),
         ),
         columns=_RESULT,
-        instead=_ELSEWHERE,
+        act=_create_branch,
     ),
     Procedure(
         name="create_global_index",
@@ -182,7 +247,7 @@ PROCEDURES = by_name(
             _BRANCH,
         ),
         columns=_RESULT,
-        instead=_ELSEWHERE,
+        act=_delete_branch,
     ),
     Procedure(
         name="rename_branch",
@@ -192,7 +257,7 @@ PROCEDURES = by_name(
             Parameter("to_branch", "string", required=True),
         ),
         columns=_RESULT,
-        instead=_ELSEWHERE,
+        act=_rename_branch,
     ),
     Procedure(
         name="compact",

@@ -28,9 +28,9 @@ pub struct ManageReferences {
 #[expect(missing_docs, reason = "fields are named like the arguments of the user")]
 pub enum ReferenceChange {
     /// Creates a tag of a snapshot; None for the latest one.
-    CreateTag { name: String, snapshot_id: Option<i64>, time_retained_ms: Option<i64> },
+    CreateTag { name: String, snapshot_id: Option<i64>, time_retained: Option<String> },
     /// Makes an existing tag one of another snapshot; None for the latest one.
-    ReplaceTag { name: String, snapshot_id: Option<i64>, time_retained_ms: Option<i64> },
+    ReplaceTag { name: String, snapshot_id: Option<i64>, time_retained: Option<String> },
     /// Deletes a tag, and the files that only the tag kept.
     DeleteTag { name: String },
     /// Renames a tag.
@@ -60,11 +60,11 @@ impl ManageReferences {
     pub fn apply(&self, table: &Table, local_us: i64, context: &Context) -> Result<()> {
         use ReferenceChange as R;
         self.operations.iter().try_for_each(|operation| match operation {
-            R::CreateTag { name, snapshot_id, time_retained_ms } => {
-                table.create_tag(name, *snapshot_id, *time_retained_ms, local_us)
+            R::CreateTag { name, snapshot_id, time_retained } => {
+                table.create_tag(name, *snapshot_id, time_retained.as_deref(), local_us)
             }
-            R::ReplaceTag { name, snapshot_id, time_retained_ms } => {
-                table.replace_tag(name, *snapshot_id, *time_retained_ms, local_us, context)
+            R::ReplaceTag { name, snapshot_id, time_retained } => {
+                table.replace_tag(name, *snapshot_id, time_retained.as_deref(), local_us, context)
             }
             R::DeleteTag { name } => table.delete_tag(name, context),
             R::RenameTag { name, new_name } => table.rename_tag(name, new_name),

@@ -18,7 +18,7 @@ impl Table {
         &self,
         name: &str,
         snapshot_id: Option<i64>,
-        retained_ms: Option<i64>,
+        retained: Option<&str>,
         local_us: i64,
     ) -> Result<()> {
         check_new_name("tag", name)?;
@@ -27,7 +27,7 @@ impl Table {
             return Err(taken());
         }
         let snapshot = self.snapshot_to_tag(snapshot_id)?;
-        let content = self.tag_content(&snapshot, retained_ms, local_us)?;
+        let content = self.tag_content(&snapshot, retained, local_us)?;
         self.files().put_if_absent(&self.tag_location(name), content).map_err(|error| match error.kind() {
             ErrorKind::AlreadyExists => taken(),
             _ => error,
@@ -45,13 +45,13 @@ impl Table {
         &self,
         name: &str,
         snapshot_id: Option<i64>,
-        retained_ms: Option<i64>,
+        retained: Option<&str>,
         local_us: i64,
         context: &Context,
     ) -> Result<()> {
         let old = self.tag(name)?;
         let snapshot = self.snapshot_to_tag(snapshot_id)?;
-        let content = self.tag_content(&snapshot, retained_ms, local_us)?;
+        let content = self.tag_content(&snapshot, retained, local_us)?;
         let gone = self.files_of_tag(name, &old, context)?;
         self.files().put(&self.tag_location(name), content)?;
         self.delete_unreferenced(gone, context)
@@ -92,18 +92,18 @@ impl Table {
 
     /// Returns the content of the file of a tag. As Java does, the time of creation is only written for a tag that
     /// expires.
-    fn tag_content(&self, snapshot: &Snapshot, retained_ms: Option<i64>, local_us: i64) -> Result<Bytes> {
-        let options = Options::new(self.schema().options.clone());
-        let by_default = options.duration("tag.default-time-retained")?;
-        let by_default = by_default.map(|duration| i64::try_from(duration.as_millis()).unwrap_or(i64::MAX));
+    fn tag_content(&self, snapshot: &Snapshot, retained: Option<&str>, local_us: i64) -> Result<Bytes> {
+        let retained = match retained {
+            None => Options::new(self.schema().options.clone()).duration("tag.default-time-retained")?,
+            Some(text) => {
+                Options::new([("time_retained".to_string(), text.to_string())].into()).duration("time_retained")?
+            }
+        };
         let text = snapshot.to_json();
-        let Some(retained_ms) = retained_ms.or(by_default) else { return Ok(text.into()) };
-        if retained_ms < 0 {
-            return Err(Error::invalid(format!("the retention time of a tag is {retained_ms} ms, expected 0 or more")));
-        }
+        let Some(retained) = retained else { return Ok(text.into()) };
         let members = text.trim_end().trim_end_matches('}').trim_end();
-        let (seconds, millis, created) = (retained_ms / 1000, retained_ms % 1000, date_time(local_us));
-        let retention = format!("\"tagCreateTime\": [{created}],\n  \"tagTimeRetained\": {seconds}.{millis:03}000000");
+        let (seconds, nanos, created) = (retained.as_secs(), retained.subsec_nanos(), date_time(local_us));
+        let retention = format!("\"tagCreateTime\": [{created}],\n  \"tagTimeRetained\": {seconds}.{nanos:09}");
         Ok(format!("{members},\n  {retention}\n}}").into())
     }
 
