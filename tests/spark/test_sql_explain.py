@@ -63,6 +63,7 @@ def test_plans_of_changes(spark: SparkSession, tmp_path: Path, monkeypatch: pyte
     for statement in (
         "DELETE FROM lake.db.t WHRE id = 1",
         "UPDATE lake.db.t SET nope = 1",
+        "UPDATE lake.db.t SET id = TIMESTAMP'2024-01-01 00:00:00'",
         "TRUNCATE TABLE lake.db.no",
     ):
         with pytest.raises(FrazilError, match="line 1, column"):

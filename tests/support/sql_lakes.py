@@ -129,6 +129,11 @@ class RecordingEngine:
         assert found.frame == len(self.queries)
         self.changes.append((table, None, found.row_filter, change.branch))
 
+    def assigned_constants(self, table: Any, values: Mapping[str, str]) -> Mapping[str, Any]:
+        """Return nothing."""
+        del table, values
+        return {}
+
     def changes_in_workers(self, table: Any, branch: str) -> bool:
         """Return that no rows are changed in workers."""
         del table, branch

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
+    from frazil._literal import Lit
     from frazil._write_result import WriteResult
     from frazil.sql import Lake
     from frazil.sql._column_types import Column
@@ -170,6 +171,10 @@ class SparkEngine:
         """Set columns of the matching rows to constants, given as SQL, by Spark's rules for assignments."""
         properties = self.snapshot_properties()
         return _sql_row_changes.update(self._spark, table, values, row_filter, branch, properties)
+
+    def assigned_constants(self, table: Any, values: Mapping[str, str]) -> dict[str, Lit]:
+        """Evaluate constants, given as SQL, and assign them to the types of their columns."""
+        return _sql_row_changes.assigned_constants(self._spark, table, values)
 
     def change(self, table: Any, change: Change[DataFrame]) -> WriteResult:
         """Change the rows of an Iceberg table whose addresses are the first two columns of a query, and insert rows."""

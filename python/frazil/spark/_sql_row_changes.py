@@ -71,7 +71,7 @@ def update(
         InvalidArgumentError: A value does not fit its column.
         UnsupportedError: A value cannot be written as a literal.
     """
-    literals = _literals(spark, table, values)
+    literals = assigned_constants(spark, table, values)
     where = True if row_filter is None else row_filter
     if table.format == "paimon":
         return _on_branch(table, branch).update(literals, where, snapshot_properties=properties)
@@ -146,7 +146,7 @@ def is_small(table: Table, branch: str) -> bool:
     return size.isdecimal() and int(size) <= LOCAL_LIMIT_BYTES
 
 
-def _literals(spark: SparkSession, table: Table | PaimonTable, values: Mapping[str, str]) -> dict[str, Lit]:
+def assigned_constants(spark: SparkSession, table: Table | PaimonTable, values: Mapping[str, str]) -> dict[str, Lit]:
     """Evaluate constants and assign them to the types of their columns, as Spark does in UPDATE."""
     own = table.scan().schema()
     fields = [own.field(name) for name in values]

@@ -87,6 +87,14 @@ class Engine(Protocol[Frame]):
         """Change the rows of an Iceberg table whose addresses are the first two columns of a query, and insert rows."""
         ...
 
+    def assigned_constants(self, table: Any, values: Mapping[str, str]) -> Mapping[str, Any]:
+        """Evaluate constants, given as SQL, and assign them to the types of their columns.
+
+        Raises:
+            InvalidArgumentError: A value does not fit its column.
+        """
+        ...
+
     def changes_in_workers(self, table: Any, branch: str) -> bool:
         """Return whether the rows of an Iceberg table are changed in workers, and not in this process."""
         ...

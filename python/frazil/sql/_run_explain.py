@@ -78,7 +78,8 @@ class _Explaining:
         return _NO_RESULT
 
     def update(self, table: Any, values: Mapping[str, str], row_filter: str | None, branch: str) -> Any:
-        """Describe the update of rows that match a filter."""
+        """Describe the update of rows that match a filter, after checking the values."""
+        self._engine.assigned_constants(table, values)
         self._filter("update", table, "true" if row_filter is None else row_filter, branch)
         self.lines += [f"Value of column `{column}`: {value}" for column, value in values.items()]
         return _NO_RESULT
