@@ -71,7 +71,7 @@ def test_every_change_of_an_iceberg_table_is_known_of_paimon_tables(table: Any) 
 @pytest.mark.parametrize("name", CHANGES)
 def test_paimon_tables_name_changes_that_are_not_made_yet(name: str) -> None:
     change = getattr(frazil.load_table(PAIMON), name)
-    arguments = () if name in ("transaction") else ([{"k": 1}],)
+    arguments = () if name == "transaction" else ([{"k": 1}],)
     with pytest.raises(errors.UnsupportedError, match=f"{name} is not supported for Paimon tables yet"):
         change(*arguments)
 
