@@ -43,8 +43,8 @@ def _refresh(context: Context, given: Mapping[str, Any]) -> Rows:
     return [(True,)]
 
 
-def _references(context: Context, given: Mapping[str, Any]) -> ManageSnapshots:
-    """Return the changes of the tags and branches of a table.
+def _table(context: Context, given: Mapping[str, Any]) -> Table:
+    """Load the table whose tags and branches are changed.
 
     Raises:
         UnsupportedError: The name is not that of a table with snapshots.
@@ -53,7 +53,11 @@ def _references(context: Context, given: Mapping[str, Any]) -> ManageSnapshots:
     if not isinstance(table, Table):
         message = f"{given['table']} has no tags and branches"
         raise UnsupportedError(message)
-    return table.manage_snapshots()
+    return table
+
+
+def _references(context: Context, given: Mapping[str, Any]) -> ManageSnapshots:
+    return _table(context, given).manage_snapshots()
 
 
 def _create_tag(context: Context, given: Mapping[str, Any]) -> Rows:
@@ -82,10 +86,10 @@ def _delete_tag(context: Context, given: Mapping[str, Any]) -> Rows:
 
 
 def _create_branch(context: Context, given: Mapping[str, Any]) -> Rows:
-    references = _references(context, given)
+    table = _table(context, given)
     is_optional = str(given.get("ignoreIfExists")).lower() == "true"
-    if not (is_optional and given["branch"] in context.table(given["table"]).branches()):
-        references.create_branch(given.get("tag"), given["branch"]).commit()
+    if not (is_optional and given["branch"] in table.branches()):
+        table.manage_snapshots().create_branch(given.get("tag"), given["branch"]).commit()
     return [(True,)]
 
 
