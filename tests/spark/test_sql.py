@@ -337,8 +337,14 @@ def test_rejection_suggests_supported_paimon_operations(spark: SparkSession, tmp
     lake.script("USE p; CREATE TABLE orders (id INT); INSERT INTO orders VALUES (1)")
     before = contents(tmp_path)
     for statement, hint in [
-        ("TRUNCATE TABLE orders", 'use lake.table("orders").truncate()'),
-        ("DELETE FROM orders WHERE orders.id = 1", None),
+        (
+            "DELETE FROM orders WHERE orders.id = 1",
+            "replace whole partitions with overwrite or drop_partitions, or all rows with truncate",
+        ),
+        (
+            "MERGE INTO orders USING orders AS s ON orders.id = s.id WHEN MATCHED THEN DELETE",
+            'use lake.table("orders").merge(rows, ["id"])',
+        ),
         ("ALTER TABLE p.default.orders ADD COLUMN x INT", None),
     ]:
         with pytest.raises(UnsupportedError, match="is not supported") as caught:
