@@ -963,6 +963,9 @@ class PaimonCommit:
     def commit(self, messages: Sequence[bytes]) -> PaimonCommitResult:
         """Commit messages and returns the result."""
     @property
+    def max_retries(self) -> int:
+        """Return how often the commit is retried (`commit.max-retries`)."""
+    @property
     def may_be_committed(self) -> bool:
         """Return whether the files of the messages may be part of the table."""
     def abort(self, messages: Sequence[bytes]) -> int:
@@ -974,7 +977,9 @@ class PaimonCommit:
 
 @final
 class PaimonCommitResult:
-    """The snapshots of a commit, and the files that it added and removed, including those of its compaction."""
+    """The snapshots of a commit, and the files that it added and removed: those of the write, or those of the
+    compaction if nothing was written.
+    """
     @property
     def snapshot_ids(self) -> list[int]:
         """Return the ids of the snapshots in ascending order; empty if there was nothing to commit."""
@@ -990,6 +995,14 @@ class PaimonCommitResult:
     @property
     def added_bytes(self) -> int:
         """Return the size of added data files in bytes."""
+    @property
+    def lost(self) -> list[int]:
+        """Return the positions of the messages whose compaction was not committed, because another writer changed
+        the bucket.
+        """
+    @property
+    def failure(self) -> BaseException | None:
+        """Return why the compaction failed as a whole after the written files were committed; None if it did not."""
     @property
     def removed_files(self) -> int:
         """Return the number of removed data files."""
@@ -1008,12 +1021,15 @@ class PaimonCompaction:
         partitions: Sequence[dict[str, str | None]],
         row_filter: str,
         utc_offset_ms: int,
-        written: Sequence[bytes] | None,
+        buckets: Sequence[bytes] | None,
+        of_writer: bool,
     ) -> tuple[list[PaimonCompaction], list[bytes]]:
         """Return the compactions of the latest snapshot: those that are due, or with `full` all that reduce the
         number of files. Also returns commit messages of files whose level only changes. `partitions` are values of
-        partition columns as text; empty for all partitions. `row_filter` applies to partition columns. `written` are
-        commit messages, to whose buckets the compaction is limited; None for all.
+        partition columns as text; empty for all partitions. `row_filter` applies to partition columns. `buckets` are
+        commit messages, to whose buckets the compaction is limited; None for all. Their appended files are compacted
+        too. `of_writer` is whether their writer compacts, which it does not if the table leaves compaction to a
+        dedicated job.
         """
     def read(self) -> PaimonSplit:
         """Return the files to read, as a split."""

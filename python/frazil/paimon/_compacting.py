@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import dataclasses
+import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from frazil import _native
 from frazil._progress import reported
 from frazil.config import config
+from frazil.errors import FrazilError
 from frazil.files.write.writer import DataFileWriter
+from frazil.paimon._messages import Messages
 from frazil.paimon._read import read_split
 from frazil.paimon._writer_options import utc_offset_ms, writer_options
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from frazil.paimon._state import TableState
+    from frazil.paimon._state import CommitOptions, TableState
 
-__all__ = ["Wanted", "compacted"]
+__all__ = ["Wanted", "compaction", "with_compaction"]
+
+_LOGGER = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,8 +36,37 @@ class Wanted:
     """The values of partition columns; empty for all partitions."""
     row_filter: str = ""
     """An SQL expression on partition columns; empty for all partitions."""
-    written: Sequence[bytes] | None = None
-    """Commit messages whose buckets are compacted; None for all buckets."""
+    buckets: Sequence[bytes] | None = None
+    """Commit messages whose buckets are compacted, with the files that they append; None for all buckets."""
+    of_writer: bool = False
+    """Whether the writer of the messages compacts; it does not if the table has the option `write-only`."""
+
+
+def compaction(state: TableState, options: CommitOptions, wanted: Wanted) -> Messages:
+    """Rewrite files, and return the messages with their commit."""
+
+    def again(lost: Sequence[bytes]) -> Messages:
+        return compaction(state.refreshed(), options, dataclasses.replace(wanted, buckets=lost))
+
+    return Messages(state.begin_commit(options), compacted(state, wanted), again=again)
+
+
+def with_compaction(state: TableState, written: Messages) -> Messages:
+    """Compact the buckets of written messages that have reached their trigger, and return all messages.
+
+    A failure is logged, because the rows do not need the compaction. If it is interrupted, the written files are
+    deleted.
+    """
+    try:
+        messages = compacted(state, Wanted(buckets=written.messages, of_writer=True))
+    except FrazilError as error:
+        message = "rows are written to %s without the compaction that is due, which failed: %s"
+        _LOGGER.warning(message, state.native.location, error)
+        return written
+    except BaseException:
+        written.abort()
+        raise
+    return Messages(written.commit, [*written.messages, *messages], counts=written.counts)
 
 
 def compacted(state: TableState, wanted: Wanted) -> list[bytes]:
@@ -45,7 +80,8 @@ def compacted(state: TableState, wanted: Wanted) -> list[bytes]:
         partitions=wanted.partitions,
         row_filter=wanted.row_filter,
         utc_offset_ms=utc_offset_ms(),
-        written=wanted.written,
+        buckets=wanted.buckets,
+        of_writer=wanted.of_writer,
     )
     if not tasks:
         return upgrades

@@ -1,7 +1,8 @@
 """The operations on the rows of a Paimon table: each is a value, which `frazil._run` carries out.
 
-A commit is not replanned after a conflict. Rows that are added concurrently do not conflict, and only the user can
-resolve conflicts with files that were compacted or replaced concurrently.
+A commit of rows is not replanned after a conflict. Rows that are added concurrently do not conflict, and only the user
+can resolve conflicts with rows that were replaced concurrently. A compaction is planned again for the buckets that
+another writer changed.
 """
 
 from __future__ import annotations
@@ -10,13 +11,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 from frazil._run import Done, Operation, States
-from frazil._write_result import RowCounts, WriteResult, settle
+from frazil._write_result import WriteResult
+from frazil.paimon._compacting import Wanted, compaction, with_compaction
+from frazil.paimon._messages import Messages, commit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from types import TracebackType
 
-    from frazil import _native
     from frazil._run import ReadSnapshot
     from frazil.paimon._state import CommitOptions, Replaced, TableState
 
@@ -29,15 +31,11 @@ __all__ = [
     "RowInput",
     "TableOperation",
     "Target",
-    "commit",
 ]
 
 
-class TableOperation(Operation["TableState"], Protocol):
-    """An operation on a table."""
-
-    adds_records: ClassVar[bool]
-    """Whether records are added to existing buckets, which are then compacted if they have many files."""
+TableOperation = Operation["TableState"]
+"""An operation on a table."""
 
 
 class RowInput(Protocol):
@@ -58,46 +56,20 @@ class NoRows:
         return []
 
 
-class Messages:
-    """The new and removed files to commit."""
-
-    def __init__(
-        self,
-        commit: _native.PaimonCommit,
-        messages: list[bytes],
-        *,
-        compacts: bool = False,
-        counts: RowCounts | None = None,
-    ) -> None:
-        """Keep the commit and one message per bucket; a compaction without messages does not create a snapshot.
-
-        `counts` are the changed rows of the table; None if these are the added and removed records.
-        """
-        self.commit, self.messages, self.compacts, self.counts = commit, messages, compacts, counts
-
-    def fit(self, state: TableState) -> Self:  # noqa: ARG002 - as of `Ready`
-        """Return self, because the commit checks the schema."""
-        return self
-
-    def abort(self) -> None:
-        """Delete the new files."""
-        self.commit.abort(self.messages)
-
-
 class _Write:
     """The common parts of operations with rows."""
 
     replans: ClassVar[bool] = False
-    adds_records: ClassVar[bool] = False
     options: CommitOptions
     read: ReadSnapshot | None
 
     def prepare(self, table: States[TableState], rows: RowInput) -> Messages:
-        """Write the rows into new files."""
+        """Write the rows into new files, and compact the buckets of added rows that have many files."""
         state = table.newest()
         replaced, partitions = self._replaced()
         commit = state.begin_commit(self.options, replaced, partitions, self.read)
-        return Messages(commit, rows.write(state, overwrites=replaced is not None))
+        written = rows.write(state, overwrites=replaced is not None)
+        return with_compaction(state, Messages(commit, written)) if replaced is None else Messages(commit, written)
 
     def plan(self, state: TableState, ready: Messages, tasks: bytes | None = None) -> Done[Messages]:  # noqa: ARG002
         """Return the commit."""
@@ -112,7 +84,6 @@ class _Write:
 class Append(_Write):
     """Adds rows, which update rows with the same primary key."""
 
-    adds_records: ClassVar[bool] = True
     options: CommitOptions
     read: None = None
 
@@ -151,7 +122,6 @@ class Compact:
     """Rewrites the files of buckets into fewer files."""
 
     replans: ClassVar[bool] = False
-    adds_records: ClassVar[bool] = False
     options: CommitOptions
     full: bool = True
     """Whether to compact every bucket whose file count decreases; if False, only buckets with many files."""
@@ -160,11 +130,8 @@ class Compact:
 
     def prepare(self, table: States[TableState], rows: Any = None) -> Messages:  # noqa: ARG002 - as of `Operation`
         """Rewrite the files."""
-        from frazil.paimon._compacting import Wanted, compacted
-
-        state = table.newest()
         wanted = Wanted(full=self.full, partitions=[dict(one) for one in self.partitions], row_filter=self.row_filter)
-        return Messages(state.begin_commit(self.options), compacted(state, wanted), compacts=True)
+        return compaction(table.newest(), self.options, wanted)
 
     def plan(self, state: TableState, ready: Messages, tasks: bytes | None = None) -> Done[Messages]:  # noqa: ARG002
         """Return the commit."""
@@ -196,7 +163,7 @@ class StagedCommit:
 
     def commit(self) -> int:
         """Commit and return the number of attempts: 0 if there was nothing to commit."""
-        return 0 if self.ready is None else commit(self.ready, self._result)
+        return 0 if self.ready is None else commit(self.ready, self._result, self._state.native.location)
 
     def __enter__(self) -> Self:
         """Return the staged commit."""
@@ -214,7 +181,6 @@ class Target:
     def __init__(self, state: TableState) -> None:
         """Keep the table state."""
         self._state = state
-        self.committed: Messages | None = None
 
     def state(self) -> TableState:
         """Return the current state."""
@@ -231,7 +197,6 @@ class Target:
 
     def adopt(self, staged: StagedCommit) -> None:
         """Do nothing: the commit is already complete."""
-        self.committed = staged.ready
 
     def replan(self) -> bool:
         """Return False, because the commit retries internally."""
@@ -243,35 +208,3 @@ class Target:
 
     def end(self) -> None:
         """Do nothing, because the commit has ended its attempts."""
-
-
-def commit(ready: Messages, result: WriteResult) -> int:
-    """Commit, store the outcome in `result`, and return the number of attempts.
-
-    Raises:
-        CommitConflictError: Concurrent commits won more often than `commit.max-retries` allows.
-        CommitStateUnknownError: It is unknown whether the files were committed; nothing was deleted.
-    """
-    if ready.compacts and not ready.messages:
-        return 0
-    committed = ready.commit.commit(ready.messages)
-    if not committed.attempts:
-        # Nothing needed to be committed, or an earlier call with this identifier already committed rows.
-        ready.abort()
-    counts = ready.counts or RowCounts(deleted=committed.removed_rows, inserted=committed.added_rows)
-    if not committed.attempts:
-        counts = RowCounts()
-    settle(
-        result,
-        snapshot_id=committed.snapshot_ids[-1] if committed.snapshot_ids else None,
-        added_files=committed.added_files,
-        added_records=committed.added_rows,
-        added_bytes=committed.added_bytes,
-        removed_files=committed.removed_files,
-        removed_records=committed.removed_rows,
-        inserted_rows=counts.inserted,
-        updated_rows=counts.updated,
-        deleted_rows=counts.deleted or 0,
-        attempts=committed.attempts,
-    )
-    return committed.attempts

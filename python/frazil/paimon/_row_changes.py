@@ -14,9 +14,10 @@ from frazil._merge import Action, MergeClause, MergePlan, When, statement_time_u
 from frazil._run import Done
 from frazil._write_result import RowCounts
 from frazil.errors import InvalidArgumentError
+from frazil.paimon._compacting import with_compaction
 from frazil.paimon._input_rows import write_rows
 from frazil.paimon._merge_source import matches_keys, missing_keys
-from frazil.paimon._operations import Messages
+from frazil.paimon._messages import Messages
 from frazil.paimon._row_rules import RowRules
 from frazil.paimon._scan import Scan
 
@@ -44,7 +45,6 @@ class _RowChange:
     """The common parts of operations that change rows."""
 
     replans: ClassVar[bool] = False
-    adds_records: ClassVar[bool] = True
     options: CommitOptions
 
     def plan(self, state: TableState, ready: Messages, tasks: bytes | None = None) -> Done[Messages]:  # noqa: ARG002
@@ -54,9 +54,10 @@ class _RowChange:
     def _written(
         self, state: TableState, commit: _native.PaimonCommit, records: Iterator[pa.RecordBatch], counts: _Counts
     ) -> Messages:
-        """Write records into new files."""
+        """Write records into new files, and compact their buckets if they have many files."""
         messages = write_rows(state, records, overwrites=False)
-        return Messages(commit, messages, counts=RowCounts(counts.deleted, counts.updated, counts.inserted))
+        of_rows = RowCounts(counts.deleted, counts.updated, counts.inserted)
+        return with_compaction(state, Messages(commit, messages, counts=of_rows))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

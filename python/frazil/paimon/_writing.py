@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import logging
-import time
 import uuid
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -12,17 +10,14 @@ from typing import TYPE_CHECKING, Any
 from frazil._arguments import filter_text, property_texts, text, whole_number
 from frazil._boundary import operation_of
 from frazil._run import run
-from frazil._write_result import WriteResult, settle
-from frazil.errors import CommitConflictError, FrazilError, InvalidArgumentError, UnsupportedError
+from frazil.errors import InvalidArgumentError, UnsupportedError
 from frazil.paimon._operations import (
     Append,
     Compact,
-    Messages,
     NoRows,
     Overwrite,
     OverwritePartitions,
     Target,
-    commit,
 )
 from frazil.paimon._retention import warn_of_retention
 from frazil.paimon._state import CommitOptions, Lock, TableState
@@ -32,11 +27,11 @@ if TYPE_CHECKING:
 
     from frazil._arguments import RowFilter
     from frazil._native import Files, PaimonTable
+    from frazil._write_result import WriteResult
     from frazil.paimon._operations import RowInput, TableOperation
     from frazil.paimon._views import View
 
 
-_LOGGER = logging.getLogger(__name__)
 _LONG_LIMIT = 1 << 63
 _USER_PREFIX = "commit.user-prefix"
 
@@ -65,11 +60,11 @@ class Writing:
     ) -> WriteResult:
         """Append rows; if the table has a primary key, they update rows with the same key.
 
-        Unless the option `write-only` is true, buckets that have many files after the append are compacted in a
-        separate snapshot. For tables with a primary key, these are buckets with `num-sorted-run.compaction-trigger`
-        sorted runs. For other tables with a fixed number of buckets, these are buckets with `compaction.min.file-num`
-        small files. If the compaction fails, the error is logged and the appended rows remain. The table handle is
-        updated to the new state.
+        Unless the option `write-only` is true, buckets that have many files after the append are compacted, and the
+        compacted files are committed in a second snapshot. For tables with a primary key, these are buckets with
+        `num-sorted-run.compaction-trigger` sorted runs. For other tables with a fixed number of buckets, these are
+        buckets with `compaction.min.file-num` small files. If the compaction fails, the error is logged and the rows
+        are appended without it. The table handle is updated to the new state.
 
         Args:
             data: Any Arrow-compatible object (pyarrow, Polars, DuckDB, pandas), an iterator of record batches, or a
@@ -211,6 +206,8 @@ class Writing:
     ) -> WriteResult:
         """Rewrite the files of buckets into fewer files, in one snapshot; the rows do not change.
 
+        Buckets that another writer compacts or overwrites at the same time are compacted again, in another snapshot.
+
         In a table with a primary key, the files of a bucket become one sorted run without deleted rows. In other
         tables, small files are merged into larger ones.
 
@@ -227,7 +224,8 @@ class Writing:
             InvalidArgumentError: No partition matches the values in `partitions`, or `where` uses other columns.
             UnsupportedError: frazil cannot write this type of table yet; the message identifies the unsupported
                 feature.
-            CommitConflictError: A concurrent writer compacted or overwrote the files; the table is unchanged.
+            CommitConflictError: Concurrent writers compacted or overwrote the same buckets in every attempt; other
+                buckets are compacted.
             CommitStateUnknownError: It is unknown whether the commit took effect; nothing was deleted.
         """
         compact = Compact(
@@ -255,33 +253,10 @@ class Writing:
         if not self._warned_of_retention:
             self._warned_of_retention = True
             warn_of_retention(self.options)
-        began = time.perf_counter()
         target = Target(TableState(self._native, self._files, self._options, self._lock()))
         result = run(target, operation, rows)
-        if operation.adds_records and result.attempts and target.committed is not None:
-            self._compact_written(target.state(), target.committed)
-            settle(result, seconds=time.perf_counter() - began)
         self._native = target.state().native
         return result
-
-    def _compact_written(self, state: TableState, written: Messages) -> None:
-        """Compact the written buckets that have reached their trigger; the written rows are already committed."""
-        from frazil.paimon._compacting import Wanted, compacted
-
-        try:
-            ready = Messages(written.commit, compacted(state, Wanted(written=written.messages)), compacts=True)
-            try:
-                commit(ready, WriteResult(None))
-            except BaseException:
-                if not ready.commit.may_be_committed:
-                    ready.abort()
-                raise
-        except CommitConflictError as error:
-            _LOGGER.info("compaction after a write: a concurrent writer was first: %s", error)
-        except FrazilError as error:
-            _LOGGER.warning(
-                ("the rows were written to %s, but the following compaction failed: %s"), self._place(), error
-            )
 
     def _commit_options(
         self,

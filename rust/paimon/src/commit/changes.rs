@@ -23,22 +23,26 @@ pub(super) struct Changes {
 }
 
 impl Changes {
-    /// Returns the written changes, and the compacted changes if there are any.
+    /// Returns the written changes.
     ///
     /// # Errors
-    /// `InvalidArgument` for contradictory changes; `Unsupported` naming a change that cannot be committed.
-    pub(super) fn of(changes: &[BucketChange], request: &Request) -> Result<(Self, Option<Self>)> {
-        for change in changes {
-            change.check()?;
-        }
+    /// `InvalidArgument` for contradictory changes.
+    pub(super) fn written(changes: &[BucketChange], request: &Request) -> Result<Self> {
         let mut written = Self::of_increments(changes.iter().map(|change| &change.append), CommitKind::Append)?;
-        let compacted = Self::of_increments(changes.iter().map(|change| &change.compact), CommitKind::Compact)?;
         let replaces = request.overwrite.is_some() || !written.removed.is_empty();
         let kind = if replaces { CommitKind::Overwrite } else { CommitKind::Append };
         // Streaming readers would read the changelog of an overwrite instead of its changes, so it is omitted.
         let changelog = if request.overwrite.is_some() { ManifestEntries::concat(&[])? } else { written.changelog };
         written.indexes.planned = planned(changes);
-        Ok((Self { kind, changelog, ..written }, Some(compacted).filter(|compacted| !compacted.is_empty())))
+        Ok(Self { kind, changelog, ..written })
+    }
+
+    /// Returns the compacted changes.
+    ///
+    /// # Errors
+    /// Only internal errors.
+    pub(super) fn compacted<'a>(changes: impl Iterator<Item = &'a BucketChange>) -> Result<Self> {
+        Self::of_increments(changes.map(|change| &change.compact), CommitKind::Compact)
     }
 
     fn of_increments<'a>(increments: impl Iterator<Item = &'a Increment>, kind: CommitKind) -> Result<Self> {

@@ -10,15 +10,23 @@ use crate::spec::options::Options;
 use crate::spec::partition_path::{Naming, bucket_path};
 use crate::table::Table;
 use crate::table::partition_folder;
-use crate::write::change::{BucketChange, Home};
+use crate::write::change::{BucketChange, Home, Increment};
 use crate::write::path::DataFilePaths;
 
 /// Deletes the data files, changelog files and index files that changes added, and returns their number. Call it only
 /// for changes that are certainly not committed: not after `CommitStateUnknown`. Files that cannot be deleted remain as
 /// orphan files.
 pub fn abort(table: &Table, changes: &[BucketChange]) -> usize {
-    let delete = |path: &String| table.files().delete(path).is_ok();
-    changes.iter().flat_map(|change| new_files(table, change)).filter(delete).count()
+    delete(table, changes.iter().flat_map(|change| new_files(table, change)))
+}
+
+/// Deletes the files that the compaction of a bucket added.
+pub(super) fn abort_compaction(table: &Table, change: &BucketChange) {
+    delete(table, files_of(table, &change.home, &[&change.compact]).into_iter());
+}
+
+fn delete(table: &Table, paths: impl Iterator<Item = String>) -> usize {
+    paths.filter(|path| table.files().delete(path).is_ok()).count()
 }
 
 /// Deletes the files of writers whose name begins with `operation`, except those that `kept` added, and returns their
@@ -39,9 +47,14 @@ pub fn sweep(table: &Table, operation: &str, kept: &[BucketChange]) -> Result<us
 
 /// Returns the locations of all files that a change added.
 fn new_files(table: &Table, change: &BucketChange) -> Vec<String> {
-    let Ok(folder) = folder(table, &change.home) else { return Vec::new() };
+    files_of(table, &change.home, &[&change.append, &change.compact])
+}
+
+/// Returns the locations of all files that changes of a bucket added.
+fn files_of(table: &Table, home: &Home, increments: &[&Increment]) -> Vec<String> {
+    let Ok(folder) = folder(table, home) else { return Vec::new() };
     let mut found = Vec::new();
-    for increment in [&change.append, &change.compact] {
+    for increment in increments {
         // A file that only changed its level is not new.
         let old: HashSet<&str> = increment.removed.file_names().iter().flatten().collect();
         for entries in [&increment.added, &increment.changelog] {

@@ -1,22 +1,25 @@
 //! Checks whether changes still apply to the table (Java's `ConflictDetection`).
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use arrow_array::UInt32Array;
 use frazil_core::error::{Error, ErrorKind, Result};
 
 use super::changes::Changes;
 use crate::merge::section::KeyRanges;
+use crate::spec::data_file_meta::DataFileMeta;
 use crate::spec::manifest::ManifestEntries;
 use crate::spec::schema::TableSchema;
 use crate::spec::snapshot::CommitKind;
 use crate::spec::types::DataType;
+use crate::write::change::Home;
 
 /// Checks changes against the live files of their partitions.
 ///
 /// * The number of buckets of a partition stays the same, unless the partition is overwritten.
 /// * Removed files are live; added files are not.
 /// * On levels above 0, no two files of a bucket have overlapping keys.
+/// * A compaction does not change which of two records with the same key and sequence number is the row.
 ///
 /// # Errors
 /// `CommitConflict` naming the file or the bucket.
@@ -28,7 +31,47 @@ pub(super) fn check(schema: &TableSchema, live: &ManifestEntries, changes: &Chan
     let after = all
         .live()
         .map_err(|error| conflict("another writer changed files that the commit removes or adds").caused_by(error))?;
-    if schema.primary_keys.is_empty() { Ok(()) } else { check_keys(schema, &after) }
+    if schema.primary_keys.is_empty() {
+        return Ok(());
+    }
+    if changes.kind == CommitKind::Compact {
+        check_ages(live, &changes.removed, &key_types(schema))?;
+    }
+    check_keys(schema, &after)
+}
+
+/// Rejects a compaction of files next to which another writer has added an older file of level 0, with sequence numbers
+/// that both have: two writers that began at the same state. Files of higher levels are older than all files of level
+/// 0, so the compaction would make the record of the other writer the row.
+fn check_ages(live: &ManifestEntries, removed: &ManifestEntries, key_types: &[DataType]) -> Result<()> {
+    let removed_names: HashSet<&str> = removed.file_names().iter().flatten().collect();
+    let mut buckets: BTreeMap<Home, Vec<DataFileMeta>> = BTreeMap::new();
+    for (home, rows) in Home::rows(removed) {
+        let files = rows.into_iter().map(|row| removed.file(usize::try_from(row).unwrap_or(usize::MAX)));
+        let files = files.collect::<Result<Vec<_>>>()?;
+        buckets.insert(home, files.into_iter().filter(|file| file.level == 0).collect());
+    }
+    for (home, rows) in Home::rows(live) {
+        let Some(compacted) = buckets.get(&home).filter(|files| !files.is_empty()) else { continue };
+        for row in rows {
+            let kept = live.file(usize::try_from(row).unwrap_or(usize::MAX))?;
+            if kept.level != 0 || removed_names.contains(kept.file_name.as_str()) {
+                continue;
+            }
+            let shares_numbers = |file: &&DataFileMeta| {
+                file.min_sequence_number <= kept.max_sequence_number
+                    && kept.min_sequence_number <= file.max_sequence_number
+            };
+            for file in compacted.iter().filter(shares_numbers).filter(|file| kept.compare_age(file).is_lt()) {
+                let keys = KeyRanges::of_files(&[kept.clone(), file.clone()], key_types)?;
+                if keys.sort_run(&mut [0, 1]).is_some() {
+                    let message = "another writer added records with the same sequence numbers as compacted records";
+                    return Err(conflict(message).with("bucket", home.bucket).with("file", &kept.file_name));
+                }
+            }
+        }
+    }
+    Ok(())
 }
 
 fn check_buckets(live: &ManifestEntries, added: &ManifestEntries) -> Result<()> {
@@ -53,8 +96,7 @@ fn check_buckets(live: &ManifestEntries, added: &ManifestEntries) -> Result<()> 
 }
 
 fn check_keys(schema: &TableSchema, after: &ManifestEntries) -> Result<()> {
-    let keys = schema.trimmed_primary_keys().into_iter().filter_map(|key| schema.field(key));
-    let types: Vec<DataType> = keys.map(|field| field.data_type.clone()).collect();
+    let types = key_types(schema);
     let mut levels: BTreeMap<(&[u8], i32, i32), Vec<u32>> = BTreeMap::new();
     let places = (0_u32..).zip(after.levels().values()).zip(after.buckets().values()).zip(after.partitions());
     for (((row, level), bucket), partition) in places {
@@ -72,6 +114,11 @@ fn check_keys(schema: &TableSchema, after: &ManifestEntries) -> Result<()> {
         }
     }
     Ok(())
+}
+
+fn key_types(schema: &TableSchema) -> Vec<DataType> {
+    let keys = schema.trimmed_primary_keys().into_iter().filter_map(|key| schema.field(key));
+    keys.map(|field| field.data_type.clone()).collect()
 }
 
 fn conflict(message: &str) -> Error {

@@ -13,11 +13,13 @@
 //! * The base list has the manifests of the previous snapshot, merged if there are many: see `merge.rs`.
 //!
 //! * Written files and compacted files become two snapshots. Changes that remove files are checked against the latest
-//!   snapshot in each attempt: see `conflict.rs`.
+//!   snapshot in each attempt: see `conflict.rs`. A compaction is committed for as many buckets as possible: see
+//!   `compaction.rs`.
 
 mod attempt;
 mod changes;
 mod clean;
+mod compaction;
 mod conflict;
 #[cfg(test)]
 mod index_tests;
@@ -100,7 +102,9 @@ fn committed(
 ) -> Result<Committed> {
     request.check()?;
     check_committable(table.schema())?;
-    let (mut written, compacted) = Changes::of(changes, request)?;
+    changes.iter().try_for_each(BucketChange::check)?;
+    let mut written = Changes::written(changes, request)?;
+    let compacts = changes.iter().any(|change| !change.compact.is_empty());
     let options = Options::new(table.schema().options.clone());
     if written.kind == CommitKind::Overwrite {
         written.added = upgraded(written.added, table.schema(), &options)?;
@@ -108,24 +112,28 @@ fn committed(
     // A dynamic overwrite without new files replaces nothing.
     let replaces = matches!(request.overwrite, Some(Overwrite::Table | Overwrite::Partitions(_)));
     let nothing = written.is_empty() && !replaces;
-    let is_skipped = compacted.is_some() || options.boolean("snapshot.ignore-empty-commit", true)?;
+    let is_skipped = compacts || options.boolean("snapshot.ignore-empty-commit", true)?;
     let mut outcome = Committed::default();
     if !(nothing && request.is_batch() && is_skipped) {
         outcome = snapshot(table, request, &written, lock, context)?;
     }
-    let Some(compacted) = compacted else { return Ok(outcome) };
-    let done = snapshot(table, request, &compacted, lock, context);
-    match done {
-        // The written files are part of the table, even if the compaction failed.
-        Err(error) if error.kind() == ErrorKind::CommitConflict && !outcome.snapshots.is_empty() => Ok(outcome),
-        Err(error) => Err(error),
+    // If the files of an earlier call with the same identifier are committed, those to compact are not.
+    let is_known = outcome.attempts == 0 && !outcome.snapshots.is_empty();
+    if !compacts || is_known {
+        return Ok(outcome);
+    }
+    match compaction::commit(table, request, changes, lock, context) {
         Ok(done) => {
             outcome.snapshots.extend(done.snapshots);
             outcome.attempts = outcome.attempts.max(done.attempts);
-            outcome.compacted = done.counts;
-            Ok(outcome)
+            outcome.compacted = done.compacted;
+            outcome.lost = done.lost;
         }
+        // The written files are part of the table, even if the compaction failed.
+        Err(error) if !outcome.snapshots.is_empty() => outcome.failure = Some(error),
+        Err(error) => return Err(error),
     }
+    Ok(outcome)
 }
 
 /// Commits one snapshot.
@@ -192,6 +200,14 @@ fn attempts(
     Err(Error::new(ErrorKind::CommitConflict, "the commit lost to concurrent writers in every attempt")
         .with("attempts", retry.retries.saturating_add(1))
         .hint("retry later, or raise the table option commit.max-retries"))
+}
+
+/// Returns how often a commit to a table is retried.
+///
+/// # Errors
+/// `InvalidArgument` for an option that does not parse.
+pub fn max_retries(table: &Table) -> Result<u32> {
+    Ok(retry(&Options::new(table.schema().options.clone()))?.retries)
 }
 
 /// Reads the retry settings from the table options, with Java's defaults.

@@ -64,7 +64,7 @@ impl Request {
 }
 
 /// The result of a commit.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 pub struct Committed {
     /// The snapshots, ascending; empty if there was nothing to commit.
     pub snapshots: Vec<i64>,
@@ -74,6 +74,11 @@ pub struct Committed {
     pub counts: Counts,
     /// The files that the compaction added and replaced.
     pub compacted: Counts,
+    /// The positions of the changes whose compaction was not committed, because another writer changed the bucket. Their
+    /// compacted files were deleted.
+    pub lost: Vec<usize>,
+    /// The reason why the compaction failed as a whole after the written files were committed.
+    pub failure: Option<Error>,
 }
 
 /// The numbers of files, rows and bytes of a commit.

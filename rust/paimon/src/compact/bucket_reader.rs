@@ -28,7 +28,7 @@ const OF_RECORDS: [&str; 2] = [ROW_KIND, SEQUENCE_NUMBER];
 /// The reader of files of a snapshot.
 #[derive(Debug)]
 pub(super) struct Reads {
-    snapshot: i64,
+    snapshot: Option<i64>,
     naming: Naming,
     rows: Arc<ScanRead>,
     /// The scan that keeps rows that delete.
@@ -40,7 +40,7 @@ impl Reads {
     ///
     /// # Errors
     /// As for [`ScanRead::try_new`].
-    pub(super) fn try_new(context: ReadContext, expiry: Option<Arc<Expiry>>, snapshot: i64) -> Result<Self> {
+    pub(super) fn try_new(context: ReadContext, expiry: Option<Arc<Expiry>>, snapshot: Option<i64>) -> Result<Self> {
         let (schema, options) = (&context.schema, &context.options);
         let mut columns: Vec<String> = schema.fields.iter().map(|field| field.name.clone()).collect();
         if !schema.primary_keys.is_empty() {
@@ -66,7 +66,8 @@ impl Reads {
         let context = &read.context;
         let folder = partition_folder(&context.schema, &home.partition, &self.naming)?;
         let split = DataSplit {
-            snapshot_id: self.snapshot,
+            // Only for messages; 0 before the first snapshot.
+            snapshot_id: self.snapshot.unwrap_or(0),
             partition: home.partition.to_vec(),
             bucket: home.bucket,
             total_buckets: total_buckets(files),

@@ -47,8 +47,11 @@ pub struct CompactRequest {
     /// Whether each bucket is compacted into one sorted run, and small files are joined regardless of their number.
     /// Otherwise files are picked as by a writer.
     pub full: bool,
-    /// The buckets that a writer wrote, if that writer compacts; otherwise all buckets are considered.
-    pub written: Option<BTreeSet<Home>>,
+    /// Changes whose buckets are compacted, including the files that they append, which are not yet part of the table;
+    /// None for all buckets.
+    pub buckets: Option<Vec<BucketChange>>,
+    /// Whether the writer of these changes compacts. It does not if the table leaves compaction to a dedicated job.
+    pub is_of_writer: bool,
     /// The partitions, as in an overwrite; empty for all.
     pub partitions: Vec<BTreeMap<String, Option<String>>>,
     /// A filter of the partitions by their keys.
@@ -74,18 +77,20 @@ pub fn plan(table: &Table, request: &CompactRequest, context: &Context) -> Resul
     let schema = table.schema();
     check_writable(schema)?;
     let mut planned = CompactPlan::default();
-    let Some(snapshot) = table.latest_snapshot()? else { return Ok(planned) };
     let options = Options::new(schema.options.clone());
-    if request.written.is_some() && !compacts_itself(schema, &options)? {
+    if request.is_of_writer && !compacts_itself(schema, &options)? {
         return Ok(planned);
     }
+    let snapshot = table.latest_snapshot()?;
     let rule = CompactionRule::try_new(schema, &options, request)?;
-    let live = live(table, &snapshot, request, context)?;
+    let live = files(table, snapshot.as_ref(), request, context)?;
+    let snapshot = snapshot.map(|snapshot| snapshot.id);
     let read = read_context(table, &options, &live)?;
     let live = selected(&read, live, request)?;
+    let homes = request.buckets.as_ref().map(|buckets| buckets.iter().map(|change| &change.home).collect());
     let mut picked = Vec::new();
     for (home, rows) in Home::rows(&live) {
-        if request.written.as_ref().is_some_and(|written| !written.contains(&home)) {
+        if homes.as_ref().is_some_and(|homes: &BTreeSet<&Home>| !homes.contains(&home)) {
             continue;
         }
         let entries = live.take(&UInt32Array::from(rows))?;
@@ -95,8 +100,8 @@ pub fn plan(table: &Table, request: &CompactRequest, context: &Context) -> Resul
     if picked.is_empty() {
         return Ok(planned);
     }
-    let reads = Reads::try_new(read, rule.expiry(), snapshot.id)?;
-    let shared = Arc::new(Shared::try_new(table, &options, snapshot.id, request.utc_offset_ms)?);
+    let reads = Reads::try_new(read, rule.expiry(), snapshot)?;
+    let shared = Arc::new(Shared::try_new(table, &options, snapshot, request.utc_offset_ms)?);
     for (home, entries, BucketPick { rewritten, upgraded, level, keeps_retracts }) in picked {
         let upgraded = entries.take(&UInt32Array::from(upgraded))?;
         if !upgraded.is_empty() {
@@ -105,7 +110,7 @@ pub fn plan(table: &Table, request: &CompactRequest, context: &Context) -> Resul
             planned.upgrades.push(BucketChange {
                 home: home.clone(),
                 total_buckets,
-                base_snapshot: Some(snapshot.id),
+                base_snapshot: snapshot,
                 append: Increment::empty()?,
                 compact,
             });
@@ -126,11 +131,21 @@ fn compacts_itself(schema: &TableSchema, options: &Options) -> Result<bool> {
     Ok(has_buckets && !options.boolean("write-only", options.boolean("write.compaction-skip", false)?)?)
 }
 
-/// Returns the files of a snapshot, in the written partitions or in all partitions.
-fn live(table: &Table, snapshot: &Snapshot, request: &CompactRequest, context: &Context) -> Result<ManifestEntries> {
-    let partitions = |written: &BTreeSet<Home>| written.iter().map(|home| home.partition.to_vec()).collect();
-    let partitions: Option<BTreeSet<Vec<u8>>> = request.written.as_ref().map(partitions);
-    table.live_files(snapshot, partitions.as_ref(), WantedFields::ALL, context)
+/// Returns the files of a snapshot and the appended files, in the partitions of the requested buckets.
+fn files(
+    table: &Table,
+    snapshot: Option<&Snapshot>,
+    request: &CompactRequest,
+    context: &Context,
+) -> Result<ManifestEntries> {
+    let buckets = request.buckets.as_ref();
+    let partitions = buckets.map(|buckets| buckets.iter().map(|change| change.home.partition.to_vec()).collect());
+    let mut files: Vec<ManifestEntries> =
+        buckets.into_iter().flatten().map(|change| change.append.added.clone()).collect();
+    if let Some(snapshot) = snapshot {
+        files.push(table.live_files(snapshot, partitions.as_ref(), WantedFields::ALL, context)?);
+    }
+    ManifestEntries::concat(&files)
 }
 
 /// Returns the files of the requested partitions.

@@ -37,14 +37,14 @@ pub(super) struct Shared {
     options: Options,
     location: String,
     files: Files,
-    snapshot: i64,
+    snapshot: Option<i64>,
     entries: Arc<EntrySettings>,
     blanks: Blanks,
     naming: Naming,
 }
 
 impl Shared {
-    pub(super) fn try_new(table: &Table, options: &Options, snapshot: i64, utc_offset_ms: i64) -> Result<Self> {
+    pub(super) fn try_new(table: &Table, options: &Options, snapshot: Option<i64>, utc_offset_ms: i64) -> Result<Self> {
         let schema = table.schema();
         Ok(Self {
             // Merge engines may produce NULL even in NOT NULL columns.
@@ -213,7 +213,7 @@ impl CompactTask {
         Ok(BucketChange {
             home: self.home.clone(),
             total_buckets,
-            base_snapshot: Some(self.shared.snapshot),
+            base_snapshot: self.shared.snapshot,
             append: Increment::empty()?,
             compact,
         })

@@ -9,23 +9,31 @@ use frazil_core::error::{Error, ErrorKind, Result};
 use frazil_core::retry::pause;
 use frazil_core::storage::publish::Swap;
 use frazil_paimon::commit::{
-    self, BATCH_IDENTIFIER, BucketChange, Committed, NoLock, Overwrite, Request, SnapshotLock,
+    self, BATCH_IDENTIFIER, BucketChange, Committed, Counts, NoLock, Overwrite, Request, SnapshotLock,
 };
 use frazil_paimon::table::Table;
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyBaseException, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 
 use super::table::PaimonTable;
 use crate::catalog::of_python;
+use crate::errors::to_python;
 use crate::interrupt::{detached, interruptible};
 
 /// The values of partition columns as text.
 type Partition = BTreeMap<String, Option<String>>;
 
-/// The snapshots of a commit, and the files that it added and removed, including those of its compaction.
+/// The snapshots of a commit, and the files that it added and removed: those of the write, or those of the compaction
+/// if nothing was written.
 #[pyclass(frozen, module = "frazil._native")]
 pub(crate) struct PaimonCommitResult(Committed);
+
+impl PaimonCommitResult {
+    fn counts(&self) -> &Counts {
+        if self.0.counts == Counts::default() { &self.0.compacted } else { &self.0.counts }
+    }
+}
 
 #[pymethods]
 impl PaimonCommitResult {
@@ -44,31 +52,44 @@ impl PaimonCommitResult {
     /// Returns the number of added data files.
     #[getter]
     fn added_files(&self) -> u64 {
-        self.0.counts.added_files.saturating_add(self.0.compacted.added_files)
+        self.counts().added_files
     }
 
     /// Returns the number of rows in added data files, including deletes.
     #[getter]
     fn added_rows(&self) -> i64 {
-        self.0.counts.added_rows.saturating_add(self.0.compacted.added_rows)
+        self.counts().added_rows
     }
 
     /// Returns the size of added data files in bytes.
     #[getter]
     fn added_bytes(&self) -> i64 {
-        self.0.counts.added_bytes.saturating_add(self.0.compacted.added_bytes)
+        self.counts().added_bytes
+    }
+
+    /// Returns the positions of the messages whose compaction was not committed, because another writer changed the
+    /// bucket.
+    #[getter]
+    fn lost(&self) -> Vec<usize> {
+        self.0.lost.clone()
+    }
+
+    /// Returns why the compaction failed as a whole after the written files were committed; None if it did not.
+    #[getter]
+    fn failure<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBaseException>> {
+        self.0.failure.as_ref().map(|error| to_python(py, error).into_value(py).into_bound(py))
     }
 
     /// Returns the number of removed data files.
     #[getter]
     fn removed_files(&self) -> u64 {
-        self.0.counts.removed_files.saturating_add(self.0.compacted.removed_files)
+        self.counts().removed_files
     }
 
     /// Returns the number of rows in removed data files.
     #[getter]
     fn removed_rows(&self) -> i64 {
-        self.0.counts.removed_rows.saturating_add(self.0.compacted.removed_rows)
+        self.counts().removed_rows
     }
 }
 
@@ -126,6 +147,12 @@ impl PaimonCommit {
             self.may_be_committed.store(may_be, Ordering::Release);
             outcome.map(PaimonCommitResult)
         })
+    }
+
+    /// Returns how often the commit is retried (`commit.max-retries`).
+    #[getter]
+    fn max_retries(&self, py: Python<'_>) -> PyResult<u32> {
+        detached(py, || commit::max_retries(&self.table))
     }
 
     /// Returns whether the files of the messages may be part of the table.

@@ -39,10 +39,11 @@ impl PaimonCompaction {
 impl PaimonCompaction {
     /// Returns the compactions of the latest snapshot: those that are due, or with `full` all that reduce the number of
     /// files. Also returns commit messages of files whose level only changes. `partitions` are values of partition
-    /// columns as text; empty for all partitions. `row_filter` applies to partition columns. `written` are commit
-    /// messages, to whose buckets the compaction is limited; None for all.
+    /// columns as text; empty for all partitions. `row_filter` applies to partition columns. `buckets` are commit messages,
+    /// to whose buckets the compaction is limited; None for all. Their appended files are compacted too. `of_writer` is
+    /// whether their writer compacts, which it does not if the table leaves compaction to a dedicated job.
     #[staticmethod]
-    #[pyo3(signature = (table, *, full, partitions, row_filter, utc_offset_ms, written))]
+    #[pyo3(signature = (table, *, full, partitions, row_filter, utc_offset_ms, buckets, of_writer))]
     #[expect(clippy::too_many_arguments, reason = "the parameters of a compaction")]
     fn plan<'py>(
         py: Python<'py>,
@@ -51,16 +52,18 @@ impl PaimonCompaction {
         partitions: Vec<BTreeMap<String, Option<String>>>,
         row_filter: &str,
         utc_offset_ms: i64,
-        written: Option<Vec<PyBackedBytes>>,
+        buckets: Option<Vec<PyBackedBytes>>,
+        of_writer: bool,
     ) -> PyResult<(Vec<Self>, Vec<Bound<'py, PyBytes>>)> {
         let (tasks, upgrades) = interruptible(py, |context| {
-            let homes = |messages: Vec<PyBackedBytes>| -> Result<_> {
-                messages.iter().map(|message| Ok(BucketChange::open(message)?.home)).collect()
+            let opened = |messages: Vec<PyBackedBytes>| -> Result<Vec<BucketChange>> {
+                messages.iter().map(|message| BucketChange::open(message)).collect()
             };
             let partition_filter =
                 if row_filter.is_empty() { Expression::TRUE } else { Expression::filter(row_filter)? };
-            let written = written.map(homes).transpose()?;
-            let request = CompactRequest { full, written, partitions, partition_filter, utc_offset_ms };
+            let buckets = buckets.map(opened).transpose()?;
+            let request =
+                CompactRequest { full, buckets, is_of_writer: of_writer, partitions, partition_filter, utc_offset_ms };
             let planned = plan::plan(&table.0, &request, context)?;
             let upgrades = planned.upgrades.iter().map(BucketChange::seal).collect::<Result<Vec<_>>>()?;
             Ok((planned.tasks, upgrades))

@@ -1,0 +1,90 @@
+//! Commits the compactions of buckets in one snapshot.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use arrow_array::UInt32Array;
+use frazil_core::context::Context;
+use frazil_core::error::{ErrorKind, Result};
+
+use super::changes::Changes;
+use super::clean::abort_compaction;
+use super::lock::SnapshotLock;
+use super::request::{Committed, Request};
+use super::{conflict, snapshot};
+use crate::spec::manifest::{ManifestEntries, WantedFields};
+use crate::table::Table;
+use crate::write::change::{BucketChange, Home};
+
+/// Commits the compacted files of all buckets that no other writer has changed. The new files of the other buckets are
+/// deleted, and their positions are returned.
+///
+/// # Errors
+/// As for [`super::commit`]. Nothing is deleted if the outcome is unknown; after other errors all compacted files are
+/// deleted.
+pub(super) fn commit(
+    table: &Table,
+    request: &Request,
+    changes: &[BucketChange],
+    lock: &dyn SnapshotLock,
+    context: &Context,
+) -> Result<Committed> {
+    let numbered = || changes.iter().enumerate().filter(|(_, change)| !change.compact.is_empty());
+    let mut lost: BTreeSet<usize> = BTreeSet::new();
+    let outcome = loop {
+        let remaining: Vec<_> = numbered().filter(|(at, _)| !lost.contains(at)).collect();
+        if remaining.is_empty() {
+            break Ok(Committed::default());
+        }
+        let compacted = Changes::compacted(remaining.iter().map(|(_, change)| *change))?;
+        match snapshot(table, request, &compacted, lock, context) {
+            Err(error) if error.kind() == ErrorKind::CommitConflict => {
+                let moved = moved(table, &remaining, context)?;
+                if moved.is_empty() {
+                    break Err(error);
+                }
+                lost.extend(moved);
+            }
+            Err(error) => break Err(error),
+            Ok(done) => break Ok(Committed { compacted: done.counts, ..done }),
+        }
+    };
+    let is_deleted = |at: &usize| match &outcome {
+        Ok(_) => lost.contains(at),
+        Err(error) => error.kind() != ErrorKind::CommitStateUnknown || lost.contains(at),
+    };
+    for (_, change) in numbered().filter(|(at, _)| is_deleted(at)) {
+        abort_compaction(table, change);
+    }
+    outcome.map(|done| Committed { lost: lost.into_iter().collect(), ..done })
+}
+
+/// Returns the positions of changes that do not apply to the latest snapshot.
+fn moved(table: &Table, changes: &[(usize, &BucketChange)], context: &Context) -> Result<Vec<usize>> {
+    let partitions: BTreeSet<Vec<u8>> = changes.iter().map(|(_, change)| change.home.partition.to_vec()).collect();
+    let (live, indexes) = match table.latest_snapshot()? {
+        Some(latest) => (
+            table.live_files(&latest, Some(&partitions), WantedFields::FILES, context)?,
+            table.index_entries(&latest, context)?,
+        ),
+        None => (ManifestEntries::concat(&[])?, Vec::new()),
+    };
+    let mut rows = Home::rows(&live);
+    // The compactions of a bucket are committed together.
+    let mut buckets: BTreeMap<&Home, Vec<(usize, &BucketChange)>> = BTreeMap::new();
+    for (at, change) in changes {
+        buckets.entry(&change.home).or_default().push((*at, change));
+    }
+    let mut moved = Vec::new();
+    for (home, changes) in buckets {
+        let files = live.take(&UInt32Array::from(rows.remove(home).unwrap_or_default()))?;
+        let compacted = Changes::compacted(changes.iter().map(|(_, change)| *change))?;
+        let applies = conflict::check(table.schema(), &files, &compacted)
+            .and_then(|()| compacted.indexes.applied(&indexes, None).map(drop));
+        match applies {
+            Ok(()) => {}
+            Err(error) if error.kind() == ErrorKind::CommitConflict => moved.extend(changes.iter().map(|(at, _)| *at)),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(moved)
+}
