@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 from frazil._run import Done, Operation, States
 from frazil._write_result import WriteResult
-from frazil.paimon._compacting import Wanted, compaction, with_compaction
 from frazil.paimon._messages import Messages, commit
 
 if TYPE_CHECKING:
@@ -65,6 +64,8 @@ class _Write:
 
     def prepare(self, table: States[TableState], rows: RowInput) -> Messages:
         """Write the rows into new files, and compact the buckets of added rows that have many files."""
+        from frazil.paimon._compacting import with_compaction
+
         state = table.newest()
         replaced, partitions = self._replaced()
         commit = state.begin_commit(self.options, replaced, partitions, self.read)
@@ -130,6 +131,8 @@ class Compact:
 
     def prepare(self, table: States[TableState], rows: Any = None) -> Messages:  # noqa: ARG002 - as of `Operation`
         """Rewrite the files."""
+        from frazil.paimon._compacting import Wanted, compaction
+
         wanted = Wanted(full=self.full, partitions=[dict(one) for one in self.partitions], row_filter=self.row_filter)
         return compaction(table.newest(), self.options, wanted)
 
