@@ -863,6 +863,8 @@ class PaimonTable:
     @property
     def branch(self) -> str:
         """Return the branch that is read."""
+    def hides_new_rows(self) -> bool:
+        """Return whether readers see new rows only after a compaction."""
     def schema_ids(self) -> list[int]:
         """Return the ids of all schemas in ascending order."""
     def snapshot_ids(self) -> list[int]:
@@ -1023,16 +1025,19 @@ class PaimonCompaction:
         utc_offset_ms: int,
         buckets: Sequence[bytes] | None,
         of_writer: bool,
+        replaces: bool,
     ) -> tuple[list[PaimonCompaction], list[bytes]]:
         """Return the compactions of the latest snapshot: those that are due, or with `full` all that reduce the
         number of files. Also returns commit messages of files whose level only changes. `partitions` are values of
         partition columns as text; empty for all partitions. `row_filter` applies to partition columns. `buckets` are
         commit messages, to whose buckets the compaction is limited; None for all. Their appended files are compacted
         too. `of_writer` is whether their writer compacts, which it does not if the table leaves compaction to a
-        dedicated job.
+        dedicated job. `replaces` is whether their files replace all other files of the buckets.
         """
-    def read(self) -> PaimonSplit:
-        """Return the files to read, as a split."""
+    def reads(self) -> list[PaimonSplit]:
+        """Return the files to read, as one split for each group of files that become one sorted run."""
+    def begin(self, group: int) -> None:
+        """Begin the rows of a split, by its number."""
     def file(self) -> PaimonFileSpec:
         """Return the encoding of the files."""
     def avro_writer(self, codec: str, level: int | None) -> AvroWriter:
@@ -1040,7 +1045,7 @@ class PaimonCompaction:
     def schema(self) -> pa.Schema:
         """Return the columns of files, with field ids, as a `pyarrow.Schema`."""
     def split(self, batch: pa.RecordBatch) -> list[tuple[int, pa.RecordBatch]]:
-        """Return rows of the split as `(0, pyarrow.RecordBatch)`."""
+        """Return rows of the current split as `(number of the split, pyarrow.RecordBatch)`."""
     @staticmethod
     def next_sorted(most_rows: int) -> list[tuple[int, pa.RecordBatch]] | None:
         """Return None, because no rows wait."""

@@ -170,7 +170,7 @@ fn merge(input: &[u8]) -> Outcome {
 /// Returns the file of a run; two runs are on the same level.
 fn source(run: usize) -> Source {
     let age = u32::try_from(run).unwrap_or(u32::MAX);
-    Source { level: i32::try_from(age / 2).unwrap_or(0), age }
+    Source { level: i32::try_from(age / 2).unwrap_or(0), age, file: age }
 }
 
 fn merged(mut merger: Merger, runs: &[RecordBatch]) -> frazil_core::error::Result<Vec<i32>> {

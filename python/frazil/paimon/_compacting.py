@@ -40,6 +40,8 @@ class Wanted:
     """Commit messages whose buckets are compacted, with the files that they append; None for all buckets."""
     of_writer: bool = False
     """Whether the writer of the messages compacts; it does not if the table has the option `write-only`."""
+    replaces: bool = False
+    """Whether the files that the messages append replace all other files of their buckets."""
 
 
 def compaction(state: TableState, options: CommitOptions, wanted: Wanted) -> Messages:
@@ -48,25 +50,40 @@ def compaction(state: TableState, options: CommitOptions, wanted: Wanted) -> Mes
     def again(lost: Sequence[bytes]) -> Messages:
         return compaction(state.refreshed(), options, dataclasses.replace(wanted, buckets=lost))
 
-    return Messages(state.begin_commit(options), compacted(state, wanted), again=again)
+    return Messages(state.begin_commit(options), compacted(state, wanted), compacts=True, again=again)
 
 
-def with_compaction(state: TableState, written: Messages) -> Messages:
+def with_compaction(state: TableState, options: CommitOptions, written: Messages, *, replaces: bool) -> Messages:
     """Compact the buckets of written messages that have reached their trigger, and return all messages.
 
-    A failure is logged, because the rows do not need the compaction. If it is interrupted, the written files are
-    deleted.
+    A failure is logged if the rows are visible without the compaction. Otherwise, and if the compaction is interrupted,
+    the written files are deleted. `replaces` is whether the rows replace all others of their buckets.
     """
+    hides = state.native.hides_new_rows()
     try:
-        messages = compacted(state, Wanted(buckets=written.messages, of_writer=True))
+        messages = compacted(state, Wanted(buckets=written.messages, of_writer=True, replaces=replaces))
     except FrazilError as error:
+        if hides:
+            written.abort()
+            raise
         message = "rows are written to %s without the compaction that is due, which failed: %s"
         _LOGGER.warning(message, state.native.location, error)
-        return written
+        messages = []
     except BaseException:
         written.abort()
         raise
-    return Messages(written.commit, [*written.messages, *messages], counts=written.counts)
+
+    if hides and written.messages and not messages and not replaces:
+        message = (
+            "rows are written to %s, but are not visible until compact() is called, because the table is write-only"
+        )
+        _LOGGER.warning(message, state.native.location)
+
+    def again(lost: Sequence[bytes]) -> Messages:
+        return compaction(state.refreshed(), options, Wanted(buckets=lost, of_writer=True))
+
+    both = [*written.messages, *messages]
+    return Messages(written.commit, both, counts=written.counts, again=again if hides else None)
 
 
 def compacted(state: TableState, wanted: Wanted) -> list[bytes]:
@@ -82,6 +99,7 @@ def compacted(state: TableState, wanted: Wanted) -> list[bytes]:
         utc_offset_ms=utc_offset_ms(),
         buckets=wanted.buckets,
         of_writer=wanted.of_writer,
+        replaces=wanted.replaces,
     )
     if not tasks:
         return upgrades
@@ -91,7 +109,9 @@ def compacted(state: TableState, wanted: Wanted) -> list[bytes]:
             for task in tasks:
                 writer = DataFileWriter(state.files, task, writer_options(task), progress=progress)
                 writers.append(writer)
-                writer.write(read_split(task.read()))
+                for number, split in enumerate(task.reads()):
+                    task.begin(number)
+                    writer.write(read_split(split))
                 writer.close()
         except BaseException:
             for writer in writers:

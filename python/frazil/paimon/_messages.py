@@ -28,18 +28,21 @@ class Messages:
         messages: Sequence[bytes],
         *,
         counts: RowCounts | None = None,
+        compacts: bool = False,
         again: Callable[[Sequence[bytes]], Messages] | None = None,
     ) -> None:
         """Keep the commit and its messages, each with changes of one bucket.
 
         Args:
             commit: The commit.
-            messages: The messages; without any, a commit that only compacts does not create a snapshot.
+            messages: The messages.
             counts: The changed rows of the table; None if these are the added and removed records.
-            again: Compacts the buckets of messages on the latest state of the table, after another writer changed
-                them. None for an operation that also writes rows, whose compaction is optional.
+            compacts: Whether the commit only compacts. If so, it does not create a snapshot without messages.
+            again: Compacts the buckets of messages on the latest state of the table, because another writer changed
+                them, or because new rows are not visible otherwise. None if compaction is optional.
         """
-        self.commit, self.messages, self.counts, self.again = commit, messages, counts, again
+        self.commit, self.messages, self.counts = commit, messages, counts
+        self.compacts, self.again = compacts, again
 
     def fit(self, state: TableState) -> Self:  # noqa: ARG002 - as of `Ready`
         """Return self, because the commit checks the schema."""
@@ -57,42 +60,55 @@ def commit(ready: Messages, result: WriteResult, location: str) -> int:
         CommitConflictError: Concurrent commits won more often than `commit.max-retries` allows.
         CommitStateUnknownError: It is unknown whether the files were committed; nothing was deleted.
     """
-    if ready.again is not None and not ready.messages:
+    if ready.compacts and not ready.messages:
         return 0
     committed = ready.commit.commit(ready.messages)
     if not committed.attempts and not committed.lost:
         # Nothing needed to be committed, or an earlier call with this identifier already committed rows.
         ready.abort()
     _add(result, committed, ready.counts)
+    if not ready.compacts and not committed.attempts:
+        return 0
+    lost = [ready.messages[at] for at in committed.lost]
+    if ready.again is not None:
+        if not ready.compacts:
+            # The snapshot in which the rows are visible.
+            settle(result, snapshot_id=committed.snapshot_ids[-1])
+        return committed.attempts + _compact_again(ready, lost, result, location)
     if committed.failure is not None:
         message = "the rows were written to %s, but the following compaction failed: %s"
         _LOGGER.warning(message, location, committed.failure)
-    lost = [ready.messages[at] for at in committed.lost]
-    if lost and ready.again is None:
+    if lost:
         _LOGGER.info("a concurrent writer changed %d buckets of %s before they were compacted", len(lost), location)
-        return committed.attempts
-    return committed.attempts + _compact_again(ready, lost, result, location)
+    return committed.attempts
 
 
 def _compact_again(ready: Messages, lost: Sequence[bytes], result: WriteResult, location: str) -> int:
     """Compact the buckets of messages on the latest state until it is committed; return the number of attempts."""
-    attempts = 0
-    for _ in range(ready.commit.max_retries):
+    attempts, compacts, retries = 0, ready.compacts, ready.commit.max_retries
+    for _ in range(retries):
         if not lost or ready.again is None:
             return attempts
         ready = ready.again(lost)
+        if not ready.messages:
+            return attempts
         try:
             committed = ready.commit.commit(ready.messages)
         except BaseException:
             if not ready.commit.may_be_committed:
                 ready.abort()
             raise
-        _add(result, committed, None)
+        if compacts:
+            _add(result, committed, None)
+        elif committed.attempts:
+            settle(result, snapshot_id=committed.snapshot_ids[-1])
         attempts += committed.attempts
         lost = [ready.messages[at] for at in committed.lost]
     if lost:
         message = f"concurrent writers changed {len(lost)} buckets each time before their compaction was committed"
-        hint = "compact when fewer writers compact the table, or raise the table option commit.max-retries"
+        if not compacts:
+            message += "; the rows were written, but those of these buckets are not visible yet"
+        hint = "call compact() when fewer writers compact the table, or raise the table option commit.max-retries"
         raise CommitConflictError(message, context={"table": location}, hint=hint)
     return attempts
 

@@ -69,8 +69,8 @@ class _Write:
         state = table.newest()
         replaced, partitions = self._replaced()
         commit = state.begin_commit(self.options, replaced, partitions, self.read)
-        written = rows.write(state, overwrites=replaced is not None)
-        return with_compaction(state, Messages(commit, written)) if replaced is None else Messages(commit, written)
+        written = Messages(commit, rows.write(state, overwrites=replaced is not None))
+        return with_compaction(state, self.options, written, replaces=replaced is not None)
 
     def plan(self, state: TableState, ready: Messages, tasks: bytes | None = None) -> Done[Messages]:  # noqa: ARG002
         """Return the commit."""

@@ -57,7 +57,7 @@ class _RowChange:
         """Write records into new files, and compact their buckets if they have many files."""
         messages = write_rows(state, records, overwrites=False)
         of_rows = RowCounts(counts.deleted, counts.updated, counts.inserted)
-        return with_compaction(state, Messages(commit, messages, counts=of_rows))
+        return with_compaction(state, self.options, Messages(commit, messages, counts=of_rows), replaces=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-//! Reads deletion vectors (spec: "Table Index", "Deletion Vectors"), which record the deleted rows of one data file.
+//! Reads and writes deletion vectors (spec: "Table Index", "Deletion Vectors"), which record the deleted rows of one data file.
 //!
 //! ```text
 //! file:    version: u8 = 1 | vector ...
@@ -11,12 +11,14 @@
 //! less than the vector), that of the whole vector in v2. Positions are those of the rows in the data file, before any
 //! filter.
 
+use bytes::Bytes;
 use frazil_core::bitmap::Positions;
 use frazil_core::bytes::Cursor;
 use frazil_core::error::{Error, ErrorKind, Result};
 use frazil_core::storage::Files;
 
 use crate::spec::data_file_meta::DeletionFile;
+use crate::spec::index_manifest::DeletionRange;
 
 const FILE_VERSION: u8 = 1;
 const MAGIC_32: [u8; 4] = 1_581_511_376_u32.to_be_bytes();
@@ -75,6 +77,51 @@ pub fn decode(bytes: &[u8]) -> Result<Positions> {
     decode_frame(bytes).map_err(|error| error.corrupt_as(ErrorKind::CorruptDeletes))
 }
 
+/// An index file of deletion vectors under construction.
+#[derive(Debug)]
+pub(crate) struct VectorFile {
+    bytes: Vec<u8>,
+    /// Whether bitmaps have 64 bits (`deletion-vectors.bitmap64`).
+    is_wide: bool,
+    ranges: Vec<DeletionRange>,
+}
+
+impl VectorFile {
+    /// Begins a file.
+    pub(crate) fn new(is_wide: bool) -> Self {
+        Self { bytes: vec![FILE_VERSION], is_wide, ranges: Vec::new() }
+    }
+
+    /// Adds the deleted rows of a data file.
+    ///
+    /// # Errors
+    /// `LimitExceeded` for a file of more than 2 GiB, and for positions that the bitmap does not hold.
+    pub(crate) fn push(&mut self, data_file: &str, deleted: &Positions) -> Result<()> {
+        let too_long = || Error::new(ErrorKind::LimitExceeded, "deletion vectors exceed 2 GiB").with("file", data_file);
+        let (magic, bitmap) = if self.is_wide {
+            (MAGIC_64, deleted.encode_portable64()?)
+        } else {
+            (MAGIC_32, deleted.encode_portable32()?)
+        };
+        let data = [&magic[..], &bitmap].concat();
+        let offset = i32::try_from(self.bytes.len()).map_err(|_| too_long())?;
+        let size = i32::try_from(data.len()).map_err(|_| too_long())?;
+        let frame = if self.is_wide { FRAME_BYTES } else { 0 };
+        let length = i32::try_from(data.len() as u64 + frame).map_err(|_| too_long())?;
+        self.bytes.extend(size.to_be_bytes());
+        self.bytes.extend(&data);
+        self.bytes.extend(crc32fast::hash(&data).to_be_bytes());
+        let cardinality = i64::try_from(deleted.len()).ok();
+        self.ranges.push(DeletionRange { data_file: data_file.to_string(), offset, length, cardinality });
+        Ok(())
+    }
+
+    /// Returns the content of the file and the places of its vectors.
+    pub(crate) fn finish(self) -> (Bytes, Vec<DeletionRange>) {
+        (self.bytes.into(), self.ranges)
+    }
+}
+
 fn decode_frame(bytes: &[u8]) -> Result<Positions> {
     let mut cursor = Cursor::new(bytes);
     let size = cursor.be_i32()?;
@@ -124,7 +171,6 @@ fn vector_of(content: &[u8], length: u64) -> Result<&[u8]> {
 mod tests {
     use std::sync::Arc;
 
-    use bytes::Bytes;
     use frazil_core::storage::{MemoryStorage, Storage};
     use rstest::rstest;
 
@@ -170,6 +216,39 @@ mod tests {
         for wrong in [at(offset, length, Some(count + 1)), at(offset, length, Some(-1))] {
             assert_eq!(read_from(&hex(file), &wrong).unwrap_err().kind(), ErrorKind::CorruptDeletes);
         }
+    }
+
+    #[rstest]
+    #[case(FILE_32, false)]
+    #[case(FILE_64, true)]
+    fn files_are_written_as_java_writes_them(#[case] file: &str, #[case] is_wide: bool) {
+        let mut written = VectorFile::new(is_wide);
+        for (name, deleted) in [("a", &[2_i64, 3][..]), ("b", &[1])] {
+            let mut positions = Positions::new();
+            positions.insert_all(deleted).unwrap();
+            written.push(name, &positions).unwrap();
+        }
+        let (content, ranges) = written.finish();
+        assert_eq!(content, hex(file));
+        let read = ranges.iter().map(|range| {
+            let place = at(range.offset.into(), range.length.into(), range.cardinality);
+            (range.data_file.as_str(), read_from(&content, &place).unwrap())
+        });
+        assert_eq!(read.collect::<Vec<_>>(), [("a", vec![2, 3]), ("b", vec![1])]);
+    }
+
+    #[test]
+    fn large_vectors_are_read_back() {
+        let mut positions = Positions::new();
+        positions.insert_all(&(0..200_000).chain([1 << 31, 4_294_967_295]).collect::<Vec<i64>>()).unwrap();
+        let mut written = VectorFile::new(false);
+        written.push("a", &positions).unwrap();
+        let (content, ranges) = written.finish();
+        let found = read_from(&content, &at(1, ranges[0].length.into(), ranges[0].cardinality)).unwrap();
+        assert_eq!(found, positions.iter().collect::<Vec<u64>>());
+        positions.insert(1 << 32).unwrap();
+        assert_eq!(VectorFile::new(false).push("a", &positions).unwrap_err().kind(), ErrorKind::LimitExceeded);
+        VectorFile::new(true).push("a", &positions).unwrap();
     }
 
     #[test]

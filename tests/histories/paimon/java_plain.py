@@ -6,6 +6,7 @@ schema file without a catalog.
 
 from __future__ import annotations
 
+import tempfile
 from typing import TYPE_CHECKING, Any
 
 from histories.paimon.java_steps import DATABASE, java_map, java_options
@@ -28,6 +29,7 @@ class Plain:
         )
         self._catalog.createDatabase(DATABASE, True)
         self._warehouse = warehouse
+        self._spill = java("paimon.disk.IOManager").create(tempfile.gettempdir())
 
     def run(self, step: str, *arguments: Any) -> Any:
         """Perform one of the steps `create`, `create_in_catalog`, `copy`, `read` and `columns`."""
@@ -59,7 +61,7 @@ class Plain:
         builder = table.newBatchWriteBuilder()
         if overwritten is not None:
             builder = builder.withOverwrite(java_map(overwritten.items()))
-        write = builder.newWrite()
+        write = builder.newWrite().withIOManager(self._spill)
         for row in self._rows(self._table(source)):
             write.write(row)
         builder.newCommit().commit(write.prepareCommit())

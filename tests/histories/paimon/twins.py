@@ -46,8 +46,7 @@ FINDS = 12
 """The number of rows that Java must find by the value of a column."""
 
 NOT_WRITTEN = (
-    *("changelog-producer.row-deduplicate", "deletion-vectors.enabled", "force-lookup"),
-    *("deletion-vectors.bitmap64", "full-compaction.delta-commits", "manifest.format", "row-tracking.enabled"),
+    *("changelog-producer.row-deduplicate", "full-compaction.delta-commits", "manifest.format", "row-tracking.enabled"),
 )
 """Options that frazil cannot write with, or that have no meaning without these."""
 
@@ -71,7 +70,7 @@ def _is_written(plan: Plan) -> bool:
     if plan.keys and not set(plan.partitions) <= set(plan.keys):
         return False
     is_ambiguous = plan.keys and any(column.name == KIND for column in plan.columns)
-    return plan.options.get("merge-engine") != "first-row" and not is_ambiguous
+    return not is_ambiguous
 
 
 def _make_writable(rng: Random, plan: Plan) -> None:
@@ -80,6 +79,9 @@ def _make_writable(rng: Random, plan: Plan) -> None:
         plan.options.pop("changelog-producer", None)
     for name in NOT_WRITTEN:
         plan.options.pop(name, None)
+    if not plan.keys:
+        for name in ("deletion-vectors.enabled", "deletion-vectors.bitmap64"):
+            plan.options.pop(name, None)
     if rng.random() < WRITE_ONLY:
         plan.options["write-only"] = "true"
     # Java's write buffer always sorts sequence fields in ascending order (docs/paimon.md, "Where Java differs").

@@ -41,7 +41,8 @@ pub(super) fn deduplicate(rows: usize) -> Work {
 
 /// Returns the file of a run.
 fn source(run: usize) -> Source {
-    Source { level: 0, age: u32::try_from(run).unwrap() }
+    let run = u32::try_from(run).unwrap();
+    Source { level: 0, age: run, file: run }
 }
 
 fn spec() -> MergeSpec {

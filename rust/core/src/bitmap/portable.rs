@@ -77,6 +77,21 @@ impl Positions {
         Ok(Self { chunks })
     }
 
+    /// Encodes the 32-bit portable serialisation. Containers are converted to runs if that is shorter.
+    ///
+    /// # Errors
+    /// `LimitExceeded` for positions of 2^32 and above.
+    pub fn encode_portable32(&self) -> Result<Vec<u8>> {
+        let container = |(prefix, container): (&u64, &'_ Container)| {
+            let too_great = |_| Error::new(ErrorKind::LimitExceeded, "a 32-bit bitmap has no positions above 2^32");
+            Ok((u16::try_from(*prefix).map_err(too_great)?, Cow::Owned(container.run_optimised().into_owned())))
+        };
+        let bitmap = self.chunks.iter().map(container).collect::<Result<Vec<_>>>()?;
+        let mut out = Vec::with_capacity(size32(&bitmap));
+        encode32(&bitmap, &mut out);
+        Ok(out)
+    }
+
     /// Encodes the 64-bit portable serialisation, byte for byte as Iceberg's Java library writes it: containers are
     /// converted to runs if that is shorter, and every skipped key gets an empty bitmap.
     ///

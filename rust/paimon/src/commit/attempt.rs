@@ -153,7 +153,8 @@ impl Attempt<'_> {
                 of_indexes = Cow::Owned(changes.indexes.reconciled(table, before, self.context, write)?);
             }
             if changes.kind != CommitKind::Append || self.request.checks_append {
-                if has_vectors(indexes) && !changes.removed.is_empty() {
+                let keeps_vectors = changes.kind == CommitKind::Compact && !schema.primary_keys.is_empty();
+                if !keeps_vectors && has_vectors(indexes) && !changes.removed.is_empty() {
                     return Err(Error::unsupported(
                         "removing files from tables that have deletion vectors is not supported",
                     ));

@@ -20,6 +20,8 @@ pub(super) struct Changes {
     pub(super) changelog: ManifestEntries,
     /// New and removed index files.
     pub(super) indexes: IndexChanges,
+    /// Hashes of the files that compactions depend on, by bucket: see [`BucketChange::upper_files`].
+    pub(super) upper_files: BTreeMap<Home, u64>,
 }
 
 impl Changes {
@@ -41,8 +43,11 @@ impl Changes {
     ///
     /// # Errors
     /// Only internal errors.
-    pub(super) fn compacted<'a>(changes: impl Iterator<Item = &'a BucketChange>) -> Result<Self> {
-        Self::of_increments(changes.map(|change| &change.compact), CommitKind::Compact)
+    pub(super) fn compacted<'a>(changes: impl Iterator<Item = &'a BucketChange> + Clone) -> Result<Self> {
+        let known = changes.clone().filter_map(|change| Some((change.home.clone(), change.upper_files?)));
+        let upper_files = known.collect();
+        let compacted = Self::of_increments(changes.map(|change| &change.compact), CommitKind::Compact)?;
+        Ok(Self { upper_files, ..compacted })
     }
 
     fn of_increments<'a>(increments: impl Iterator<Item = &'a Increment>, kind: CommitKind) -> Result<Self> {
@@ -61,6 +66,7 @@ impl Changes {
             removed: ManifestEntries::concat(&removed)?,
             changelog: ManifestEntries::concat(&changelog)?,
             indexes,
+            upper_files: BTreeMap::new(),
         })
     }
 

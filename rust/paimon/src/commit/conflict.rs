@@ -12,13 +12,14 @@ use crate::spec::manifest::ManifestEntries;
 use crate::spec::schema::TableSchema;
 use crate::spec::snapshot::CommitKind;
 use crate::spec::types::DataType;
-use crate::write::change::Home;
+use crate::write::change::{Home, upper_files};
 
 /// Checks changes against the live files of their partitions.
 ///
 /// * The number of buckets of a partition stays the same, unless the partition is overwritten.
 /// * Removed files are live; added files are not.
 /// * On levels above 0, no two files of a bucket have overlapping keys.
+/// * A compaction that looked up records knew all files above level 0.
 /// * A compaction does not change which of two records with the same key and sequence number is the row.
 ///
 /// # Errors
@@ -35,9 +36,27 @@ pub(super) fn check(schema: &TableSchema, live: &ManifestEntries, changes: &Chan
         return Ok(());
     }
     if changes.kind == CommitKind::Compact {
+        check_upper_files(live, changes)?;
         check_ages(live, &changes.removed, &key_types(schema))?;
     }
     check_keys(schema, &after)
+}
+
+/// Rejects a compaction that looked up records if another writer has changed files above level 0. Otherwise two files
+/// could have records of the same key, neither of which is deleted.
+fn check_upper_files(live: &ManifestEntries, changes: &Changes) -> Result<()> {
+    if changes.upper_files.is_empty() {
+        return Ok(());
+    }
+    let mut buckets = Home::rows(live);
+    for (home, known) in &changes.upper_files {
+        let files = live.take(&UInt32Array::from(buckets.remove(home).unwrap_or_default()))?;
+        if upper_files(&files) != *known {
+            let message = "another writer has compacted the bucket, so records were looked up in old files";
+            return Err(conflict(message).with("bucket", home.bucket));
+        }
+    }
+    Ok(())
 }
 
 /// Rejects a compaction of files next to which another writer has added an older file of level 0, with sequence numbers

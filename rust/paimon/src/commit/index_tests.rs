@@ -37,7 +37,14 @@ fn in_bucket(
     append.index_added = added.into_iter().collect();
     append.index_removed = removed.cloned().into_iter().collect();
     let home = Home { partition: NO_FIELDS.into(), bucket };
-    BucketChange { home, total_buckets: -1, base_snapshot: base, append, compact: Increment::empty().unwrap() }
+    BucketChange {
+        home,
+        total_buckets: -1,
+        base_snapshot: base,
+        upper_files: None,
+        append,
+        compact: Increment::empty().unwrap(),
+    }
 }
 
 fn rows(base: Option<i64>, name: &str, added: Option<&IndexEntry>, removed: Option<&IndexEntry>) -> BucketChange {

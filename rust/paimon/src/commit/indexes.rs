@@ -34,7 +34,8 @@ impl IndexChanges {
     /// partitions that it replaces.
     ///
     /// # Errors
-    /// `CommitConflict` if a removed file is not in the list, or a bucket would have two indexes of keys.
+    /// `CommitConflict` if a removed file is not in the list, or a bucket would have two indexes of keys or two files of
+    /// deletion vectors.
     pub(super) fn applied(
         &self,
         before: &[IndexEntry],
@@ -54,8 +55,11 @@ impl IndexChanges {
         }
         after.extend(self.added.iter().map(|entry| IndexEntry { kind: ADD, ..entry.clone() }));
         let mut buckets = BTreeMap::new();
-        for entry in after.iter().filter(|entry| entry.index_type == HASH) {
-            if let Some(other) = buckets.insert((&entry.partition, entry.bucket), &entry.file_name) {
+        // Buckets of tables without a primary key may have several files of deletion vectors.
+        let is_added = |entry: &IndexEntry| self.added.iter().any(|added| is_in_bucket_of(added, entry));
+        for entry in after.iter().filter(|entry| entry.index_type == HASH || is_added(entry)) {
+            let bucket = (&entry.index_type, &entry.partition, entry.bucket);
+            if let Some(other) = buckets.insert(bucket, &entry.file_name) {
                 return Err(conflict("another writer added an index file for the same bucket")
                     .with("bucket", entry.bucket)
                     .with("index file", other));
@@ -104,6 +108,10 @@ impl IndexChanges {
         }
         Ok(changes)
     }
+}
+
+fn is_in_bucket_of(a: &IndexEntry, b: &IndexEntry) -> bool {
+    (&a.index_type, &a.partition, a.bucket) == (&b.index_type, &b.partition, b.bucket)
 }
 
 /// The indexes of a partition when the buckets of new rows were determined, and those of the newest snapshot.

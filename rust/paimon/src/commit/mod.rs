@@ -106,7 +106,7 @@ fn committed(
     let mut written = Changes::written(changes, request)?;
     let compacts = changes.iter().any(|change| !change.compact.is_empty());
     let options = Options::new(table.schema().options.clone());
-    if written.kind == CommitKind::Overwrite {
+    if written.kind == CommitKind::Overwrite && !compacts {
         written.added = upgraded(written.added, table.schema(), &options)?;
     }
     // A dynamic overwrite without new files replaces nothing.

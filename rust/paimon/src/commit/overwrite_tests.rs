@@ -45,7 +45,7 @@ fn of_buckets(partition: &[u8], total_buckets: i32, base_snapshot: Option<i64>, 
     builder.push(BucketOf { partition, bucket: 0, total_buckets }, new_file(name, 10));
     let append = Increment { added: builder.finish().unwrap(), ..Increment::empty().unwrap() };
     let home = Home { partition: partition.into(), bucket: 0 };
-    BucketChange { home, total_buckets, base_snapshot, append, compact: Increment::empty().unwrap() }
+    BucketChange { home, total_buckets, base_snapshot, upper_files: None, append, compact: Increment::empty().unwrap() }
 }
 
 fn made(table: &Table, overwrite: Option<Overwrite>, changes: &[BucketChange]) -> Result<Committed> {

@@ -49,6 +49,7 @@ pub(super) fn change(names: &[&str]) -> BucketChange {
         home: Home { partition: NO_FIELDS.into(), bucket: 0 },
         total_buckets: -1,
         base_snapshot: None,
+        upper_files: None,
         append: Increment { added: entries(names), ..Increment::empty().unwrap() },
         compact: Increment::empty().unwrap(),
     }

@@ -9,8 +9,10 @@ use frazil_core::sql::predicate::BoundPredicate;
 use crate::context::output::Output;
 use crate::context::split::DataSplit;
 use crate::context::{ReadContext, View};
+use crate::merge::Watch;
 use crate::read::expiry::Expiry;
 use crate::read::scan_read::ScanRead;
+use crate::scan::deletions::DeletionIndex;
 use crate::scan::live::add_schemas;
 use crate::spec::columns::{ROW_KIND, SEQUENCE_NUMBER};
 use crate::spec::data_file_meta::DataFileMeta;
@@ -57,14 +59,32 @@ impl Reads {
         })
     }
 
-    /// Returns the task that reads files of a bucket.
+    /// Returns the read of merged rows, with or without those that only delete.
+    pub(super) fn merged(&self, keeps_retracts: bool) -> Arc<ScanRead> {
+        if keeps_retracts { self.records.clone() } else { self.rows.clone() }
+    }
+
+    /// Returns the read of merged rows with observations.
+    pub(super) fn watched(&self, watch: Watch) -> Arc<ScanRead> {
+        Arc::new(self.records.as_ref().clone().watching(watch))
+    }
+
+    /// Returns the task that reads files of a bucket without the rows of their deletion vectors.
     ///
     /// # Errors
     /// `CorruptManifest` for files and partitions that do not decode.
-    pub(super) fn task(&self, home: &Home, files: &ManifestEntries, keeps_retracts: bool) -> Result<SplitTask> {
-        let read = if keeps_retracts { &self.records } else { &self.rows };
+    pub(super) fn task(
+        &self,
+        home: &Home,
+        files: &ManifestEntries,
+        read: Arc<ScanRead>,
+        deletions: &DeletionIndex,
+    ) -> Result<SplitTask> {
         let context = &read.context;
         let folder = partition_folder(&context.schema, &home.partition, &self.naming)?;
+        let metas = (0..files.len()).map(|row| files.file(row)).collect::<Result<Vec<DataFileMeta>>>()?;
+        let vector = |file: &DataFileMeta| deletions.of(&home.partition, home.bucket, &file.file_name).cloned();
+        let deletion_files = metas.iter().map(vector).collect();
         let split = DataSplit {
             // Only for messages; 0 before the first snapshot.
             snapshot_id: self.snapshot.unwrap_or(0),
@@ -72,12 +92,12 @@ impl Reads {
             bucket: home.bucket,
             total_buckets: total_buckets(files),
             bucket_path: context.bucket_path(&folder, home.bucket)?,
-            files: (0..files.len()).map(|row| files.file(row)).collect::<Result<Vec<DataFileMeta>>>()?,
-            deletion_files: Vec::new(),
+            files: metas,
+            deletion_files,
             raw_convertible: !context.has_primary_key(),
             streaming: false,
         };
-        Ok(SplitTask { read: read.clone(), split, before: None })
+        Ok(SplitTask { read, split, before: None })
     }
 }
 

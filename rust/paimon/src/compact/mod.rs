@@ -3,6 +3,8 @@
 //! ```text
 //! pick    which files of a bucket with keys are merged, and into which level
 //! upgrade which of them only change their level
+//! lookup  which files of higher levels may have records that the merged ones replace
+//! vectors where these records are: they become deleted rows
 //! plan    which files of which bucket are rewritten
 //! reads   how they are read
 //! task    reads them, merged, and writes the files that replace them; a commit makes a COMPACT snapshot
@@ -10,6 +12,7 @@
 
 mod bucket_reader;
 mod levels;
+mod lookup;
 mod pick;
 #[cfg(test)]
 mod pick_tests;
@@ -17,6 +20,7 @@ pub mod plan;
 mod strategy;
 pub mod task;
 mod upgrade;
+mod vectors;
 
 pub use levels::{Levels, Run};
 pub use pick::{Now, Picker, Unit, pick_full};

@@ -16,23 +16,28 @@ use frazil_core::sql::predicate::bind::bind;
 use frazil_core::sql::predicate::eval::evaluate;
 
 use super::bucket_reader::{Reads, read_context, total_buckets};
-use super::task::{CompactTask, Shared};
+use super::lookup::LookupRule;
+use super::task::{CompactTask, GroupRead, Shared};
 use super::upgrade::Upgrades;
-use super::{Levels, Now, Picker, Strategy, pick_full};
+use super::vectors::BucketVectors;
+use super::{Level0, Levels, Now, Picker, Strategy, pick_full};
 use crate::commit::{Overwrite, Replaced};
 use crate::context::ReadContext;
 use crate::merge::section::KeyRanges;
 use crate::read::expiry::Expiry;
+use crate::scan::deletions::DeletionIndex;
+use crate::scan::mode::ReadMode;
 use crate::scan::partitions::Partitions;
 use crate::scan::prune::EntryStats;
 use crate::spec::data_file_meta::DataFileMeta;
+use crate::spec::index_manifest::IndexEntry;
 use crate::spec::manifest::{ManifestEntries, WantedFields};
 use crate::spec::options::Options;
 use crate::spec::schema::TableSchema;
 use crate::spec::snapshot::Snapshot;
 use crate::spec::types::DataType;
 use crate::table::Table;
-use crate::write::change::{BucketChange, Home, Increment};
+use crate::write::change::{BucketChange, Home, Increment, upper_files};
 use crate::write::check::check_writable;
 use crate::write::file::FileSpec;
 
@@ -52,6 +57,9 @@ pub struct CompactRequest {
     pub buckets: Option<Vec<BucketChange>>,
     /// Whether the writer of these changes compacts. It does not if the table leaves compaction to a dedicated job.
     pub is_of_writer: bool,
+    /// Whether the appended files replace all other files of their buckets. They are then compacted only if the table
+    /// looks up records; otherwise, the commit moves them to the highest level.
+    pub replaces: bool,
     /// The partitions, as in an overwrite; empty for all.
     pub partitions: Vec<BTreeMap<String, Option<String>>>,
     /// A filter of the partitions by their keys.
@@ -81,47 +89,111 @@ pub fn plan(table: &Table, request: &CompactRequest, context: &Context) -> Resul
     if request.is_of_writer && !compacts_itself(schema, &options)? {
         return Ok(planned);
     }
-    let snapshot = table.latest_snapshot()?;
     let rule = CompactionRule::try_new(schema, &options, request)?;
-    let live = files(table, snapshot.as_ref(), request, context)?;
-    let snapshot = snapshot.map(|snapshot| snapshot.id);
+    if request.replaces && rule.lookup().is_none() {
+        return Ok(planned);
+    }
+    let latest = if request.replaces { None } else { table.latest_snapshot()? };
+    let live = files(table, latest.as_ref(), request, context)?;
+    let snapshot = latest.as_ref().map(|snapshot| snapshot.id);
     let read = read_context(table, &options, &live)?;
     let live = selected(&read, live, request)?;
     let homes = request.buckets.as_ref().map(|buckets| buckets.iter().map(|change| &change.home).collect());
+    let indexes = match &latest {
+        Some(latest) if rule.lookup().is_some_and(|lookup| lookup.has_vectors) => {
+            table.index_entries(latest, context)?
+        }
+        _ => Vec::new(),
+    };
+    let deletions = DeletionIndex::try_new(indexes.clone(), &|entry| table.index_location(entry))?;
     let mut picked = Vec::new();
     for (home, rows) in Home::rows(&live) {
         if homes.as_ref().is_some_and(|homes: &BTreeSet<&Home>| !homes.contains(&home)) {
             continue;
         }
         let entries = live.take(&UInt32Array::from(rows))?;
-        let picks = rule.pick(&entries, &read)?;
+        let has_vector = |name: &str| deletions.of(&home.partition, home.bucket, name).is_some();
+        let picks = rule.pick(&entries, &read, &has_vector)?;
         picked.extend(picks.into_iter().map(|pick| (home.clone(), entries.clone(), pick)));
     }
     if picked.is_empty() {
         return Ok(planned);
     }
-    let reads = Reads::try_new(read, rule.expiry(), snapshot)?;
-    let shared = Arc::new(Shared::try_new(table, &options, snapshot, request.utc_offset_ms)?);
-    for (home, entries, BucketPick { rewritten, upgraded, level, keeps_retracts }) in picked {
-        let upgraded = entries.take(&UInt32Array::from(upgraded))?;
-        if !upgraded.is_empty() {
-            let total_buckets = total_buckets(&upgraded);
-            let compact = Increment { added: upgraded.at_level(level)?, removed: upgraded, ..Increment::empty()? };
-            planned.upgrades.push(BucketChange {
-                home: home.clone(),
-                total_buckets,
-                base_snapshot: snapshot,
-                append: Increment::empty()?,
-                compact,
-            });
-        }
-        for files in rewritten {
-            let removed = entries.take(&UInt32Array::from(files))?;
-            let read = reads.task(&home, &removed, keeps_retracts)?;
-            planned.tasks.push(CompactTask::try_new(shared.clone(), read, home.clone(), removed, level)?);
-        }
+    let planner = Planner {
+        table,
+        shared: Arc::new(Shared::try_new(table, &options, snapshot, request.utc_offset_ms)?),
+        reads: Reads::try_new(read, rule.expiry(), snapshot)?,
+        options,
+        lookup: rule.lookup(),
+        snapshot,
+        indexes,
+        deletions,
+    };
+    for (home, entries, pick) in picked {
+        planned.upgrades.extend(planner.upgrades(&home, &entries, &pick)?);
+        planned.tasks.extend(planner.tasks(&home, &entries, pick)?);
     }
     Ok(planned)
+}
+
+/// The state that the tasks of all buckets share.
+struct Planner<'a> {
+    table: &'a Table,
+    shared: Arc<Shared>,
+    reads: Reads,
+    options: Options,
+    lookup: Option<LookupRule>,
+    snapshot: Option<i64>,
+    indexes: Vec<IndexEntry>,
+    deletions: DeletionIndex,
+}
+
+impl Planner<'_> {
+    /// Returns the change of the files that only change their level.
+    fn upgrades(&self, home: &Home, entries: &ManifestEntries, pick: &BucketPick) -> Result<Option<BucketChange>> {
+        let upgraded = entries.take(&UInt32Array::from(pick.upgraded.clone()))?;
+        if upgraded.is_empty() {
+            return Ok(None);
+        }
+        let total_buckets = total_buckets(&upgraded);
+        let compact = Increment { added: upgraded.at_level(pick.level)?, removed: upgraded, ..Increment::empty()? };
+        Ok(Some(BucketChange {
+            home: home.clone(),
+            total_buckets,
+            base_snapshot: self.snapshot,
+            upper_files: self.lookup.map(|_| upper_files(entries)),
+            append: Increment::empty()?,
+            compact,
+        }))
+    }
+
+    /// Returns the tasks that rewrite files. Groups with deletion vectors are one task, because there is one file of
+    /// vectors.
+    fn tasks(&self, home: &Home, entries: &ManifestEntries, pick: BucketPick) -> Result<Vec<CompactTask>> {
+        let BucketPick { rewritten, level, keeps_retracts, .. } = pick;
+        let (mut groups, mut removed) = (Vec::new(), Vec::new());
+        for RewriteGroup { files, looked_up } in rewritten {
+            let watch = self.lookup.filter(|_| looked_up.is_some()).map(|lookup| lookup.watch(level));
+            let read = watch.map_or_else(|| self.reads.merged(keeps_retracts), |watch| self.reads.watched(watch));
+            let all: Vec<u32> = files.iter().copied().chain(looked_up.into_iter().flatten()).collect();
+            let read = self.reads.task(home, &entries.take(&UInt32Array::from(all))?, read, &self.deletions)?;
+            groups.push(GroupRead { read, drops_deletes: watch.map(|_| !keeps_retracts) });
+            removed.push(entries.take(&UInt32Array::from(files))?);
+        }
+        let task = |groups, removed| CompactTask::try_new(self.shared.clone(), groups, home.clone(), removed, level);
+        let Some(lookup) = self.lookup else {
+            return groups.into_iter().zip(removed).map(|(group, removed)| task(vec![group], removed)).collect();
+        };
+        if groups.is_empty() {
+            return Ok(Vec::new());
+        }
+        let task = task(groups, ManifestEntries::concat(&removed)?)?.above(Some(upper_files(entries)));
+        if !lookup.has_vectors {
+            return Ok(vec![task]);
+        }
+        let vectors = BucketVectors::try_new(self.table, &self.options, home, &self.indexes)?;
+        Ok(vec![task.with_vectors(vectors)])
+    }
 }
 
 /// Returns whether writers compact the buckets that they write. They do not if rows have no bucket, or if the table
@@ -179,12 +251,20 @@ fn selected(reads: &ReadContext, live: ManifestEntries, request: &CompactRequest
 /// Files that are compacted, and the level of the files that replace them.
 struct BucketPick {
     /// Files that are rewritten together.
-    rewritten: Vec<Vec<u32>>,
+    rewritten: Vec<RewriteGroup>,
     /// Files that only change their level.
     upgraded: Vec<u32>,
     level: i32,
     /// Whether rows that delete are kept, because older files may have the rows that they delete.
     keeps_retracts: bool,
+}
+
+/// Files that are rewritten together.
+struct RewriteGroup {
+    files: Vec<u32>,
+    /// The files above the output level that are searched for keys of new records; None for a group without new records,
+    /// and for tables without lookups.
+    looked_up: Option<Vec<u32>>,
 }
 
 /// The rule that selects the files of a bucket to rewrite.
@@ -196,6 +276,8 @@ enum CompactionRule {
         key_types: Vec<DataType>,
         upgrades: Upgrades,
         expiry: Option<Arc<Expiry>>,
+        lookup: Option<LookupRule>,
+        options: Options,
     },
     Append(SmallFiles),
 }
@@ -212,7 +294,13 @@ struct SmallFiles {
 impl CompactionRule {
     fn try_new(schema: &TableSchema, options: &Options, request: &CompactRequest) -> Result<Self> {
         if !schema.primary_keys.is_empty() {
-            let picker = Picker::new(Strategy::try_new(options)?);
+            let lookup = LookupRule::from_options(schema, options)?;
+            let mut strategy = Strategy::try_new(options)?;
+            if ReadMode::try_new(schema, options)?.independent() {
+                // Rows of level 0 are not visible, whatever `lookup-compact` is.
+                strategy.level_0 = Level0::Always;
+            }
+            let picker = Picker::new(strategy);
             let keys = schema.trimmed_primary_keys().into_iter().filter_map(|key| schema.field(key));
             let key_types = keys.map(|field| field.data_type.clone()).collect();
             let ms = now_ms();
@@ -220,7 +308,8 @@ impl CompactionRule {
             let now = Now { ms, hour: i32::try_from(hour).unwrap_or(0) };
             let upgrades = Upgrades::try_new(options)?;
             let expiry = Expiry::from_options(schema, options, ms)?.map(Arc::new);
-            return Ok(Self::Keyed { picker, full: request.full, now, key_types, upgrades, expiry });
+            let options = options.clone();
+            return Ok(Self::Keyed { picker, full: request.full, now, key_types, upgrades, expiry, lookup, options });
         }
         let target = FileSpec::from_options(options, None)?.target_bytes;
         Ok(Self::Append(SmallFiles {
@@ -239,33 +328,65 @@ impl CompactionRule {
         }
     }
 
-    fn pick(&self, entries: &ManifestEntries, read: &ReadContext) -> Result<Vec<BucketPick>> {
+    /// Returns the properties of lookups, for tables that have any.
+    fn lookup(&self) -> Option<LookupRule> {
+        match self {
+            Self::Keyed { lookup, .. } => *lookup,
+            Self::Append(_) => None,
+        }
+    }
+
+    /// Returns the files of a bucket to rewrite. `has_vector` tells whether a file has deleted rows.
+    fn pick(
+        &self,
+        entries: &ManifestEntries,
+        read: &ReadContext,
+        has_vector: &dyn Fn(&str) -> bool,
+    ) -> Result<Vec<BucketPick>> {
         match self {
             Self::Append(small) => {
                 let pick = |files| BucketPick {
-                    rewritten: vec![files],
+                    rewritten: vec![RewriteGroup { files, looked_up: None }],
                     upgraded: Vec::new(),
                     level: 0,
                     keeps_retracts: false,
                 };
                 Ok(small.pick(entries).into_iter().map(pick).collect())
             }
-            Self::Keyed { picker, full, now, key_types, upgrades, expiry } => {
+            Self::Keyed { picker, full, now, key_types, upgrades, expiry, lookup, options } => {
                 let files = (0..entries.len()).map(|row| entries.file(row)).collect::<Result<Vec<DataFileMeta>>>()?;
                 let levels = Levels::try_new(&files, key_types, picker.strategy().levels)?;
                 // The picker is cloned, so no picks are remembered: each call starts without state.
                 let expired = expiry.as_ref().map(|expiry| expired(expiry, entries, read)).transpose()?;
                 let is_expired = |file: usize| expired.as_ref().is_some_and(|expired| expired.value(file));
-                let must_rewrite = |file: usize| upgrades.rewrites_all || is_expired(file);
+                let has_vector = |file: usize| files.get(file).is_some_and(|file| has_vector(&file.file_name));
+                let must_rewrite = |file: usize| upgrades.rewrites_all || is_expired(file) || has_vector(file);
                 let unit = if *full { pick_full(&levels, &must_rewrite) } else { picker.clone().pick(&levels, *now) };
                 let Some(unit) = unit else { return Ok(Vec::new()) };
                 let keys = KeyRanges::of_files(&files, key_types)?;
-                let work = upgrades.split(&unit, (&files, &keys), levels.max_level(), &is_expired);
+                let looked_up = lookup.map(|_| LookupRule::looked_up(&unit, &files, &keys)).unwrap_or_default();
+                let mut rewrites = Vec::with_capacity(files.len());
+                for file in 0..files.len() {
+                    let of_lookup =
+                        |lookup: &LookupRule| lookup.rewrites(file, &unit, (&files, &keys), (&looked_up, options));
+                    rewrites.push(is_expired(file) || lookup.as_ref().map_or(Ok(false), of_lookup)?);
+                }
+                let must_rewrite = |file: usize| rewrites.get(file).copied().unwrap_or(false);
+                let work = upgrades.split(&unit, (&files, &keys), levels.max_level(), &must_rewrite);
+                let is_new = |file: &usize| files.get(*file).is_some_and(|file| file.level == 0);
+                let group = |group: &Vec<usize>| RewriteGroup {
+                    files: numbers(group),
+                    looked_up: lookup.filter(|_| group.iter().any(is_new)).map(|_| numbers(&looked_up)),
+                };
+                let drops_deletes = match lookup {
+                    Some(lookup) => lookup.drops_deletes(&levels, unit.output_level),
+                    None => levels.drops_deletes(unit.output_level),
+                };
                 Ok(vec![BucketPick {
-                    rewritten: work.rewritten.iter().map(|files| numbers(files)).collect(),
+                    rewritten: work.rewritten.iter().map(group).collect(),
                     upgraded: numbers(&work.upgraded),
                     level: unit.output_level,
-                    keeps_retracts: !levels.drops_deletes(unit.output_level),
+                    keeps_retracts: !drops_deletes,
                 }])
             }
         }

@@ -1,15 +1,19 @@
 //! Compacts files of one bucket: writes their rows to new files, which replace them.
 
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::SchemaRef;
+use arrow_select::filter::filter_record_batch;
 use frazil_core::align::filled;
 use frazil_core::error::{Error, Result};
 use frazil_core::storage::Files;
 
-use crate::merge::with_nullable_values;
+use super::bucket_reader::total_buckets;
+use super::vectors::BucketVectors;
+use crate::merge::{Trace, with_nullable_values};
 use crate::spec::columns::{ROW_KIND, SEQUENCE_NUMBER};
 use crate::spec::entries_builder::{BucketOf, EntriesBuilder, NewFile};
 use crate::spec::manifest::ManifestEntries;
@@ -60,11 +64,19 @@ impl Shared {
     }
 }
 
-/// One compaction: accepts the rows of a split, returns rows for files, and collects the metadata of the files.
+/// The files of one group, which are read and merged.
+#[derive(Debug)]
+pub(super) struct GroupRead {
+    pub(super) read: SplitTask,
+    /// For rows with a [`Trace`], whether those that only delete are left out.
+    pub(super) drops_deletes: Option<bool>,
+}
+
+/// One compaction: accepts the rows of groups of files, returns rows for files, and collects the metadata of the files.
 #[derive(Debug)]
 pub struct CompactTask {
     shared: Arc<Shared>,
-    read: SplitTask,
+    groups: Vec<GroupRead>,
     home: Home,
     folder: String,
     removed: ManifestEntries,
@@ -76,14 +88,18 @@ pub struct CompactTask {
     paths: DataFilePaths,
     side_files: SideFiles,
     next_sequence: i64,
-    open: Option<FileBuilder>,
+    /// The files that are being written, by group.
+    open: BTreeMap<usize, FileBuilder>,
     files: Vec<NewFile>,
+    vectors: Option<BucketVectors>,
+    /// See [`BucketChange::upper_files`].
+    upper_files: Option<u64>,
 }
 
 impl CompactTask {
     pub(super) fn try_new(
         shared: Arc<Shared>,
-        read: SplitTask,
+        groups: Vec<GroupRead>,
         home: Home,
         removed: ManifestEntries,
         level: i32,
@@ -104,19 +120,31 @@ impl CompactTask {
             side_files: SideFiles::new(&shared.files),
             next_sequence: removed.min_sequence_numbers().values().iter().copied().min().unwrap_or(0),
             align,
-            read,
+            groups,
             home,
             removed,
             level,
-            open: None,
+            open: BTreeMap::new(),
             files: Vec::new(),
+            vectors: None,
+            upper_files: None,
             shared,
         })
     }
 
-    /// Returns the files to read.
-    pub fn read(&self) -> &SplitTask {
-        &self.read
+    /// Returns this task with deletion vectors, which mark the records that the merged ones replace.
+    pub(super) fn with_vectors(self, vectors: BucketVectors) -> Self {
+        Self { vectors: Some(vectors), ..self }
+    }
+
+    /// Returns this task, whose result depends on the files above level 0 of the bucket.
+    pub(super) fn above(self, upper_files: Option<u64>) -> Self {
+        Self { upper_files, ..self }
+    }
+
+    /// Returns the files to read, group by group.
+    pub fn reads(&self) -> impl Iterator<Item = &SplitTask> {
+        self.groups.iter().map(|group| &group.read)
     }
 
     /// Returns the encoding of files.
@@ -137,14 +165,29 @@ impl CompactTask {
         avro_schema(self.keyed.as_ref().map_or(&self.shared.schema.fields, |(files, _)| files.columns()))
     }
 
-    /// Converts rows of the split to rows of a file, and records them for the metadata of the file.
+    /// Converts rows of a group to rows of a file, and records them for the metadata of the file. Returns None if no row
+    /// remains.
     ///
     /// # Errors
-    /// `Internal` for rows that do not have the columns of the split.
-    pub fn take(&mut self, batch: &RecordBatch) -> Result<RecordBatch> {
-        let column = |name: &str| batch.column_by_name(name).ok_or_else(|| no_column(name));
+    /// `Internal` for rows that do not have the columns of the group.
+    pub fn take(&mut self, group: usize, batch: &RecordBatch) -> Result<Option<RecordBatch>> {
+        let unknown = || Error::internal(format!("a compaction has no group {group}"));
+        let GroupRead { read, drops_deletes } = self.groups.get(group).ok_or_else(unknown)?;
+        let Some(drops_deletes) = *drops_deletes else { return self.put(group, batch).map(Some) };
+        let (mut rows, trace) = Trace::split_off(batch)?;
+        if let Some(vectors) = &mut self.vectors {
+            vectors.mark(&read.split.files, &trace)?;
+        }
+        if drops_deletes {
+            let kinds = kinds::parse(ROW_KIND, column(&rows, ROW_KIND)?, 0, Some(kinds::INSERT))?;
+            rows = filter_record_batch(&rows, &kinds.iter().map(|kind| kind.map(|kind| kind & 1 == 0)).collect())?;
+        }
+        if rows.num_rows() == 0 { Ok(None) } else { self.put(group, &rows).map(Some) }
+    }
+
+    fn put(&mut self, group: usize, batch: &RecordBatch) -> Result<RecordBatch> {
         let names =
-            self.shared.schema.fields.iter().map(|field| Ok((field.name.clone(), column(&field.name)?.clone())));
+            self.shared.schema.fields.iter().map(|field| Ok((field.name.clone(), column(batch, &field.name)?.clone())));
         let fields = names.collect::<Result<Vec<(String, ArrayRef)>>>()?;
         let values =
             RecordBatch::try_from_iter_with_nullable(fields.into_iter().map(|(name, values)| (name, values, true)))?;
@@ -152,15 +195,16 @@ impl CompactTask {
         self.shared.blanks.check_keys(&values)?;
         let values = self.shared.blanks.trimmed(values)?;
         let entries = self.shared.entries.clone();
-        let file = self.open.get_or_insert_with(|| FileBuilder::compacted(entries, self.level));
+        let file = self.open.entry(group).or_insert_with(|| FileBuilder::compacted(entries, self.level));
         let Some((schema, places)) = &self.keyed else {
             let count = i64::try_from(values.num_rows()).unwrap_or(i64::MAX);
             file.add(&values, self.next_sequence)?;
             self.next_sequence = self.next_sequence.saturating_add(count);
             return filled(values);
         };
-        let sequences = column(SEQUENCE_NUMBER)?.as_primitive_opt().ok_or_else(|| no_column(SEQUENCE_NUMBER))?;
-        let kinds = kinds::parse(ROW_KIND, column(ROW_KIND)?, 0, Some(kinds::INSERT))?;
+        let numbers = column(batch, SEQUENCE_NUMBER)?;
+        let sequences = numbers.as_primitive_opt().ok_or_else(|| no_column(SEQUENCE_NUMBER))?;
+        let kinds = kinds::parse(ROW_KIND, column(batch, ROW_KIND)?, 0, Some(kinds::INSERT))?;
         let records = Records { slot: 0, values, sequences: sequences.clone(), kinds };
         let keys: Vec<ArrayRef> = places.iter().map(|place| records.values.column(*place).clone()).collect();
         file.add_records(&records, &keys)?;
@@ -175,12 +219,12 @@ impl CompactTask {
         self.paths.next_location(&self.folder, self.home.bucket, extension)
     }
 
-    /// Ends the current file, which contains the rows added since the last call.
+    /// Ends the current file of a group, which contains the rows added since the last call.
     ///
     /// # Errors
     /// `Internal` for a file without rows; `Storage` if the index of the file cannot be written.
-    pub fn close(&mut self, path: &str, size_bytes: i64) -> Result<()> {
-        let file = self.open.take().ok_or_else(|| Error::internal("a file has no rows"))?;
+    pub fn close(&mut self, group: usize, path: &str, size_bytes: i64) -> Result<()> {
+        let file = self.open.remove(&group).ok_or_else(|| Error::internal("a file has no rows"))?;
         let mut file = self.side_files.finish(file, path, size_bytes)?;
         file.meta.external_path = self.paths.external_path(path);
         self.files.push(file);
@@ -198,26 +242,36 @@ impl CompactTask {
         (self.files.len(), sum(|file| file.meta.row_count), sum(|file| file.meta.file_size_bytes))
     }
 
-    /// Returns the change of the bucket for a commit: the removed files and the new files.
+    /// Returns the change of the bucket for a commit: the removed files and the new files. Writes the deletion vectors.
     ///
     /// # Errors
-    /// As for [`EntriesBuilder::finish`].
-    pub fn change(&self) -> Result<BucketChange> {
-        let total_buckets = self.read.split.total_buckets;
+    /// As for [`EntriesBuilder::finish`] and [`BucketVectors::finish`].
+    pub fn change(&mut self) -> Result<BucketChange> {
+        let total_buckets = total_buckets(&self.removed);
         let mut entries = EntriesBuilder::default();
         for file in &self.files {
             let Home { partition, bucket } = &self.home;
             entries.push(BucketOf { partition, bucket: *bucket, total_buckets }, file.clone());
         }
-        let compact = Increment { removed: self.removed.clone(), added: entries.finish()?, ..Increment::empty()? };
+        let mut compact = Increment { removed: self.removed.clone(), added: entries.finish()?, ..Increment::empty()? };
+        if let Some(vectors) = &mut self.vectors {
+            let rewritten: HashSet<&str> = self.removed.file_names().iter().flatten().collect();
+            let put = |location: &str, content| self.side_files.put(location, content);
+            (compact.index_removed, compact.index_added) = vectors.finish(&rewritten, put)?;
+        }
         Ok(BucketChange {
             home: self.home.clone(),
             total_buckets,
             base_snapshot: self.shared.snapshot,
+            upper_files: self.upper_files,
             append: Increment::empty()?,
             compact,
         })
     }
+}
+
+fn column<'a>(batch: &'a RecordBatch, name: &str) -> Result<&'a ArrayRef> {
+    batch.column_by_name(name).ok_or_else(|| no_column(name))
 }
 
 fn no_column(name: &str) -> Error {

@@ -58,13 +58,13 @@ impl Upgrades {
     }
 
     /// Splits the files of a unit, whose keys are `keys`, into rewritten and upgraded files. Files for which
-    /// `is_expired` is true have records to drop.
+    /// `must_rewrite` is true are not upgraded.
     pub(super) fn split(
         self,
         unit: &Unit,
         (files, keys): (&[DataFileMeta], &KeyRanges),
         max_level: i32,
-        is_expired: &dyn Fn(usize) -> bool,
+        must_rewrite: &dyn Fn(usize) -> bool,
     ) -> Work {
         let mut work = Work::default();
         if unit.rewrites {
@@ -74,7 +74,7 @@ impl Upgrades {
         let place = |work: &mut Work, at: usize| {
             let Some(file) = files.get(at) else { return };
             let may_delete = unit.output_level == max_level && file.delete_row_count.is_none_or(|count| count > 0);
-            if may_delete || self.rewrites_all || is_expired(at) {
+            if may_delete || self.rewrites_all || must_rewrite(at) {
                 work.rewritten.push(vec![at]);
             } else if file.level != unit.output_level {
                 work.upgraded.push(at);

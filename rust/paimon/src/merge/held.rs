@@ -51,6 +51,8 @@ pub struct Source {
     pub level: i32,
     /// The position of the file among all files of the merge, oldest first.
     pub age: u32,
+    /// The number of the file in the split.
+    pub file: u32,
 }
 
 /// A batch of a run, with the values that decide about its rows.
@@ -67,6 +69,8 @@ pub(super) struct Held {
     pub(super) inserts: bool,
     /// The file that the rows are from.
     source: Source,
+    /// The positions of the rows in their file; empty if they are not wanted.
+    positions: ScalarBuffer<i64>,
     /// The columns that rows are compared by, as [`Orders::columns`] lists them.
     compared: Vec<SequenceColumn>,
     _lease: Lease,
@@ -103,7 +107,24 @@ impl Held {
         let entries: usize = batch.columns().iter().map(dictionary::mean_bytes).sum();
         let row_bytes = bytes / rows.max(1) + u64::try_from(entries).unwrap_or(u64::MAX);
         let lease = context.budget.lease(bytes)?;
-        Ok(Self { batch, bytes, row_bytes, sequence_numbers, kinds, inserts, source, compared, _lease: lease })
+        let positions = ScalarBuffer::default();
+        Ok(Self {
+            batch,
+            bytes,
+            row_bytes,
+            sequence_numbers,
+            kinds,
+            inserts,
+            source,
+            positions,
+            compared,
+            _lease: lease,
+        })
+    }
+
+    /// Returns this batch with the positions of its rows in their file.
+    pub(super) fn at(self, positions: Option<ScalarBuffer<i64>>) -> Self {
+        Self { positions: positions.unwrap_or_default(), ..self }
     }
 }
 
@@ -137,6 +158,18 @@ impl Batches {
         self.held(pick).and_then(|held| held.kinds.get(pick.row as usize)).copied().unwrap_or_default()
     }
 
+    /// Returns the level of the file that contains a row.
+    #[inline]
+    pub(super) fn level(&self, pick: Pick) -> i32 {
+        self.held(pick).map_or(0, |held| held.source.level)
+    }
+
+    /// Returns the number of the file that contains a row, and the position of the row in it, if it is known.
+    pub(super) fn place(&self, pick: Pick) -> Option<(u32, i64)> {
+        let held = self.held(pick)?;
+        Some((held.source.file, *held.positions.get(pick.row as usize)?))
+    }
+
     /// Returns the age of the file that contains a row.
     #[inline]
     fn age(&self, pick: Pick) -> u32 {
@@ -152,7 +185,7 @@ impl Batches {
     /// Keeps, of the records of a key, those of level 0 and the one of the lowest level above it. A lookup compaction
     /// has already merged that record with all higher levels (`LookupMergeFunction`).
     pub(super) fn retain_lookup(&self, records: &mut Vec<Pick>) {
-        let level = |pick: &Pick| self.held(*pick).map_or(0, |held| held.source.level);
+        let level = |pick: &Pick| self.level(*pick);
         let Some(lowest) = records.iter().map(level).filter(|level| *level > 0).min() else { return };
         let mut found = false;
         records.retain(|pick| match level(pick) {

@@ -3,7 +3,10 @@
 use std::mem;
 use std::sync::Arc;
 
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
 use arrow_array::{Array, ArrayRef, Int8Array, RecordBatch, RecordBatchOptions, UInt32Array};
+use arrow_buffer::ScalarBuffer;
 use arrow_schema::{DataType, Schema, SchemaRef};
 use frazil_core::context::{Context, Lease};
 use frazil_core::error::{Error, Result};
@@ -19,6 +22,7 @@ use super::partial_update::PartialUpdate;
 use super::pending::Pending;
 use super::runs::{Pause, Race, Rules, Runs};
 use super::spec::{EngineSpec, MergeSpec};
+use super::watch::{Watch, Watched};
 use crate::dictionary;
 use crate::spec::columns::{SEQUENCE_NUMBER, VALUE_KIND};
 
@@ -61,6 +65,9 @@ pub struct Merger {
     /// it is complete.
     unsorted: Option<Vec<Unsorted>>,
     lookup: bool,
+    watched: Option<Watched>,
+    /// Whether batches have a column of positions before the sequence numbers.
+    has_positions: bool,
     done: bool,
 }
 
@@ -113,8 +120,23 @@ impl Merger {
             limit: OUTPUT_ROWS,
             unsorted,
             lookup: spec.lookup,
+            watched: None,
+            has_positions: false,
             done: false,
         })
+    }
+
+    /// Returns this merge with the columns of a [`Trace`] after those of its rows.
+    ///
+    /// # Errors
+    /// `Unsupported` if places are wanted of runs that are sorted again.
+    pub fn watching(mut self, watch: Watch) -> Result<Self> {
+        if watch.places && self.unsorted.is_some() {
+            return Err(Error::unsupported("deletion vectors of tables with FLOAT or DOUBLE keys are not supported"));
+        }
+        self.has_positions = watch.places;
+        self.watched = Some(Watched::new(watch));
+        Ok(self)
     }
 
     /// Advances until rows of a run are needed, an output batch is full, or everything is merged.
@@ -127,8 +149,8 @@ impl Merger {
             if self.done {
                 return Ok(Step::Done);
             }
-            let Self { batches, engine, pending, limit, lookup, .. } = self;
-            let mut rules = Rules::new(batches, engine.as_mut(), pending, (*limit, *lookup));
+            let Self { batches, engine, pending, limit, lookup, watched, .. } = self;
+            let mut rules = Rules::new(batches, engine.as_mut(), pending, (*limit, *lookup), watched.as_mut());
             match self.race.advance(&mut rules)? {
                 Pause::Need(run) => {
                     if !self.pending.is_empty() && self.race.settled() && self.crowded() {
@@ -157,9 +179,17 @@ impl Merger {
     /// `CorruptData` for keys that are not ascending or are NULL; `InvalidArgument` for a run that was not requested
     /// and for batches of another schema; `LimitExceeded`.
     pub fn push(&mut self, run: usize, batch: Option<(Source, RecordBatch)>) -> Result<()> {
-        let checked = |(source, batch)| -> Result<_> { Ok((source, self.checked(batch)?)) };
-        let batch = batch.map(checked).transpose()?;
-        let Some(unsorted) = &mut self.unsorted else { return self.accept(run, batch) };
+        let mut positions = None;
+        let batch = match batch {
+            None => None,
+            Some((source, mut batch)) => {
+                if self.has_positions {
+                    positions = Some(take_positions(&mut batch)?);
+                }
+                Some((source, self.checked(batch)?))
+            }
+        };
+        let Some(unsorted) = &mut self.unsorted else { return self.accept(run, batch, positions) };
         let of = unsorted.get_mut(run).filter(|of| !of.complete);
         let of = of.ok_or_else(|| Error::invalid(format!("run {run} was not requested")))?;
         if let Some((source, batch)) = batch {
@@ -173,7 +203,7 @@ impl Merger {
         let whole = arrow_select::concat::concat_batches(&self.schema, &batches)?;
         drop((batches, leases));
         let sorted = self.sorted(&whole)?;
-        self.accept(run, Some((source, sorted)))
+        self.accept(run, Some((source, sorted)), None)
     }
 
     /// Returns whether a run was collected completely.
@@ -181,14 +211,19 @@ impl Merger {
         self.unsorted.as_ref().and_then(|runs| runs.get(run)).is_some_and(|run| run.complete)
     }
 
-    fn accept(&mut self, run: usize, batch: Option<(Source, RecordBatch)>) -> Result<()> {
+    fn accept(
+        &mut self,
+        run: usize,
+        batch: Option<(Source, RecordBatch)>,
+        positions: Option<ScalarBuffer<i64>>,
+    ) -> Result<()> {
         let Some((source, batch)) = batch else { return self.race.push(run, None, &self.keys) };
         if batch.num_rows() == 0 {
             return Ok(());
         }
         self.drop_spare();
         self.race.push(run, Some((self.batches.0.len(), &batch)), &self.keys)?;
-        let held = Held::try_new(batch, source, &self.orders, &self.context)?;
+        let held = Held::try_new(batch, source, &self.orders, &self.context)?.at(positions);
         let fitting = OUTPUT_BYTES / held.row_bytes.max(1);
         self.limit = self.limit.min(usize::try_from(fitting).unwrap_or(OUTPUT_ROWS).max(1));
         self.batches.0.push(held);
@@ -289,11 +324,13 @@ impl Merger {
             let decided = if merges { self.decided(column, width)? } else { Decided::default() };
             columns.push(self.column(column, decided, len)?);
         }
+        let trace = self.watched.as_mut().map(|watched| watched.take(&self.schema, &self.batches)).transpose()?;
         self.pending.clear();
         self.drop_spare();
         let options = RecordBatchOptions::new().with_row_count(Some(len));
-        RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)
-            .map_err(|error| Error::invalid("merged rows do not match the schema of the merge").caused_by(error))
+        let rows = RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)
+            .map_err(|error| Error::invalid("merged rows do not match the schema of the merge").caused_by(error))?;
+        trace.map_or(Ok(rows.clone()), |trace| trace.appended_to(&rows))
     }
 
     fn decided(&mut self, column: usize, width: usize) -> Result<Decided> {
@@ -379,6 +416,13 @@ fn order(columns: &mut Vec<usize>, names: &[String], descending: bool, schema: &
         order.lawless |= lawless(schema.field(column).data_type());
     }
     Ok(order)
+}
+
+/// Removes the column of positions, which precedes the sequence numbers and kinds.
+fn take_positions(batch: &mut RecordBatch) -> Result<ScalarBuffer<i64>> {
+    let none = || Error::internal("the rows of a merge have no positions");
+    let column = batch.num_columns().checked_sub(3).map(|at| batch.remove_column(at)).ok_or_else(none)?;
+    Ok(column.as_primitive_opt::<Int64Type>().ok_or_else(none)?.values().clone())
 }
 
 fn position(schema: &Schema, name: &str) -> Result<usize> {

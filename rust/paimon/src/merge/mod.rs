@@ -8,6 +8,7 @@
 //!   engine.rs  deduplicate, first_row, partial_update, aggregation: which row, or which row of each column
 //!         |    picks: (batch, row)
 //!   output.rs  columns copied once, when a batch is full      Merger::step
+//!   watch.rs   what a lookup compaction needs to know about each key, as further columns
 //! ```
 //!
 //! The records of a key are ordered by the columns of `sequence.field` (NULL first, even if descending), then by
@@ -34,8 +35,12 @@ pub mod section;
 mod spec;
 #[cfg(test)]
 mod tests;
+mod watch;
+#[cfg(test)]
+mod watch_tests;
 
 pub use self::held::Source;
 pub use self::merger::{Merger, Step};
 pub(crate) use self::spec::looks_up;
 pub use self::spec::{MergeSpec, with_nullable_values};
+pub use self::watch::{Trace, Watch};

@@ -23,6 +23,7 @@ use super::engine::Engine;
 use super::held::{Batches, Pick};
 use super::order::{KeyColumns, Keys};
 use super::pending::Pending;
+use super::watch::Watched;
 
 /// The number of consecutive keys of one run from which the merge gallops.
 const GALLOP: u32 = 12;
@@ -52,6 +53,7 @@ pub(super) struct Rules<'a> {
     takes_last: bool,
     /// See [`Batches::retain_lookup`].
     lookup: bool,
+    watched: Option<&'a mut Watched>,
 }
 
 impl<'a> Rules<'a> {
@@ -60,8 +62,20 @@ impl<'a> Rules<'a> {
         engine: &'a mut dyn Engine,
         pending: &'a mut Pending,
         (limit, lookup): (usize, bool),
+        watched: Option<&'a mut Watched>,
     ) -> Self {
-        Self { takes_last: engine.takes_last(), batches, engine, pending, limit, lookup }
+        let takes_last = engine.takes_last() && watched.is_none();
+        Self { batches, engine, pending, limit, takes_last, lookup, watched }
+    }
+
+    /// Returns whether the records of a level are only looked up.
+    fn looks_up(&self, level: i32) -> bool {
+        self.watched.as_ref().is_some_and(|watched| watched.looks_up(level))
+    }
+
+    /// Returns whether a key with a single record is returned unchanged.
+    fn passes_alone(&self) -> bool {
+        self.watched.is_none() || !self.engine.computes()
     }
 }
 
@@ -296,6 +310,11 @@ impl<K: Keys> Runs<K> {
     fn close(&mut self, rules: &mut Rules<'_>) -> Result<()> {
         match self.open.as_slice() {
             [] => {}
+            _ if rules.watched.is_some() => {
+                if let Some(watched) = &mut rules.watched {
+                    watched.close(rules.batches, rules.engine, rules.pending, &mut self.open)?;
+                }
+            }
             // A key with a single record is returned unchanged, for every engine.
             [only] => rules.pending.push(*only),
             _ => {
@@ -348,7 +367,14 @@ impl<K: Keys> Runs<K> {
             return Some(0);
         }
         let place = self.place(run);
+        let level = rules.batches.level(Pick { batch: place.batch, row: place.row });
+        if rules.looks_up(level) {
+            return Some(lead);
+        }
         rules.pending.push_range(place.batch, place.row, lead);
+        if let Some(watched) = &mut rules.watched {
+            watched.push_range(level, lead);
+        }
         Some(lead)
     }
 
@@ -362,6 +388,9 @@ impl<K: Keys> Runs<K> {
             return;
         }
         rules.pending.shorten();
+        if let Some(watched) = &mut rules.watched {
+            watched.shorten();
+        }
         self.take(tail, self.word(run), rules.takes_last);
     }
 
@@ -446,7 +475,7 @@ impl<K: Keys> Race for Runs<K> {
                 }
                 self.streak = if run == self.last_run { self.streak + 1 } else { 0 };
                 self.last_run = run;
-                if self.streak >= GALLOP && self.place(run).strict {
+                if self.streak >= GALLOP && self.place(run).strict && rules.passes_alone() {
                     let Some(lead) = self.gallop(run, rules) else { return Ok(Pause::Full) };
                     rows = lead;
                 }
@@ -461,7 +490,7 @@ impl<K: Keys> Race for Runs<K> {
                 Pick { batch: place.batch, row: place.row + rows - 1 }
             };
             if !self.step(run, rows) {
-                self.tail = (rows > 1).then_some((run, last));
+                self.tail = (rows > 1 && !rules.looks_up(rules.batches.level(last))).then_some((run, last));
                 return Ok(Pause::Need(run as usize));
             }
             if rows >= ALONE {

@@ -18,8 +18,8 @@ use crate::spec::options::Options;
 use crate::spec::schema::TableSchema;
 use crate::spec::types::{DataField, DataType, TypeRoot};
 
-const ADD: i8 = 0;
-const DELETE: i8 = 3;
+pub(super) const ADD: i8 = 0;
+pub(super) const DELETE: i8 = 3;
 
 /// Creates a table with the key `k INT` and nullable INT columns.
 pub(super) fn table(columns: &[&str], options: &[(&str, &str)]) -> (TableSchema, Options) {
@@ -63,7 +63,7 @@ pub(super) struct Record {
     pub(super) kind: i8,
 }
 
-fn record(key: i32, number: i64, kind: i8, values: &[Option<i32>]) -> Record {
+pub(super) fn record(key: i32, number: i64, kind: i8, values: &[Option<i32>]) -> Record {
     Record { key, values: values.to_vec(), number, kind }
 }
 
@@ -100,7 +100,10 @@ pub(super) fn run(merger: &mut Merger, runs: Vec<Vec<RecordBatch>>) -> Result<Ve
 
 /// Merges runs of one file each, with these levels.
 pub(super) fn run_at(merger: &mut Merger, levels: &[i32], runs: Vec<Vec<RecordBatch>>) -> Result<Vec<RecordBatch>> {
-    let source = |run: usize| Source { level: levels[run], age: u32::try_from(run).unwrap() };
+    let source = |run: usize| {
+        let age = u32::try_from(run).unwrap();
+        Source { level: levels[run], age, file: age }
+    };
     let mut runs: Vec<_> = runs.into_iter().map(Vec::into_iter).collect();
     let mut output = Vec::new();
     loop {
@@ -305,7 +308,7 @@ fn equal_sequence_numbers_are_in_the_order_of_files_wherever_their_runs_are(
         loop {
             match merger.step().unwrap() {
                 Step::Need(run) => {
-                    let next = runs[run].next().map(|(age, batch)| (Source { level: 0, age }, batch));
+                    let next = runs[run].next().map(|(age, batch)| (Source { level: 0, age, file: age }, batch));
                     merger.push(run, next).unwrap();
                 }
                 Step::Batch(batch) => merged.extend(records(&batch)),

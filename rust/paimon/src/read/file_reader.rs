@@ -34,6 +34,13 @@ pub struct Target {
 }
 
 impl Target {
+    /// Returns the columns of merged rows, which have no position.
+    #[must_use]
+    pub fn merged(&self) -> Self {
+        let system = self.system.iter().copied().filter(|column| *column != SystemColumn::Position).collect();
+        Self { fields: self.fields.clone(), system }
+    }
+
     /// Returns the schema of the batches.
     pub fn schema(&self) -> SchemaRef {
         let system =
@@ -296,7 +303,8 @@ impl FileReader {
             let read = if self.stores(*column) { stored.next() } else { None };
             columns.push(match read {
                 Some(read) => self.system(*column, &read, first, rows)?,
-                None => self.numbers(first, rows)?,
+                None if *column == SystemColumn::Position => numbers(0, first, rows)?,
+                None => numbers(self.numbered_from.unwrap_or_default(), first, rows)?,
             });
         }
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
@@ -320,24 +328,18 @@ impl FileReader {
 
     /// Returns whether a system column may be stored in the file.
     fn stores(&self, column: SystemColumn) -> bool {
-        column != SystemColumn::SequenceNumber || self.numbered_from.is_none()
-    }
-
-    /// Returns the numbers of `rows` rows from row `first`, counted from the number of the first row of the file.
-    fn numbers(&self, first: u64, rows: usize) -> Result<ArrayRef> {
-        let range = || {
-            let start = self.numbered_from?.checked_add(i64::try_from(first).ok()?)?;
-            Some(start..start.checked_add(i64::try_from(rows).ok()?)?)
-        };
-        let numbers = range().map(Int64Array::from_iter_values);
-        Ok(Arc::new(numbers.ok_or_else(|| Error::corrupt(format!("a file has too many rows: {first} or more")))?))
+        match column {
+            SystemColumn::Position => false,
+            SystemColumn::SequenceNumber => self.numbered_from.is_none(),
+            SystemColumn::ValueKind | SystemColumn::RowId => true,
+        }
     }
 
     /// Returns a system column: the stored values if present, otherwise values from the manifest.
     fn system(&self, column: SystemColumn, stored: &ArrayRef, first: u64, rows: usize) -> Result<ArrayRef> {
         Ok(match column {
             SystemColumn::ValueKind if stored.null_count() == stored.len() => Arc::new(Int8Array::from_value(0, rows)),
-            SystemColumn::ValueKind => stored.clone(),
+            SystemColumn::ValueKind | SystemColumn::Position => stored.clone(),
             SystemColumn::SequenceNumber => {
                 let newest = self.meta.max_sequence_number;
                 filled(stored, |_| Some(newest))?
@@ -349,6 +351,16 @@ impl FileReader {
             }
         })
     }
+}
+
+/// Returns the numbers of `rows` rows from row `first`, counted from the number of the first row of the file.
+fn numbers(number: i64, first: u64, rows: usize) -> Result<ArrayRef> {
+    let range = || {
+        let start = number.checked_add(i64::try_from(first).ok()?)?;
+        Some(start..start.checked_add(i64::try_from(rows).ok()?)?)
+    };
+    let numbers = range().map(Int64Array::from_iter_values);
+    Ok(Arc::new(numbers.ok_or_else(|| Error::corrupt(format!("a file has too many rows: {first} or more")))?))
 }
 
 /// Returns the bits of `rows` rows, starting at row `first`.

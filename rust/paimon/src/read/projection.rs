@@ -41,6 +41,8 @@ pub enum SystemColumn {
     ValueKind,
     /// The id of a row in the table: Int64.
     RowId,
+    /// The position of a row in its file, which is not stored: Int64.
+    Position,
 }
 
 impl SystemColumn {
@@ -50,13 +52,14 @@ impl SystemColumn {
             Self::SequenceNumber => columns::SEQUENCE_NUMBER,
             Self::ValueKind => columns::VALUE_KIND,
             Self::RowId => columns::ROW_ID,
+            Self::Position => columns::POSITION,
         }
     }
 
     /// Returns the type of the values.
     pub fn data_type(self) -> DataType {
         DataType::nullable(match self {
-            Self::SequenceNumber | Self::RowId => TypeRoot::BigInt,
+            Self::SequenceNumber | Self::RowId | Self::Position => TypeRoot::BigInt,
             Self::ValueKind => TypeRoot::TinyInt,
         })
     }

@@ -21,12 +21,12 @@ use crate::context::output::{MetadataColumn, Output, leaf_ids, pruned};
 use crate::context::split::DataSplit;
 use crate::deletion_vector;
 use crate::file_index::IndexSelection;
-use crate::merge::MergeSpec;
+use crate::merge::{MergeSpec, Watch};
 use crate::spec::data_file_meta::DataFileMeta;
 use crate::spec::types::DataField;
 
 /// The state that all splits of a scan share for reading. It is immutable.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct ScanRead {
     /// The schemas, the filter, the options and access to files.
     pub context: Arc<ReadContext>,
@@ -36,6 +36,8 @@ pub struct ScanRead {
     data_evolution: bool,
     /// The expiration of records that are dropped before merging.
     expiry: Option<Arc<Expiry>>,
+    /// The observations of merged rows, which follow their columns.
+    watch: Option<Watch>,
 }
 
 impl ScanRead {
@@ -58,13 +60,20 @@ impl ScanRead {
                 .hint("set the table option `row-tracking.enabled`"));
         }
         let merge = context.has_primary_key().then(|| MergeSpec::try_new(&context.schema, &context.options));
-        Ok(Self { merge: merge.transpose()?.map(Arc::new), data_evolution, expiry: None, context, output })
+        Ok(Self { merge: merge.transpose()?.map(Arc::new), data_evolution, expiry: None, watch: None, context, output })
     }
 
     /// Returns this read without expired records.
     #[must_use]
     pub fn without_expired(self, expiry: Option<Arc<Expiry>>) -> Self {
         Self { expiry, ..self }
+    }
+
+    /// Returns this read with observations of its merged rows. Keys that only have records above the output level are
+    /// left out.
+    #[must_use]
+    pub fn watching(self, watch: Watch) -> Self {
+        Self { watch: Some(watch), ..self }
     }
 
     /// Creates a reader of a split.
@@ -120,6 +129,7 @@ impl ScanRead {
         }
         let updates = if self.pairs_updates(split) { self.update_columns(&target) } else { None };
         let keeps_retracts = split.streaming || self.context.view.has_kinds();
+        let target = if self.watch.is_some() { Arc::new(target.merged()) } else { target };
         self.machine(files, stages, Finish { keeps_retracts, updates, ..self.finish(target) }, context)
     }
 
@@ -177,6 +187,7 @@ impl ScanRead {
         let sequence = has_key && merged || self.output.has_sequence_numbers();
         let mut system = Vec::new();
         // In the order that a merge expects.
+        system.extend(self.watch.filter(|watch| watch.places).map(|_| SystemColumn::Position));
         system.extend(sequence.then_some(SystemColumn::SequenceNumber));
         system.extend(kinds.then_some(SystemColumn::ValueKind));
         system.extend(self.output.has(MetadataColumn::RowId).then_some(SystemColumn::RowId));
@@ -208,7 +219,7 @@ impl ScanRead {
     ) -> Result<SplitReader> {
         let storage = self.context.files.clone();
         let reader = SplitReader::try_new((files, storage), stages, self.merge.clone(), finish, context.clone())?;
-        Ok(reader.without_expired(self.expiry.clone()))
+        Ok(reader.without_expired(self.expiry.clone()).watching(self.watch))
     }
 
     /// Returns the positions of the deleted rows of a file.
@@ -240,7 +251,7 @@ impl ScanRead {
             (a, b) => a.is_some().cmp(&b.is_some()),
         };
         let stage = |mut runs: Vec<Vec<usize>>| {
-            if let [only] = runs.as_mut_slice() {
+            if let ([only], None) = (runs.as_mut_slice(), self.watch) {
                 return Stage::Files(std::mem::take(only));
             }
             if merge.needs_runs_of_files() {
@@ -249,7 +260,12 @@ impl ScanRead {
             runs.sort_by(compare);
             Stage::Merge(runs)
         };
-        Ok(sections.into_iter().map(|section| stage(section.runs)).collect())
+        let is_result = |file: &usize| {
+            let level = split.files.get(*file).map_or(0, |file| file.level);
+            self.watch.is_none_or(|watch| level <= watch.output_level)
+        };
+        let sections = sections.into_iter().filter(|section| section.runs.iter().flatten().any(is_result));
+        Ok(sections.map(|section| stage(section.runs)).collect())
     }
 
     fn file(

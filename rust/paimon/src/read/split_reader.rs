@@ -33,7 +33,7 @@ use super::projection::SystemColumn;
 use super::rows::FieldColumns;
 use super::zip::Zip;
 use crate::context::output::{MetadataColumn, Output, narrowed};
-use crate::merge::{MergeSpec, Merger, Source, Step as MergeStep};
+use crate::merge::{MergeSpec, Merger, Source, Step as MergeStep, Trace, Watch};
 use crate::spec::data_file_meta::DataFileMeta;
 
 /// The next step of the reader.
@@ -155,6 +155,7 @@ pub struct SplitReader {
     difference: Option<Difference>,
     waiting: Waiting,
     expiry: Option<Arc<Expiry>>,
+    watch: Option<Watch>,
     context: Context,
 }
 
@@ -184,6 +185,7 @@ impl SplitReader {
             difference,
             waiting: Waiting::default(),
             expiry: None,
+            watch: None,
             context,
         })
     }
@@ -192,6 +194,12 @@ impl SplitReader {
     #[must_use]
     pub fn without_expired(self, expiry: Option<Arc<Expiry>>) -> Self {
         Self { expiry, ..self }
+    }
+
+    /// Returns this reader with the columns of a [`Trace`] after those of its rows. All rows must be merged.
+    #[must_use]
+    pub fn watching(self, watch: Option<Watch>) -> Self {
+        Self { watch, ..self }
     }
 
     /// Returns the schema of the rows.
@@ -285,7 +293,10 @@ impl SplitReader {
                     .merge
                     .as_ref()
                     .ok_or_else(|| Error::internal("the split needs a merge, but has no merge specification"))?;
-                let merger = Merger::try_new(spec, self.finish.target.schema(), runs.len(), &self.context)?;
+                let mut merger = Merger::try_new(spec, self.finish.target.schema(), runs.len(), &self.context)?;
+                if let Some(watch) = self.watch {
+                    merger = merger.watching(watch)?;
+                }
                 let sources = self.files.sources(&runs)?;
                 Some(Running::Merge { merger: Box::new(merger), runs: queues(runs), sources })
             }
@@ -306,6 +317,11 @@ impl SplitReader {
 
     /// Returns rows of the scan, or None if no row remains.
     fn finish(&mut self, batch: RecordBatch) -> Result<Option<RecordBatch>> {
+        if self.watch.is_some() {
+            let (rows, trace) = Trace::split_off(&batch)?;
+            let rows = self.finish.rows(&rows, &self.schema)?;
+            return rows.map(|rows| trace.appended_to(&rows)).transpose();
+        }
         let Some(mut batch) = self.finish.live(batch)? else { return Ok(None) };
         if let Some(difference) = &mut self.difference {
             match difference.take(&batch, &self.context)? {
@@ -420,7 +436,8 @@ impl SplitFiles {
         files.sort_by(|(_, a), (_, b)| a.compare_age(b));
         let source = |(age, (file, meta)): (usize, (usize, &DataFileMeta))| {
             let age = u32::try_from(age).map_err(|_| Error::invalid(format!("too many files in one merge: {age}")))?;
-            Ok((file, Source { level: meta.level, age }))
+            let number = u32::try_from(file).unwrap_or(u32::MAX);
+            Ok((file, Source { level: meta.level, age, file: number }))
         };
         files.into_iter().enumerate().map(source).collect()
     }

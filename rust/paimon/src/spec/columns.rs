@@ -12,6 +12,9 @@ pub(crate) const ROW_KIND: &str = "_ROW_KIND";
 /// The id of a row in the table (row tracking).
 pub(crate) const ROW_ID: &str = "_ROW_ID";
 
+/// The position of a row in its file, in merges.
+pub(crate) const POSITION: &str = "_POSITION";
+
 /// The row kind as a string in the audit log.
 pub(crate) const AUDIT_ROW_KIND: &str = "rowkind";
 

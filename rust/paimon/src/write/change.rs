@@ -7,11 +7,12 @@ use frazil_core::envelope::{self, EnvelopeKind};
 use frazil_core::error::{Error, ErrorKind, Result};
 use frazil_core::hex;
 use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh64::xxh64;
 
 use crate::spec::index_manifest::IndexEntry;
 use crate::spec::manifest::ManifestEntries;
 
-const KIND: EnvelopeKind = EnvelopeKind { name: "commit message", key: "frazil.paimon.change", version: "2" };
+const KIND: EnvelopeKind = EnvelopeKind { name: "commit message", key: "frazil.paimon.change", version: "3" };
 
 /// A bucket of a partition.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -46,10 +47,21 @@ pub struct BucketChange {
     pub total_buckets: i32,
     /// The snapshot that the writer read; None if it read none.
     pub base_snapshot: Option<i64>,
+    /// A hash of the files above level 0 that the compaction knew, if its result depends on them: see [`upper_files`].
+    pub upper_files: Option<u64>,
     /// The changes by writing.
     pub append: Increment,
     /// The changes by compaction.
     pub compact: Increment,
+}
+
+/// Returns a hash of the files of a bucket that are above level 0.
+pub(crate) fn upper_files(bucket: &ManifestEntries) -> u64 {
+    let files = bucket.file_names().iter().flatten().zip(bucket.levels().values());
+    let mut files: Vec<_> = files.filter(|(_, level)| **level > 0).map(|(name, level)| (level, name)).collect();
+    files.sort_unstable();
+    let files: Vec<String> = files.into_iter().map(|(level, name)| format!("{level}/{name}")).collect();
+    xxh64(files.join("/").as_bytes(), 0)
 }
 
 /// The values that the entries of a message share.
@@ -59,6 +71,7 @@ struct Header {
     bucket: i32,
     total_buckets: i32,
     base_snapshot: Option<i64>,
+    upper_files: Option<u64>,
     /// The numbers of entries in each list: removed, added and changelog of `append`, then of `compact`.
     entries: [usize; 6],
     /// The index files: removed and added of `append`, then of `compact`.
@@ -119,6 +132,7 @@ impl BucketChange {
             bucket: self.home.bucket,
             total_buckets: self.total_buckets,
             base_snapshot: self.base_snapshot,
+            upper_files: self.upper_files,
             entries: lists.map(ManifestEntries::len),
             indexes: self.index_lists().map(Clone::clone),
         };
@@ -154,8 +168,8 @@ impl BucketChange {
             return Err(damaged());
         }
         let home = Home { partition: partition.into(), bucket: header.bucket };
-        let change =
-            Self { home, total_buckets: header.total_buckets, base_snapshot: header.base_snapshot, append, compact };
+        let Header { total_buckets, base_snapshot, upper_files, .. } = header;
+        let change = Self { home, total_buckets, base_snapshot, upper_files, append, compact };
         change.check().map_err(|error| damaged().caused_by(error))?;
         Ok(change)
     }

@@ -22,8 +22,6 @@ const REFUSED_WHEN_TRUE: &[&str] = &[
     "clustering.incremental",
     "commit.discard-duplicate-files",
     "data-evolution.enabled",
-    "deletion-vectors.enabled",
-    "force-lookup",
     "metastore.partitioned-table",
     "row-tracking.enabled",
     "tag.automatic-completion",
@@ -88,6 +86,9 @@ pub fn check_writable(schema: &TableSchema) -> Result<()> {
 
 fn check_keys(schema: &TableSchema, options: &Options) -> Result<()> {
     if schema.primary_keys.is_empty() {
+        if options.boolean("deletion-vectors.enabled", false)? {
+            return Err(refused("deletion-vectors.enabled", "true").hint("the table has no primary key"));
+        }
         return match OF_KEYS.iter().find(|name| options.text(name).is_some_and(|text| !text.trim().is_empty())) {
             Some(name) => {
                 Err(refused(name, options.text(name).unwrap_or_default()).hint("the option requires a primary key"))
@@ -96,17 +97,18 @@ fn check_keys(schema: &TableSchema, options: &Options) -> Result<()> {
         };
     }
     BucketLimits::from_options(options)?;
+    let is_floating = |name: &&str| schema.field(name).is_some_and(|field| field.data_type.arrow().is_floating());
+    if options.boolean("deletion-vectors.enabled", false)?
+        && let Some(key) = schema.trimmed_primary_keys().into_iter().find(|name| is_floating(name))
+    {
+        return Err(refused("deletion-vectors.enabled", "true")
+            .hint(format!("the key column `{}` has the type FLOAT or DOUBLE", shown(key))));
+    }
     if let Some(key) = schema.partition_keys.iter().find(|key| !schema.primary_keys.contains(key)) {
         let message = format!("the partition key `{}` is not a column of the primary key", shown(key));
         return Err(
             Error::unsupported(message).hint("writing tables whose keys are in several partitions is not supported")
         );
-    }
-    let engine = options.text("merge-engine").unwrap_or_default();
-    if engine.trim().eq_ignore_ascii_case("first-row") {
-        // Readers of first-row tables ignore files of level 0, so written rows would be visible only after a
-        // compaction.
-        return Err(refused("merge-engine", engine));
     }
     Ok(())
 }
@@ -193,6 +195,11 @@ mod tests {
         checked(&json!({"partitionKeys": ["k"]})).unwrap();
         checked(&json!({"primaryKeys": ["k"], "options": {"bucket": "1", "sequence.field": "v"}})).unwrap();
         checked(&json!({"primaryKeys": ["k"]})).unwrap();
+        for (name, value) in
+            [("merge-engine", "first-row"), ("force-lookup", "true"), ("deletion-vectors.enabled", "true")]
+        {
+            checked(&json!({"primaryKeys": ["k"], "options": {name: value}})).unwrap();
+        }
         for (name, value) in [
             ("bucket", "-1"),
             ("bucket", "4"),
@@ -218,8 +225,7 @@ mod tests {
         let tables = [
             (json!({"primaryKeys": ["k"], "options": {"bucket": "-2"}}), "bucket"),
             (json!({"primaryKeys": ["k"], "partitionKeys": ["v"], "options": {"bucket": "1"}}), "`v`"),
-            (json!({"primaryKeys": ["k"], "options": {"bucket": "1", "merge-engine": "first-row"}}), "merge-engine"),
-            (json!({"primaryKeys": ["k"], "options": {"bucket": "1", "force-lookup": "true"}}), "force-lookup"),
+            (json!({"options": {"deletion-vectors.enabled": "true"}}), "deletion-vectors.enabled"),
             (json!({"options": {"sequence.field": "v"}}), "sequence.field"),
             (json!({"fields": [{"id": 0, "name": "a", "type": {"type": "ARRAY", "element": "BLOB"}}]}), "column: a"),
             (

@@ -5,8 +5,9 @@ use frazil_core::error::Result;
 use frazil_core::ids;
 
 use super::change::Home;
+use crate::deletion_vector::VectorFile;
 use crate::spec::hash_index;
-use crate::spec::index_manifest::{HASH, IndexEntry};
+use crate::spec::index_manifest::{DELETION_VECTORS, HASH, IndexEntry};
 use crate::spec::manifest::ADD;
 use crate::table::Table;
 
@@ -38,20 +39,41 @@ impl IndexFiles {
         hashes: Vec<i32>,
         put: impl FnOnce(&str, Bytes) -> Result<()>,
     ) -> Result<IndexEntry> {
+        let row_count = i64::try_from(hashes.len()).unwrap_or(i64::MAX);
+        let entry = self.put(home, hash_index::encode(hashes), put)?;
+        Ok(IndexEntry { index_type: HASH.to_string(), row_count, ..entry })
+    }
+
+    /// Writes the deletion vectors of a bucket by `put`, and returns their entry.
+    ///
+    /// # Errors
+    /// As for [`IndexFiles::of_keys`].
+    pub(crate) fn of_vectors(
+        &mut self,
+        home: &Home,
+        vectors: VectorFile,
+        put: impl FnOnce(&str, Bytes) -> Result<()>,
+    ) -> Result<IndexEntry> {
+        let (content, deletion_ranges) = vectors.finish();
+        let row_count = i64::try_from(deletion_ranges.len()).unwrap_or(i64::MAX);
+        let entry = self.put(home, content, put)?;
+        Ok(IndexEntry { index_type: DELETION_VECTORS.to_string(), row_count, deletion_ranges, ..entry })
+    }
+
+    /// Writes a file, and returns its entry without what it indexes.
+    fn put(&mut self, home: &Home, content: Bytes, put: impl FnOnce(&str, Bytes) -> Result<()>) -> Result<IndexEntry> {
         let file_name = format!("index-{}-{}", self.name, self.count);
         self.count += 1;
-        let row_count = i64::try_from(hashes.len()).unwrap_or(i64::MAX);
-        let content = hash_index::encode(hashes);
         let file_size = i64::try_from(content.len()).unwrap_or(i64::MAX);
         put(&format!("{}/{file_name}", self.table.index_folder(&home.partition, home.bucket)?), content)?;
         Ok(IndexEntry {
             kind: ADD,
             partition: home.partition.to_vec(),
             bucket: home.bucket,
-            index_type: HASH.to_string(),
+            index_type: String::new(),
             file_name,
             file_size,
-            row_count,
+            row_count: 0,
             deletion_ranges: Vec::new(),
             external_path: None,
             global_index: None,

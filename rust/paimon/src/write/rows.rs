@@ -366,7 +366,14 @@ impl RowWriter {
                 );
             }
             let compact = Increment::empty()?;
-            changes.push(BucketChange { home: slot.home.clone(), total_buckets, base_snapshot, append, compact });
+            changes.push(BucketChange {
+                home: slot.home.clone(),
+                total_buckets,
+                base_snapshot,
+                upper_files: None,
+                append,
+                compact,
+            });
         }
         Ok(changes)
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use frazil_core::error::{Error, Result};
 use frazil_core::sql::expression::Expression;
@@ -21,7 +22,11 @@ use crate::interrupt::{detached, interruptible};
 
 /// A task that rewrites some files of one bucket.
 #[pyclass(frozen, module = "frazil._native")]
-pub(crate) struct PaimonCompaction(Mutex<CompactTask>);
+pub(crate) struct PaimonCompaction {
+    task: Mutex<CompactTask>,
+    /// The number of the split whose rows are written.
+    group: AtomicUsize,
+}
 
 impl PaimonCompaction {
     fn with<R: Send>(
@@ -30,7 +35,7 @@ impl PaimonCompaction {
         work: impl FnOnce(&mut CompactTask) -> Result<R, Error> + Send,
     ) -> PyResult<R> {
         detached(py, || {
-            work(&mut *self.0.lock().map_err(|_| Error::internal("an earlier call of this compaction failed"))?)
+            work(&mut *self.task.lock().map_err(|_| Error::internal("an earlier call of this compaction failed"))?)
         })
     }
 }
@@ -41,9 +46,10 @@ impl PaimonCompaction {
     /// files. Also returns commit messages of files whose level only changes. `partitions` are values of partition
     /// columns as text; empty for all partitions. `row_filter` applies to partition columns. `buckets` are commit messages,
     /// to whose buckets the compaction is limited; None for all. Their appended files are compacted too. `of_writer` is
-    /// whether their writer compacts, which it does not if the table leaves compaction to a dedicated job.
+    /// whether their writer compacts, which it does not if the table leaves compaction to a dedicated job. `replaces` is
+    /// whether their files replace all other files of the buckets.
     #[staticmethod]
-    #[pyo3(signature = (table, *, full, partitions, row_filter, utc_offset_ms, buckets, of_writer))]
+    #[pyo3(signature = (table, *, full, partitions, row_filter, utc_offset_ms, buckets, of_writer, replaces))]
     #[expect(clippy::too_many_arguments, reason = "the parameters of a compaction")]
     fn plan<'py>(
         py: Python<'py>,
@@ -54,6 +60,7 @@ impl PaimonCompaction {
         utc_offset_ms: i64,
         buckets: Option<Vec<PyBackedBytes>>,
         of_writer: bool,
+        replaces: bool,
     ) -> PyResult<(Vec<Self>, Vec<Bound<'py, PyBytes>>)> {
         let (tasks, upgrades) = interruptible(py, |context| {
             let opened = |messages: Vec<PyBackedBytes>| -> Result<Vec<BucketChange>> {
@@ -62,19 +69,32 @@ impl PaimonCompaction {
             let partition_filter =
                 if row_filter.is_empty() { Expression::TRUE } else { Expression::filter(row_filter)? };
             let buckets = buckets.map(opened).transpose()?;
-            let request =
-                CompactRequest { full, buckets, is_of_writer: of_writer, partitions, partition_filter, utc_offset_ms };
+            let request = CompactRequest {
+                full,
+                buckets,
+                is_of_writer: of_writer,
+                replaces,
+                partitions,
+                partition_filter,
+                utc_offset_ms,
+            };
             let planned = plan::plan(&table.0, &request, context)?;
             let upgrades = planned.upgrades.iter().map(BucketChange::seal).collect::<Result<Vec<_>>>()?;
             Ok((planned.tasks, upgrades))
         })?;
-        let tasks = tasks.into_iter().map(|task| Self(Mutex::new(task))).collect();
+        let new = |task| Self { task: Mutex::new(task), group: AtomicUsize::new(0) };
+        let tasks = tasks.into_iter().map(new).collect();
         Ok((tasks, upgrades.iter().map(|message| PyBytes::new(py, message)).collect()))
     }
 
-    /// Returns the files to read, as a split.
-    fn read(&self, py: Python<'_>) -> PyResult<PaimonSplit> {
-        self.with(py, |task| Ok(PaimonSplit::new(task.read().clone())))
+    /// Returns the files to read, as one split for each group of files that become one sorted run.
+    fn reads(&self, py: Python<'_>) -> PyResult<Vec<PaimonSplit>> {
+        self.with(py, |task| Ok(task.reads().cloned().map(PaimonSplit::new).collect()))
+    }
+
+    /// Begins the rows of a split, by its number.
+    fn begin(&self, group: usize) {
+        self.group.store(group, Ordering::Relaxed);
     }
 
     /// Returns the encoding of the files.
@@ -93,11 +113,12 @@ impl PaimonCompaction {
         arrow::schema(py, schema)
     }
 
-    /// Returns rows of the split as `(0, pyarrow.RecordBatch)`.
+    /// Returns rows of the current split as `(number of the split, pyarrow.RecordBatch)`.
     fn split<'py>(&self, py: Python<'py>, batch: ArrowBatch) -> PyResult<Vec<(usize, Bound<'py, PyAny>)>> {
         let ArrowBatch(batch) = batch;
-        let rows = self.with(py, |task| task.take(&batch))?;
-        Ok(vec![(0, arrow::record_batch(py, rows)?)])
+        let group = self.group.load(Ordering::Relaxed);
+        let rows = self.with(py, |task| task.take(group, &batch))?;
+        rows.map(|rows| Ok((group, arrow::record_batch(py, rows)?))).into_iter().collect()
     }
 
     /// Returns None, because no rows wait.
@@ -126,8 +147,8 @@ impl PaimonCompaction {
         split_offsets: Option<Vec<i64>>,
     ) -> PyResult<()> {
         // Paimon manifests do not store these.
-        let _ = (partition, file_format, column_sizes, split_offsets);
-        self.with(py, |task| task.close(path, size_bytes))
+        let _ = (file_format, column_sizes, split_offsets);
+        self.with(py, |task| task.close(partition, path, size_bytes))
     }
 
     /// Deletes the files that were written here, which are indexes next to data files.

@@ -39,6 +39,11 @@ impl PaimonTable {
         self.0.branch()
     }
 
+    /// Returns whether readers see new rows only after a compaction.
+    fn hides_new_rows(&self, py: Python<'_>) -> PyResult<bool> {
+        detached(py, || self.0.hides_new_rows())
+    }
+
     /// Returns the ids of all schemas in ascending order.
     fn schema_ids(&self, py: Python<'_>) -> PyResult<Vec<i64>> {
         detached(py, || self.0.schema_ids())
