@@ -66,6 +66,7 @@ def main() -> None:
     show_spark(counts)
     show_lake()
     show_upserts()
+    show_changelog()
 
 
 def show_iceberg(title: str, name: str, row_filter: str, columns: tuple[str, ...]) -> int:
@@ -182,6 +183,21 @@ def show_upserts() -> None:
         print_rows(table.inspect.files(selected_fields=levels))
         counts = [table.scan(snapshot_id=snapshot.snapshot_id).count() for snapshot in table.snapshots()]
         print(f"rows in each of its {len(counts)} snapshots: {counts}")
+
+
+def show_changelog() -> None:
+    """Upsert into a Paimon table whose compactions look up what changes, and print the changes."""
+    with tempfile.TemporaryDirectory() as folder:
+        options = {"bucket": "1", "changelog-producer": "lookup", "deletion-vectors.enabled": "true"}
+        columns = {"id": "BIGINT", "city": "STRING", "price": "DECIMAL(9, 2)"}
+        table = frazil.create_table(f"{folder}/t", columns, format="paimon", primary_keys=["id"], options=options)
+        print("--- a Paimon table with a changelog and deletion vectors")
+        table.append([{"id": number, "city": ["Oslo", "Bergen", "Tromsø"][number % 3]} for number in range(1000)])
+        read = table.snapshots()[-1].snapshot_id
+        table.append([{"id": 1, "city": "Bergen", "price": 9}, {"id": 2, "_ROW_KIND": "-D"}])
+        print_rows(table.changes(read, selected_fields=("id", "city", "price")).to_arrow())
+        print_rows(table.inspect.files(selected_fields=["level", "record_count"]))
+        print_rows(table.inspect.table_indexes(selected_fields=["index_type", "row_count"]))
 
 
 def told(result: WriteResult) -> str:

@@ -344,6 +344,10 @@ ROWS = (
         Mark(0.015),
         more_peers=("pypaimon",),
     ),
+    # Java takes 2.7 to 3.2 for the changelog.
+    Row("W11", "Paimon: changelog of 100 k rows upserted into 1 M", frazil("log_paimon", "T3r"), None, Mark(1.0)),
+    Row("W12", "Paimon: upsert 1 M rows into 10 M, deletion vectors", frazil("mark_paimon", "T3r"), None, Mark(4.0)),
+    Row("W13m", "memory of 10 M keys in dynamic buckets", frazil("assign_paimon", "T3r"), None, Mark(512), "rise_mib"),
 )
 
 

@@ -56,6 +56,9 @@ WRITTEN: dict[str, dict[str, float]] = {
     "upsert_paimon": {"rows": 5_000_000},
     "compact_paimon": {"rows": 1_000_000},
     "append_paimon_row": {"rows": 1},
+    "log_paimon": {"rows": 100_000},
+    "mark_paimon": {"rows": 1_000_000},
+    "assign_paimon": {"rows": 10_000_000},
 }
 
 Results = dict["Work", Measured]

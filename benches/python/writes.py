@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from frazil._write_result import WriteResult
 
 ON_READ = {"write.delete.mode": "merge-on-read", "write.merge.mode": "merge-on-read"}
+LOGGED_ROWS, MARKED_ROWS = 1_000_000, 10_000_000
 ONE_ROW = [{"id": 1, "ts": dt.datetime(2025, 1, 1, tzinfo=dt.UTC)}]
 
 
@@ -90,6 +91,32 @@ def compact_paimon(target: Target) -> Callable[[], dict[str, float]]:
     for _ in range(5):
         table.append(rows)
     return lambda: {"rows": table.compact().added_records}
+
+
+def log_paimon(target: Target) -> Callable[[], dict[str, float]]:
+    """Upsert a tenth of the rows of a table that looks up what they replace, and write the changelog."""
+    return _upsert_again(target, LOGGED_ROWS, {"bucket": "1", "changelog-producer": "lookup"})
+
+
+def mark_paimon(target: Target) -> Callable[[], dict[str, float]]:
+    """Upsert a tenth of the rows of a table with deletion vectors, which mark the replaced rows."""
+    return _upsert_again(target, MARKED_ROWS, {"bucket": "1", "deletion-vectors.enabled": "true"})
+
+
+def assign_paimon(target: Target) -> Callable[[], dict[str, float]]:
+    """Upsert rows into a Paimon table with dynamic buckets."""
+    rows = all_rows(target).slice(0, MARKED_ROWS)
+    table = _paimon(target, rows.schema, primary_keys=["id"])
+    return lambda: {"rows": table.append(rows).added_records}
+
+
+def _upsert_again(target: Target, count: int, options: dict[str, str]) -> Callable[[], dict[str, float]]:
+    """Append rows to an empty table, and upsert each tenth row of them again."""
+    rows = all_rows(target).slice(0, count)
+    table = _paimon(target, rows.schema, primary_keys=["id"], options=options)
+    table.append(rows)
+    some = pa.concat_tables([rows.slice(start, count // 100) for start in range(0, count, count // 10)])
+    return lambda: {"rows": table.append(some).added_records}
 
 
 def append_paimon_row(target: Target) -> Callable[[], dict[str, float]]:

@@ -1038,6 +1038,10 @@ class PaimonCompaction:
         """Return the files to read, as one split for each group of files that become one sorted run."""
     def begin(self, group: int) -> None:
         """Begin the rows of a split, by its number."""
+    def changelog(self) -> PaimonCompaction | None:
+        """Return the changelog files of the compaction, whose rows are returned after each `split` of the data
+        files. None if there are none.
+        """
     def file(self) -> PaimonFileSpec:
         """Return the encoding of the files."""
     def avro_writer(self, codec: str, level: int | None) -> AvroWriter:
@@ -1046,9 +1050,10 @@ class PaimonCompaction:
         """Return the columns of files, with field ids, as a `pyarrow.Schema`."""
     def split(self, batch: pa.RecordBatch) -> list[tuple[int, pa.RecordBatch]]:
         """Return rows of the current split as `(number of the split, pyarrow.RecordBatch)`."""
-    @staticmethod
-    def next_sorted(most_rows: int) -> list[tuple[int, pa.RecordBatch]] | None:
-        """Return None, because no rows wait."""
+    def next_sorted(self, most_rows: int) -> list[tuple[int, pa.RecordBatch]] | None:
+        """Return the next rows of changelog files as `(number of the split, pyarrow.RecordBatch)`. None if no rows
+        wait.
+        """
     def new_location(self, partition: int, count: int, extension: str) -> str:
         """Return a location for the next file."""
     def close(

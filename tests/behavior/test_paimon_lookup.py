@@ -300,3 +300,86 @@ def test_float_keys_have_no_vectors(tmp_path: Path) -> None:
     columns = [("id", "DOUBLE NOT NULL"), ("n", "INT")]
     with pytest.raises(errors.UnsupportedError, match="FLOAT or DOUBLE"):
         frazil.create_table(tmp_path / "t", columns, format="paimon", primary_keys=["id"], options=options)
+
+
+LOOKUP = {"changelog-producer": "lookup"}
+FULL = {"changelog-producer": "full-compaction"}
+CHANGELOGS: dict[str, dict[str, str]] = {
+    "lookup": LOOKUP,
+    "lookup and vectors": LOOKUP | VECTORS,
+    "lookup by sequence": LOOKUP | {"sequence.field": "n"},
+    "lookup without equal rows": LOOKUP | {"changelog-producer.row-deduplicate": "true"},
+    "lookup and partial update": LOOKUP | {"merge-engine": "partial-update"},
+    "lookup and aggregation": LOOKUP | {"merge-engine": "aggregation", "fields.n.aggregate-function": "sum"},
+    "lookup and first row": LOOKUP | FIRST_ROW,
+    "lookup in small files": LOOKUP | {"target-file-size": "2 kb", "num-levels": "4"},
+    "lookup in orc": LOOKUP | {"changelog-file.format": "orc", "changelog-file.prefix": "cl-"},
+    "full": FULL,
+    "full and aggregation": FULL | {"merge-engine": "aggregation", "fields.n.aggregate-function": "sum"},
+    "full without equal rows": FULL | {"changelog-producer.row-deduplicate": "true"},
+}
+
+
+def replay(state: dict[tuple[str, int], Any], changes: list[dict[str, Any]]) -> None:
+    """Apply changes to a state; a change takes back exactly the row that is there."""
+    for change in changes:
+        key, row = (change["part"], change["id"]), (change["n"], change["s"])
+        kind = change["_change_type"]
+        if kind in ("UPDATE_BEFORE", "DELETE"):
+            assert state.pop(key) == row, change
+        else:
+            assert kind == "UPDATE_AFTER" or key not in state, change
+            state[key] = row
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("name", CHANGELOGS)
+def test_replayed_changes_are_the_rows(tmp_path: Path, name: str, seed: int) -> None:
+    options = CHANGELOGS[name]
+    seeded = random.Random(f"changes {name}{seed}")  # noqa: S311 - not a secret
+    table, model = create(tmp_path, options), Model(options)
+    deletes = model.engine == "deduplicate" and not model.sequence
+    is_full = name.startswith("full")
+    state: dict[tuple[str, int], Any] = {}
+    read = None
+    for step in range(12):
+        added = some(seeded, seeded.choice([1, 20, 200]), deletes=deletes, sequence=model.sequence)
+        table.append(added)
+        for record in added:
+            model.add(record)
+        if (is_full and step % 3 == 2) or seeded.random() < 0.1:
+            table.compact()
+        assert rows(table) == model.rows, (name, step)
+        latest = table.snapshots()[-1].snapshot_id
+        replay(state, table.changes(read, latest).to_arrow().to_pylist())
+        read = latest
+        if not is_full or step % 3 == 2:
+            assert state == model.rows, (name, step)
+    for snapshot in table.inspect.snapshots().to_pylist():
+        assert (snapshot["changelog_record_count"] is None) or snapshot["commit_kind"] == "COMPACT"
+
+
+def test_equal_rows_are_no_change(tmp_path: Path) -> None:
+    ignoring = {"changelog-producer.row-deduplicate": "true", "changelog-producer.row-deduplicate-ignore-fields": "s"}
+    table = create(tmp_path, LOOKUP | ignoring)
+    table.append([{"id": i, "part": "x", "n": i, "s": "a"} for i in range(3)])
+    first = table.snapshots()[-1].snapshot_id
+    table.append([{"id": 0, "part": "x", "n": 0, "s": "b"}, {"id": 1, "part": "x", "n": 5, "s": "a"}])
+    changes = table.changes(first).to_arrow().to_pylist()
+    assert [(row["_change_type"], row["id"], row["n"]) for row in changes] == [
+        ("UPDATE_BEFORE", 1, 1),
+        ("UPDATE_AFTER", 1, 5),
+    ]
+
+
+def test_first_rows_are_uploaded_once(tmp_path: Path) -> None:
+    """A file that shares no key with others only changes its level, and its rows are also written to the changelog."""
+    table = create(tmp_path, LOOKUP)
+    table.append([{"id": i, "part": "x", "n": i} for i in range(100)])
+    assert len(list(tmp_path.rglob("data-*.parquet"))) == 1
+    (changelog,) = tmp_path.rglob("changelog-*.parquet")
+    assert changelog.stat().st_size
+    (file,) = table.inspect.files().to_pylist()
+    assert (file["level"], file["record_count"]) == (5, 100)
+    table.overwrite([{"id": 1, "part": "x"}])
+    assert len(list(tmp_path.rglob("changelog-*.parquet"))) == 1, "an overwrite has no changelog"

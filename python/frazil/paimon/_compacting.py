@@ -107,7 +107,11 @@ def compacted(state: TableState, wanted: Wanted) -> list[bytes]:
     with reported(config.progress) as progress:
         try:
             for task in tasks:
-                writer = DataFileWriter(state.files, task, writer_options(task), progress=progress)
+                changelog = task.changelog()
+                beside = (
+                    None if changelog is None else DataFileWriter(state.files, changelog, writer_options(changelog))
+                )
+                writer = DataFileWriter(state.files, task, writer_options(task), beside=beside, progress=progress)
                 writers.append(writer)
                 for number, split in enumerate(task.reads()):
                     task.begin(number)

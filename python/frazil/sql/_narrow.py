@@ -14,7 +14,9 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from frazil._expression import Expression, col
 from frazil._extras import imported
+from frazil._literal import SqlText
 from frazil.sql._lexer import Lexed
 
 if TYPE_CHECKING:
@@ -57,6 +59,22 @@ class Condition:
     column: str
     operator: str
     constants: tuple[tuple[Kind, str], ...] = ()
+
+
+_EXPRESSIONS: dict[str, Callable[[Expression, list[SqlText]], Expression]] = {
+    "=": lambda column, values: column == values[0],
+    "<>": lambda column, values: ~(column == values[0]),
+    "<": lambda column, values: column < values[0],
+    "<=": lambda column, values: column <= values[0],
+    ">": lambda column, values: column > values[0],
+    ">=": lambda column, values: column >= values[0],
+    "in": lambda column, values: column.is_in(values),
+    "between": lambda column, values: (column >= values[0]) & (column <= values[1]),
+    "like": lambda column, values: Expression(f"({column} LIKE {values[0]})"),
+    "is null": lambda column, _: column.is_null(),
+    "is not null": lambda column, _: column.is_not_null(),
+}
+"""The operators of conditions."""
 
 
 class Statement:
@@ -181,10 +199,10 @@ def filters(schema: pa.Schema, found: Sequence[Condition], moments: Moments | No
     >>> import pyarrow as pa
     >>> schema = pa.schema([("id", pa.int64()), ("x", pa.float32())])
     >>> filters(schema, [Condition("ID", "<", (("number", "5"),)), Condition("x", "<", (("number", "5"),))])
-    ['"id" < 5']
+    ['("id" < 5)']
     """
-    texts = (_filter(schema, one, moments) for one in found)
-    return [text for text in texts if text is not None]
+    expressions = (_filter(schema, one, moments) for one in found)
+    return [str(one) for one in expressions if one is not None]
 
 
 def whole_filter(
@@ -210,9 +228,9 @@ def whole_filter(
     >>> import pyarrow as pa
     >>> schema = pa.schema([("id", pa.int64()), ("name", pa.string())])
     >>> whole_filter(schema, "ID = 1 OR NOT (name LIKE 'a%' AND id IN (2, 3))")
-    '("id" = 1 or not (("name" like \'a%\' and "id" in (2, 3))))'
+    '(("id" = 1) OR (NOT (("name" LIKE \'a%\') AND ("id" IN (2, 3)))))'
     >>> whole_filter(schema, "db.t.id <> 1 AND t.name IS NULL", qualifier=("lake", "db", "t"))
-    '(not ("id" = 1) and "name" is null)'
+    '((NOT ("id" = 1)) AND ("name" IS NULL))'
     >>> whole_filter(schema, "abs(id) = 1")
     """
     sqlglot = imported("sqlglot", "a condition in Spark SQL")
@@ -222,9 +240,10 @@ def whole_filter(
         return None
     whole = _WholeFilter(schema, moments, tuple(part.lower() for part in qualifier), case_sensitive)
     try:
-        return whole.of(parsed) if Statement(Lexed(text), ()).has_plain_strings else None
+        found = whole.of(parsed) if Statement(Lexed(text), ()).has_plain_strings else None
     except RecursionError:
         return None
+    return None if found is None else str(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,16 +255,18 @@ class _WholeFilter:
     qualifier: tuple[str, ...]
     case_sensitive: bool
 
-    def of(self, node: Any) -> str | None:
+    def of(self, node: Any) -> Expression | None:
         """Return an equivalent filter, or None."""
         kind = type(node).__name__
         if kind in ("And", "Or"):
-            sides = [self.of(side) for side in (node.this, node.expression)]
-            return None if None in sides else f"({f' {kind.lower()} '.join(map(str, sides))})"
+            left, right = self.of(node.this), self.of(node.expression)
+            if left is None or right is None:
+                return None
+            return left & right if kind == "And" else left | right
         if kind == "Paren":
             return self.of(node.this)
         if kind == "Boolean":
-            return "true" if node.this else "false"
+            return Expression("TRUE" if node.this else "FALSE")
         found = _condition(node)
         if found is not None and self._is_known(found[1]) and not _has_large_number(found[0]):
             return _filter(self.schema, found[0], self.moments)
@@ -255,7 +276,7 @@ class _WholeFilter:
         elif kind == "Like" and node.args.get("negate"):
             # sqlglot 30 parses NOT LIKE in this form.
             negated = self.of(type(node)(this=node.this.copy(), expression=node.expression.copy()))
-        return negated and f"not ({negated})"
+        return None if negated is None else ~negated
 
     def _is_known(self, column: Any) -> bool:
         """Return whether a column is unqualified or qualified by the table, and spelled as the session requires."""
@@ -403,14 +424,13 @@ def _constant(node: Any) -> tuple[Kind, str] | None:
     return None
 
 
-def _filter(schema: pa.Schema, condition: Condition, moments: Moments | None) -> str | None:
+def _filter(schema: pa.Schema, condition: Condition, moments: Moments | None) -> Expression | None:
     import pyarrow as pa
 
     fields = [field for field in schema if field.name.lower() == condition.column.lower()]
     if len(fields) != 1:
         return None
     [field] = fields
-    name = '"' + field.name.replace('"', '""') + '"'
     is_pattern = condition.operator == "like"
     if pa.types.is_timestamp(field.type):
         # In a session that is not in ANSI mode, IN compares timestamps with strings as strings.
@@ -422,13 +442,8 @@ def _filter(schema: pa.Schema, condition: Condition, moments: Moments | None) ->
         values = [_literal(field, kind, text) for kind, text in condition.constants]
     if None in values or (is_pattern and not pa.types.is_string(field.type)):
         return None
-    if condition.operator == "<>":
-        return f"not ({name} = {values[0]})"
-    if condition.operator == "in":
-        return f"{name} in ({', '.join(map(str, values))})"
-    if condition.operator == "between":
-        return f"{name} >= {values[0]} and {name} <= {values[1]}"
-    return " ".join([name, condition.operator, *map(str, values)])
+    literals = [SqlText(value) for value in values if value is not None]
+    return _EXPRESSIONS[condition.operator](col(field.name), literals)
 
 
 def _moment(field: pa.Field, kind: Kind, text: str, moments: Moments | None) -> str | None:

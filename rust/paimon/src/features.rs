@@ -41,7 +41,7 @@ features! {
     MERGE_ENGINE_SEQUENCE_AND_ROW_KIND = "Merge engine, sequence and row kind", &["paimon/src/merge"], &["pk_seq_*", "pk_rowkind*", "pu_*", "first_row_*", "cross_partition_*"], Yes("all four; `sequence.snapshot-ordering` refused"), Yes("");
     AGGREGATION = "Aggregation", &["paimon/src/merge/aggregate"], &["agg_*"], Yes("all functions of release 1.4"), Yes("");
     DELETION_VECTORS = "Deletion vectors", &["paimon/src/deletion_vector.rs", "paimon/src/spec/index_manifest.rs", "paimon/src/scan/deletions.rs", "paimon/src/compact/vectors.rs"], &["pk_dv_*", "append_dv_*", "tests/behavior/test_paimon_lookup.py"], Yes("both versions"), Yes("tables with a primary key");
-    CHANGELOG_PRODUCER_INCREMENTAL_QUERY = "Changelog producer, incremental query", &["paimon/src/scan/incremental.rs", "paimon/src/read/difference.rs"], &["cl_*", "tags_pk"], Yes("batch reads only"), No("not written");
+    CHANGELOG_PRODUCER_INCREMENTAL_QUERY = "Changelog producer, incremental query", &["paimon/src/scan/incremental.rs", "paimon/src/read/difference.rs"], &["cl_*", "tags_pk", "tests/behavior/test_paimon_lookup.py"], Yes("batch reads only"), Yes("");
     FILE_INDEX = "File index", &["paimon/src/file_index"], &["bloom_filter_*", "bitmap_*", "bsi_*", "range_bitmap_*", "index_*"], Yes("all four types"), Yes("bytes as Java writes them, except the order in bitmaps");
     GLOBAL_INDEXES = "Global indexes", &["paimon/src/spec/index_manifest.rs"], &["tests/interop/test_paimon_tables.py"], Yes("not used"), No("not written");
     ROW_TRACKING_DATA_EVOLUTION = "Row tracking, data evolution", &["paimon/src/read/evolution.rs", "paimon/src/read/zip.rs"], &["row_tracking_*", "data_evolution*"], Yes(""), No("not written");

@@ -45,9 +45,7 @@ OURS = 0.65
 FINDS = 12
 """The number of rows that Java must find by the value of a column."""
 
-NOT_WRITTEN = (
-    *("changelog-producer.row-deduplicate", "full-compaction.delta-commits", "manifest.format", "row-tracking.enabled"),
-)
+NOT_WRITTEN = (*("full-compaction.delta-commits", "manifest.format", "row-tracking.enabled"),)
 """Options that frazil cannot write with, or that have no meaning without these."""
 
 
@@ -75,8 +73,6 @@ def _is_written(plan: Plan) -> bool:
 
 def _make_writable(rng: Random, plan: Plan) -> None:
     """Remove features that frazil cannot write."""
-    if plan.options.get("changelog-producer") != "input":
-        plan.options.pop("changelog-producer", None)
     for name in NOT_WRITTEN:
         plan.options.pop(name, None)
     if not plan.keys:

@@ -92,6 +92,8 @@ class DataFileWriter(Generic[_Rows]):
                 parts = self.rows.split(step)
                 self._spread = max(1, len(parts))
                 self._put(parts)
+                if self._beside is not None:
+                    self._beside._put_sorted()  # noqa: SLF001 - another writer of the same rows
                 start += step.num_rows
                 if start >= batch.num_rows:
                     break

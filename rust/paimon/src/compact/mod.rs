@@ -5,12 +5,14 @@
 //! upgrade which of them only change their level
 //! lookup  which files of higher levels may have records that the merged ones replace
 //! vectors where these records are: they become deleted rows
+//! changelog what changes: a row before and after the merge
 //! plan    which files of which bucket are rewritten
 //! reads   how they are read
 //! task    reads them, merged, and writes the files that replace them; a commit makes a COMPACT snapshot
 //! ```
 
 mod bucket_reader;
+mod changelog;
 mod levels;
 mod lookup;
 mod pick;

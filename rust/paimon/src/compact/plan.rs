@@ -16,13 +16,15 @@ use frazil_core::sql::predicate::bind::bind;
 use frazil_core::sql::predicate::eval::evaluate;
 
 use super::bucket_reader::{Reads, read_context, total_buckets};
+use super::changelog::ChangelogOutput;
 use super::lookup::LookupRule;
 use super::task::{CompactTask, GroupRead, Shared};
 use super::upgrade::Upgrades;
 use super::vectors::BucketVectors;
-use super::{Level0, Levels, Now, Picker, Strategy, pick_full};
+use super::{Level0, Levels, Now, Picker, Strategy, Unit, pick_full};
 use crate::commit::{Overwrite, Replaced};
 use crate::context::ReadContext;
+use crate::merge::Watch;
 use crate::merge::section::KeyRanges;
 use crate::read::expiry::Expiry;
 use crate::scan::deletions::DeletionIndex;
@@ -126,6 +128,7 @@ pub fn plan(table: &Table, request: &CompactRequest, context: &Context) -> Resul
         options,
         lookup: rule.lookup(),
         snapshot,
+        utc_offset_ms: request.utc_offset_ms,
         indexes,
         deletions,
     };
@@ -144,6 +147,7 @@ struct Planner<'a> {
     options: Options,
     lookup: Option<LookupRule>,
     snapshot: Option<i64>,
+    utc_offset_ms: i64,
     indexes: Vec<IndexEntry>,
     deletions: DeletionIndex,
 }
@@ -170,15 +174,17 @@ impl Planner<'_> {
     /// Returns the tasks that rewrite files. Groups with deletion vectors are one task, because there is one file of
     /// vectors.
     fn tasks(&self, home: &Home, entries: &ManifestEntries, pick: BucketPick) -> Result<Vec<CompactTask>> {
-        let BucketPick { rewritten, level, keeps_retracts, .. } = pick;
+        let BucketPick { rewritten, level, keeps_retracts, watch, .. } = pick;
         let (mut groups, mut removed) = (Vec::new(), Vec::new());
-        for RewriteGroup { files, looked_up } in rewritten {
-            let watch = self.lookup.filter(|_| looked_up.is_some()).map(|lookup| lookup.watch(level));
+        for RewriteGroup { files, looked_up, is_written } in rewritten {
+            let watch = watch.filter(|_| looked_up.is_some());
             let read = watch.map_or_else(|| self.reads.merged(keeps_retracts), |watch| self.reads.watched(watch));
             let all: Vec<u32> = files.iter().copied().chain(looked_up.into_iter().flatten()).collect();
             let read = self.reads.task(home, &entries.take(&UInt32Array::from(all))?, read, &self.deletions)?;
-            groups.push(GroupRead { read, drops_deletes: watch.map(|_| !keeps_retracts) });
-            removed.push(entries.take(&UInt32Array::from(files))?);
+            groups.push(GroupRead { read, is_written, drops_deletes: watch.map(|_| !keeps_retracts) });
+            if is_written {
+                removed.push(entries.take(&UInt32Array::from(files))?);
+            }
         }
         let task = |groups, removed| CompactTask::try_new(self.shared.clone(), groups, home.clone(), removed, level);
         let Some(lookup) = self.lookup else {
@@ -187,12 +193,14 @@ impl Planner<'_> {
         if groups.is_empty() {
             return Ok(Vec::new());
         }
-        let task = task(groups, ManifestEntries::concat(&removed)?)?.above(Some(upper_files(entries)));
-        if !lookup.has_vectors {
-            return Ok(vec![task]);
+        let mut task = task(groups, ManifestEntries::concat(&removed)?)?.above(Some(upper_files(entries)));
+        if lookup.has_changelog {
+            task = task.with_changelog(ChangelogOutput::try_new(self.table, &self.options, level, self.utc_offset_ms)?);
         }
-        let vectors = BucketVectors::try_new(self.table, &self.options, home, &self.indexes)?;
-        Ok(vec![task.with_vectors(vectors)])
+        if lookup.has_vectors {
+            task = task.with_vectors(BucketVectors::try_new(self.table, &self.options, home, &self.indexes)?);
+        }
+        Ok(vec![task])
     }
 }
 
@@ -257,14 +265,17 @@ struct BucketPick {
     level: i32,
     /// Whether rows that delete are kept, because older files may have the rows that they delete.
     keeps_retracts: bool,
+    /// What is observed in groups with new records.
+    watch: Option<Watch>,
 }
 
 /// Files that are rewritten together.
 struct RewriteGroup {
     files: Vec<u32>,
-    /// The files above the output level that are searched for keys of new records; None for a group without new records,
-    /// and for tables without lookups.
+    /// The files above the output level that are searched for keys of new records; None if the merge is not observed.
     looked_up: Option<Vec<u32>>,
+    /// Whether new files are written; otherwise the rows are only observed.
+    is_written: bool,
 }
 
 /// The rule that selects the files of a bucket to rewrite.
@@ -294,7 +305,7 @@ struct SmallFiles {
 impl CompactionRule {
     fn try_new(schema: &TableSchema, options: &Options, request: &CompactRequest) -> Result<Self> {
         if !schema.primary_keys.is_empty() {
-            let lookup = LookupRule::from_options(schema, options)?;
+            let lookup = LookupRule::from_options(schema, options, request.replaces)?;
             let mut strategy = Strategy::try_new(options)?;
             if ReadMode::try_new(schema, options)?.independent() {
                 // Rows of level 0 are not visible, whatever `lookup-compact` is.
@@ -346,10 +357,11 @@ impl CompactionRule {
         match self {
             Self::Append(small) => {
                 let pick = |files| BucketPick {
-                    rewritten: vec![RewriteGroup { files, looked_up: None }],
+                    rewritten: vec![RewriteGroup { files, looked_up: None, is_written: true }],
                     upgraded: Vec::new(),
                     level: 0,
                     keeps_retracts: false,
+                    watch: None,
                 };
                 Ok(small.pick(entries).into_iter().map(pick).collect())
             }
@@ -363,33 +375,63 @@ impl CompactionRule {
                 let must_rewrite = |file: usize| upgrades.rewrites_all || is_expired(file) || has_vector(file);
                 let unit = if *full { pick_full(&levels, &must_rewrite) } else { picker.clone().pick(&levels, *now) };
                 let Some(unit) = unit else { return Ok(Vec::new()) };
-                let keys = KeyRanges::of_files(&files, key_types)?;
-                let looked_up = lookup.map(|_| LookupRule::looked_up(&unit, &files, &keys)).unwrap_or_default();
-                let mut rewrites = Vec::with_capacity(files.len());
-                for file in 0..files.len() {
-                    let of_lookup =
-                        |lookup: &LookupRule| lookup.rewrites(file, &unit, (&files, &keys), (&looked_up, options));
-                    rewrites.push(is_expired(file) || lookup.as_ref().map_or(Ok(false), of_lookup)?);
-                }
-                let must_rewrite = |file: usize| rewrites.get(file).copied().unwrap_or(false);
-                let work = upgrades.split(&unit, (&files, &keys), levels.max_level(), &must_rewrite);
-                let is_new = |file: &usize| files.get(*file).is_some_and(|file| file.level == 0);
-                let group = |group: &Vec<usize>| RewriteGroup {
-                    files: numbers(group),
-                    looked_up: lookup.filter(|_| group.iter().any(is_new)).map(|_| numbers(&looked_up)),
-                };
-                let drops_deletes = match lookup {
-                    Some(lookup) => lookup.drops_deletes(&levels, unit.output_level),
-                    None => levels.drops_deletes(unit.output_level),
-                };
-                Ok(vec![BucketPick {
-                    rewritten: work.rewritten.iter().map(group).collect(),
-                    upgraded: numbers(&work.upgraded),
-                    level: unit.output_level,
-                    keeps_retracts: !drops_deletes,
-                }])
+                let bucket = KeyedBucket { keys: KeyRanges::of_files(&files, key_types)?, files, levels };
+                Ok(vec![bucket.pick(&unit, (*upgrades, *lookup), options, &is_expired)?])
             }
         }
+    }
+}
+
+/// The files of a bucket of a table with a primary key.
+struct KeyedBucket {
+    files: Vec<DataFileMeta>,
+    keys: KeyRanges,
+    levels: Levels,
+}
+
+impl KeyedBucket {
+    /// Splits the files of a unit into those that are rewritten, observed and upgraded.
+    fn pick(
+        &self,
+        unit: &Unit,
+        (upgrades, lookup): (Upgrades, Option<LookupRule>),
+        options: &Options,
+        is_expired: &dyn Fn(usize) -> bool,
+    ) -> Result<BucketPick> {
+        let Self { files, keys, levels } = self;
+        let (output_level, max_level) = (unit.output_level, levels.max_level());
+        let looked_up = lookup.map(|lookup| lookup.looked_up(unit, files, keys)).unwrap_or_default();
+        let is_looked_up =
+            |at: usize| keys.overlapping(&[&looked_up[..], &[at]].concat(), |other| *other == at).len() > 1;
+        let mut rewrites = Vec::with_capacity(files.len());
+        for (at, file) in files.iter().enumerate() {
+            let of_lookup = |lookup: LookupRule| {
+                let is_looked_up = file.level == 0 && is_looked_up(at);
+                lookup.rewrites(file, (output_level, max_level), is_looked_up, options)
+            };
+            rewrites.push(is_expired(at) || lookup.map_or(Ok(false), of_lookup)?);
+        }
+        let must_rewrite = |at: usize| rewrites.get(at).copied().unwrap_or(false);
+        let work = upgrades.split(unit, (files, keys), max_level, &must_rewrite);
+        let new_below = lookup.and_then(|lookup| lookup.new_below(output_level, max_level));
+        let is_new = |at: &usize| new_below.is_some_and(|level| files.get(*at).is_some_and(|file| file.level < level));
+        let group = |group: &Vec<usize>, is_written: bool| RewriteGroup {
+            files: numbers(group),
+            looked_up: group.iter().any(is_new).then(|| numbers(&looked_up)),
+            is_written,
+        };
+        let mut rewritten: Vec<RewriteGroup> = work.rewritten.iter().map(|files| group(files, true)).collect();
+        if let Some(lookup) = lookup {
+            let observed = work.upgraded.iter().filter(|at| is_new(at) && lookup.observes(is_looked_up(**at)));
+            rewritten.extend(observed.map(|at| group(&vec![*at], false)));
+        }
+        let drops_deletes = match lookup {
+            Some(lookup) => lookup.drops_deletes(levels, output_level),
+            None => levels.drops_deletes(output_level),
+        };
+        let watch = lookup.zip(new_below).map(|(lookup, new_below)| lookup.watch(output_level, new_below));
+        let upgraded = numbers(&work.upgraded);
+        Ok(BucketPick { rewritten, upgraded, level: output_level, keeps_retracts: !drops_deletes, watch })
     }
 }
 

@@ -4,14 +4,13 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{ArrayRef, RecordBatch};
+use arrow_array::{ArrayRef, Int8Array, Int64Array, RecordBatch};
 use arrow_schema::SchemaRef;
-use arrow_select::filter::filter_record_batch;
 use frazil_core::align::filled;
 use frazil_core::error::{Error, Result};
 use frazil_core::storage::Files;
 
-use super::bucket_reader::total_buckets;
+use super::changelog::{ChangelogOutput, added, images};
 use super::vectors::BucketVectors;
 use crate::merge::{Trace, with_nullable_values};
 use crate::spec::columns::{ROW_KIND, SEQUENCE_NUMBER};
@@ -31,6 +30,7 @@ use crate::write::file_schema::FileSchema;
 use crate::write::format::Blanks;
 use crate::write::kinds;
 use crate::write::path::DataFilePaths;
+use crate::write::rows::FilesOf;
 use crate::write::side_files::SideFiles;
 use crate::write::upsert::Records;
 
@@ -68,6 +68,8 @@ impl Shared {
 #[derive(Debug)]
 pub(super) struct GroupRead {
     pub(super) read: SplitTask,
+    /// Whether the rows are written to data files.
+    pub(super) is_written: bool,
     /// For rows with a [`Trace`], whether those that only delete are left out.
     pub(super) drops_deletes: Option<bool>,
 }
@@ -92,6 +94,7 @@ pub struct CompactTask {
     open: BTreeMap<usize, FileBuilder>,
     files: Vec<NewFile>,
     vectors: Option<BucketVectors>,
+    changelog: Option<ChangelogOutput>,
     /// See [`BucketChange::upper_files`].
     upper_files: Option<u64>,
 }
@@ -127,6 +130,7 @@ impl CompactTask {
             open: BTreeMap::new(),
             files: Vec::new(),
             vectors: None,
+            changelog: None,
             upper_files: None,
             shared,
         })
@@ -135,6 +139,11 @@ impl CompactTask {
     /// Returns this task with deletion vectors, which mark the records that the merged ones replace.
     pub(super) fn with_vectors(self, vectors: BucketVectors) -> Self {
         Self { vectors: Some(vectors), ..self }
+    }
+
+    /// Returns this task with changelog files.
+    pub(super) fn with_changelog(self, changelog: ChangelogOutput) -> Self {
+        Self { changelog: Some(changelog), ..self }
     }
 
     /// Returns this task, whose result depends on the files above level 0 of the bucket.
@@ -147,9 +156,12 @@ impl CompactTask {
         self.groups.iter().map(|group| &group.read)
     }
 
-    /// Returns the encoding of files.
-    pub fn file(&self) -> &FileSpec {
-        &self.spec
+    /// Returns the encoding of files, or None for changelog files of a compaction without them.
+    pub fn file(&self, of: FilesOf) -> Option<&FileSpec> {
+        match of {
+            FilesOf::Data => Some(&self.spec),
+            FilesOf::Changelog => self.changelog.as_ref().map(ChangelogOutput::spec),
+        }
     }
 
     /// Returns the columns of files, with field ids.
@@ -172,20 +184,56 @@ impl CompactTask {
     /// `Internal` for rows that do not have the columns of the group.
     pub fn take(&mut self, group: usize, batch: &RecordBatch) -> Result<Option<RecordBatch>> {
         let unknown = || Error::internal(format!("a compaction has no group {group}"));
-        let GroupRead { read, drops_deletes } = self.groups.get(group).ok_or_else(unknown)?;
-        let Some(drops_deletes) = *drops_deletes else { return self.put(group, batch).map(Some) };
-        let (mut rows, trace) = Trace::split_off(batch)?;
+        let GroupRead { read, is_written, drops_deletes } = self.groups.get(group).ok_or_else(unknown)?;
+        let is_written = *is_written;
+        let Some(drops_deletes) = *drops_deletes else {
+            let records = self.records(batch)?;
+            return self.put(group, &records).map(Some);
+        };
+        let (rows, trace) = Trace::split_off(batch)?;
         if let Some(vectors) = &mut self.vectors {
             vectors.mark(&read.split.files, &trace)?;
         }
-        if drops_deletes {
-            let kinds = kinds::parse(ROW_KIND, column(&rows, ROW_KIND)?, 0, Some(kinds::INSERT))?;
-            rows = filter_record_batch(&rows, &kinds.iter().map(|kind| kind.map(|kind| kind & 1 == 0)).collect())?;
+        let mut records = self.records(&rows)?;
+        if self.changelog.is_some() {
+            self.log(group, &records, &trace)?;
         }
-        if rows.num_rows() == 0 { Ok(None) } else { self.put(group, &rows).map(Some) }
+        if drops_deletes {
+            let is_added = records.kinds.iter().map(|kind| kind.map(|kind| kind & 1 == 0)).collect();
+            records = records.filter(&is_added)?;
+        }
+        if !is_written || records.values.num_rows() == 0 {
+            return Ok(None);
+        }
+        self.put(group, &records).map(Some)
     }
 
-    fn put(&mut self, group: usize, batch: &RecordBatch) -> Result<RecordBatch> {
+    /// Writes the changes of merged rows to the changelog.
+    fn log(&mut self, group: usize, after: &Records, trace: &Trace) -> Result<()> {
+        let images = images(trace)?;
+        let before = Records { kinds: added(images.num_rows()), ..self.values_of(&images)? };
+        let (Some(changelog), Some((schema, places))) = (&mut self.changelog, &self.keyed) else { return Ok(()) };
+        let changes = changelog.changes(&before, after, trace)?;
+        if changes.values.num_rows() == 0 {
+            return Ok(());
+        }
+        let keys: Vec<ArrayRef> = places.iter().map(|place| changes.values.column(*place).clone()).collect();
+        let rows = filled(schema.rows(&changes, keys.clone())?)?;
+        changelog.push(group, &changes, &keys, rows)
+    }
+
+    /// Returns the records in rows, as they are written.
+    fn records(&mut self, batch: &RecordBatch) -> Result<Records> {
+        let records = self.values_of(batch)?;
+        if self.keyed.is_none() {
+            return Ok(records);
+        }
+        let kinds = kinds::parse(ROW_KIND, column(batch, ROW_KIND)?, 0, Some(kinds::INSERT))?;
+        Ok(Records { kinds, ..records })
+    }
+
+    /// Returns the values in rows, and their sequence numbers if the table has a primary key.
+    fn values_of(&mut self, batch: &RecordBatch) -> Result<Records> {
         let names =
             self.shared.schema.fields.iter().map(|field| Ok((field.name.clone(), column(batch, &field.name)?.clone())));
         let fields = names.collect::<Result<Vec<(String, ArrayRef)>>>()?;
@@ -194,36 +242,53 @@ impl CompactTask {
         let values = self.align.align(&values)?;
         self.shared.blanks.check_keys(&values)?;
         let values = self.shared.blanks.trimmed(values)?;
+        let mut sequences = Int64Array::from_iter_values([]);
+        if self.keyed.is_some() {
+            let numbers = column(batch, SEQUENCE_NUMBER)?;
+            sequences = numbers.as_primitive_opt().ok_or_else(|| no_column(SEQUENCE_NUMBER))?.clone();
+        }
+        Ok(Records { slot: 0, values, sequences, kinds: Int8Array::from(Vec::<i8>::new()) })
+    }
+
+    /// Adds records to the current file of a group, and returns the rows of the file.
+    fn put(&mut self, group: usize, records: &Records) -> Result<RecordBatch> {
         let entries = self.shared.entries.clone();
         let file = self.open.entry(group).or_insert_with(|| FileBuilder::compacted(entries, self.level));
         let Some((schema, places)) = &self.keyed else {
-            let count = i64::try_from(values.num_rows()).unwrap_or(i64::MAX);
-            file.add(&values, self.next_sequence)?;
+            let count = i64::try_from(records.values.num_rows()).unwrap_or(i64::MAX);
+            file.add(&records.values, self.next_sequence)?;
             self.next_sequence = self.next_sequence.saturating_add(count);
-            return filled(values);
+            return filled(records.values.clone());
         };
-        let numbers = column(batch, SEQUENCE_NUMBER)?;
-        let sequences = numbers.as_primitive_opt().ok_or_else(|| no_column(SEQUENCE_NUMBER))?;
-        let kinds = kinds::parse(ROW_KIND, column(batch, ROW_KIND)?, 0, Some(kinds::INSERT))?;
-        let records = Records { slot: 0, values, sequences: sequences.clone(), kinds };
         let keys: Vec<ArrayRef> = places.iter().map(|place| records.values.column(*place).clone()).collect();
-        file.add_records(&records, &keys)?;
-        filled(schema.rows(&records, keys)?)
+        file.add_records(records, &keys)?;
+        filled(schema.rows(records, keys)?)
+    }
+
+    /// Returns the next rows of changelog files, by group.
+    pub fn next_changelog(&mut self) -> Option<(usize, RecordBatch)> {
+        self.changelog.as_mut().and_then(ChangelogOutput::next)
     }
 
     /// Returns the location of the next file.
     ///
     /// # Errors
     /// As for [`DataFilePaths::next_location`].
-    pub fn new_location(&mut self, extension: &str) -> Result<String> {
-        self.paths.next_location(&self.folder, self.home.bucket, extension)
+    pub fn new_location(&mut self, of: FilesOf, extension: &str) -> Result<String> {
+        match (of, &mut self.changelog) {
+            (FilesOf::Changelog, Some(changelog)) => changelog.new_location(&self.folder, self.home.bucket, extension),
+            _ => self.paths.next_location(&self.folder, self.home.bucket, extension),
+        }
     }
 
     /// Ends the current file of a group, which contains the rows added since the last call.
     ///
     /// # Errors
     /// `Internal` for a file without rows; `Storage` if the index of the file cannot be written.
-    pub fn close(&mut self, group: usize, path: &str, size_bytes: i64) -> Result<()> {
+    pub fn close(&mut self, of: FilesOf, group: usize, path: &str, size_bytes: i64) -> Result<()> {
+        if let (FilesOf::Changelog, Some(changelog)) = (of, &mut self.changelog) {
+            return changelog.close(group, path, size_bytes, &mut self.side_files);
+        }
         let file = self.open.remove(&group).ok_or_else(|| Error::internal("a file has no rows"))?;
         let mut file = self.side_files.finish(file, path, size_bytes)?;
         file.meta.external_path = self.paths.external_path(path);
@@ -247,13 +312,22 @@ impl CompactTask {
     /// # Errors
     /// As for [`EntriesBuilder::finish`] and [`BucketVectors::finish`].
     pub fn change(&mut self) -> Result<BucketChange> {
-        let total_buckets = total_buckets(&self.removed);
-        let mut entries = EntriesBuilder::default();
-        for file in &self.files {
-            let Home { partition, bucket } = &self.home;
-            entries.push(BucketOf { partition, bucket: *bucket, total_buckets }, file.clone());
-        }
-        let mut compact = Increment { removed: self.removed.clone(), added: entries.finish()?, ..Increment::empty()? };
+        let total_buckets = self.groups.first().map_or(-1, |group| group.read.split.total_buckets);
+        let entries = |files: &[NewFile]| {
+            let mut entries = EntriesBuilder::default();
+            for file in files {
+                let Home { partition, bucket } = &self.home;
+                entries.push(BucketOf { partition, bucket: *bucket, total_buckets }, file.clone());
+            }
+            entries.finish()
+        };
+        let changelog = self.changelog.as_ref().map_or(&[][..], |changelog| &changelog.files);
+        let mut compact = Increment {
+            removed: self.removed.clone(),
+            added: entries(&self.files)?,
+            changelog: entries(changelog)?,
+            ..Increment::empty()?
+        };
         if let Some(vectors) = &mut self.vectors {
             let rewritten: HashSet<&str> = self.removed.file_names().iter().flatten().collect();
             let put = |location: &str, content| self.side_files.put(location, content);

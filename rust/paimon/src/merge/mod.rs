@@ -43,4 +43,4 @@ pub use self::held::Source;
 pub use self::merger::{Merger, Step};
 pub(crate) use self::spec::looks_up;
 pub use self::spec::{MergeSpec, with_nullable_values};
-pub use self::watch::{Trace, Watch};
+pub use self::watch::{OldRecords, Trace, Watch};

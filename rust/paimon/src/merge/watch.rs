@@ -26,23 +26,36 @@ pub struct Watch {
     /// The level of the result. Records of higher levels only replace, or are replaced: a key that has no other records
     /// has no row in the result.
     pub output_level: i32,
-    /// Whether the row of a key before its records of level 0 is wanted.
+    /// The level below which records are new.
+    pub new_below: i32,
+    /// The rule by which older records are part of the result.
+    pub old: OldRecords,
+    /// Whether the row of a key before its new records is wanted.
     pub images: bool,
     /// Whether the places of looked-up records are wanted. If so, batches have a column of positions in their file
     /// before the sequence numbers.
     pub places: bool,
-    /// Whether a looked-up record stays the row of its key (merge engine `first-row`).
-    pub keeps_first: bool,
+}
+
+/// The rule by which records that are not new are part of the result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OldRecords {
+    /// All of them are.
+    All,
+    /// Only that of the lowest level is, because a lookup compaction merged it with those of higher levels.
+    Lowest,
+    /// A looked-up record stays the row of its key (merge engine `first-row`).
+    First,
 }
 
 /// The observations of a merge, one row for each merged key. They follow the columns of the merged rows.
 #[derive(Debug, Clone)]
 pub struct Trace {
-    /// The record of the key before its records of level 0; NULL if there was none or it was deleted. Has the columns
-    /// of the merge; without columns if images are not wanted.
+    /// The record of the key before its new records; NULL if there was none or it was deleted. Has the columns of the
+    /// merge; without columns if images are not wanted.
     pub before: StructArray,
-    /// Whether the key has records of level 0.
-    pub has_level_0: BooleanArray,
+    /// Whether the key has new records.
+    pub has_new: BooleanArray,
     /// The number of the file of the record that was looked up, and the position of the record in the file.
     pub file: UInt32Array,
     /// See `file`.
@@ -57,7 +70,7 @@ impl Trace {
     fn fields(schema: &Schema, images: bool) -> [Field; TRACE_COLUMNS] {
         [
             Field::new("_BEFORE", DataType::Struct(image_fields(schema, images)), true),
-            Field::new("_HAS_LEVEL_0", DataType::Boolean, false),
+            Field::new("_HAS_NEW", DataType::Boolean, false),
             Field::new("_FILE", DataType::UInt32, true),
             Field::new("_POSITION", DataType::Int64, true),
         ]
@@ -73,7 +86,7 @@ impl Trace {
         let fields = Self::fields(&image_schema, images);
         let schema: Vec<_> = rows.schema_ref().fields().iter().cloned().chain(fields.map(Arc::new)).collect();
         let trace: [ArrayRef; TRACE_COLUMNS] =
-            [Arc::new(self.before), Arc::new(self.has_level_0), Arc::new(self.file), Arc::new(self.position)];
+            [Arc::new(self.before), Arc::new(self.has_new), Arc::new(self.file), Arc::new(self.position)];
         let columns = rows.columns().iter().cloned().chain(trace).collect();
         Ok(RecordBatch::try_new(Arc::new(Schema::new(schema)), columns)?)
     }
@@ -86,16 +99,16 @@ impl Trace {
         let none = || Error::internal("rows have no trace of their merge");
         let width = batch.num_columns().checked_sub(TRACE_COLUMNS).ok_or_else(none)?;
         let rows = batch.project(&(0..width).collect::<Vec<_>>())?;
-        let [before, has_level_0, file, position] = batch.columns().get(width..).unwrap_or_default() else {
+        let [before, has_new, file, position] = batch.columns().get(width..).unwrap_or_default() else {
             return Err(none());
         };
         let before = before.as_any().downcast_ref::<StructArray>();
-        let has_level_0 = has_level_0.as_any().downcast_ref::<BooleanArray>();
+        let has_new = has_new.as_any().downcast_ref::<BooleanArray>();
         let file = file.as_any().downcast_ref::<UInt32Array>();
         let position = position.as_any().downcast_ref::<Int64Array>();
         let trace = Self {
             before: before.ok_or_else(none)?.clone(),
-            has_level_0: has_level_0.ok_or_else(none)?.clone(),
+            has_new: has_new.ok_or_else(none)?.clone(),
             file: file.ok_or_else(none)?.clone(),
             position: position.ok_or_else(none)?.clone(),
         };
@@ -118,11 +131,11 @@ pub(super) struct Watched {
 /// The observation of one merged key.
 #[derive(Debug, Clone, Copy)]
 struct Mark {
-    /// The record before those of level 0.
+    /// The record before the new ones.
     before: Pick,
     /// The record that was looked up.
     looked_up: Pick,
-    has_level_0: bool,
+    has_new: bool,
 }
 
 impl Watched {
@@ -146,29 +159,33 @@ impl Watched {
         if records.iter().all(|record| self.looks_up(batches.level(*record))) {
             return Ok(());
         }
-        batches.retain_lookup(records);
-        let high = records.iter().copied().find(|record| batches.level(*record) > 0).unwrap_or(Pick::NULL);
+        let is_lookup = self.watch.old != OldRecords::All;
+        if is_lookup {
+            batches.retain_lookup(records);
+        }
+        let is_new = |record: &Pick| batches.level(*record) < self.watch.new_below;
+        let high = records.iter().copied().find(|record| !is_new(record)).unwrap_or(Pick::NULL);
         let looked_up = if self.looks_up(batches.level(high)) { high } else { Pick::NULL };
-        if self.watch.keeps_first && !looked_up.is_null() {
+        if self.watch.old == OldRecords::First && !looked_up.is_null() {
             return Ok(());
         }
-        let has_level_0 = records.iter().any(|record| batches.level(*record) <= 0);
+        let has_new = records.iter().any(is_new);
         let is_live = !high.is_null() && !batches.retracts(high);
-        let before = if is_live && has_level_0 { high } else { Pick::NULL };
+        let before = if is_live && has_new { high } else { Pick::NULL };
         let count = pending.len();
         match records.as_slice() {
-            [only] if !engine.computes() => pending.push(*only),
+            [only] if !(is_lookup && engine.computes()) => pending.push(*only),
             _ => engine.merge(batches, records, pending)?,
         }
         if pending.len() > count {
-            self.marks.push(Mark { before, looked_up, has_level_0 });
+            self.marks.push(Mark { before, looked_up, has_new });
         }
         Ok(())
     }
 
     /// Adds consecutive rows of a level whose keys have no other records.
     pub(super) fn push_range(&mut self, level: i32, rows: u32) {
-        let mark = Mark { before: Pick::NULL, looked_up: Pick::NULL, has_level_0: level <= 0 };
+        let mark = Mark { before: Pick::NULL, looked_up: Pick::NULL, has_new: level < self.watch.new_below };
         self.marks.extend(std::iter::repeat_n(mark, rows as usize));
     }
 
@@ -184,8 +201,8 @@ impl Watched {
         let place = |mark: &Mark| batches.place(mark.looked_up);
         let file = marks.iter().map(|mark| place(mark).map(|(file, _)| file)).collect();
         let position = marks.iter().map(|mark| place(mark).map(|(_, position)| position)).collect();
-        let has_level_0 = marks.iter().map(|mark| Some(mark.has_level_0)).collect();
-        Ok(Trace { before: self.images(schema, batches, &before)?, has_level_0, file, position })
+        let has_new = marks.iter().map(|mark| Some(mark.has_new)).collect();
+        Ok(Trace { before: self.images(schema, batches, &before)?, has_new, file, position })
     }
 
     fn images(&self, schema: &SchemaRef, batches: &Batches, picks: &[Pick]) -> Result<StructArray> {

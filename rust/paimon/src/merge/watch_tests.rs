@@ -11,7 +11,7 @@ use frazil_core::context::Context;
 use rstest::rstest;
 
 use super::tests::{ADD, DELETE, Record, arrow, batch, merge, record, records, table};
-use super::{MergeSpec, Merger, Source, Step, Trace, Watch};
+use super::{MergeSpec, Merger, OldRecords, Source, Step, Trace, Watch};
 
 /// A key of the result: its record, the value before, whether it has records of level 0, and where its record was looked
 /// up.
@@ -44,7 +44,7 @@ fn watched(options: &[(&str, &str)], watch: Watch, runs: &[(i32, Vec<Record>)], 
                         values.is_valid(at).then(|| values.value(at))
                     });
                     let place = trace.file.is_valid(at).then(|| (trace.file.value(at), trace.position.value(at)));
-                    seen.push((record, before, trace.has_level_0.value(at), place));
+                    seen.push((record, before, trace.has_new.value(at), place));
                 }
             }
             Step::Done => return seen,
@@ -78,16 +78,16 @@ fn model(options: &[(&str, &str)], watch: Watch, runs: &[(i32, Vec<Record>)]) ->
         let high = found.iter().filter(|(level, ..)| *level > 0).min_by_key(|(level, ..)| *level).cloned();
         let place = high.as_ref().filter(|(level, ..)| *level > watch.output_level);
         let place = place.map(|(_, file, position, _)| (*file, *position));
-        if watch.keeps_first && place.is_some() {
+        if watch.old == OldRecords::First && place.is_some() {
             continue;
         }
         let low: Vec<Record> = found.iter().filter(|(level, ..)| *level == 0).map(|found| found.3.clone()).collect();
-        let has_level_0 = !low.is_empty();
-        let before = high.as_ref().filter(|high| high.3.kind != DELETE && has_level_0);
+        let has_new = !low.is_empty();
+        let before = high.as_ref().filter(|high| high.3.kind != DELETE && has_new);
         let before = before.map(|high| high.3.values[0]);
         let merged: Vec<Vec<Record>> = high.iter().map(|high| high.3.clone()).chain(low).map(|one| vec![one]).collect();
         let [row] = merge(&["a"], options, &merged).unwrap().try_into().unwrap();
-        seen.push((row, before, has_level_0, place));
+        seen.push((row, before, has_new, place));
     }
     seen
 }
@@ -103,20 +103,20 @@ fn file(seed: i32, keys: std::ops::Range<i32>, every: i32, number: i64) -> Vec<R
 }
 
 #[rstest]
-#[case::deduplicate(&[], false)]
-#[case::sequence_field(&[("sequence.field", "a")], false)]
-#[case::first_row(&[("merge-engine", "first-row"), ("ignore-delete", "true")], true)]
-#[case::aggregation(&[("merge-engine", "aggregation"), ("fields.a.aggregate-function", "sum")], false)]
-#[case::partial_update(&[("merge-engine", "partial-update"), ("partial-update.remove-record-on-delete", "true")], false)]
+#[case::deduplicate(&[], OldRecords::Lowest)]
+#[case::sequence_field(&[("sequence.field", "a")], OldRecords::Lowest)]
+#[case::first_row(&[("merge-engine", "first-row"), ("ignore-delete", "true")], OldRecords::First)]
+#[case::aggregation(&[("merge-engine", "aggregation"), ("fields.a.aggregate-function", "sum")], OldRecords::Lowest)]
+#[case::partial_update(&[("merge-engine", "partial-update"), ("partial-update.remove-record-on-delete", "true")], OldRecords::Lowest)]
 fn lookups_are_as_the_model_says(
     #[case] options: &[(&str, &str)],
-    #[case] keeps_first: bool,
+    #[case] old: OldRecords,
     #[values(1, 3, 1000)] rows: usize,
     #[values(1, 3, 5)] output_level: i32,
 ) {
     for seed in 0..6 {
         // A single record that retracts passes the engine `aggregation` here, unlike in the merge of the model.
-        let only_adds = keeps_first || options.iter().any(|(_, value)| *value == "aggregation");
+        let only_adds = old == OldRecords::First || options.iter().any(|(_, value)| *value == "aggregation");
         let adds = |records: Vec<Record>| -> Vec<Record> {
             if only_adds { records.into_iter().map(|one| Record { kind: ADD, ..one }).collect() } else { records }
         };
@@ -127,7 +127,7 @@ fn lookups_are_as_the_model_says(
             (0, adds(file(seed + 3, 0..20, 1, 3000))),
             (0, adds(file(seed + 4, 280..400, 4, 4000))),
         ];
-        let watch = Watch { output_level, images: true, places: true, keeps_first };
+        let watch = Watch { output_level, new_below: 1, old, images: true, places: true };
         assert_eq!(watched(options, watch, &runs, rows), model(options, watch, &runs), "seed {seed}");
     }
 }
@@ -135,7 +135,7 @@ fn lookups_are_as_the_model_says(
 #[test]
 fn no_column_is_copied_without_images() {
     let runs = [(5, vec![record(1, 1, ADD, &[Some(1)])]), (0, vec![record(1, 2, ADD, &[Some(2)])])];
-    let watch = Watch { output_level: 4, images: false, places: true, keeps_first: false };
+    let watch = Watch { output_level: 4, new_below: 1, old: OldRecords::Lowest, images: false, places: true };
     let (table, options) = table(&["a"], &[]);
     let spec = MergeSpec::try_new(&table, &options).unwrap();
     let schema = arrow(&table.fields);

@@ -21,7 +21,7 @@ pub mod projection;
 pub mod rows;
 pub mod scan_read;
 pub mod split_reader;
-mod unordered;
+pub(crate) mod unordered;
 pub mod zip;
 
 pub(crate) mod convert;

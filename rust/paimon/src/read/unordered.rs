@@ -13,7 +13,7 @@ use frazil_core::error::{Error, Result};
 ///
 /// # Errors
 /// `Unsupported` for entries whose values cannot be compared.
-pub(super) fn with_ordered_entries(array: &ArrayRef) -> Result<ArrayRef> {
+pub(crate) fn with_ordered_entries(array: &ArrayRef) -> Result<ArrayRef> {
     if !has_map(array.data_type()) {
         return Ok(Arc::clone(array));
     }

@@ -1,5 +1,5 @@
-//! Writes changelog files of writers (`changelog-producer` = `input`): the records of a write before merging, sorted by
-//! key.
+//! The settings of changelog files, which writers (`changelog-producer` = `input`) or compactions write. Writers write
+//! their records before merging, sorted by key.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,32 +25,29 @@ const OPTIONS: [(&str, &str, &[&str]); 4] = [
 
 /// The settings of changelog files.
 #[derive(Debug)]
-pub(super) struct Changelog {
-    pub(super) spec: FileSpec,
-    pub(super) entries: Arc<EntrySettings>,
-    pub(super) paths: DataFilePaths,
+pub(crate) struct Changelog {
+    pub(crate) spec: FileSpec,
+    pub(crate) entries: Arc<EntrySettings>,
+    pub(crate) paths: DataFilePaths,
 }
 
 impl Changelog {
-    /// Creates the settings, or returns None for tables whose writers write no changelog.
+    /// Creates the settings for files of a level. File names contain `name`, or a new UUID by default.
     ///
     /// # Errors
     /// As for [`FileSpec::from_options`] and [`EntrySettings::try_new`].
-    pub(super) fn try_new(
+    pub(crate) fn try_new(
         table: &Table,
         options: &Options,
-        utc_offset_ms: i64,
+        (level, utc_offset_ms): (i32, i64),
         name: Option<&str>,
-    ) -> Result<Option<Self>> {
-        if !is_of_input(table.schema(), options) {
-            return Ok(None);
-        }
+    ) -> Result<Self> {
         let options = of_changelog(options);
-        Ok(Some(Self {
-            spec: FileSpec::from_options(&options, Some(0))?,
+        Ok(Self {
+            spec: FileSpec::from_options(&options, Some(level))?,
             entries: Arc::new(EntrySettings::try_new(table.schema(), &options, utc_offset_ms)?),
             paths: DataFilePaths::try_new(table.files(), table.location(), &options)?.named(name),
-        }))
+        })
     }
 }
 
@@ -58,6 +55,12 @@ impl Changelog {
 pub(super) fn is_of_input(schema: &TableSchema, options: &Options) -> bool {
     let producer = options.text("changelog-producer").unwrap_or_default();
     !schema.primary_keys.is_empty() && producer.trim().eq_ignore_ascii_case("input")
+}
+
+/// Returns whether writers or compactions write changelog files.
+pub(super) fn has_changelog(schema: &TableSchema, options: &Options) -> bool {
+    let producer = options.text("changelog-producer").unwrap_or_default().trim();
+    !schema.primary_keys.is_empty() && !producer.is_empty() && !producer.eq_ignore_ascii_case("none")
 }
 
 /// Returns table options for writing changelog files: options of changelog files replace the options of data files.

@@ -4,7 +4,7 @@
 use frazil_core::error::{Error, Result};
 
 use super::assign::BucketLimits;
-use super::changelog::{is_of_input, of_changelog};
+use super::changelog::{has_changelog, of_changelog};
 use super::external::ExternalPaths;
 use super::format::check_formats;
 use super::known_options::check_values;
@@ -48,9 +48,6 @@ const REFUSED_WHEN_GIVEN: &[&str] = &[
 /// Options that determine how records of a key are merged.
 const OF_KEYS: &[&str] = &["rowkind.field", "sequence.field"];
 
-/// The supported values of `changelog-producer`. Other changelogs are produced by compactions.
-const PRODUCERS: [&str; 2] = ["none", "input"];
-
 /// Options for which only the default value is supported.
 const ONLY_VALUES: &[(&str, &str)] = &[
     ("manifest.format", "avro"),
@@ -81,7 +78,7 @@ pub fn check_writable(schema: &TableSchema) -> Result<()> {
     let options = Options::new(schema.options.clone());
     schema.fields.iter().try_for_each(check_type)?;
     check_formats(schema, &options)?;
-    if is_of_input(schema, &options) { check_formats(schema, &of_changelog(&options)) } else { Ok(()) }
+    if has_changelog(schema, &options) { check_formats(schema, &of_changelog(&options)) } else { Ok(()) }
 }
 
 fn check_keys(schema: &TableSchema, options: &Options) -> Result<()> {
@@ -125,10 +122,6 @@ fn check_options(options: &Options) -> Result<()> {
     let given = |name: &&&str| options.text(name).is_some_and(|text| !text.trim().is_empty());
     if let Some(name) = REFUSED_WHEN_GIVEN.iter().find(given) {
         return Err(refused(name, options.text(name).unwrap_or_default()));
-    }
-    let producer = options.text("changelog-producer").unwrap_or("none");
-    if !PRODUCERS.iter().any(|known| producer.trim().eq_ignore_ascii_case(known)) {
-        return Err(refused("changelog-producer", producer).hint("supported values are `none` and `input`"));
     }
     for (name, value) in ONLY_VALUES {
         if let Some(text) = options.text(name).filter(|text| !text.trim().eq_ignore_ascii_case(value)) {
@@ -195,9 +188,13 @@ mod tests {
         checked(&json!({"partitionKeys": ["k"]})).unwrap();
         checked(&json!({"primaryKeys": ["k"], "options": {"bucket": "1", "sequence.field": "v"}})).unwrap();
         checked(&json!({"primaryKeys": ["k"]})).unwrap();
-        for (name, value) in
-            [("merge-engine", "first-row"), ("force-lookup", "true"), ("deletion-vectors.enabled", "true")]
-        {
+        for (name, value) in [
+            ("merge-engine", "first-row"),
+            ("force-lookup", "true"),
+            ("deletion-vectors.enabled", "true"),
+            ("changelog-producer", "lookup"),
+            ("changelog-producer", "full-compaction"),
+        ] {
             checked(&json!({"primaryKeys": ["k"], "options": {name: value}})).unwrap();
         }
         for (name, value) in [
@@ -244,8 +241,6 @@ mod tests {
             ("bucket", "-2"),
             ("file.format", "csv"),
             ("manifest.format", "orc"),
-            ("changelog-producer", "lookup"),
-            ("changelog-producer", "full-compaction"),
             ("metadata.iceberg.storage", "table-location"),
             ("fields.k.default-value", "1"),
         ];

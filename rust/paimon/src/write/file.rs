@@ -152,9 +152,15 @@ impl FileBuilder {
         }
     }
 
+    /// Returns this file at another level than 0.
+    #[must_use]
+    pub fn at_level(self, level: i32) -> Self {
+        Self { level, ..self }
+    }
+
     /// Starts a file of a compaction on this level.
     pub fn compacted(settings: Arc<EntrySettings>, level: i32) -> Self {
-        Self { level, source: COMPACT, ..Self::new(settings) }
+        Self { source: COMPACT, ..Self::new(settings).at_level(level) }
     }
 
     /// Adds rows of an append table. The first one has the sequence number `first`.

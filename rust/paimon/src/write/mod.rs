@@ -4,7 +4,7 @@ pub mod align;
 mod assign;
 pub mod avro_schema;
 pub mod change;
-mod changelog;
+pub(crate) mod changelog;
 pub mod check;
 mod defaults;
 mod dynamic_buckets;

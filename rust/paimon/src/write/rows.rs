@@ -30,7 +30,7 @@ use frazil_core::sort::RowSorter;
 use super::align::Align;
 use super::avro_schema::avro_schema;
 use super::change::{BucketChange, Home, Increment};
-use super::changelog::Changelog;
+use super::changelog::{Changelog, is_of_input};
 use super::check::check_writable;
 use super::defaults::Defaults;
 use super::dynamic_buckets::NewIndex;
@@ -160,8 +160,10 @@ impl RowWriter {
         let defaults = Defaults::try_new(schema)?;
         let align = Align::of_new_rows(schema.clone(), defaults.columns(), with_kinds);
         // Streaming readers ignore the changelog of an overwrite, so none is written.
-        let changelog =
-            Changelog::try_new(table, &of_table, options.utc_offset_ms, name)?.filter(|_| !options.overwrites);
+        let has_changelog = is_of_input(schema, &of_table) && !options.overwrites;
+        let changelog = has_changelog
+            .then(|| Changelog::try_new(table, &of_table, (0, options.utc_offset_ms), name))
+            .transpose()?;
         let mode = if has_key {
             let mut records = Upserts::try_new(schema, align.arrow(), options.memory_bytes, context)?;
             if changelog.is_some() {

@@ -170,6 +170,7 @@ fn check_with_keys(options: &Options) -> Result<()> {
     if levels < 2 {
         return Err(Error::invalid(format!("the option `num-levels` is {levels}, but must be at least 2")));
     }
+    check_changelog(options)?;
     let page = options.size_bytes("page-size")?.unwrap_or(64 << 10);
     let buffer = options.size_bytes("write-buffer-size")?.unwrap_or(256 << 20);
     if page == 0 || i32::try_from(page).is_err() {
@@ -183,6 +184,28 @@ fn check_with_keys(options: &Options) -> Result<()> {
         return Err(Error::invalid(message).hint("raise `write-buffer-size`, or lower `page-size`"));
     }
     Ok(())
+}
+
+/// Rejects changelog producers that the merge engine or deletion vectors exclude.
+fn check_changelog(options: &Options) -> Result<()> {
+    let is = |name: &str, value: &str| options.text(name).is_some_and(|text| text.trim().eq_ignore_ascii_case(value));
+    let (is_first_row, vectors) = (is("merge-engine", "first-row"), "deletion-vectors.enabled");
+    let has_vectors = options.boolean(vectors, false)?;
+    if is_first_row && has_vectors {
+        return Err(Error::invalid(format!(
+            "the option `{vectors}` is set on a table with `merge-engine` = `first-row`"
+        ))
+        .hint("remove it, because no row of such a table is replaced"));
+    }
+    let refused: &[&str] = match (is_first_row, has_vectors) {
+        (true, _) => &["input", "full-compaction"],
+        (false, true) => &["full-compaction"],
+        (false, false) => &[],
+    };
+    let Some(producer) = refused.iter().find(|producer| is("changelog-producer", producer)) else { return Ok(()) };
+    let other = if is_first_row { "`merge-engine` = `first-row`" } else { "`deletion-vectors.enabled` = `true`" };
+    Err(Error::invalid(format!("the option `changelog-producer` = `{producer}` cannot be combined with {other}"))
+        .hint("use `changelog-producer` = `lookup`"))
 }
 
 fn not_a_column(option: &str, name: &str) -> Error {
@@ -223,6 +246,9 @@ mod tests {
             (vec!["k"], json!({"num-levels": "1"}), "`num-levels`"),
             (vec!["k"], json!({"num-sorted-run.compaction-trigger": "0"}), "compaction-trigger"),
             (vec!["k"], json!({"page-size": "0"}), "`page-size`"),
+            (vec!["k"], json!({"merge-engine": "first-row", "changelog-producer": "input"}), "`input`"),
+            (vec!["k"], json!({"merge-engine": "first-row", "deletion-vectors.enabled": "true"}), "first-row"),
+            (vec!["k"], json!({"deletion-vectors.enabled": "true", "changelog-producer": "full-compaction"}), "true"),
             (vec!["k"], json!({"write-buffer-size": "128 kb"}), "three pages"),
             (vec![], json!({"changelog-producer": "input"}), "`changelog-producer`"),
             (vec![], json!({"streaming-read-overwrite": "true"}), "streaming-read-overwrite"),
@@ -254,6 +280,8 @@ mod tests {
             (vec!["k"], json!({"changelog-producer": "input", "streaming-read-overwrite": "true"})),
             (vec!["k"], json!({"num-levels": "2", "num-sorted-run.compaction-trigger": "1"})),
             (vec!["k"], json!({"write-buffer-size": "192 kb"})),
+            (vec!["k"], json!({"merge-engine": "first-row", "changelog-producer": "lookup"})),
+            (vec!["k"], json!({"deletion-vectors.enabled": "true", "changelog-producer": "lookup"})),
             (vec![], json!({"num-levels": "1", "write-buffer-size": "0", "changelog-producer": "NONE"})),
             (vec![], json!({"snapshot.num-retained.min": "2", "snapshot.num-retained.max": "2"})),
             (vec![], json!({"full-compaction.delta-commits": "3", "bucket": "2", "bucket-key": "k"})),

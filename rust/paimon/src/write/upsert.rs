@@ -12,9 +12,10 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt32Type;
-use arrow_array::{Array, ArrayRef, Int8Array, Int64Array, RecordBatch, RecordBatchOptions, UInt32Array};
+use arrow_array::{Array, ArrayRef, BooleanArray, Int8Array, Int64Array, RecordBatch, RecordBatchOptions, UInt32Array};
 use arrow_row::SortField;
 use arrow_schema::{DataType as ArrowType, Field, FieldRef, Schema as ArrowSchema, SchemaRef, SortOptions};
+use arrow_select::filter::{filter, filter_record_batch};
 use frazil_core::context::Context;
 use frazil_core::error::{Error, Result};
 use frazil_core::floats::{canonical, one_nan};
@@ -47,6 +48,18 @@ pub(crate) struct Records {
     pub(crate) values: RecordBatch,
     pub(crate) sequences: Int64Array,
     pub(crate) kinds: Int8Array,
+}
+
+impl Records {
+    /// Returns the records for which `kept` is true.
+    pub(crate) fn filter(&self, kept: &BooleanArray) -> Result<Self> {
+        Ok(Self {
+            slot: self.slot,
+            values: filter_record_batch(&self.values, kept)?,
+            sequences: filter(&self.sequences, kept)?.as_primitive().clone(),
+            kinds: filter(&self.kinds, kept)?.as_primitive().clone(),
+        })
+    }
 }
 
 /// The state that sorts and merges the rows of one write.

@@ -1,19 +1,20 @@
 //! Compactions of Paimon tables.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use frazil_core::error::{Error, Result};
 use frazil_core::sql::expression::Expression;
 use frazil_paimon::compact::plan::{self, CompactRequest};
 use frazil_paimon::compact::task::CompactTask;
 use frazil_paimon::write::change::BucketChange;
+use frazil_paimon::write::rows::FilesOf;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 
-use super::rows::PaimonFileSpec;
+use super::rows::{PaimonFileSpec, Parts};
 use super::split::PaimonSplit;
 use super::table::PaimonTable;
 use crate::arrow::{self, ArrowBatch};
@@ -23,7 +24,8 @@ use crate::interrupt::{detached, interruptible};
 /// A task that rewrites some files of one bucket.
 #[pyclass(frozen, module = "frazil._native")]
 pub(crate) struct PaimonCompaction {
-    task: Mutex<CompactTask>,
+    task: Arc<Mutex<CompactTask>>,
+    of: FilesOf,
     /// The number of the split whose rows are written.
     group: AtomicUsize,
 }
@@ -82,7 +84,7 @@ impl PaimonCompaction {
             let upgrades = planned.upgrades.iter().map(BucketChange::seal).collect::<Result<Vec<_>>>()?;
             Ok((planned.tasks, upgrades))
         })?;
-        let new = |task| Self { task: Mutex::new(task), group: AtomicUsize::new(0) };
+        let new = |task| Self { task: Arc::new(Mutex::new(task)), of: FilesOf::Data, group: AtomicUsize::new(0) };
         let tasks = tasks.into_iter().map(new).collect();
         Ok((tasks, upgrades.iter().map(|message| PyBytes::new(py, message)).collect()))
     }
@@ -97,9 +99,20 @@ impl PaimonCompaction {
         self.group.store(group, Ordering::Relaxed);
     }
 
+    /// Returns the changelog files of the compaction, whose rows are returned after each `split` of the data files. None
+    /// if there are none.
+    fn changelog(&self, py: Python<'_>) -> PyResult<Option<Self>> {
+        let has = self.with(py, |task| Ok(task.file(FilesOf::Changelog).is_some()))?;
+        let (task, of) = (self.task.clone(), FilesOf::Changelog);
+        Ok(has.then(|| Self { task, of, group: AtomicUsize::new(0) }))
+    }
+
     /// Returns the encoding of the files.
     fn file(&self, py: Python<'_>) -> PyResult<PaimonFileSpec> {
-        self.with(py, |task| Ok(PaimonFileSpec(task.file().clone())))
+        self.with(py, |task| {
+            let spec = task.file(self.of).ok_or_else(|| Error::internal("the compaction has no changelog files"))?;
+            Ok(PaimonFileSpec(spec.clone()))
+        })
     }
 
     /// Begins an Avro file. Codecs have Avro's names.
@@ -114,24 +127,27 @@ impl PaimonCompaction {
     }
 
     /// Returns rows of the current split as `(number of the split, pyarrow.RecordBatch)`.
-    fn split<'py>(&self, py: Python<'py>, batch: ArrowBatch) -> PyResult<Vec<(usize, Bound<'py, PyAny>)>> {
+    fn split<'py>(&self, py: Python<'py>, batch: ArrowBatch) -> PyResult<Parts<'py>> {
         let ArrowBatch(batch) = batch;
         let group = self.group.load(Ordering::Relaxed);
         let rows = self.with(py, |task| task.take(group, &batch))?;
         rows.map(|rows| Ok((group, arrow::record_batch(py, rows)?))).into_iter().collect()
     }
 
-    /// Returns None, because no rows wait.
-    #[staticmethod]
-    fn next_sorted(most_rows: usize) -> Option<Vec<(usize, Py<PyAny>)>> {
+    /// Returns the next rows of changelog files as `(number of the split, pyarrow.RecordBatch)`. None if no rows wait.
+    fn next_sorted<'py>(&self, py: Python<'py>, most_rows: usize) -> PyResult<Option<Parts<'py>>> {
         let _ = most_rows;
-        None
+        if self.of == FilesOf::Data {
+            return Ok(None);
+        }
+        let next = self.with(py, |task| Ok(task.next_changelog()))?;
+        next.map(|(group, rows)| Ok(vec![(group, arrow::record_batch(py, rows)?)])).transpose()
     }
 
     /// Returns a location for the next file.
     fn new_location(&self, py: Python<'_>, partition: usize, count: usize, extension: &str) -> PyResult<String> {
         let _ = (partition, count);
-        self.with(py, |task| task.new_location(extension))
+        self.with(py, |task| task.new_location(self.of, extension))
     }
 
     /// Completes the file.
@@ -148,7 +164,7 @@ impl PaimonCompaction {
     ) -> PyResult<()> {
         // Paimon manifests do not store these.
         let _ = (file_format, column_sizes, split_offsets);
-        self.with(py, |task| task.close(partition, path, size_bytes))
+        self.with(py, |task| task.close(self.of, partition, path, size_bytes))
     }
 
     /// Deletes the files that were written here, which are indexes next to data files.

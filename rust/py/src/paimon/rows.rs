@@ -15,7 +15,7 @@ use crate::avro_writer::AvroWriter;
 use crate::interrupt::{detached, interruptible};
 
 /// Slots and their rows, as `pyarrow.RecordBatch`.
-type Parts<'py> = Vec<(usize, Bound<'py, PyAny>)>;
+pub(super) type Parts<'py> = Vec<(usize, Bound<'py, PyAny>)>;
 
 /// The encoding of data files.
 #[pyclass(frozen, module = "frazil._native")]
