@@ -1024,15 +1024,17 @@ class PaimonCompaction:
         row_filter: str,
         utc_offset_ms: int,
         buckets: Sequence[bytes] | None,
+        appended: Literal["added", "replacing"] | None,
         of_writer: bool,
-        replaces: bool,
+        identifier: int | None,
     ) -> tuple[list[PaimonCompaction], list[bytes]]:
         """Return the compactions of the latest snapshot: those that are due, or with `full` all that reduce the
         number of files. Also returns commit messages of files whose level only changes. `partitions` are values of
         partition columns as text; empty for all partitions. `row_filter` applies to partition columns. `buckets` are
-        commit messages, to whose buckets the compaction is limited; None for all. Their appended files are compacted
-        too. `of_writer` is whether their writer compacts, which it does not if the table leaves compaction to a
-        dedicated job. `replaces` is whether their files replace all other files of the buckets.
+        commit messages, to whose buckets the compaction is limited; None for all. The files that they append are
+        `added` to the bucket or `replacing` its files if they are not yet part of the table, else None. `of_writer`
+        is whether their writer compacts, which it does not if the table leaves compaction to a dedicated job;
+        `identifier` is the number of its commit.
         """
     def reads(self) -> list[PaimonSplit]:
         """Return the files to read, as one split for each group of files that become one sorted run."""

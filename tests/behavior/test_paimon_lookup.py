@@ -7,6 +7,7 @@ row that was replaced is visible.
 from __future__ import annotations
 
 import random
+import time
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -15,7 +16,9 @@ import pytest
 import frazil
 from frazil import errors
 from frazil._write_result import WriteResult
+from frazil.paimon._input_rows import write_rows
 from frazil.paimon._messages import Messages, commit
+from frazil.paimon._state import CommitOptions, TableState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -270,10 +273,10 @@ def test_rows_that_stay_hidden_are_reported() -> None:
         return Messages(cast("Any", lost), messages, compacts=True, again=again)
 
     written = Messages(cast("Any", lost), [b"a", b"b"], again=again)
-    message = "changed 2 buckets each time.*rows were written, but those of these buckets are not visible"
+    message = "rows were written to memory://t, but are not visible until .* changed the same buckets each time"
     with pytest.raises(errors.CommitConflictError, match=message):
         commit(written, WriteResult(None), "memory://t")
-    assert lost.calls == 4
+    assert lost.calls == 5
 
 
 def test_a_failed_compaction_writes_nothing_where_rows_would_be_hidden(
@@ -383,3 +386,72 @@ def test_first_rows_are_uploaded_once(tmp_path: Path) -> None:
     assert (file["level"], file["record_count"]) == (5, 100)
     table.overwrite([{"id": 1, "part": "x"}])
     assert len(list(tmp_path.rglob("changelog-*.parquet"))) == 1, "an overwrite has no changelog"
+
+
+def test_each_nth_write_is_compacted_completely(tmp_path: Path) -> None:
+    table = create(tmp_path, FULL | {"full-compaction.delta-commits": "3"})
+    for n in range(6):
+        table.append([{"id": 1, "part": "x", "n": n}])
+    assert [snapshot.operation for snapshot in table.snapshots()] == [*["append"] * 3, "compact"] * 2
+    changes = table.changes().to_arrow().to_pylist()
+    assert [(row["_change_type"], row["n"]) for row in changes] == [
+        ("INSERT", 2),
+        ("UPDATE_BEFORE", 2),
+        ("UPDATE_AFTER", 5),
+    ]
+    for identifier in (4, 5, 6):
+        table.append([{"id": 1, "part": "x", "n": identifier}], commit_user="me", identifier=identifier)
+    assert [snapshot.operation for snapshot in table.snapshots()][8:] == [*["append"] * 3, "compact"]
+
+
+@pytest.mark.parametrize("name", ["vectors", "first row"])
+def test_a_stream_is_compacted_again(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = create(tmp_path, TABLES[name])
+    table.append([{"id": 1, "part": "x", "n": 1}])
+    other = frazil.load_table(tmp_path / "t")
+    compact_first(monkeypatch, lambda: other.append([{"id": 5, "part": "x"}]))
+    table.append([{"id": 9, "part": "x"}], commit_user="me", identifier=7)
+    assert rows(table).keys() == {("x", 1), ("x", 5), ("x", 9)}
+
+
+def test_a_repeated_call_makes_the_rows_of_the_first_one_visible(tmp_path: Path) -> None:
+    table = create(tmp_path, VECTORS)
+    table.append([{"id": 1, "part": "x", "n": 1}])
+    new = [{"id": 1, "part": "x", "n": 2}]
+    # A process that ended between the two snapshots of its write.
+    messages = write_rows(TableState(table._native, table._files, {}), new, overwrites=False)
+    written = TableState(table._native, table._files, {}).begin_commit(CommitOptions(user="me", identifier=7))
+    written.commit(messages)
+    assert rows(table) == {("x", 1): (1, None)}
+    table.append(new, commit_user="me", identifier=7)
+    assert rows(table) == {("x", 1): (2, None)}
+    assert [snapshot.operation for snapshot in table.snapshots()][2:] == ["append", "compact"]
+
+
+EXPIRING = {"record-level.expire-time": "1 d", "record-level.time-field": "n"}
+
+
+@pytest.mark.parametrize("options", [VECTORS, LOOKUP, FIRST_ROW, VECTORS | LOOKUP], ids=str)
+def test_expired_records_are_replaced(tmp_path: Path, options: dict[str, str]) -> None:
+    """A record that has expired is visible until its file is rewritten."""
+    table = create(tmp_path, options | EXPIRING)
+    now = int(time.time())
+    table.append([{"id": i, "part": "x", "n": now - 86_398, "s": "old"} for i in range(1000)])
+    time.sleep(3)
+    table.append([{"id": 1, "part": "x", "n": now, "s": "new"}])
+    is_first = options == FIRST_ROW
+    assert rows(table)["x", 1] == ((now - 86_398, "old") if is_first else (now, "new"))
+    if not is_first:
+        table.delete("id = 2")
+        assert ("x", 2) not in rows(table)
+
+
+@pytest.mark.parametrize("options", [VECTORS | LOOKUP, FIRST_ROW | LOOKUP, LOOKUP, FULL], ids=str)
+def test_changes_of_an_overwrite_are_complete(tmp_path: Path, options: dict[str, str]) -> None:
+    table = create(tmp_path, options)
+    table.append([{"id": i, "part": "x", "n": 0} for i in range(5)])
+    read = table.snapshots()[-1].snapshot_id
+    state: dict[tuple[str, int], Any] = {("x", i): (0, None) for i in range(5)}
+    table.overwrite([{"id": 2, "part": "x", "n": 1}, {"id": 9, "part": "x", "n": 1}])
+    replay(state, table.changes(read).to_arrow().to_pylist())
+    assert state == rows(table) == {("x", 2): (1, None), ("x", 9): (1, None)}

@@ -55,6 +55,10 @@ def _files_of(table: Table, snapshot: Snapshot) -> Iterator[str]:
         yield f"manifest/{snapshot.index_manifest}"
         names = table.inspect.table_indexes(snapshot_id=snapshot.snapshot_id)["file_name"].to_pylist()
         yield from (path for path in files_in(table) if path.rpartition("/")[2] in names)
+    # Scans may leave out files of level 0.
+    for path in table.inspect.files(snapshot_id=snapshot.snapshot_id)["file_path"].to_pylist():
+        yield path.removeprefix(f"{table.location}/")
+    yield from _changelog_of(table, snapshot)
     for split in table.scan(snapshot_id=snapshot.snapshot_id).plan_files():
         for file in split.files:
             path = file.file_path.removeprefix(f"{table.location}/")
@@ -62,3 +66,17 @@ def _files_of(table: Table, snapshot: Snapshot) -> Iterator[str]:
             yield path
             for name in file.extra_files:
                 yield f"{folder}/{name}"
+
+
+def _changelog_of(table: Table, snapshot: Snapshot) -> Iterator[str]:
+    """Yield the changelog files of a snapshot, and the manifests with the UUID of their list."""
+    found = table.inspect.snapshots().to_pylist()
+    (name,) = (row["changelog_manifest_list"] for row in found if row["snapshot_id"] == snapshot.snapshot_id)
+    if name is None:
+        return
+    identity = name.removeprefix("manifest-list-").rpartition("-")[0]
+    yield from (path for path in files_in(table) if path.startswith("manifest/") and identity in path)
+    between = f"{snapshot.snapshot_id - 1},{snapshot.snapshot_id}"
+    options = {"incremental-between": between, "incremental-between-scan-mode": "changelog"}
+    for split in table.scan(options=options).plan_files():
+        yield from (file.file_path.removeprefix(f"{table.location}/") for file in split.files)

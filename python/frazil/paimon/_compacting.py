@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import logging
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from frazil import _native
 from frazil._progress import reported
@@ -37,11 +37,14 @@ class Wanted:
     row_filter: str = ""
     """An SQL expression on partition columns; empty for all partitions."""
     buckets: Sequence[bytes] | None = None
-    """Commit messages whose buckets are compacted, with the files that they append; None for all buckets."""
+    """Commit messages whose buckets are compacted; None for all buckets."""
+    appended: Literal["added", "replacing"] | None = None
+    """Whether files that the messages append, and that are not yet part of the table, are added to the files of their
+    buckets or replace them."""
     of_writer: bool = False
     """Whether the writer of the messages compacts; it does not if the table has the option `write-only`."""
-    replaces: bool = False
-    """Whether the files that the messages append replace all other files of their buckets."""
+    identifier: int | None = None
+    """The number of the commit of the writer, by which `full-compaction.delta-commits` counts; None for a batch."""
 
 
 def compaction(state: TableState, options: CommitOptions, wanted: Wanted) -> Messages:
@@ -61,7 +64,13 @@ def with_compaction(state: TableState, options: CommitOptions, written: Messages
     """
     hides = state.native.hides_new_rows()
     try:
-        messages = compacted(state, Wanted(buckets=written.messages, of_writer=True, replaces=replaces))
+        wanted = Wanted(
+            buckets=written.messages,
+            appended="replacing" if replaces else "added",
+            of_writer=True,
+            identifier=options.identifier,
+        )
+        messages = compacted(state, wanted)
     except FrazilError as error:
         if hides:
             written.abort()
@@ -80,7 +89,9 @@ def with_compaction(state: TableState, options: CommitOptions, written: Messages
         _LOGGER.warning(message, state.native.location)
 
     def again(lost: Sequence[bytes]) -> Messages:
-        return compaction(state.refreshed(), options, Wanted(buckets=lost, of_writer=True))
+        # The number of the commit is that of the rows, which are already committed.
+        batch = dataclasses.replace(options, identifier=None)
+        return compaction(state.refreshed(), batch, Wanted(buckets=lost, of_writer=True))
 
     both = [*written.messages, *messages]
     return Messages(written.commit, both, counts=written.counts, again=again if hides else None)
@@ -98,8 +109,9 @@ def compacted(state: TableState, wanted: Wanted) -> list[bytes]:
         row_filter=wanted.row_filter,
         utc_offset_ms=utc_offset_ms(),
         buckets=wanted.buckets,
+        appended=wanted.appended,
         of_writer=wanted.of_writer,
-        replaces=wanted.replaces,
+        identifier=wanted.identifier,
     )
     if not tasks:
         return upgrades

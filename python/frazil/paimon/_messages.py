@@ -6,7 +6,7 @@ import logging
 from typing import TYPE_CHECKING, Self
 
 from frazil._write_result import RowCounts, WriteResult, settle
-from frazil.errors import CommitConflictError
+from frazil.errors import CommitConflictError, FrazilError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -67,26 +67,46 @@ def commit(ready: Messages, result: WriteResult, location: str) -> int:
         # Nothing needed to be committed, or an earlier call with this identifier already committed rows.
         ready.abort()
     _add(result, committed, ready.counts)
-    if not ready.compacts and not committed.attempts:
-        return 0
     lost = [ready.messages[at] for at in committed.lost]
+    if ready.compacts:
+        return committed.attempts + _compact_again(ready, lost, result, location)
     if ready.again is not None:
-        if not ready.compacts:
+        if committed.failure is not None or not committed.attempts:
+            # An earlier call with this identifier may have committed rows that are still not visible.
+            lost = list(ready.messages)
+        if committed.attempts:
             # The snapshot in which the rows are visible.
             settle(result, snapshot_id=committed.snapshot_ids[-1])
-        return committed.attempts + _compact_again(ready, lost, result, location)
+        _show(ready, lost, result, location)
+        return committed.attempts
     if committed.failure is not None:
         message = "the rows were written to %s, but the following compaction failed: %s"
         _LOGGER.warning(message, location, committed.failure)
     if lost:
-        _LOGGER.info("a concurrent writer changed %d buckets of %s before they were compacted", len(lost), location)
+        _LOGGER.info("a concurrent writer changed buckets of %s before they were compacted", location)
     return committed.attempts
+
+
+def _show(written: Messages, lost: Sequence[bytes], result: WriteResult, location: str) -> None:
+    """Compact buckets whose new rows are committed, but not visible yet.
+
+    Raises:
+        FrazilError: The compaction failed; the message states that the rows are committed.
+    """
+    compacted = WriteResult(None)
+    try:
+        _compact_again(written, lost, compacted, location)
+    except FrazilError as error:
+        message = f"the rows were written to {location}, but are not visible until compact() is called: {error.message}"
+        raise type(error)(message, context=error.context, hint=error.hint) from error
+    if compacted.snapshot_id is not None and result.snapshot_id is not None:
+        settle(result, snapshot_id=compacted.snapshot_id)
 
 
 def _compact_again(ready: Messages, lost: Sequence[bytes], result: WriteResult, location: str) -> int:
     """Compact the buckets of messages on the latest state until it is committed; return the number of attempts."""
-    attempts, compacts, retries = 0, ready.compacts, ready.commit.max_retries
-    for _ in range(retries):
+    attempts, retries = 0, ready.commit.max_retries
+    for _ in range(retries + 1):
         if not lost or ready.again is None:
             return attempts
         ready = ready.again(lost)
@@ -98,16 +118,13 @@ def _compact_again(ready: Messages, lost: Sequence[bytes], result: WriteResult, 
             if not ready.commit.may_be_committed:
                 ready.abort()
             raise
-        if compacts:
-            _add(result, committed, None)
-        elif committed.attempts:
-            settle(result, snapshot_id=committed.snapshot_ids[-1])
+        if not committed.attempts and not committed.lost:
+            ready.abort()
+        _add(result, committed, None)
         attempts += committed.attempts
         lost = [ready.messages[at] for at in committed.lost]
     if lost:
-        message = f"concurrent writers changed {len(lost)} buckets each time before their compaction was committed"
-        if not compacts:
-            message += "; the rows were written, but those of these buckets are not visible yet"
+        message = "concurrent writers changed the same buckets each time before their compaction was committed"
         hint = "call compact() when fewer writers compact the table, or raise the table option commit.max-retries"
         raise CommitConflictError(message, context={"table": location}, hint=hint)
     return attempts

@@ -37,13 +37,11 @@ pub(super) fn commit(
         }
         let compacted = Changes::compacted(remaining.iter().map(|(_, change)| *change))?;
         match snapshot(table, request, &compacted, lock, context) {
-            Err(error) if error.kind() == ErrorKind::CommitConflict => {
-                let moved = moved(table, &remaining, context)?;
-                if moved.is_empty() {
-                    break Err(error);
-                }
-                lost.extend(moved);
-            }
+            Err(error) if error.kind() == ErrorKind::CommitConflict => match moved(table, &remaining, context) {
+                Ok(moved) if moved.is_empty() => break Err(error),
+                Ok(moved) => lost.extend(moved),
+                Err(error) => break Err(error),
+            },
             Err(error) => break Err(error),
             Ok(done) => break Ok(Committed { compacted: done.counts, ..done }),
         }

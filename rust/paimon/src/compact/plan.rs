@@ -8,7 +8,7 @@ use arrow_array::{Array, BinaryArray, BooleanArray, UInt32Array};
 use arrow_buffer::BooleanBuffer;
 use frazil_core::clock::now_ms;
 use frazil_core::context::Context;
-use frazil_core::error::{Error, Result};
+use frazil_core::error::{Error, ErrorKind, Result};
 use frazil_core::prune::ColumnStats;
 use frazil_core::sql::expression::Expression;
 use frazil_core::sql::predicate::BoundColumn;
@@ -36,7 +36,7 @@ use crate::spec::index_manifest::IndexEntry;
 use crate::spec::manifest::{ManifestEntries, WantedFields};
 use crate::spec::options::Options;
 use crate::spec::schema::TableSchema;
-use crate::spec::snapshot::Snapshot;
+use crate::spec::snapshot::{CommitKind, Snapshot};
 use crate::spec::types::DataType;
 use crate::table::Table;
 use crate::write::change::{BucketChange, Home, Increment, upper_files};
@@ -54,20 +54,30 @@ pub struct CompactRequest {
     /// Whether each bucket is compacted into one sorted run, and small files are joined regardless of their number.
     /// Otherwise files are picked as by a writer.
     pub full: bool,
-    /// Changes whose buckets are compacted, including the files that they append, which are not yet part of the table;
-    /// None for all buckets.
+    /// Changes whose buckets are compacted; None for all buckets.
     pub buckets: Option<Vec<BucketChange>>,
+    /// How the files that these changes append take part, if they are not yet part of the table.
+    pub appended: Option<Appended>,
     /// Whether the writer of these changes compacts. It does not if the table leaves compaction to a dedicated job.
     pub is_of_writer: bool,
-    /// Whether the appended files replace all other files of their buckets. They are then compacted only if the table
-    /// looks up records; otherwise, the commit moves them to the highest level.
-    pub replaces: bool,
+    /// The number of the commit among those of its user, if it has one.
+    pub identifier: Option<i64>,
     /// The partitions, as in an overwrite; empty for all.
     pub partitions: Vec<BTreeMap<String, Option<String>>>,
     /// A filter of the partitions by their keys.
     pub partition_filter: Expression,
     /// The offset of the local clock from UTC.
     pub utc_offset_ms: i64,
+}
+
+/// How files that are not yet part of the table take part in a compaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Appended {
+    /// They are compacted with the other files of their buckets.
+    Added,
+    /// They replace all other files of their buckets. They are compacted only if the table looks up records; otherwise,
+    /// the commit moves them to the highest level.
+    Replacing,
 }
 
 /// The plan of a compaction.
@@ -91,11 +101,14 @@ pub fn plan(table: &Table, request: &CompactRequest, context: &Context) -> Resul
     if request.is_of_writer && !compacts_itself(schema, &options)? {
         return Ok(planned);
     }
+    let full = request.full || request.is_of_writer && is_full_due(table, &options, request.identifier)?;
+    let request = &CompactRequest { full, ..request.clone() };
     let rule = CompactionRule::try_new(schema, &options, request)?;
-    if request.replaces && rule.lookup().is_none() {
+    let replaces = request.appended == Some(Appended::Replacing);
+    if replaces && rule.lookup().is_none() {
         return Ok(planned);
     }
-    let latest = if request.replaces { None } else { table.latest_snapshot()? };
+    let latest = if replaces { None } else { table.latest_snapshot()? };
     let live = files(table, latest.as_ref(), request, context)?;
     let snapshot = latest.as_ref().map(|snapshot| snapshot.id);
     let read = read_context(table, &options, &live)?;
@@ -211,6 +224,31 @@ fn compacts_itself(schema: &TableSchema, options: &Options) -> Result<bool> {
     Ok(has_buckets && !options.boolean("write-only", options.boolean("write.compaction-skip", false)?)?)
 }
 
+/// Returns whether the next commit of a writer is one of those that compact their buckets completely
+/// (`full-compaction.delta-commits`): by the number of the commit, or by the number of commits since the last compaction.
+fn is_full_due(table: &Table, options: &Options, identifier: Option<i64>) -> Result<bool> {
+    let Some(every) = options.integer("full-compaction.delta-commits")? else { return Ok(false) };
+    let every = every.max(1);
+    if let Some(identifier) = identifier {
+        return Ok(identifier % every == 0);
+    }
+    let Some(latest) = table.latest_snapshot()? else { return Ok(every == 1) };
+    let mut commits = 1;
+    let mut id = latest.id;
+    while commits < every {
+        let snapshot = match table.snapshot(id) {
+            Err(error) if error.kind() == ErrorKind::NoSuchSnapshot => break,
+            found => found?,
+        };
+        if snapshot.commit_kind == CommitKind::Compact {
+            break;
+        }
+        commits += 1;
+        id -= 1;
+    }
+    Ok(commits >= every)
+}
+
 /// Returns the files of a snapshot and the appended files, in the partitions of the requested buckets.
 fn files(
     table: &Table,
@@ -220,8 +258,8 @@ fn files(
 ) -> Result<ManifestEntries> {
     let buckets = request.buckets.as_ref();
     let partitions = buckets.map(|buckets| buckets.iter().map(|change| change.home.partition.to_vec()).collect());
-    let mut files: Vec<ManifestEntries> =
-        buckets.into_iter().flatten().map(|change| change.append.added.clone()).collect();
+    let appended = buckets.filter(|_| request.appended.is_some()).into_iter().flatten();
+    let mut files: Vec<ManifestEntries> = appended.map(|change| change.append.added.clone()).collect();
     if let Some(snapshot) = snapshot {
         files.push(table.live_files(snapshot, partitions.as_ref(), WantedFields::ALL, context)?);
     }
@@ -305,7 +343,7 @@ struct SmallFiles {
 impl CompactionRule {
     fn try_new(schema: &TableSchema, options: &Options, request: &CompactRequest) -> Result<Self> {
         if !schema.primary_keys.is_empty() {
-            let lookup = LookupRule::from_options(schema, options, request.replaces)?;
+            let lookup = LookupRule::from_options(schema, options, request.appended == Some(Appended::Replacing))?;
             let mut strategy = Strategy::try_new(options)?;
             if ReadMode::try_new(schema, options)?.independent() {
                 // Rows of level 0 are not visible, whatever `lookup-compact` is.

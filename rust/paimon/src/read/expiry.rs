@@ -3,7 +3,7 @@
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    Int32Type, Int64Type, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
+    Int8Type, Int32Type, Int64Type, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
 };
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch};
 use arrow_buffer::BooleanBuffer;
@@ -86,11 +86,12 @@ impl Expiry {
         })
     }
 
-    /// Returns the rows that have not expired.
+    /// Returns the rows that have not expired, and rows that retract others, which may not have expired. `kinds` is the
+    /// position of the row kinds.
     ///
     /// # Errors
     /// As for [`Expiry::of`].
-    pub fn live(&self, rows: RecordBatch) -> Result<RecordBatch> {
+    pub fn live(&self, rows: RecordBatch, kinds: Option<usize>) -> Result<RecordBatch> {
         let Some(times) = rows.column_by_name(&self.column.name) else {
             return Err(Error::internal(format!("the rows do not have the column `{}`", shown(&self.column.name))));
         };
@@ -98,7 +99,12 @@ impl Expiry {
         if expired.count_set_bits() == 0 {
             return Ok(rows);
         }
-        Ok(filter_record_batch(&rows, &BooleanArray::new(!&expired, None))?)
+        let mut live = !&expired;
+        let kinds = kinds.and_then(|at| rows.columns().get(at)).and_then(|kinds| kinds.as_primitive_opt::<Int8Type>());
+        if let Some(kinds) = kinds {
+            live = &live | &kinds.values().iter().map(|kind| kind & 1 == 1).collect();
+        }
+        Ok(filter_record_batch(&rows, &BooleanArray::new(live, None))?)
     }
 }
 

@@ -154,6 +154,11 @@ impl FileReader {
         self.dictionaries = true;
     }
 
+    /// Returns the columns of the rows.
+    pub fn target(&self) -> &Target {
+        &self.target
+    }
+
     /// Returns the metadata of the file from the manifest.
     pub fn meta(&self) -> &DataFileMeta {
         &self.meta

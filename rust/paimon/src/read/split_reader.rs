@@ -232,11 +232,13 @@ impl SplitReader {
     /// # Errors
     /// As for [`FileReader::apply`].
     pub fn push(&mut self, index: usize, first: u64, batch: Option<&RecordBatch>, rows: usize) -> Result<()> {
-        let expiry = self.expiry.clone();
+        let (expiry, watch) = (self.expiry.clone(), self.watch);
         let file = self.state(index)?;
         let mut rows = file.reader.apply(batch, first, rows)?;
-        if let Some(expiry) = &expiry {
-            rows = expiry.live(rows)?;
+        // Looked-up records are visible until their own file is rewritten, and must be found until then.
+        let is_looked_up = watch.is_some_and(|watch| file.reader.meta().level > watch.output_level);
+        if let Some(expiry) = expiry.filter(|_| !is_looked_up) {
+            rows = expiry.live(rows, file.reader.target().position(SystemColumn::ValueKind))?;
         }
         file.waiting = Some(rows).filter(|rows| rows.num_rows() > 0);
         Ok(())

@@ -319,6 +319,7 @@ fn commits(table: &Table, scan: &TableScan, options: &ChangeOptions) -> Result<(
             _ if is_net => states()?,
             CommitKind::Analyze => continue,
             CommitKind::Overwrite => states()?,
+            CommitKind::Compact if independent && shows_overwrite(table, &snapshot)? => states()?,
             _ if has_changelog => ChangeReads::Changelog,
             CommitKind::Compact if !independent => continue,
             CommitKind::Append | CommitKind::Compact => states()?,
@@ -328,6 +329,21 @@ fn commits(table: &Table, scan: &TableScan, options: &ChangeOptions) -> Result<(
         commits.push(Commit { ordinal, snapshot, reads });
     }
     Ok((commits, until))
+}
+
+/// Returns whether a compaction without a changelog makes the rows of an overwrite visible, which readers did not see in
+/// level 0.
+fn shows_overwrite(table: &Table, compaction: &Snapshot) -> Result<bool> {
+    if compaction.changelog_manifest_list.is_some() {
+        return Ok(false);
+    }
+    match table.snapshot(compaction.id - 1) {
+        Err(error) if error.kind() == ErrorKind::NoSuchSnapshot => Ok(false),
+        found => {
+            let before = found?;
+            Ok(before.commit_kind == CommitKind::Overwrite && before.commit_user == compaction.commit_user)
+        }
+    }
 }
 
 /// Returns the snapshot `id`, with which the next snapshot is compared. Returns None for 0, the empty table before the

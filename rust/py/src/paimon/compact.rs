@@ -6,10 +6,11 @@ use std::sync::{Arc, Mutex};
 
 use frazil_core::error::{Error, Result};
 use frazil_core::sql::expression::Expression;
-use frazil_paimon::compact::plan::{self, CompactRequest};
+use frazil_paimon::compact::plan::{self, Appended, CompactRequest};
 use frazil_paimon::compact::task::CompactTask;
 use frazil_paimon::write::change::BucketChange;
 use frazil_paimon::write::rows::FilesOf;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
@@ -47,11 +48,12 @@ impl PaimonCompaction {
     /// Returns the compactions of the latest snapshot: those that are due, or with `full` all that reduce the number of
     /// files. Also returns commit messages of files whose level only changes. `partitions` are values of partition
     /// columns as text; empty for all partitions. `row_filter` applies to partition columns. `buckets` are commit messages,
-    /// to whose buckets the compaction is limited; None for all. Their appended files are compacted too. `of_writer` is
-    /// whether their writer compacts, which it does not if the table leaves compaction to a dedicated job. `replaces` is
-    /// whether their files replace all other files of the buckets.
+    /// to whose buckets the compaction is limited; None for all. The files that they append are `added` to the bucket or
+    /// `replacing` its files if they are not yet part of the table, else None. `of_writer` is whether their writer
+    /// compacts, which it does not if the table leaves compaction to a dedicated job; `identifier` is the number of its
+    /// commit.
     #[staticmethod]
-    #[pyo3(signature = (table, *, full, partitions, row_filter, utc_offset_ms, buckets, of_writer, replaces))]
+    #[pyo3(signature = (table, *, full, partitions, row_filter, utc_offset_ms, buckets, appended, of_writer, identifier))]
     #[expect(clippy::too_many_arguments, reason = "the parameters of a compaction")]
     fn plan<'py>(
         py: Python<'py>,
@@ -61,9 +63,16 @@ impl PaimonCompaction {
         row_filter: &str,
         utc_offset_ms: i64,
         buckets: Option<Vec<PyBackedBytes>>,
+        appended: Option<&str>,
         of_writer: bool,
-        replaces: bool,
+        identifier: Option<i64>,
     ) -> PyResult<(Vec<Self>, Vec<Bound<'py, PyBytes>>)> {
+        let appended = match appended {
+            None => None,
+            Some("added") => Some(Appended::Added),
+            Some("replacing") => Some(Appended::Replacing),
+            Some(other) => return Err(PyValueError::new_err(format!("invalid role of appended files: {other}"))),
+        };
         let (tasks, upgrades) = interruptible(py, |context| {
             let opened = |messages: Vec<PyBackedBytes>| -> Result<Vec<BucketChange>> {
                 messages.iter().map(|message| BucketChange::open(message)).collect()
@@ -74,8 +83,9 @@ impl PaimonCompaction {
             let request = CompactRequest {
                 full,
                 buckets,
+                appended,
                 is_of_writer: of_writer,
-                replaces,
+                identifier,
                 partitions,
                 partition_filter,
                 utc_offset_ms,
