@@ -324,7 +324,7 @@ def test_tables_of_other_kinds_are_refused_before_a_row_is_read(tmp_path: Path) 
         yield pa.record_batch({})
 
     tables = [
-        ("cl_lookup_avro", "`changelog-producer` = `lookup`"),
+        ("row_tracking_compacted", "row-tracking.enabled"),
         ("append_dv_parquet_b64_bucketed", "deletion-vectors.enabled"),
     ]
     for name, named in tables:

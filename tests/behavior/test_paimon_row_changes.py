@@ -645,7 +645,7 @@ def test_null_does_not_become_a_default(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("verb", ["delete", "update", "upsert", "merge"])
-@pytest.mark.parametrize("name", ["cl_lookup_avro", "first_row_lookup", "append_dv_parquet_b64_bucketed"])
+@pytest.mark.parametrize("name", ["first_row_lookup", "append_dv_parquet_b64_bucketed"])
 def test_tables_that_append_refuses_are_refused(tmp_path: Path, name: str, verb: str) -> None:
     shutil.copytree(GOLDEN / "paimon/g.db" / name, tmp_path / name)
     table = frazil.load_table(tmp_path / name, format="paimon")
@@ -659,7 +659,7 @@ def test_tables_that_append_refuses_are_refused(tmp_path: Path, name: str, verb:
         "upsert": lambda: table.upsert(source),
         "merge": lambda: table.merge(source, keys).when_matched_update_all().execute(),
     }
-    with pytest.raises(errors.UnsupportedError, match=r"changelog-producer|first-row|no primary key"):
+    with pytest.raises(errors.UnsupportedError, match="first-row|no primary key"):
         calls[verb]()
     assert files(tmp_path) == before
 

@@ -35,22 +35,14 @@ ICEBERG = {
 """The Iceberg tables that SQL cannot create again, by the difference or the error."""
 
 PAIMON = {
-    "`changelog-producer` = `(lookup|full-compaction)`": """
-        cl_decoupled_lookup cl_full_compaction_2 cl_full_compaction_avro cl_lookup_avro cl_lookup_deferred
-        cl_lookup_orc cl_lookup_sequence cl_partial_update_full_compaction cl_partial_update_lookup
-        cl_rowdedup_full_compaction_ignore_s
-    """,
     "`clustering.incremental` = `true`": "append_bucketed_clustered",
     "`data-evolution.enabled` = `true`": "data_evolution data_evolution_compacted data_evolution_partitioned",
     "`deletion-vectors.enabled` = `true`": """
         append_dv_avro append_dv_avro_b64 append_dv_orc append_dv_orc_b64 append_dv_orc_b64_bucketed
-        append_dv_parquet_b64 append_dv_parquet_b64_bucketed medium_append_dv old_0_9_0_pk_dv old_1_2_0_pk_dv
-        old_1_4_2_pk_dv path_directory_index pk_dv_aggregation pk_dv_changelog_lookup pk_dv_dynamic_bucket_path
-        pk_dv_full_compacted pk_dv_orc pk_dv_orc_b64 pk_dv_partial_update pk_dv_sequence row_tracking_dv
+        append_dv_parquet_b64 append_dv_parquet_b64_bucketed medium_append_dv row_tracking_dv
     """,
     "`fields.s.default-value` = `dflt`": "pk_default_value",
     "`manifest.format` = `orc`": "old_0_8_2_pk_orc_manifest old_0_9_0_pk_orc_manifest pk_manifest_orc",
-    "`merge-engine` = `first-row`": "cl_first_row_lookup first_row_l0 first_row_lookup",
     "`metadata.iceberg.storage` = `table-location`": "iceberg_append iceberg_append_partitioned iceberg_pk",
     "`row-tracking.enabled` = `true`": "row_tracking_compacted",
     "`tag.automatic-creation` = `batch`": "tag_auto_batch",

@@ -172,7 +172,7 @@ class MergeQuery:
         engine = self._run.engine
         moments = Moments(engine.values, timestamp_has_zone=engine.timestamp_has_zone())
         found = filters(self._target.table.scan().schema(), self._conditions, moments)
-        return " and ".join(f"({one})" for one in found)
+        return " and ".join(found)
 
     def _check_subqueries(self, common: str, target: str, source: str, texts: dict[int, str]) -> None:
         """Let Spark check that subqueries in clauses for unmatched rows only use columns of their side.

@@ -23,10 +23,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use frazil_core::error::{Error, ErrorKind, Result};
 use frazil_core::storage::files::Files;
 
-use crate::scan::mode::ReadMode;
 use crate::spec::consumer::Consumer;
 use crate::spec::json::shown;
-use crate::spec::options::Options;
 use crate::spec::schema::TableSchema;
 use crate::spec::snapshot::Snapshot;
 
@@ -114,15 +112,6 @@ impl Table {
     /// Returns the name of the branch.
     pub fn branch(&self) -> &str {
         &self.0.branch
-    }
-
-    /// Returns whether readers see new rows only after a compaction, because they do not read files of level 0.
-    ///
-    /// # Errors
-    /// As for [`ReadMode::try_new`].
-    pub fn hides_new_rows(&self) -> Result<bool> {
-        let schema = self.schema();
-        Ok(ReadMode::try_new(schema, &Options::new(schema.options.clone()))?.independent())
     }
 
     /// Returns the latest schema of the branch.

@@ -38,6 +38,14 @@ pub struct ReadMode {
     pub files_since_ms: Option<i64>,
 }
 
+/// Returns whether readers of a table see new rows only after a compaction, because they do not read files of level 0.
+///
+/// # Errors
+/// As for [`ReadMode::try_new`].
+pub fn hides_new_rows(schema: &TableSchema) -> Result<bool> {
+    Ok(ReadMode::try_new(schema, &Options::new(schema.options.clone()))?.independent())
+}
+
 impl ReadMode {
     /// Parses the options.
     ///

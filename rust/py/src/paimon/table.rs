@@ -3,6 +3,7 @@
 use frazil_core::sql::expression::bind::now_micros;
 use frazil_paimon::bucket;
 use frazil_paimon::references::ManageReferences;
+use frazil_paimon::scan::mode::hides_new_rows;
 use frazil_paimon::table::Table;
 use pyo3::prelude::*;
 
@@ -41,7 +42,7 @@ impl PaimonTable {
 
     /// Returns whether readers see new rows only after a compaction.
     fn hides_new_rows(&self, py: Python<'_>) -> PyResult<bool> {
-        detached(py, || self.0.hides_new_rows())
+        detached(py, || hides_new_rows(self.0.schema()))
     }
 
     /// Returns the ids of all schemas in ascending order.
