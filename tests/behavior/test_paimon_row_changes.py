@@ -659,7 +659,7 @@ def test_tables_that_append_refuses_are_refused(tmp_path: Path, name: str, verb:
         "upsert": lambda: table.upsert(source),
         "merge": lambda: table.merge(source, keys).when_matched_update_all().execute(),
     }
-    with pytest.raises(errors.UnsupportedError, match="first-row|no primary key"):
+    with pytest.raises(errors.UnsupportedError, match=r"first-row|no primary key"):
         calls[verb]()
     assert files(tmp_path) == before
 

@@ -137,7 +137,7 @@ def _row_query(
     reads_others = any(one.reads(own) for one in sources if one is not own)
     if not reads_others:
         moments = Moments(run.engine.values, timestamp_has_zone=run.engine.timestamp_has_zone())
-        row_filter = " and ".join(f"({one})" for one in own.narrowed(schema, moments)[1])
+        row_filter = " and ".join(own.narrowed(schema, moments)[1])
     sources[place] = own.with_address(address)
     return RowQuery(replaced(query.text, found, edits), sources, row_filter, reads_others)
 
