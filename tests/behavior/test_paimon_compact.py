@@ -379,7 +379,7 @@ def test_compaction_gives_up_when_others_are_always_first(tmp_path: Path, monkey
         other.compact(where="part = 'b'")  # type: ignore[attr-defined]
         other.append([{"id": 4, "part": "b"}])
 
-    between_plan_and_commit(monkeypatch, *[compacts] * 3)
+    between_plan_and_commit(monkeypatch, *[compacts] * 4)
     with pytest.raises(errors.CommitConflictError, match=r"changed 1 buckets each time.*commit\.max-retries"):
         table.compact()
     levels = sorted((file["partition"], file["level"]) for file in table.refresh().inspect.files().to_pylist())
