@@ -380,15 +380,13 @@ def test_compaction_gives_up_when_others_are_always_first(tmp_path: Path, monkey
         other.append([{"id": 4, "part": "b"}])
 
     between_plan_and_commit(monkeypatch, *[compacts] * 4)
-    with pytest.raises(errors.CommitConflictError, match=r"changed 1 buckets each time.*commit\.max-retries"):
+    with pytest.raises(errors.CommitConflictError, match=r"the same buckets each time.*commit\.max-retries"):
         table.compact()
     levels = sorted((file["partition"], file["level"]) for file in table.refresh().inspect.files().to_pylist())
     assert levels == [("{a}", 5), ("{b}", 0), ("{b}", 5)]
     assert table.scan().count() == 4
-    referenced = {name for name, _ in names_and_levels(table)}
     monkeypatch.undo()
     assert table.compact().removed_files == 2
-    assert referenced
 
 
 @pytest.mark.parametrize("engine", ["deduplicate", "partial-update"])
