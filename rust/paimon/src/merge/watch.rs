@@ -5,7 +5,7 @@
 //! level 0      k=1  k=2            merged: their rows are the result
 //! level 3           k=2  k=3
 //! ------------------------------- the output level is 3
-//! level 5      k=1  k=2  k=3  k=4  looked up: the row of k=1 was here, and is now replaced; k=4 is no result
+//! level 5      k=1  k=2  k=3  k=4  looked up: the record of k=1 is replaced; k=4 is left out
 //! ```
 
 use std::sync::Arc;
