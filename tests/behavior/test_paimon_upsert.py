@@ -175,9 +175,6 @@ def test_bad_input_is_named_and_leaves_nothing(tmp_path: Path, data: Any, option
     ("arguments", "named"),
     [
         ({"options": {"bucket": -2}}, "`bucket` = `-2`"),
-        ({"options": {"merge-engine": "first-row"}}, "`merge-engine` = `first-row`"),
-        ({"options": {"deletion-vectors.enabled": "true"}}, "deletion-vectors.enabled"),
-        ({"options": {"changelog-producer": "lookup"}}, "changelog-producer"),
         ({"partition_keys": ["part"]}, "`part` is not a column of the primary key"),
     ],
 )

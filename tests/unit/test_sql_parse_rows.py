@@ -232,12 +232,12 @@ def test_literals(text: str, expected: bool) -> None:  # noqa: FBT001 - a parame
     [
         ("DELETE FROM lake.db.t", (None, None, "main")),
         ("TRUNCATE TABLE lake.db.t$branch_b1", (None, None, "b1")),
-        ("DELETE FROM lake.db.t.branch_b1 x WHERE x.ID = 1", (None, '"id" = 1', "b1")),
+        ("DELETE FROM lake.db.t.branch_b1 x WHERE x.ID = 1", (None, '("id" = 1)', "b1")),
         (
             "DELETE FROM lake.db.t WHERE db.t.id <> 1 OR NOT t.name = 'a'",
-            (None, '(not ("id" = 1) or not ("name" = \'a\'))', "main"),
+            (None, '((NOT ("id" = 1)) OR (NOT ("name" = \'a\')))', "main"),
         ),
-        ("UPDATE lake.db.t SET T.Name = 'b', id = default WHERE true", ({"name": "'b'", "id": "NULL"}, "true", "main")),
+        ("UPDATE lake.db.t SET T.Name = 'b', id = default WHERE true", ({"name": "'b'", "id": "NULL"}, "TRUE", "main")),
         ("UPDATE lake.db.t AS x SET x.id = - 1", ({"id": "- 1"}, None, "main")),
     ],
 )
