@@ -10,10 +10,13 @@ import pytest
 
 from histories.paimon.oracle import Oracle, missing
 from support.java import Java, JavaError
+from support.spark_settings import session
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    from pyspark.sql import SparkSession
 
     from frazil.iceberg import Table
     from support.written import Written
@@ -43,6 +46,12 @@ def java(warehouse: Path) -> Iterator[Java]:
         pytest.skip(f"no Iceberg (Java) here: {str(error).strip().splitlines()[-1]}")
     yield engine
     engine.close()
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """Yield a session without Iceberg (Java)."""
+    yield from session()
 
 
 @pytest.fixture(scope="module")

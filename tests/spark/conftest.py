@@ -2,36 +2,22 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-import frazil
 from support.cases import GOLDEN, SHARED
-from support.spark_settings import SETTINGS, use_this_python
+from support.spark_settings import session
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from pyspark.sql import SparkSession
 
-PACKAGES = Path(frazil.__file__).parents[1]
-
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    use_this_python(os.environ)
-    # The workers must import the package from the same folder as this process.
-    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(PACKAGES), os.environ.get("PYTHONPATH", "")]))
-    from pyspark.sql import SparkSession
-
-    settings = {**SETTINGS, "spark.sql.shuffle.partitions": "2"}
-    session = SparkSession.builder.master("local[2,3]").appName("frazil").config(map=settings).getOrCreate()
-    session.sparkContext.setLogLevel("OFF")
-    yield session
-    session.stop()
+    yield from session()
 
 
 @pytest.fixture
