@@ -196,7 +196,7 @@ interop: dev $(INTEROP)/.installed $(PAIMON_JAVA)/.installed
 	FRAZIL_INTEROP=1 FRAZIL_DUCKDB="$(abspath $(INTEROP))/bin/python" $(BIN)/python -m pytest tests/interop/test_java_reads.py \
 		tests/interop/test_java_writes.py tests/interop/test_java_picks.py tests/interop/test_java_replaces.py \
 		tests/interop/test_java_expires.py tests/interop/test_java_maintains.py tests/interop/test_java_alters.py \
-		tests/interop/test_java_histories.py tests/interop/test_other_readers.py
+		tests/interop/test_java_changes_rows.py tests/interop/test_java_histories.py tests/interop/test_other_readers.py
 	$(call say,'Testing catalogs on MariaDB')
 	FRAZIL_INTEROP=1 $(BIN)/python -m pytest --quiet tests/catalog/test_conformance.py tests/catalog/test_sql_servers.py \
 		tests/catalog/test_paimon_jdbc.py tests/catalog/test_paimon_servers.py -k 'mariadb or serializable'
@@ -229,7 +229,7 @@ faults: $(WHEEL)
 	$(call say,'Failing every request of every operation, writing at the same time and killing writers (an hour)')
 	$(CARGO) test --locked --quiet --package frazil-iceberg --lib fault
 	$(RELEASE)/bin/python -m pytest --capture=no tests/behavior/test_faults.py tests/behavior/test_bad_writes.py tests/behavior/test_writers.py \
-		tests/behavior/test_paimon_writers.py tests/behavior/test_races.py
+		tests/behavior/test_paimon_writers.py tests/behavior/test_races.py tests/spark/test_sql_faults.py
 
 # What `make test` does with 500 histories of each engine, and with 60 of Iceberg tables.
 nightly: test-release $(PAIMON_JAVA)/.installed
