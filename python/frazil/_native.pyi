@@ -865,6 +865,8 @@ class PaimonTable:
         """Return the branch that is read."""
     def hides_new_rows(self) -> bool:
         """Return whether readers see new rows only after a compaction."""
+    def has_waiting_rows(self) -> bool:
+        """Return whether rows may wait for a compaction that assigns them to buckets."""
     def schema_ids(self) -> list[int]:
         """Return the ids of all schemas in ascending order."""
     def snapshot_ids(self) -> list[int]:
@@ -907,7 +909,14 @@ class PaimonFileSpec:
 class PaimonRows:
     """A writer that accepts the rows of users and returns rows for files."""
     def __new__(
-        cls, table: PaimonTable, *, memory_bytes: int, utc_offset_ms: int, overwrites: bool, name: str | None = None
+        cls,
+        table: PaimonTable,
+        *,
+        memory_bytes: int,
+        utc_offset_ms: int,
+        overwrites: bool,
+        assigns_buckets: bool = False,
+        name: str | None = None,
     ) -> PaimonRows:
         """Begin a write to a table."""
     def changelog(self) -> PaimonRows | None:
@@ -1035,6 +1044,13 @@ class PaimonCompaction:
         `added` to the bucket or `replacing` its files if they are not yet part of the table, else None. `of_writer`
         is whether their writer compacts, which it does not if the table leaves compaction to a dedicated job;
         `identifier` is the number of its commit.
+        """
+    @staticmethod
+    def waiting_rows(
+        table: PaimonTable, *, partitions: Sequence[dict[str, str | None]], row_filter: str
+    ) -> tuple[list[PaimonSplit], list[bytes]]:
+        """Return the reads of rows that wait for buckets, with one split for each partition, and the commit messages
+        that remove their files. `partitions` and `row_filter` are as for `plan`.
         """
     def reads(self) -> list[PaimonSplit]:
         """Return the files to read, as one split for each group of files that become one sorted run."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
-__all__ = ["RowCounts", "WriteResult"]
+__all__ = ["RowCounts", "WriteResult", "both", "settle"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +44,13 @@ def settle(result: WriteResult, **known: float | None) -> None:
     """Set the values of a write result that are known only after the write or the commit."""
     for name, value in known.items():
         object.__setattr__(result, name, value)
+
+
+def both(first: WriteResult, later: WriteResult) -> WriteResult:
+    """Return the result of two writes of one call."""
+    counts = [field.name for field in fields(WriteResult) if field.name != "snapshot_id"]
+    snapshot_id = first.snapshot_id if later.snapshot_id is None else later.snapshot_id
+    return WriteResult(snapshot_id, **{name: getattr(first, name) + getattr(later, name) for name in counts})
 
 
 @dataclass(frozen=True, slots=True)

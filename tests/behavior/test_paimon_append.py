@@ -77,7 +77,7 @@ def test_schemas_from_arrow_data_frames_and_type_names(tmp_path: Path) -> None:
         ({"primary_keys": ["id"], "partition_keys": ["name"]}, errors.UnsupportedError, "primary key"),
         ({"partition_keys": ["nome"]}, errors.InvalidArgumentError, "`nome` is not a column"),
         ({"options": {"bucket": 4}}, errors.InvalidArgumentError, "needs the option `bucket-key`"),
-        ({"options": {"bucket": -2}}, errors.UnsupportedError, "`bucket` = `-2`"),
+        ({"options": {"bucket": -2}}, errors.InvalidArgumentError, "`bucket` is `-2` on a table without a primary key"),
         ({"options": {"metadata.stats-mode": "most"}}, errors.InvalidArgumentError, "`metadata.stats-mode` is `most`"),
         ({"options": {"file.format": "csv"}}, errors.UnsupportedError, "`file.format` with the value `csv`"),
         ({"options": {"s3.secret-access-key": "x"}}, errors.InvalidArgumentError, "a storage option"),

@@ -27,6 +27,8 @@ TABLES: dict[str, dict[str, Any]] = {
     "bitmap64": {"bucket": 1, "deletion-vectors.enabled": "true", "deletion-vectors.bitmap64": "true"},
     "dynamic vectors": {"bucket": -1, "deletion-vectors.enabled": "true"},
     "lookup": {"bucket": 2, "force-lookup": "true"},
+    "postponed": {"bucket": -2, "postpone.default-bucket-num": 3},
+    "postponed vectors": {"bucket": -2, "deletion-vectors.enabled": "true"},
     "small files": {"bucket": 1, "deletion-vectors.enabled": "true", "target-file-size": "1 kb"},
 }
 
@@ -70,6 +72,11 @@ def test_java_reads_changed_rows_and_writes_on_top(oracle: Oracle, name: str) ->
     else:
         assert oracle.plain(("copy", "more", "t", None)) == [None]
     table = catalog.load_table("db.t")
+    if TABLES[name]["bucket"] == -2:
+        before = rows_of(table)
+        assert read("t") == before, "rows of this writer wait for buckets"
+        table.compact()
+        assert rows_of(table) != before
     assert read("t") == rows_of(table)
     assert table.update({"v": "v + 1"}, "name = 'j'").updated_rows == 4
     assert table.delete("id = 4").deleted_rows == 1

@@ -60,6 +60,9 @@ class World:
             found |= {location.removeprefix("s3://") for location in locations}
         return found
 
+    def show(self, table: Any) -> None:
+        """Make rows visible that were written but not compacted."""
+
     def publishes(self, path: str) -> bool:
         """Return whether the outcome may be unknown if a PUT of this path fails."""
         del path
@@ -434,13 +437,12 @@ def go_on(sweep: Sweep, world: World, state: dict[str, Any]) -> None:
         # Continue with a table that other clients see.
         name = "ns.u" if "ns.u" in state else "ns.t"
         table = world.table(name)
-        if "deletion-vectors.enabled" in state.get(name, {}).get("options", {}):
-            # Rows that were written but not compacted become visible.
-            table.compact()
+        world.show(table)
         count = table.scan().count()
         row = {"id": 99, "p": "a"}
         # `update_schema` renames a column.
         table.append([{name: row[name] for name in table.scan().schema().names if name in row}])
+        world.show(table)
         assert world.table(name).scan().count() == count + 1
     check_files(world)
 

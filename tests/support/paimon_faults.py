@@ -59,6 +59,10 @@ class PaimonWorld(World):
     def known(self) -> set[str]:
         return {f"b/{self.folder}/{name}" for table in self.tables() for name in {*HINTS, *files_known(table)}}
 
+    def show(self, table: Any) -> None:
+        if {"deletion-vectors.enabled", "postpone.batch-write-fixed-bucket"} & set(table.options):
+            table.compact()
+
     def publishes(self, path: str) -> bool:
         return re.search(r"/(snapshot/snapshot|schema/schema)-\d+$", path) is not None
 
@@ -230,6 +234,11 @@ class PaimonOperation(Operation):
         """Whether each write is compacted."""
         return not {"deletion-vectors.enabled", "changelog-producer"}.isdisjoint(self.properties)
 
+    @property
+    def waits(self) -> bool:
+        """Whether rows are not visible until they are compacted."""
+        return "postpone.batch-write-fixed-bucket" in self.properties
+
     def before(self) -> list[list[Row]]:
         """Return the rows of each earlier snapshot."""
         single: list[list[Row]] = [[(i, "a", i), (i, "b", i)] for i in range(9, 7 + self.writes)]
@@ -242,7 +251,8 @@ class PaimonOperation(Operation):
         if before:
             made = ["append", "compact"] if self.looks_up else ["append"]
             assert [snapshot[0] for snapshot in before["ns.t"]["snapshots"]] == made * self.writes
-            assert not before["ns.t"]["snapshots"] or before["ns.t"]["snapshots"][-1][2] == sorted(written)
+            visible = [] if self.waits else sorted(written)
+            assert not before["ns.t"]["snapshots"] or before["ns.t"]["snapshots"][-1][2] == visible
         snapshots = after["ns.t"]["snapshots"]
         assert (snapshots[-1][2] if snapshots else []) == sorted(self.model(written)), self.name
         assert (self.looks_up or "compact" in self.name) == (bool(snapshots) and snapshots[-1][0] == "compact"), (
@@ -293,6 +303,7 @@ DYNAMIC = on_table(lambda table: table.dynamic_partition_overwrite(dicts(NEW)))
 TRUNCATE = on_table(lambda table: table.truncate())
 DROP = on_table(lambda table: table.drop_partitions([{"p": "a"}, {"p": "c"}]))
 COMPACT = on_table(lambda table: table.compact())
+ASSIGN = on_table(lambda table: table.compact(full=False))
 STREAM = repeated(lambda table, **about: table.append(dicts(NEW), **about))
 TRUNCATE_ONCE = repeated(lambda table, **about: table.truncate(**about))
 DROP_ONCE = repeated(lambda table, **about: table.drop_partitions([{"p": "a"}, {"p": "c"}], **about))
@@ -302,6 +313,8 @@ BUCKETS: Any = {**PARTED, "properties": {"bucket": "2", "bucket-key": "id"}}
 KEYED: Any = {"primary_keys": ("id", "p"), "properties": {"bucket": "1"}}
 KEYED_PARTED: Any = {**PARTED, **KEYED}
 VECTORS: Any = {**KEYED, "properties": {"bucket": "1", "deletion-vectors.enabled": "true"}}
+POSTPONED: Any = {**KEYED_PARTED, "properties": {"bucket": "-2"}}
+WAITING: Any = {**POSTPONED, "properties": {"bucket": "-2", "postpone.batch-write-fixed-bucket": "false"}}
 LOGGED: Any = {**KEYED, "properties": {"bucket": "1", "changelog-producer": "lookup"}}
 ON_BRANCH: Any = {"world": PaimonBranchWorld}
 MERGES: Any = {**PARTED, "properties": {"manifest.merge-min-count": "2"}}
@@ -359,6 +372,8 @@ OPERATIONS: list[Operation] = [
     PaimonOperation("paimon upsert with a changelog that compacts", APPEND, model=upserted, **LOGGED),
     PaimonOperation("paimon overwrite with vectors", OVERWRITE, model=lambda _: NEW, **VECTORS),
     PaimonOperation("paimon stream with vectors", STREAM, model=upserted, is_repeatable=True, **VECTORS),
+    PaimonOperation("paimon upsert to postponed buckets", APPEND, model=upserted, **POSTPONED),
+    PaimonOperation("paimon compact that assigns buckets", ASSIGN, **WAITING),
     PaimonOperation("paimon stream", STREAM, model=added, is_repeatable=True, **PARTED),
     PaimonOperation("paimon first commit of a stream", STREAM, writes=0, model=added, is_repeatable=True),
     PaimonOperation("paimon stream of upserts", STREAM, model=upserted, is_repeatable=True, **KEYED),

@@ -6,6 +6,8 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from support.paimon_manifests import entries
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -47,8 +49,19 @@ def files_known(table: Table) -> set[str]:
     return known
 
 
+def _waiting_files(folder: Path, manifests: list[str]) -> Iterator[str]:
+    """Yield the files whose rows are not assigned to buckets."""
+    for name in manifests:
+        for entry in entries(folder / "manifest" / name):
+            if entry["_BUCKET"] == -2:
+                file = entry["_FILE"]["_FILE_NAME"]
+                yield from (path.relative_to(folder).as_posix() for path in folder.rglob(f"bucket-postpone/{file}"))
+
+
 def _files_of(table: Table, snapshot: Snapshot) -> Iterator[str]:
     manifests = table.inspect.manifests(snapshot_id=snapshot.snapshot_id).column("file_name").to_pylist()
+    if table.options.get("bucket") == "-2":
+        yield from _waiting_files(Path(table.location), manifests)
     for name in (snapshot.base_manifest_list, snapshot.delta_manifest_list, *manifests):
         yield f"manifest/{name}"
     if snapshot.index_manifest is not None:

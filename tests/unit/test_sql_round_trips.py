@@ -51,7 +51,6 @@ PAIMON = {
     "`file.format` with the value `csv`": "format_csv_options",
     "references the branch": "branch_fallback fallback_nested fallback_renamed",
     "is not a column of the primary key": "cross_partition_deduplicate cross_partition_first_row",
-    "`bucket` = `-2`": "postpone_fixed_write postpone_uncompacted",
 }
 """The Paimon tables that frazil cannot create again, by the error."""
 

@@ -12,6 +12,7 @@ from frazil._progress import reported
 from frazil.config import config
 from frazil.errors import FrazilError
 from frazil.files.write.writer import DataFileWriter
+from frazil.paimon._input_rows import write_rows
 from frazil.paimon._messages import Messages
 from frazil.paimon._read import read_split
 from frazil.paimon._writer_options import utc_offset_ms, writer_options
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from frazil.paimon._state import CommitOptions, TableState
 
-__all__ = ["Wanted", "compaction", "with_compaction"]
+__all__ = ["Wanted", "assignment", "compaction", "with_compaction"]
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -84,7 +85,7 @@ def with_compaction(state: TableState, options: CommitOptions, written: Messages
 
     if hides and written.messages and not messages and not replaces:
         message = (
-            "rows are written to %s, but are not visible until compact() is called, because the table is write-only"
+            "rows are written to %s, but are not visible until compact() is called: the table leaves this to a job"
         )
         _LOGGER.warning(message, state.native.location)
 
@@ -95,6 +96,20 @@ def with_compaction(state: TableState, options: CommitOptions, written: Messages
 
     both = [*written.messages, *messages]
     return Messages(written.commit, both, counts=written.counts, again=again if hides else None)
+
+
+def assignment(state: TableState, options: CommitOptions, wanted: Wanted) -> Messages:
+    """Assign rows that wait for buckets to them: write them again, in the order in which they were written."""
+    reads, removed = _native.PaimonCompaction.waiting_rows(
+        state.native, partitions=wanted.partitions, row_filter=wanted.row_filter
+    )
+    rows = (batch for split in reads for batch in read_split(split))
+    written = write_rows(state, rows, overwrites=False, assigns_buckets=True) if reads else []
+
+    def again(lost: Sequence[bytes]) -> Messages:  # noqa: ARG001 - the rows of other partitions no longer wait
+        return assignment(state.refreshed(), options, wanted)
+
+    return Messages(state.begin_commit(options), [*removed, *written], compacts=True, again=again)
 
 
 def compacted(state: TableState, wanted: Wanted) -> list[bytes]:

@@ -39,17 +39,25 @@ class ArrowRows:
         return write_rows(state, self._data, overwrites=overwrites)
 
 
-def write_rows(state: TableState, data: Any, *, overwrites: bool, name: str | None = None) -> list[bytes]:
+def write_rows(
+    state: TableState, data: Any, *, overwrites: bool, assigns_buckets: bool = False, name: str | None = None
+) -> list[bytes]:
     """Write rows into new files and return the commit messages; on failure the files are deleted.
 
     Args:
         state: The table state.
         data: The rows.
         overwrites: Whether the rows replace existing rows, so that sequence numbers start again in each bucket.
+        assigns_buckets: Whether the rows waited for buckets and are now assigned to them.
         name: A string that the file names contain; a new UUID by default.
     """
     rows = _native.PaimonRows(
-        state.native, memory_bytes=write_memory(), utc_offset_ms=utc_offset_ms(), overwrites=overwrites, name=name
+        state.native,
+        memory_bytes=write_memory(),
+        utc_offset_ms=utc_offset_ms(),
+        overwrites=overwrites,
+        assigns_buckets=assigns_buckets,
+        name=name,
     )
     changelog = rows.changelog()
     with reported(config.progress) as progress:

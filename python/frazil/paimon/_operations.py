@@ -129,12 +129,16 @@ class Compact:
     partitions: Sequence[Mapping[str, str | None]] = ()
     row_filter: str = ""
 
+    assigns_buckets: bool = False
+    """Whether to assign rows that wait for buckets to them, instead of compacting buckets."""
+
     def prepare(self, table: States[TableState], rows: Any = None) -> Messages:  # noqa: ARG002 - as of `Operation`
         """Rewrite the files."""
-        from frazil.paimon._compacting import Wanted, compaction
+        from frazil.paimon._compacting import Wanted, assignment, compaction
 
         wanted = Wanted(full=self.full, partitions=[dict(one) for one in self.partitions], row_filter=self.row_filter)
-        return compaction(table.newest(), self.options, wanted)
+        compact = assignment if self.assigns_buckets else compaction
+        return compact(table.newest(), self.options, wanted)
 
     def plan(self, state: TableState, ready: Messages, tasks: bytes | None = None) -> Done[Messages]:  # noqa: ARG002
         """Return the commit."""

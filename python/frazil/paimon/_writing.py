@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from frazil._arguments import filter_text, property_texts, text, whole_number
 from frazil._boundary import operation_of
 from frazil._run import run
+from frazil._write_result import both
 from frazil.errors import InvalidArgumentError, UnsupportedError
 from frazil.paimon._operations import (
     Append,
@@ -209,7 +210,8 @@ class Writing:
         Buckets that another writer compacts or overwrites at the same time are compacted again, in another snapshot.
 
         In a table with a primary key, the files of a bucket become one sorted run without deleted rows. In other
-        tables, small files are merged into larger ones.
+        tables, small files are merged into larger ones. In a table with postponed buckets, the rows that wait for a
+        bucket are first assigned to buckets, in a snapshot of their own.
 
         Args:
             full: Whether to compact every bucket whose file count decreases. If False, only buckets with
@@ -234,7 +236,12 @@ class Writing:
             partitions=replaced_partitions(partitions) or (),
             row_filter=filter_text(where),
         )
-        return dataclasses.replace(self._run(compact), inserted_rows=0, deleted_rows=0)
+        if self._native.has_waiting_rows():
+            assigned = self._run(dataclasses.replace(compact, assigns_buckets=True))
+            result = both(assigned, self._run(compact))
+        else:
+            result = self._run(compact)
+        return dataclasses.replace(result, inserted_rows=0, deleted_rows=0)
 
     def _run_with(self, data: Any, operation: Append | Overwrite | OverwritePartitions) -> WriteResult:
         """Carry out an operation with the rows of `data`."""

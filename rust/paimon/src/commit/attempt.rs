@@ -26,6 +26,7 @@ use crate::spec::snapshot::{CommitKind, Snapshot};
 use crate::table::Table;
 use crate::write::change::Home;
 use crate::write::check::check_committable;
+use crate::write::postponed::has_waiting_rows;
 
 /// The maximum length of a statistics file that is read.
 const LIMIT_BYTES: u64 = 2 << 30;
@@ -152,7 +153,8 @@ impl Attempt<'_> {
                 let write = |home: &Home, hashes| writer.key_index(home, hashes);
                 of_indexes = Cow::Owned(changes.indexes.reconciled(table, before, self.context, write)?);
             }
-            if changes.kind != CommitKind::Append || self.request.checks_append {
+            let checks_append = self.request.checks_append || has_waiting_rows(schema)?;
+            if changes.kind != CommitKind::Append || checks_append {
                 let keeps_vectors = changes.kind == CommitKind::Compact && !schema.primary_keys.is_empty();
                 if !keeps_vectors && has_vectors(indexes) && !changes.removed.is_empty() {
                     return Err(Error::unsupported(

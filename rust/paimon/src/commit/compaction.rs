@@ -12,6 +12,7 @@ use super::lock::SnapshotLock;
 use super::request::{Committed, Request};
 use super::{conflict, snapshot};
 use crate::spec::manifest::{ManifestEntries, WantedFields};
+use crate::spec::partition_path::POSTPONED;
 use crate::table::Table;
 use crate::write::change::{BucketChange, Home};
 
@@ -56,6 +57,9 @@ pub(super) fn commit(
     outcome.map(|done| Committed { lost: lost.into_iter().collect(), ..done })
 }
 
+/// Changes with their positions.
+type PlacedChanges<'a> = Vec<(usize, &'a BucketChange)>;
+
 /// Returns the positions of changes that do not apply to the latest snapshot.
 fn moved(table: &Table, changes: &[(usize, &BucketChange)], context: &Context) -> Result<Vec<usize>> {
     let partitions: BTreeSet<Vec<u8>> = changes.iter().map(|(_, change)| change.home.partition.to_vec()).collect();
@@ -67,14 +71,22 @@ fn moved(table: &Table, changes: &[(usize, &BucketChange)], context: &Context) -
         None => (ManifestEntries::concat(&[])?, Vec::new()),
     };
     let mut rows = Home::rows(&live);
-    // The compactions of a bucket are committed together.
-    let mut buckets: BTreeMap<&Home, Vec<(usize, &BucketChange)>> = BTreeMap::new();
+    // The compactions of a bucket are committed together, and so are all changes of a partition whose rows are assigned
+    // to buckets: otherwise rows would be lost, or be in the table twice.
+    let is_assigned = |home: &&Home| home.bucket == POSTPONED;
+    let assigned: BTreeSet<_> =
+        changes.iter().map(|(_, change)| &change.home).filter(is_assigned).map(|home| &home.partition).collect();
+    let mut units: BTreeMap<(&[u8], Option<i32>), PlacedChanges<'_>> = BTreeMap::new();
     for (at, change) in changes {
-        buckets.entry(&change.home).or_default().push((*at, change));
+        let Home { partition, bucket } = &change.home;
+        let bucket = Some(*bucket).filter(|_| !assigned.contains(partition));
+        units.entry((partition, bucket)).or_default().push((*at, change));
     }
     let mut moved = Vec::new();
-    for (home, changes) in buckets {
-        let files = live.take(&UInt32Array::from(rows.remove(home).unwrap_or_default()))?;
+    for changes in units.into_values() {
+        let homes: BTreeSet<&Home> = changes.iter().map(|(_, change)| &change.home).collect();
+        let files: Vec<u32> = homes.into_iter().filter_map(|home| rows.remove(home)).flatten().collect();
+        let files = live.take(&UInt32Array::from(files))?;
         let compacted = Changes::compacted(changes.iter().map(|(_, change)| *change))?;
         let applies = conflict::check(table.schema(), &files, &compacted)
             .and_then(|()| compacted.indexes.applied(&indexes, None).map(drop));

@@ -7,6 +7,7 @@
 //! vectors where these records are: they become deleted rows
 //! changelog what changes: a row before and after the merge
 //! plan    which files of which bucket are rewritten
+//! postponed which rows are not assigned to buckets yet
 //! reads   how they are read
 //! task    reads them, merged, and writes the files that replace them; a commit makes a COMPACT snapshot
 //! ```
@@ -19,6 +20,7 @@ mod pick;
 #[cfg(test)]
 mod pick_tests;
 pub mod plan;
+pub mod postponed;
 mod strategy;
 pub mod task;
 mod upgrade;

@@ -35,6 +35,7 @@ use crate::spec::data_file_meta::DataFileMeta;
 use crate::spec::index_manifest::IndexEntry;
 use crate::spec::manifest::{ManifestEntries, WantedFields};
 use crate::spec::options::Options;
+use crate::spec::partition_path::POSTPONED;
 use crate::spec::schema::TableSchema;
 use crate::spec::snapshot::{CommitKind, Snapshot};
 use crate::spec::types::DataType;
@@ -42,6 +43,7 @@ use crate::table::Table;
 use crate::write::change::{BucketChange, Home, Increment, upper_files};
 use crate::write::check::check_writable;
 use crate::write::file::FileSpec;
+use crate::write::postponed::is_postponed;
 
 const MS_PER_HOUR: i64 = 3_600_000;
 const MS_PER_DAY: i64 = 24 * MS_PER_HOUR;
@@ -123,7 +125,8 @@ pub fn plan(table: &Table, request: &CompactRequest, context: &Context) -> Resul
     let deletions = DeletionIndex::try_new(indexes.clone(), &|entry| table.index_location(entry))?;
     let mut picked = Vec::new();
     for (home, rows) in Home::rows(&live) {
-        if homes.as_ref().is_some_and(|homes: &BTreeSet<&Home>| !homes.contains(&home)) {
+        let is_other = homes.as_ref().is_some_and(|homes: &BTreeSet<&Home>| !homes.contains(&home));
+        if is_other || home.bucket == POSTPONED {
             continue;
         }
         let entries = live.take(&UInt32Array::from(rows))?;
@@ -218,8 +221,11 @@ impl Planner<'_> {
 }
 
 /// Returns whether writers compact the buckets that they write. They do not if rows have no bucket, or if the table
-/// leaves compaction to a dedicated job.
+/// leaves compaction to a dedicated job. With postponed buckets, writers only compact to look up records.
 fn compacts_itself(schema: &TableSchema, options: &Options) -> Result<bool> {
+    if is_postponed(options)? && LookupRule::from_options(schema, options, false)?.is_none() {
+        return Ok(false);
+    }
     let has_buckets = !schema.primary_keys.is_empty() || options.bucket()? > 0;
     Ok(has_buckets && !options.boolean("write-only", options.boolean("write.compaction-skip", false)?)?)
 }
@@ -250,7 +256,7 @@ fn is_full_due(table: &Table, options: &Options, identifier: Option<i64>) -> Res
 }
 
 /// Returns the files of a snapshot and the appended files, in the partitions of the requested buckets.
-fn files(
+pub(super) fn files(
     table: &Table,
     snapshot: Option<&Snapshot>,
     request: &CompactRequest,
@@ -267,7 +273,11 @@ fn files(
 }
 
 /// Returns the files of the requested partitions.
-fn selected(reads: &ReadContext, live: ManifestEntries, request: &CompactRequest) -> Result<ManifestEntries> {
+pub(super) fn selected(
+    reads: &ReadContext,
+    live: ManifestEntries,
+    request: &CompactRequest,
+) -> Result<ManifestEntries> {
     let mut selected = live;
     if !request.partitions.is_empty() {
         let none = BinaryArray::from_vec(Vec::new());

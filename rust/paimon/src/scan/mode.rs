@@ -6,6 +6,7 @@ use frazil_core::error::Result;
 use super::pack::Weights;
 use crate::spec::options::Options;
 use crate::spec::schema::TableSchema;
+use crate::write::postponed::waits;
 
 /// The organization of rows in the files of a bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,12 +39,14 @@ pub struct ReadMode {
     pub files_since_ms: Option<i64>,
 }
 
-/// Returns whether readers of a table see new rows only after a compaction, because they do not read files of level 0.
+/// Returns whether readers of a table see new rows only after a compaction, because they do not read files of level 0,
+/// or because the rows wait for buckets.
 ///
 /// # Errors
 /// As for [`ReadMode::try_new`].
 pub fn hides_new_rows(schema: &TableSchema) -> Result<bool> {
-    Ok(ReadMode::try_new(schema, &Options::new(schema.options.clone()))?.independent())
+    let options = Options::new(schema.options.clone());
+    Ok(ReadMode::try_new(schema, &options)?.independent() || waits(&options)?)
 }
 
 impl ReadMode {

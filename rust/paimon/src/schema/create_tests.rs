@@ -98,6 +98,7 @@ fn names_and_keys_that_no_table_has_are_invalid() {
         (json!({"primaryKeys": ["k"], "options": {"primary-key": "k"}}), "`primary-key`"),
         (json!({"partitionKeys": ["k"], "options": {"partition": "k"}}), "`partition`"),
         (json!({"options": {"bucket": "many"}}), "bucket"),
+        (json!({"options": {"bucket": "-2"}}), "without a primary key"),
         (json!({"options": {"bucket": "3"}}), "needs the option `bucket-key`"),
         (json!({"options": {"bucket-key": "k"}}), "has no effect without buckets"),
         (json!({"options": {"bucket": "3", "bucket-key": "x"}}), "the bucket key `x` is not a column"),
@@ -135,7 +136,6 @@ fn unsupported_table_definitions_are_rejected_by_name() {
     let nested = json!([{"id": 0, "name": "k", "type": {"type": "ARRAY", "element": "INT"}}]);
     let cases = [
         (json!({"fields": nested, "partitionKeys": ["k"]}), "partition key of type"),
-        (json!({"options": {"bucket": "-2"}}), "`bucket`"),
         (json!({"options": {"manifest.compression": "bzip2"}}), "`manifest.compression`"),
     ];
     for (changes, named) in cases {

@@ -21,8 +21,8 @@ use super::types::{DataField, TypeRoot};
 
 const MILLIS_PER_DAY: i64 = 86_400_000;
 
-/// The bucket number of files that are not yet assigned to a bucket.
-const POSTPONED: i32 = -2;
+/// The bucket of files whose rows are not yet assigned to buckets; also the value of the option `bucket`.
+pub(crate) const POSTPONED: i32 = -2;
 
 /// The rules for converting values to names.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,6 +8,7 @@ use super::changelog::{has_changelog, of_changelog};
 use super::external::ExternalPaths;
 use super::format::check_formats;
 use super::known_options::check_values;
+use super::postponed::default_count;
 use super::rules::check_rules;
 use crate::features::check_readable;
 use crate::spec::json::shown;
@@ -94,6 +95,7 @@ fn check_keys(schema: &TableSchema, options: &Options) -> Result<()> {
         };
     }
     BucketLimits::from_options(options)?;
+    default_count(options)?;
     let is_floating = |name: &&str| schema.field(name).is_some_and(|field| field.data_type.arrow().is_floating());
     if options.boolean("deletion-vectors.enabled", false)?
         && let Some(key) = schema.trimmed_primary_keys().into_iter().find(|name| is_floating(name))
@@ -111,9 +113,6 @@ fn check_keys(schema: &TableSchema, options: &Options) -> Result<()> {
 }
 
 fn check_options(options: &Options) -> Result<()> {
-    if options.bucket()? < -1 {
-        return Err(refused("bucket", options.text("bucket").unwrap_or_default()));
-    }
     for name in REFUSED_WHEN_TRUE {
         if options.boolean(name, false)? {
             return Err(refused(name, "true"));
@@ -194,6 +193,7 @@ mod tests {
             ("deletion-vectors.enabled", "true"),
             ("changelog-producer", "lookup"),
             ("changelog-producer", "full-compaction"),
+            ("bucket", "-2"),
         ] {
             checked(&json!({"primaryKeys": ["k"], "options": {name: value}})).unwrap();
         }
@@ -220,7 +220,6 @@ mod tests {
     #[test]
     fn unsupported_write_features_are_named() {
         let tables = [
-            (json!({"primaryKeys": ["k"], "options": {"bucket": "-2"}}), "bucket"),
             (json!({"primaryKeys": ["k"], "partitionKeys": ["v"], "options": {"bucket": "1"}}), "`v`"),
             (json!({"options": {"deletion-vectors.enabled": "true"}}), "deletion-vectors.enabled"),
             (json!({"options": {"sequence.field": "v"}}), "sequence.field"),
@@ -238,7 +237,6 @@ mod tests {
             assert!(error.to_string().contains(named), "{error}");
         }
         let values = [
-            ("bucket", "-2"),
             ("file.format", "csv"),
             ("manifest.format", "orc"),
             ("metadata.iceberg.storage", "table-location"),

@@ -17,6 +17,7 @@ pub mod kinds;
 mod known_options;
 pub mod option_table;
 pub mod path;
+pub mod postponed;
 pub mod restore;
 pub mod row_placement;
 pub mod rows;

@@ -9,6 +9,7 @@ use frazil_core::error::{Error, ErrorKind, Result};
 use super::change::Home;
 use crate::spec::index_manifest::{HASH, IndexEntry};
 use crate::spec::manifest::WantedFields;
+use crate::spec::partition_path::POSTPONED;
 use crate::spec::snapshot::Snapshot;
 use crate::table::Table;
 
@@ -72,6 +73,9 @@ impl Restorer {
         let buckets = files.buckets().values().iter().zip(files.total_buckets().iter());
         let rows = files.partitions().iter().zip(buckets).zip(files.max_sequence_numbers().values());
         for ((partition, (bucket, total)), sequence) in rows {
+            if *bucket == POSTPONED {
+                continue;
+            }
             let partition = partition.unwrap_or_default();
             let partition = last.filter(|last| **last == *partition).unwrap_or_else(|| partition.into());
             last = Some(partition.clone());
@@ -82,6 +86,11 @@ impl Restorer {
             *known = (*known).max(*sequence);
         }
         Ok(())
+    }
+
+    /// Returns the number of buckets of a partition that has been read, or None if it has no files.
+    pub(super) fn total_buckets(&self, partition: &[u8]) -> Option<i32> {
+        self.total_buckets.get(partition).copied()
     }
 
     /// Returns the sequence number for the next row of a bucket.

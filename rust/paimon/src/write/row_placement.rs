@@ -12,10 +12,12 @@ use frazil_core::groups::Groups;
 
 use super::change::Home;
 use super::dynamic_buckets::{DynamicBuckets, NewIndex};
+use super::postponed::{PartitionBuckets, waits};
 use super::restore::Restorer;
 use crate::binary_row::{self, NO_FIELDS};
 use crate::bucket::{BucketFunction, bucket_ids, key_fields, row_hashes};
 use crate::spec::options::Options;
+use crate::spec::partition_path::POSTPONED;
 use crate::spec::schema::TableSchema;
 use crate::spec::types::{DataField, DataType};
 
@@ -36,6 +38,10 @@ enum Buckets {
     /// All rows of a partition are in one bucket.
     Unaware,
     Fixed(FixedBuckets),
+    /// The number of buckets differs between partitions.
+    PerPartition(PlacementColumns, PartitionBuckets),
+    /// Rows are not assigned to buckets yet.
+    Postponed,
     /// Keys are assigned to buckets, which grow in number.
     Dynamic(PlacementColumns, DynamicBuckets),
 }
@@ -79,17 +85,20 @@ impl RowPlacement {
         Ok(Self { partition, buckets, converter })
     }
 
-    /// Returns the number of buckets of a partition, or -1 if it is not fixed.
-    pub fn total_buckets(&self) -> i32 {
+    /// Returns the number of buckets of a partition that rows were split for: -1 if it is not fixed, -2 if the rows are
+    /// not assigned to buckets yet.
+    pub fn total_buckets(&self, partition: &[u8]) -> i32 {
         match &self.buckets {
             Buckets::Fixed(fixed) => fixed.count,
+            Buckets::PerPartition(_, buckets) => buckets.count(partition),
+            Buckets::Postponed => POSTPONED,
             Buckets::Unaware | Buckets::Dynamic(..) => -1,
         }
     }
 
     /// Returns whether rows are added to the buckets of earlier rows. Otherwise the state of buckets does not matter.
     pub fn continues_buckets(&self) -> bool {
-        !matches!(self.buckets, Buckets::Unaware)
+        !matches!(self.buckets, Buckets::Unaware | Buckets::Postponed)
     }
 
     /// Returns the types of [`RowPlacement::keys`].
@@ -118,13 +127,18 @@ impl RowPlacement {
     /// As for [`bucket_ids`] and [`DynamicBuckets::split`].
     pub fn split(&mut self, rows: &RecordBatch, mut restorer: Option<&mut Restorer>) -> Result<Vec<Part>> {
         let parts = self.parts(rows)?;
-        let Buckets::Dynamic(keys, dynamic) = &mut self.buckets else { return Ok(parts) };
-        let hashes = row_hashes(&keys.of(rows)?, &keys.types)?;
-        let mut found = Vec::new();
-        for part in parts {
-            found.extend(dynamic.split(part, &hashes, restorer.as_deref_mut())?);
+        match &mut self.buckets {
+            Buckets::Unaware | Buckets::Fixed(_) | Buckets::Postponed => Ok(parts),
+            Buckets::PerPartition(keys, buckets) => buckets.split(parts, &keys.of(rows)?, restorer),
+            Buckets::Dynamic(keys, dynamic) => {
+                let hashes = row_hashes(&keys.of(rows)?, &keys.types)?;
+                let mut found = Vec::new();
+                for part in parts {
+                    found.extend(dynamic.split(part, &hashes, restorer.as_deref_mut())?);
+                }
+                Ok(found)
+            }
         }
-        Ok(found)
     }
 
     /// Returns the index of a dynamic bucket that rows with new keys were added to since the last call.
@@ -134,7 +148,7 @@ impl RowPlacement {
     pub(crate) fn new_index(&mut self, home: &Home, restorer: Option<&Restorer>) -> Result<Option<NewIndex>> {
         match &mut self.buckets {
             Buckets::Dynamic(_, dynamic) => dynamic.new_index(home, restorer),
-            Buckets::Unaware | Buckets::Fixed(_) => Ok(None),
+            Buckets::Unaware | Buckets::Fixed(_) | Buckets::PerPartition(..) | Buckets::Postponed => Ok(None),
         }
     }
 
@@ -153,6 +167,7 @@ impl RowPlacement {
         let firsts = groups.firsts();
         let mut firsts = keys.iter().map(|key| take(key, &firsts, None)).collect::<Result<Vec<_>, _>>()?;
         let has_bucket = matches!(self.buckets, Buckets::Fixed(_));
+        let without_bucket = if matches!(self.buckets, Buckets::Postponed) { POSTPONED } else { UNAWARE_BUCKET };
         let buckets = if has_bucket { firsts.pop() } else { None };
         let buckets = buckets.as_ref().and_then(|ids| ids.as_any().downcast_ref::<Int32Array>());
         let partitions = match firsts.as_slice() {
@@ -164,7 +179,7 @@ impl RowPlacement {
         };
         let part = |(group, rows): (usize, UInt32Array)| {
             let partition = partitions.as_ref().map_or(&NO_FIELDS[..], |partitions| partitions.value(group)).into();
-            let bucket = buckets.map_or(UNAWARE_BUCKET, |buckets| buckets.value(group));
+            let bucket = buckets.map_or(without_bucket, |buckets| buckets.value(group));
             Part { home: Home { partition, bucket }, rows }
         };
         Ok(groups.members().into_iter().enumerate().map(part).collect())
@@ -181,7 +196,10 @@ fn sort_fields(partition: &PlacementColumns, buckets: &Buckets) -> Vec<SortField
 impl Buckets {
     fn try_new(schema: &TableSchema, options: &Options) -> Result<Self> {
         let count = options.bucket()?;
-        if count < 1 {
+        if waits(options)? {
+            return Ok(Self::Postponed);
+        }
+        if count == -1 {
             if schema.primary_keys.is_empty() {
                 return Ok(Self::Unaware);
             }
@@ -195,6 +213,10 @@ impl Buckets {
         };
         let keys = PlacementColumns::try_new(schema, &key_fields(schema, options).ok_or_else(no_key)?)?;
         let function = BucketFunction::parse(options.text("bucket-function.type").unwrap_or("default"))?;
+        if count == POSTPONED {
+            let buckets = PartitionBuckets::try_new(function, keys.types.clone(), options)?;
+            return Ok(Self::PerPartition(keys, buckets));
+        }
         Ok(Self::Fixed(FixedBuckets { function, keys, count }))
     }
 }

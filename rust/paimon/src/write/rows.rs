@@ -40,6 +40,7 @@ use super::format::Blanks;
 use super::index_files::IndexFiles;
 use super::kinds;
 use super::path::DataFilePaths;
+use super::postponed::{assigning, waiting, waits};
 use super::restore::Restorer;
 use super::row_placement::{Part, RowPlacement};
 use super::side_files::SideFiles;
@@ -67,6 +68,8 @@ pub struct WriteOptions {
     /// Whether the rows replace the rows of their buckets. If so, sequence numbers begin at 0, and the number of
     /// buckets is taken from the option `bucket`.
     pub overwrites: bool,
+    /// Whether rows that waited for buckets are assigned to them, which is part of a compaction.
+    pub assigns_buckets: bool,
     /// The part of file names that replaces a new UUID; unique for each writer.
     pub name: Option<String>,
 }
@@ -92,6 +95,8 @@ pub struct RowWriter {
     slots: Vec<Slot>,
     by_home: HashMap<Home, usize>,
     mode: WriteMode,
+    /// Whether the changes are those of a compaction.
+    assigns_buckets: bool,
 }
 
 /// How the writer turns input rows into data file rows.
@@ -151,7 +156,9 @@ impl RowWriter {
         let schema = table.schema();
         check_writable(schema)?;
         let of_table = Options::new(schema.options.clone());
+        let of_table = if options.assigns_buckets { assigning(&of_table) } else { of_table };
         let homes = RowPlacement::try_new(schema, &of_table)?;
+        let of_table = if waits(&of_table)? { waiting(&of_table)? } else { of_table };
         let name = options.name.as_deref();
         let continues = homes.continues_buckets() && !options.overwrites;
         let has_key = !schema.primary_keys.is_empty();
@@ -192,6 +199,7 @@ impl RowWriter {
             slots: Vec::new(),
             by_home: HashMap::new(),
             mode,
+            assigns_buckets: options.assigns_buckets,
         })
     }
 
@@ -346,11 +354,11 @@ impl RowWriter {
     /// # Errors
     /// As for [`EntriesBuilder::finish`]; `Storage` if an index cannot be read or written.
     pub fn changes(&mut self) -> Result<Vec<BucketChange>> {
-        let total_buckets = self.homes.total_buckets();
         let base_snapshot = self.restorer.as_ref().and_then(Restorer::snapshot);
         let mut changes = Vec::new();
         for slot in self.slots.iter().filter(|slot| !slot.data.files.is_empty()) {
             let Home { partition, bucket } = &slot.home;
+            let total_buckets = self.homes.total_buckets(partition);
             let entries = |output: &SlotOutput| {
                 let mut entries = EntriesBuilder::default();
                 for file in &output.files {
@@ -367,7 +375,10 @@ impl RowWriter {
                         .of_keys(&slot.home, hashes, |location, content| self.side_files.put(location, content))?,
                 );
             }
-            let compact = Increment::empty()?;
+            let mut compact = Increment::empty()?;
+            if self.assigns_buckets {
+                std::mem::swap(&mut append, &mut compact);
+            }
             changes.push(BucketChange {
                 home: slot.home.clone(),
                 total_buckets,
@@ -452,7 +463,7 @@ impl RowWriter {
         if let Some(slot) = self.by_home.get(&home) {
             return Ok(*slot);
         }
-        let total_buckets = self.homes.total_buckets();
+        let total_buckets = self.homes.total_buckets(&home.partition);
         let restorer = self.restorer.as_ref();
         let next_sequence = restorer.map_or(Ok(0), |restorer| restorer.next_sequence(&home, total_buckets))?;
         let folder = partition_folder(&self.schema, &home.partition, &self.naming)?;
@@ -470,7 +481,10 @@ impl RowWriter {
 }
 
 /// Returns the position of the table column with the row kinds (`rowkind.field`).
-fn kind_column(schema: &TableSchema, options: &Options) -> Result<Option<usize>> {
+///
+/// # Errors
+/// `InvalidArgument` for a column that does not exist, or is not a string.
+pub(crate) fn kind_column(schema: &TableSchema, options: &Options) -> Result<Option<usize>> {
     let Some(name) = options.text("rowkind.field").map(str::trim).filter(|name| !name.is_empty()) else {
         return Ok(None);
     };

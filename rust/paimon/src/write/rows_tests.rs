@@ -11,7 +11,8 @@ use crate::commit::{NoLock, Request, commit};
 use crate::schema::create::{Definition, create};
 
 const ROOT: &str = "memory://warehouse/d.db/t";
-const OPTIONS: WriteOptions = WriteOptions { memory_bytes: 1 << 20, utc_offset_ms: 0, overwrites: false, name: None };
+const OPTIONS: WriteOptions =
+    WriteOptions { memory_bytes: 1 << 20, utc_offset_ms: 0, overwrites: false, assigns_buckets: false, name: None };
 
 fn table_with(partition_keys: &Value, options: &Value) -> Table {
     let definition = json!({

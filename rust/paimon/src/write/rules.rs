@@ -5,6 +5,7 @@ use frazil_core::error::{Error, ErrorKind, Result};
 
 use crate::spec::json::shown;
 use crate::spec::options::Options;
+use crate::spec::partition_path::POSTPONED;
 use crate::spec::schema::TableSchema;
 use crate::spec::types::TypeRoot;
 use crate::table::SnapshotChoice;
@@ -155,6 +156,9 @@ fn check_without_keys(options: &Options) -> Result<()> {
             return Err(needs(name, "true"));
         }
     }
+    if options.bucket()? == POSTPONED {
+        return Err(needs("bucket", "-2"));
+    }
     let commits = "full-compaction.delta-commits";
     if options.bucket()? == -1 && options.text(commits).is_some() {
         return Err(Error::invalid(format!(
@@ -252,6 +256,7 @@ mod tests {
             (vec!["k"], json!({"write-buffer-size": "128 kb"}), "three pages"),
             (vec![], json!({"changelog-producer": "input"}), "`changelog-producer`"),
             (vec![], json!({"streaming-read-overwrite": "true"}), "streaming-read-overwrite"),
+            (vec![], json!({"bucket": "-2"}), "`bucket` is `-2`"),
             (vec![], json!({"table-read.sequence-number.enabled": "true"}), "sequence-number"),
             (vec![], json!({"full-compaction.delta-commits": "3"}), "delta-commits"),
             (vec![], json!({"record-level.time-field": "nope"}), "`nope`"),

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use frazil_core::error::{Error, Result};
 use frazil_core::sql::expression::Expression;
 use frazil_paimon::compact::plan::{self, Appended, CompactRequest};
+use frazil_paimon::compact::postponed;
 use frazil_paimon::compact::task::CompactTask;
 use frazil_paimon::write::change::BucketChange;
 use frazil_paimon::write::rows::FilesOf;
@@ -21,6 +22,10 @@ use super::table::PaimonTable;
 use crate::arrow::{self, ArrowBatch};
 use crate::avro_writer::AvroWriter;
 use crate::interrupt::{detached, interruptible};
+
+fn partition_filter(text: &str) -> Result<Expression> {
+    if text.is_empty() { Ok(Expression::TRUE) } else { Expression::filter(text) }
+}
 
 /// A task that rewrites some files of one bucket.
 #[pyclass(frozen, module = "frazil._native")]
@@ -77,8 +82,6 @@ impl PaimonCompaction {
             let opened = |messages: Vec<PyBackedBytes>| -> Result<Vec<BucketChange>> {
                 messages.iter().map(|message| BucketChange::open(message)).collect()
             };
-            let partition_filter =
-                if row_filter.is_empty() { Expression::TRUE } else { Expression::filter(row_filter)? };
             let buckets = buckets.map(opened).transpose()?;
             let request = CompactRequest {
                 full,
@@ -87,7 +90,7 @@ impl PaimonCompaction {
                 is_of_writer: of_writer,
                 identifier,
                 partitions,
-                partition_filter,
+                partition_filter: partition_filter(row_filter)?,
                 utc_offset_ms,
             };
             let planned = plan::plan(&table.0, &request, context)?;
@@ -97,6 +100,34 @@ impl PaimonCompaction {
         let new = |task| Self { task: Arc::new(Mutex::new(task)), of: FilesOf::Data, group: AtomicUsize::new(0) };
         let tasks = tasks.into_iter().map(new).collect();
         Ok((tasks, upgrades.iter().map(|message| PyBytes::new(py, message)).collect()))
+    }
+
+    /// Returns the reads of rows that wait for buckets, with one split for each partition, and the commit messages that
+    /// remove their files. `partitions` and `row_filter` are as for `plan`.
+    #[staticmethod]
+    #[pyo3(signature = (table, *, partitions, row_filter))]
+    fn waiting_rows<'py>(
+        py: Python<'py>,
+        table: &PaimonTable,
+        partitions: Vec<BTreeMap<String, Option<String>>>,
+        row_filter: &str,
+    ) -> PyResult<(Vec<PaimonSplit>, Vec<Bound<'py, PyBytes>>)> {
+        let (reads, removed) = interruptible(py, |context| {
+            let request = CompactRequest {
+                full: true,
+                buckets: None,
+                appended: None,
+                is_of_writer: false,
+                identifier: None,
+                partitions,
+                partition_filter: partition_filter(row_filter)?,
+                utc_offset_ms: 0,
+            };
+            let found = postponed::waiting_rows(&table.0, &request, context)?;
+            Ok((found.reads, found.removed.iter().map(BucketChange::seal).collect::<Result<Vec<_>>>()?))
+        })?;
+        let removed = removed.iter().map(|message| PyBytes::new(py, message)).collect();
+        Ok((reads.into_iter().map(PaimonSplit::new).collect(), removed))
     }
 
     /// Returns the files to read, as one split for each group of files that become one sorted run.

@@ -75,18 +75,21 @@ impl PaimonRows {
 impl PaimonRows {
     /// Creates a writer for new rows of a table with its latest schema. About `memory_bytes` of waiting rows are held
     /// in memory. The clock of this machine is ahead of UTC by `utc_offset_ms`. An overwrite does not continue the
-    /// existing contents of buckets. File names contain `name`, or a new UUID by default.
+    /// existing contents of buckets. `assigns_buckets` is whether the rows waited for buckets and are assigned to them,
+    /// which is a compaction. File names contain `name`, or a new UUID by default.
     #[new]
-    #[pyo3(signature = (table, *, memory_bytes, utc_offset_ms, overwrites, name = None))]
+    #[pyo3(signature = (table, *, memory_bytes, utc_offset_ms, overwrites, assigns_buckets = false, name = None))]
+    #[expect(clippy::too_many_arguments, reason = "the options of a write")]
     fn new(
         py: Python<'_>,
         table: &PaimonTable,
         memory_bytes: usize,
         utc_offset_ms: i64,
         overwrites: bool,
+        assigns_buckets: bool,
         name: Option<String>,
     ) -> PyResult<Self> {
-        let options = WriteOptions { memory_bytes, utc_offset_ms, overwrites, name };
+        let options = WriteOptions { memory_bytes, utc_offset_ms, overwrites, assigns_buckets, name };
         let writer = interruptible(py, |context| RowWriter::try_new(&table.0, &options, context))?;
         Ok(Self { writer: Arc::new(Mutex::new(writer)), of: FilesOf::Data })
     }

@@ -5,6 +5,7 @@ use frazil_paimon::bucket;
 use frazil_paimon::references::ManageReferences;
 use frazil_paimon::scan::mode::hides_new_rows;
 use frazil_paimon::table::Table;
+use frazil_paimon::write::postponed::has_waiting_rows;
 use pyo3::prelude::*;
 
 use crate::arrow::{self, ArrowBatch};
@@ -43,6 +44,11 @@ impl PaimonTable {
     /// Returns whether readers see new rows only after a compaction.
     fn hides_new_rows(&self, py: Python<'_>) -> PyResult<bool> {
         detached(py, || hides_new_rows(self.0.schema()))
+    }
+
+    /// Returns whether rows may wait for a compaction that assigns them to buckets.
+    fn has_waiting_rows(&self, py: Python<'_>) -> PyResult<bool> {
+        detached(py, || has_waiting_rows(self.0.schema()))
     }
 
     /// Returns the ids of all schemas in ascending order.

@@ -13,14 +13,12 @@ use frazil_core::error::{Error, ErrorKind, Result};
 
 use super::super::file_name::check_file_names;
 use super::super::meta_file::{self, check_version, column, leaf, list, typed};
+use super::super::partition_path::POSTPONED;
 use super::super::stats;
 use super::{ADD, DELETE, ManifestEntries, nulls, zeros};
 
 /// The only supported version of entries. Releases before 0.4 wrote version 1.
 pub const VERSION: i32 = 2;
-
-/// The bucket of files of a postpone table, which is the only negative bucket.
-const POSTPONE_BUCKET: i32 = -2;
 
 pub(in super::super) const KEY_STATS: [&str; 3] =
     ["_KEY_STATS._MIN_VALUES", "_KEY_STATS._MAX_VALUES", "_KEY_STATS._NULL_COUNTS"];
@@ -188,7 +186,7 @@ fn columns(wanted: WantedFields) -> Vec<Column> {
 /// Rejects values that violate the spec.
 pub(super) fn check(batch: &RecordBatch) -> Result<()> {
     refuse::<Int32Type>(batch, "_KIND", |kind| kind != ADD && kind != DELETE)?;
-    refuse::<Int32Type>(batch, "_BUCKET", |bucket| bucket < 0 && bucket != POSTPONE_BUCKET)?;
+    refuse::<Int32Type>(batch, "_BUCKET", |bucket| bucket < 0 && bucket != POSTPONED)?;
     refuse::<Int32Type>(batch, "_LEVEL", |level| level < 0)?;
     for name in ["_FILE_SIZE", "_ROW_COUNT", "_DELETE_ROW_COUNT"] {
         refuse::<Int64Type>(batch, name, |count| count < 0)?;
