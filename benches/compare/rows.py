@@ -103,6 +103,8 @@ IN_SPARK = {table: Work("spark_frazil", "aggregate", table) for table in ("T3r",
 SPARK_SOURCE = Work("spark_frazil", "aggregate_source", "T3r")
 SQL_INSERT, API_INSERT = (Work("spark_frazil", job, "T3r") for job in ("sql_insert", "api_insert"))
 SQL_QUERY, API_QUERY = (Work("spark_frazil", job, "T3r") for job in ("sql_query", "api_query"))
+SQL_DELETE, API_DELETE = (Work("spark_frazil", job, "T3r") for job in ("sql_delete", "api_delete"))
+SQL_MERGE, JAVA_MERGE = (Work(engine, "sql_merge", "T3r") for engine in ("spark_frazil", "spark_java"))
 APPEND, WRITE = frazil("append_rows", "T3r"), Work("pyarrow", "write_rows", "T3r")
 FIND_IDS, MERGE = Work("pyarrow", "find_ids", "T3r"), frazil("merge_on_read", "T3r")
 COPY_METADATA = Work("pyarrow", "copy_metadata", "TH")
@@ -348,6 +350,10 @@ ROWS = (
     Row("W11", "Paimon: changelog of 100 k rows upserted into 1 M", frazil("log_paimon", "T3r"), None, Mark(1.0)),
     Row("W12", "Paimon: upsert 1 M rows into 10 M, deletion vectors", frazil("mark_paimon", "T3r"), None, Mark(4.0)),
     Row("W13m", "memory of 10 M keys in dynamic buckets", frazil("assign_paimon", "T3r"), None, Mark(512), "rise_mib"),
+    # The statement of W3 in Spark, whose figures include Java's virtual machine.
+    Row("W14", "W3 by MERGE in Spark SQL, over Java's source", SQL_MERGE, JAVA_MERGE, Mark(0.6), full=True),
+    # 40 statements, as in S1.
+    Row("W15", "Spark SQL: 40 DELETEs over delete", SQL_DELETE, None, Mark(40 * 0.05), less=API_DELETE),
 )
 
 

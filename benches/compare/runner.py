@@ -41,7 +41,8 @@ class Measured:
         return self.failure or ("" if self.runs else "not measured")
 
 
-# The required results of write jobs on tables of full size. Merge-on-read deletes remove no data file.
+# The required results of jobs that write to tables of full size or to their own small tables. Merge-on-read deletes
+# remove no data file.
 _DELETED = {"deleted": 1_000, "files_removed": 0}
 _MERGED = {"updated": 90_000, "inserted": 10_000}
 WRITTEN: dict[str, dict[str, float]] = {
@@ -50,6 +51,14 @@ WRITTEN: dict[str, dict[str, float]] = {
     "find_ids": {"deleted": 1_000},
     "merge_on_read": _MERGED | {"files_removed": 0},
     "merge_on_write": _MERGED,
+    "sql_merge": _MERGED | {"files_removed": 0},
+    # Small tables, after twice 40 statements.
+    "sql_insert": {"rows": 80},
+    "api_insert": {"rows": 80},
+    "sql_query": {"rows": 1},
+    "api_query": {"rows": 1},
+    "sql_delete": {"rows": 99_200},
+    "api_delete": {"rows": 99_200},
     "append_file": {"rows_added": 1, "files_added": 1},
     "append_merging": {"rows_added": 1, "files_added": 1},
     "append_paimon": {"rows": 5_000_000},

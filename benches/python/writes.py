@@ -137,11 +137,17 @@ def _paimon(target: Target, schema: pa.Schema, **arguments: Any) -> Any:
 
 
 def _merge(target: Target, mode: str) -> Callable[[], dict[str, float]]:
+    table = table_to_merge(target, mode)
+    source = merge_source(target)
+    return lambda: _changed(table.upsert(source, ["id"]))
+
+
+def table_to_merge(target: Target, mode: str) -> Any:
+    """Return a writable table of the first half of the files: `table` in the folder `written`, next to `warm-up`."""
     table = _own_table(target, {"write.merge.mode": mode})
     # The times of consecutive files do not overlap.
     table.delete(f"ts > TIMESTAMP '{last_merged(target):%Y-%m-%dT%H:%M:%S.%f}+00:00'")
-    source = merge_source(target)
-    return lambda: _changed(table.upsert(source, ["id"]))
+    return table
 
 
 def _changed(result: WriteResult) -> dict[str, float]:

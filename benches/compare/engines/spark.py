@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from targets import Target
+
 QUERY = (
     "count(*) rows",
     "sum(v) `sum of v`",
@@ -26,6 +28,10 @@ QUERY = (
     "max(s)",
     "max(ts)",
 )
+MERGE = """
+    MERGE INTO lake.written.{table} t USING {source} s ON t.id = s.id
+    WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *
+"""
 COMPARED = ("rows", "sum of v", "min of id", "max of id")
 # Java ignores an archive that is missing, or belongs to another Java or other jars.
 CLASSES = Path(__file__).resolve().parents[3] / "target" / "bench" / "spark.jsa"
@@ -63,6 +69,33 @@ def aggregate(frame: DataFrame) -> dict[str, float]:
 def aggregate_of(frame: Callable[[], DataFrame]) -> Callable[[], dict[str, float]]:
     """Create the frame within the timed function, so that planning is included."""
     return lambda: aggregate(frame())
+
+
+def merge(spark: SparkSession, sql: Callable[[str], DataFrame], target: Target) -> Callable[[], dict[str, float]]:
+    """Merge rows, which are in memory, by a statement that `sql` runs with the folder of the tables as catalog `lake`.
+
+    The table is that of frazil's `merge_on_read`. The statement runs on a small table first.
+    """
+    from targets import merge_source
+    from writes import table_to_merge
+
+    table = table_to_merge(target, "merge-on-read")
+    sql(MERGE.format(table="`warm-up`", source="(SELECT id FROM VALUES (3L), (4L) AS v(id))"))
+    source = spark.createDataFrame(merge_source(target)).cache()
+    source.createOrReplaceTempView("source")
+    source.count()
+
+    def run() -> dict[str, float]:
+        sql(MERGE.format(table="`table`", source="source"))
+        summary = table.refresh().snapshots()[-1].summary
+        updated = int(summary["added-position-deletes"])
+        return {
+            "updated": updated,
+            "inserted": int(summary["added-records"]) - updated,
+            "files_removed": int(summary.get("deleted-data-files", 0)),
+        }
+
+    return run
 
 
 def archive_classes() -> None:

@@ -16,9 +16,12 @@ if TYPE_CHECKING:
 
 PACKAGES = ("pyspark", "frazil")
 STATEMENTS = 40
+DELETE_FROM_ROWS = 100_000
 
 
 def warm_up(target: Target) -> None:
+    # Before anything else in Spark, because Java passes its initial environment to workers.
+    _session(target)
     # Warms up Spark's own reader too, which reads files without deletes in `frazil.spark.read`.
     spark_parquet.warm_up(target)
     spark.aggregate(_source(target, limit=str(100_000)))
@@ -59,6 +62,39 @@ def api_query(target: Target) -> Callable[[], dict[str, float]]:
     )
 
 
+def sql_delete(target: Target) -> Callable[[], dict[str, float]]:
+    lake, table = _table_to_delete(target)
+    return _statements(lambda number: lake.sql(f"DELETE FROM lake.db.t WHERE {_ten_ids(number)}"), table)  # noqa: S608 - numbers
+
+
+def api_delete(target: Target) -> Callable[[], dict[str, float]]:
+    _, table = _table_to_delete(target)
+    return _statements(lambda number: table.delete(_ten_ids(number)), table)
+
+
+def sql_merge(target: Target) -> Callable[[], dict[str, float]]:
+    """Merge rows into the first half by a statement, by delete files and new data files."""
+    import frazil.spark
+
+    session = _session(target)
+    lake = frazil.spark.connect(session, {"lake": {"type": "hadoop", "warehouse": target.tables}})
+    return spark.merge(session, lake.sql, target)
+
+
+def _table_to_delete(target: Target) -> tuple[Lake[DataFrame], Any]:
+    """Return a lake and its merge-on-read table `lake.db.t` of 100,000 rows."""
+    import pyarrow as pa
+
+    lake, table = _small_table(target)
+    lake.sql("ALTER TABLE lake.db.t SET TBLPROPERTIES ('write.delete.mode' = 'merge-on-read')")
+    table.append(pa.table({"id": range(DELETE_FROM_ROWS), "name": ["x"] * DELETE_FROM_ROWS}))
+    return lake, table
+
+
+def _ten_ids(number: int) -> str:
+    return f"id >= {10 * number} AND id < {10 * (number + 1)}"
+
+
 def _small_table(target: Target) -> tuple[Lake[DataFrame], Any]:
     """Return a lake and its empty table `lake.db.t`."""
     import tempfile
@@ -77,9 +113,9 @@ def _statements(run: Callable[[int], Any], table: Any) -> Callable[[], dict[str,
         run(number)
 
     def statements() -> dict[str, float]:
-        for number in range(STATEMENTS):
+        for number in range(STATEMENTS, 2 * STATEMENTS):
             run(number)
-        return {"inserted": table.refresh().scan().count()}
+        return {"rows": table.refresh().scan().count()}
 
     return statements
 
@@ -100,7 +136,7 @@ def _session(target: Target) -> SparkSession:
     import frazil.spark
 
     # An environment variable, so that workers inherit it: tables of one folder share data files.
-    os.environ["FRAZIL_ALLOWED_LOCATIONS"] = target.shared
+    os.environ["FRAZIL_ALLOWED_LOCATIONS"] = f"{target.shared},{target.tables}"
     session = spark.session()
     frazil.spark.register(session)
     return session

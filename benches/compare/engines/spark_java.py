@@ -29,9 +29,23 @@ def aggregate(target: Target) -> Callable[[], dict[str, float]]:
     return spark.aggregate_of(lambda: _frame(target))
 
 
+def sql_merge(target: Target) -> Callable[[], dict[str, float]]:
+    """Merge rows into the first half by a statement, by delete files and new data files."""
+    session = _session(target)
+    return spark.merge(session, session.sql, target)
+
+
 def _frame(target: Target) -> DataFrame:
-    return _session().read.format("iceberg").load(target.location)
+    return _session(target).read.format("iceberg").load(target.location)
 
 
-def _session() -> SparkSession:
-    return spark.session(**{"spark.jars.packages": JAR, "spark.jars.ivy": str(CACHE)})
+def _session(target: Target) -> SparkSession:
+    settings = {
+        "spark.jars.packages": JAR,
+        "spark.jars.ivy": str(CACHE),
+        "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+        "spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog",
+        "spark.sql.catalog.lake.type": "hadoop",
+        "spark.sql.catalog.lake.warehouse": target.tables,
+    }
+    return spark.session(**settings)
