@@ -987,6 +987,37 @@ class PaimonCommit:
         """
 
 @final
+class PaimonExpiry:
+    """An expiry of snapshots; None for the options of the table."""
+    def __new__(
+        cls,
+        *,
+        older_than_ms: int | None,
+        retain_max: int | None,
+        retain_min: int | None,
+        max_deletes: int | None,
+    ) -> PaimonExpiry:
+        """Create an expiry that does not depend on when it is carried out."""
+    def plan(self, table: PaimonTable) -> tuple[list[int], pa.RecordBatch]:
+        """Return the ids of the snapshots that expire, and the files that only they reference: `kind`, `location`
+        and `size_bytes` of each, in the order in which they are deleted.
+        """
+    def due(self, table: PaimonTable, latest: int) -> list[int]:
+        """Return the ids of the snapshots that expire. `latest` is a snapshot that was just committed."""
+    def apply(self, table: PaimonTable, last: int) -> tuple[list[int], pa.RecordBatch]:
+        """Delete the snapshots up to `last` that expire. Returns their ids, and the files that can be deleted then."""
+
+@final
+class PaimonRollback:
+    """A rollback to an earlier state."""
+    def __new__(cls, snapshot: tuple[str, int | str]) -> PaimonRollback:
+        """Create a rollback to a snapshot, a tag or the state at a time."""
+    def plan(self, table: PaimonTable) -> tuple[int, list[int], list[str]]:
+        """Return the id of the snapshot that becomes the latest one, and the snapshots and tags that are deleted."""
+    def apply(self, table: PaimonTable) -> tuple[list[int], list[str]]:
+        """Goe back, and returns the deleted snapshots and tags."""
+
+@final
 class PaimonCommitResult:
     """The snapshots of a commit, and the files that it added and removed: those of the write, or those of the
     compaction if nothing was written.

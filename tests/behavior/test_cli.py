@@ -253,11 +253,8 @@ def test_tables_are_found_by_name(run: Run, tmp_path: Path, monkeypatch: pytest.
         (["scan", "ns.t", "-p", "type=local"], 2, "path"),
         (["compact", "{t}", "--target-size", "big"], 2, "--target-size must be a number of bytes such as 512MB"),
         (["compact", PAIMON, "--all"], 2, "for Paimon tables; the only option for them is --filter"),
-        (
-            ["expire", PAIMON, "--yes"],
-            4,
-            "expire_snapshots is not supported for Paimon tables yet",
-        ),
+        (["orphans", PAIMON, "--yes"], 4, "remove_orphan_files is not supported for Paimon tables yet"),
+        (["expire", PAIMON, "--snapshot-id", "1"], 2, "does not accept --snapshot-id for Paimon tables"),
         (["delete", "{t}", "id ="], 2, "id ="),
         (["expire", "{t}", "--retain-last", "0"], 2, "retain_last is 0"),
     ],
@@ -392,6 +389,17 @@ def test_compact_accepts_yes_and_tells_when_nothing_is_to_do(run: Run, tmp_path:
     made = frazil.create_table(tmp_path / "p", {"id": "BIGINT"}, format="paimon")
     assert run("compact", made.location, "--yes") == (0, "nothing to compact\n", "")
     assert run("compact", made.location, "--min-input-files", "2")[0] == 2
+
+
+def test_snapshots_of_paimon_tables_expire(run: Run, tmp_path: Path) -> None:
+    made = frazil.create_table(tmp_path / "p", {"id": "INT"}, format="paimon")
+    for number in range(4):
+        made.append([{"id": number}])
+    arguments = ("expire", made.location, "--older-than", "0m", "--retain-last", "2")
+    code, out, _ = run(*arguments, "--dry-run")
+    assert (code, "2 snapshots; 4 manifest-list files" in out, len(made.snapshots())) == (0, True, 4)
+    code, out, _ = run(*arguments, "--yes")
+    assert (code, "2 snapshots removed, 4 files deleted" in out, len(made.snapshots())) == (0, True, 2)
 
 
 @pytest.mark.parametrize("command", [["expire", "--older-than"], ["orphans", "--older-than"], ["scan", "--as-of"]])

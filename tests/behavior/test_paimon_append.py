@@ -443,7 +443,7 @@ def test_a_compaction_without_files_makes_no_snapshot(tmp_path: Path, keys: list
     assert len(table.snapshots()) == snapshots
 
 
-RETENTION = {"snapshot.num-retained.min": "1", "snapshot.num-retained.max": "2", "tag.default-time-retained": "1 d"}
+RETENTION = {"tag.num-retained-max": "5", "tag.default-time-retained": "1 d"}
 
 
 @pytest.mark.parametrize("write", ["append", "overwrite", "truncate", "compact"])

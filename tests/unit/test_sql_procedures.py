@@ -186,6 +186,33 @@ def paimon_lake(paimon: Any) -> Any:
     return Lake({"p": paimon}, Engine(), ())  # type: ignore[arg-type] - only what CALL needs
 
 
+def test_paimon_tables_are_rolled_back_and_expired(paimon_lake: Any, paimon: Any) -> None:
+    table = paimon.load_table("db.t")
+    table.manage_snapshots().create_tag(2, "two").commit()
+    moved = lambda before, after: [{"previous_snapshot_id": before, "current_snapshot_id": after}]  # noqa: E731
+    assert paimon_lake.sql("CALL p.sys.rollback('db.t', 'two')") == moved(3, 2)
+    table.append([{"id": 5, "day": 1}])
+    assert paimon_lake.sql("CALL p.sys.rollback(table => 'db.t', snapshot => 2)") == moved(3, 2)
+    second = table.snapshots()[1].timestamp_ms
+    table.append([{"id": 5, "day": 1}])
+    assert paimon_lake.sql("CALL p.sys.rollback(table => 'db.t', tag => 'two')") == moved(3, 2)
+    assert paimon_lake.sql(f"CALL p.sys.rollback_to_timestamp('db.t', {second})") == moved(2, 2)
+    assert sorted(row["id"] for row in table.scan().to_arrow().to_pylist()) == [0, 0, 1, 1]
+
+    for number in range(8):
+        table.append([{"id": number, "day": 1}])
+    expired = "CALL p.sys.expire_snapshots(table => 'db.t', "
+    assert paimon_lake.sql(f"{expired}older_than => '2001-01-01', retain_min => 1)") == [{"deleted_snapshots_count": 0}]
+    assert paimon_lake.sql(f"{expired}retain_max => 5, retain_min => 5, max_deletes => 2)") == [
+        {"deleted_snapshots_count": 2}
+    ]
+    assert paimon_lake.sql(f"{expired}older_than => '2100-01-01 00:00:00', retain_min => 1)") == [
+        {"deleted_snapshots_count": 7}
+    ]
+    assert [one.snapshot_id for one in table.snapshots()] == [10]
+    assert table.scan(ref="two").count() == 4
+
+
 def files(paimon: Any, name: str = "db.t") -> list[int]:
     """Return the number of files of each partition."""
     counts = [row["partition"] for row in paimon.load_table(name).inspect.files().to_pylist()]
@@ -264,7 +291,14 @@ def test_tables_that_cannot_be_compacted_are_counted(
 @pytest.mark.parametrize(
     ("statement", "kind", "message"),
     [
-        ("CALL p.sys.rollback('db.t', '1')", UnsupportedError, "rollback is not supported.*Paimon's own catalog"),
+        ("CALL p.sys.rollback('db.t')", InvalidArgumentError, "exactly one of snapshot, tag and version"),
+        ("CALL p.sys.rollback('db.t', '1', 1)", InvalidArgumentError, "exactly one of snapshot, tag and version"),
+        ("CALL p.sys.rollback('db.t', '99')", NoSuchSnapshotError, "no snapshot 99"),
+        ("CALL p.sys.rollback('db.t', 'none')", NoSuchSnapshotError, "no tag `none`"),
+        ("CALL p.sys.expire_snapshots('db.t', older_than => 'then')", InvalidArgumentError, "older_than is 'then'"),
+        ("CALL p.sys.expire_snapshots('db.t', retain_min => 0)", InvalidArgumentError, "retain_min is 0"),
+        ("CALL p.sys.expire_snapshots('db.t', options => 'a=b')", UnsupportedError, "options is not supported"),
+        ("CALL p.sys.purge_files('db.t')", UnsupportedError, "purge_files is not supported.*Paimon's own catalog"),
         ("CALL p.sys.create_tag('db.t', '5')", InvalidArgumentError, "cannot have the name `5`"),
         ("CALL p.sys.create_tag('db.t', 'a', 99)", NoSuchSnapshotError, "no snapshot 99"),
         ("CALL p.sys.create_tag('db.t', 'a', 1, 'x')", InvalidArgumentError, "a duration such as"),

@@ -12,6 +12,8 @@ from frazil.cli._terminal import confirmed, say
 from frazil.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
+    from frazil.iceberg import ExpireSnapshots
+    from frazil.paimon import ExpireSnapshots as PaimonExpireSnapshots
     from frazil.paimon import Table as PaimonTable
 
 _DRY_RUN = click.option("--dry-run", "-d", is_flag=True, help="Only show the plan.")
@@ -97,7 +99,11 @@ def _compact_buckets(table: PaimonTable, row_filter: str | bool) -> None:
 
 @click.command()
 @of_table
-@click.option("--older-than", metavar="TIME", help="2024-02-29T12:00:00Z, or 7d for days ago; by default 5 days.")
+@click.option(
+    "--older-than",
+    metavar="TIME",
+    help="2024-02-29T12:00:00Z, or 7d for days ago; by default 5 days, or the options of a Paimon table.",
+)
 @click.option("--retain-last", type=int, metavar="N", help="Keep at least this many snapshots of each branch.")
 @click.option("--snapshot-id", "snapshot_ids", type=int, multiple=True, metavar="ID", help="A snapshot to expire.")
 @_DRY_RUN
@@ -114,11 +120,22 @@ def expire(
     """Remove old snapshots of TABLE and the files that only they reference."""
     opened = open_table(table, **place)
     before = moment("--older-than", older_than)
+    if opened.format == "paimon":
+        if snapshot_ids:
+            message = "expire does not accept --snapshot-id for Paimon tables, whose oldest snapshots expire"
+            raise InvalidArgumentError(message, hint="use --older-than or --retain-last")
+        _expire(table, opened.expire_snapshots(before, retain_min=retain_last), "", dry_run=dry_run, yes=yes)
+        return
     plan = opened.expire_snapshots(before, retain_last=retain_last, snapshot_ids=snapshot_ids)
     refs = f", branches and tags: {', '.join(plan.refs)}" if plan.refs else ""
+    _expire(table, plan, refs, dry_run=dry_run, yes=yes)
+
+
+def _expire(table: str, plan: ExpireSnapshots | PaimonExpireSnapshots, refs: str, *, dry_run: bool, yes: bool) -> None:
+    """Show what expires, and apply the plan."""
     kinds = ", ".join(f"{count} {kind}" for kind, (count, _) in plan.by_kind().items()) or "no"
     say(f"{len(plan.snapshot_ids)} snapshots{refs}; {kinds} files, {human_size(plan.size_bytes)}")
-    if dry_run or not (plan.snapshot_ids or plan.refs):
+    if dry_run or not (plan.snapshot_ids or refs):
         return
     confirmed(f"remove them from {table} and delete the files", yes=yes)
     result = plan.apply()

@@ -11,9 +11,9 @@ from frazil import _native
 from frazil._arguments import milliseconds, whole_number
 from frazil._boundary import operation
 from frazil._deletion import DeletionPlan
+from frazil._maintenance_plan import MaintenancePlan
 from frazil.config import config
 from frazil.errors import FrazilError, InvalidArgumentError, StorageError
-from frazil.iceberg._plan import MaintenancePlan
 from frazil.iceberg._state import TableState
 
 if TYPE_CHECKING:

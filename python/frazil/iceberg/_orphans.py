@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from frazil import _native
 from frazil._boundary import operation
 from frazil._deletion import DeletionPlan
+from frazil._maintenance_plan import MaintenancePlan
 from frazil.config import config
 from frazil.errors import CommitValidationError, InvalidArgumentError
-from frazil.iceberg._plan import MaintenancePlan
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from frazil._boundary import operation
+from frazil._maintenance_plan import MaintenancePlan
 from frazil.errors import FrazilError, InvalidArgumentError
-from frazil.iceberg._plan import MaintenancePlan
 from frazil.iceberg.operations.values import Filter, SnapshotOptions
 
 if TYPE_CHECKING:

@@ -1,25 +1,26 @@
-"""The options that make Java's commits delete old snapshots, changelogs, partitions, tags and consumers.
+"""The expiry after a commit, and the options by which Java's commits delete more.
 
-frazil does not delete these objects, so a table with such an option keeps more data than its owner intends.
+As in Java, each commit to a table that is not write-only expires old snapshots. It does not delete changelogs,
+partitions, tags and consumers, so a table with such an option keeps more data than its owner intends.
 """
 
 from __future__ import annotations
 
+import logging
 import warnings
 from typing import TYPE_CHECKING
 
+from frazil import _native
 from frazil._caller import caller_depth
+from frazil._deletion import DeletionPlan
+from frazil.errors import FrazilError, UnsupportedError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["RETENTION_OPTIONS", "warn_of_retention"]
+__all__ = ["RETENTION_OPTIONS", "expire_after_commit", "warn_of_retention"]
 
 RETENTION_OPTIONS = (
-    "snapshot.num-retained.min",
-    "snapshot.num-retained.max",
-    "snapshot.time-retained",
-    "snapshot.expire.limit",
     "changelog.num-retained.min",
     "changelog.num-retained.max",
     "changelog.time-retained",
@@ -31,18 +32,45 @@ RETENTION_OPTIONS = (
 """Options that have no effect when frazil commits."""
 
 _WRITE_ONLY = ("write-only", "write.compaction-skip")
+_LOGGER = logging.getLogger(__name__)
+
+
+def expire_after_commit(
+    table: _native.PaimonTable, files: _native.Files, options: Mapping[str, str], snapshot_id: int
+) -> None:
+    """Expire snapshots that the options of the table no longer retain, after `snapshot_id` was committed.
+
+    A failure is logged, because the rows are already committed.
+    """
+    if _is_write_only(options):
+        return
+    expiry = _native.PaimonExpiry(older_than_ms=None, retain_max=None, retain_min=None, max_deletes=None)
+    try:
+        due = expiry.due(table, snapshot_id)
+        if due:
+            _, batch = expiry.apply(table, due[-1])
+            DeletionPlan(batch=batch, files=files).delete_files("the snapshots expired", {"table": table.location})
+    except UnsupportedError:
+        # The options were reported by `warn_of_retention`.
+        return
+    except FrazilError as error:
+        _LOGGER.warning("snapshots of %s were not expired completely: %s", table.location, error)
 
 
 def warn_of_retention(options: Mapping[str, str]) -> None:
-    """Emit a `UserWarning` that lists the table options by which Java commits would delete data.
+    """Emit a `UserWarning` that lists the table options by which Java commits would delete more data.
 
     A table with `write-only` is not reported, because Java's commits to it do not delete data either.
     """
-    if any(options.get(name, "").lower() == "true" for name in _WRITE_ONLY):
+    if _is_write_only(options):
         return
     names = [f"`{name}`" for name in RETENTION_OPTIONS if name in options]
     if not names:
         return
     what = f"option {names[0]} has" if len(names) == 1 else f"options {', '.join(names)} have"
-    message = f"the table {what} no effect in frazil, which expires nothing; expire with Paimon's own connectors"
+    message = f"the table {what} no effect in frazil, which only expires snapshots; use Paimon's own connectors"
     warnings.warn(message, UserWarning, stacklevel=caller_depth())
+
+
+def _is_write_only(options: Mapping[str, str]) -> bool:
+    return any(options.get(name, "").lower() == "true" for name in _WRITE_ONLY)

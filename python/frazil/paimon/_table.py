@@ -20,9 +20,10 @@ from frazil._boundary import operation
 from frazil._folders import local_path, remove_if_empty
 from frazil._frames import Frames
 from frazil._opened import Opened, opened_with
-from frazil.errors import CorruptMetadataError, InvalidArgumentError, UnsupportedError
+from frazil.errors import CorruptMetadataError, InvalidArgumentError
 from frazil.paimon._create import NewTable
 from frazil.paimon._inspect import Inspect
+from frazil.paimon._maintenance import Maintenance
 from frazil.paimon._manage_snapshots import ManageSnapshots
 from frazil.paimon._options import scan_options
 from frazil.paimon._row_verbs import RowVerbs
@@ -50,7 +51,7 @@ BRANCH_FOLDER = "/branch/branch-"
 """The path between the folder of a table and the name of a branch."""
 
 
-class Table(Opened, Frames, RowVerbs, UnsupportedMethods):
+class Table(Opened, Frames, RowVerbs, Maintenance, UnsupportedMethods):
     """A Paimon table with the latest schema when it was opened; `refresh` loads the latest state."""
 
     format: ClassVar[Literal["paimon"]] = "paimon"
@@ -233,9 +234,7 @@ class Table(Opened, Frames, RowVerbs, UnsupportedMethods):
         """Carry out operations on tags and branches, which are given in their wire form."""
         from frazil.paimon._writer_options import utc_offset_ms
 
-        if self._view != "rows":
-            message = f"the view {self._view!r} of a table is read-only"
-            raise UnsupportedError(message, context={"table": self.location}, hint="change the table itself")
+        self._check_not_view()
         with operation("commit", lambda: self.location):
             self._native.manage_references(json.dumps({"operations": change["operations"]}), utc_offset_ms())
         # Java takes the folder of a branch for the branch.

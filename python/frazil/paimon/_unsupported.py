@@ -48,10 +48,6 @@ class UnsupportedMethods:
         """Raise `UnsupportedError`."""
         self._refuse("upgrade")
 
-    def expire_snapshots(self, *_: Any, **__: Any) -> NoReturn:
-        """Raise `UnsupportedError`."""
-        self._refuse("expire_snapshots")
-
     def rewrite_data_files(self, *_: Any, **__: Any) -> NoReturn:
         """Raise `UnsupportedError`."""
         self._refuse("rewrite_data_files", hint="call compact")

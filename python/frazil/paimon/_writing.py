@@ -20,7 +20,7 @@ from frazil.paimon._operations import (
     OverwritePartitions,
     Target,
 )
-from frazil.paimon._retention import warn_of_retention
+from frazil.paimon._retention import expire_after_commit, warn_of_retention
 from frazil.paimon._state import CommitOptions, Lock, TableState
 
 if TYPE_CHECKING:
@@ -263,6 +263,8 @@ class Writing:
         target = Target(TableState(self._native, self._files, self._options, self._lock()))
         result = run(target, operation, rows)
         self._native = target.state().native
+        if result.snapshot_id is not None:
+            expire_after_commit(self._native, self._files, self.options, result.snapshot_id)
         return result
 
     def _commit_options(

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from frazil.errors import InvalidArgumentError, UnsupportedError
-from frazil.paimon import ObjectTable, Table
+from frazil.errors import InvalidArgumentError
+from frazil.paimon import ObjectTable
 from frazil.sql._paimon_compact import compact, compact_database
+from frazil.sql._paimon_maintenance import expire_snapshots, rollback, rollback_to_timestamp, table_of
 from frazil.sql._procedure_types import Parameter, Procedure, by_name
 
 if TYPE_CHECKING:
@@ -43,21 +44,8 @@ def _refresh(context: Context, given: Mapping[str, Any]) -> Rows:
     return [(True,)]
 
 
-def _table(context: Context, given: Mapping[str, Any]) -> Table:
-    """Load the table whose tags and branches are changed.
-
-    Raises:
-        UnsupportedError: The name is not that of a table with snapshots.
-    """
-    table = context.table(given["table"])
-    if not isinstance(table, Table):
-        message = f"{given['table']} has no tags and branches"
-        raise UnsupportedError(message)
-    return table
-
-
 def _references(context: Context, given: Mapping[str, Any]) -> ManageSnapshots:
-    return _table(context, given).manage_snapshots()
+    return table_of(context, given).manage_snapshots()
 
 
 def _create_tag(context: Context, given: Mapping[str, Any]) -> Rows:
@@ -86,7 +74,7 @@ def _delete_tag(context: Context, given: Mapping[str, Any]) -> Rows:
 
 
 def _create_branch(context: Context, given: Mapping[str, Any]) -> Rows:
-    table = _table(context, given)
+    table = table_of(context, given)
     is_optional = str(given.get("ignoreIfExists")).lower() == "true"
     if not (is_optional and given["branch"] in table.branches()):
         table.manage_snapshots().create_branch(given.get("tag"), given["branch"]).commit()
@@ -123,7 +111,7 @@ PROCEDURES = by_name(
             Parameter("tag", "string"),
         ),
         columns=_MOVED,
-        instead=_ELSEWHERE,
+        act=rollback,
     ),
     Procedure(
         name="rollback_to_timestamp",
@@ -132,7 +120,7 @@ PROCEDURES = by_name(
             Parameter("timestamp", "bigint", required=True),
         ),
         columns=_MOVED,
-        instead=_ELSEWHERE,
+        act=rollback_to_timestamp,
     ),
     Procedure(
         name="rollback_to_watermark",
@@ -360,10 +348,10 @@ PROCEDURES = by_name(
             Parameter("retain_min", "int"),
             Parameter("older_than", "string"),
             Parameter("max_deletes", "int"),
-            _OPTIONS,
+            Parameter("options", "string", support="no"),
         ),
         columns=("deleted_snapshots_count int NOT NULL",),
-        instead=_ELSEWHERE,
+        act=expire_snapshots,
     ),
     Procedure(
         name="expire_partitions",

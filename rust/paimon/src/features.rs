@@ -26,7 +26,7 @@ features! {
     SCHEMA = "Schema", &["paimon/src/spec/schema.rs", "paimon/src/spec/type_text.rs", "paimon/src/spec/types.rs", "paimon/src/schema/create.rs"], &["evo_*", "old_0_9_0_evolved"], Yes("versions 1 to 3"), Yes("`create_table`; no changes");
     DATA_TYPES = "Data types", &["paimon/src/spec/types.rs", "paimon/src/read/convert.rs", "paimon/src/write/align.rs"], &["append_types_*", "pk_types_*", "append_variant"], Yes("all except VECTOR"), Yes("all except BLOB, as far as the file \
         format supports them");
-    SNAPSHOT = "Snapshot", &["paimon/src/spec/snapshot.rs", "paimon/src/spec/snapshot_write.rs", "paimon/src/commit"], &["*"], Yes("versions 1 to 3"), Yes("APPEND, OVERWRITE, COMPACT");
+    SNAPSHOT = "Snapshot", &["paimon/src/spec/snapshot.rs", "paimon/src/spec/snapshot_write.rs", "paimon/src/commit", "paimon/src/maintenance"], &["*"], Yes("versions 1 to 3"), Yes("APPEND, OVERWRITE, COMPACT; expiry and rollback");
     TAGS_BRANCHES_CONSUMERS = "Tags, branches, consumers", &["paimon/src/table.rs", "paimon/src/table/texts.rs", "paimon/src/references/mod.rs", "paimon/src/spec/consumer.rs"], &["tags_*", "branches_pk", "branch_*", "cl_consumer"], Yes(""), Yes("tags and branches; consumers are only read");
     TIME_TRAVEL = "Time travel", &["paimon/src/table/choice.rs"], &["tags_pk", "expire_pk"], Yes("`scan.creation-time-millis` refused"), No("only read");
     MANIFEST_LIST_MANIFEST = "Manifest list, manifest", &["paimon/src/spec/manifest_list.rs", "paimon/src/spec/manifest.rs", "paimon/src/spec/manifest_list_write.rs", "paimon/src/spec/manifest_write.rs", "paimon/src/spec/meta_file.rs", "core/src/avro", "core/src/orc"], &["pk_manifest_*", "old_*_orc_manifest"], Yes("Avro, ORC, Parquet"), Yes("Avro");

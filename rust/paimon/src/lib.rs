@@ -11,6 +11,7 @@ mod dictionary;
 pub mod features;
 pub mod file_index;
 pub mod inspect;
+pub mod maintenance;
 pub mod merge;
 pub mod read;
 pub mod references;

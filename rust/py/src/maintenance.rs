@@ -50,7 +50,8 @@ fn batch(files: &[OwnedFile]) -> Result<RecordBatch> {
     file_batch(kinds, files.iter().map(|file| &*file.location), files.iter().map(|file| file.size_bytes))
 }
 
-fn file_batch<'a>(
+/// Returns files as rows.
+pub(crate) fn file_batch<'a>(
     kinds: impl Iterator<Item = &'a str>,
     locations: impl Iterator<Item = &'a str>,
     sizes: impl Iterator<Item = u64>,

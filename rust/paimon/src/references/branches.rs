@@ -4,8 +4,8 @@
 use frazil_core::context::Context;
 use frazil_core::error::{Error, ErrorKind, Result};
 
-use super::reach::References;
 use super::{check_new_name, exists};
+use crate::maintenance::reach::References;
 use crate::spec::options::Options;
 use crate::table::{LIMIT_BYTES, MAIN_BRANCH, Table, root};
 
@@ -36,7 +36,7 @@ impl Table {
         let mut gone = References::new();
         let tags = branch.tags()?.into_iter().map(|(_, snapshot)| snapshot);
         for snapshot in branch.snapshots()?.into_iter().chain(tags) {
-            branch.add_references(&snapshot, &mut gone, context)?;
+            branch.find_files(&snapshot, &mut gone, context)?;
         }
         self.delete_metadata(name)?;
         self.delete_unreferenced(gone, context)

@@ -5,7 +5,6 @@
 //! previous one is complete: there is no transaction over several files.
 
 mod branches;
-mod reach;
 mod tags;
 
 use frazil_core::context::Context;

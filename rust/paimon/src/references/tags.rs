@@ -5,8 +5,8 @@ use frazil_core::context::Context;
 use frazil_core::error::{Error, ErrorKind, Result};
 use frazil_core::scalar::civil::civil_from_days;
 
-use super::reach::References;
 use super::{check_new_name, exists};
+use crate::maintenance::reach::References;
 use crate::spec::options::Options;
 use crate::spec::snapshot::Snapshot;
 use crate::table::{LIMIT_BYTES, Table};
@@ -111,7 +111,7 @@ impl Table {
     fn files_of_tag(&self, name: &str, snapshot: &Snapshot, context: &Context) -> Result<References> {
         let mut found = References::new();
         if !self.is_kept(snapshot, Some(name))? {
-            self.add_references(snapshot, &mut found, context)?;
+            self.find_files(snapshot, &mut found, context)?;
         }
         Ok(found)
     }

@@ -4,6 +4,7 @@ mod changes;
 mod commit;
 mod compact;
 mod filter;
+mod maintenance;
 mod plan;
 mod reader;
 mod rows;
@@ -34,6 +35,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<commit::PaimonCommit>()?;
     module.add_class::<commit::PaimonCommitResult>()?;
     module.add_class::<compact::PaimonCompaction>()?;
+    maintenance::register(module)?;
     module.add_function(wrap_pyfunction!(schema::paimon_create, module)?)?;
     module.add_function(wrap_pyfunction!(filter::filter_batch, module)?)?;
     Ok(())

@@ -64,4 +64,5 @@ class MaintenancePlan(ABC, Generic[Planned]):
         """Return a summary of the plan if it has been computed, without reading anything."""
         what = "not planned yet" if self._planned is None else self._summary(self._planned)
         applied = ", applied" if self._is_applied else ""
-        return f"<frazil.iceberg.{type(self).__name__} {self._place()!r}: {what}{applied}>"
+        package = type(self).__module__.rpartition(".")[0]
+        return f"<{package}.{type(self).__name__} {self._place()!r}: {what}{applied}>"

@@ -1,0 +1,114 @@
+"""Maintenance methods of Paimon tables. Each returns a plan, and `apply` carries it out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from frazil import _native
+from frazil._arguments import milliseconds, optional_number, snapshot_choice
+from frazil.errors import InvalidArgumentError, UnsupportedError
+
+if TYPE_CHECKING:
+    import datetime
+
+    from frazil.paimon._expire import ExpireSnapshots
+    from frazil.paimon._rollback import Rollback
+    from frazil.paimon._views import View
+
+__all__ = ["Maintenance"]
+
+
+class Maintenance:
+    """The maintenance methods, which return a plan before they change anything."""
+
+    _native: Any
+    _files: _native.Files
+    _view: View
+    location: str
+
+    def expire_snapshots(
+        self,
+        older_than: int | str | datetime.datetime | None = None,
+        *,
+        retain_max: int | None = None,
+        retain_min: int | None = None,
+        max_deletes: int | None = None,
+    ) -> ExpireSnapshots:
+        """Plan to expire old snapshots and delete the files that only they need; `apply` carries out the plan.
+
+        The oldest snapshots expire: those older than `older_than`, and those beyond `retain_max`. The latest
+        `retain_min` snapshots are kept, and all that a consumer has not read. Tags and branches keep their files.
+        Reading an expired snapshot fails: keep snapshots for longer than the longest read.
+
+        Args:
+            older_than: Expire snapshots that were committed before this time; by default, those older than the option
+                `snapshot.time-retained` (1 hour). Milliseconds since the epoch, a datetime or an ISO 8601 string.
+            retain_max: The maximum number of snapshots to keep, instead of the option `snapshot.num-retained.max`
+                (no limit).
+            retain_min: The minimum number of snapshots to keep, instead of the option `snapshot.num-retained.min` (10).
+            max_deletes: The maximum number of snapshots that expire in one call, instead of the option
+                `snapshot.expire.limit` (50).
+
+        Raises:
+            InvalidArgumentError: When the plan is made: `retain_min` is less than 1 or greater than `retain_max`.
+            UnsupportedError: When the plan is made: the options `changelog.*-retained` keep changelogs for longer than
+                snapshots.
+
+        >>> import frazil, tempfile
+        >>> table = frazil.create_table(tempfile.mkdtemp() + "/t", {"id": "BIGINT"}, format="paimon")
+        >>> for number in range(3):
+        ...     _ = table.append([{"id": number}])
+        >>> table.expire_snapshots("2100-01-01T00:00:00Z", retain_min=1).apply().snapshot_ids
+        (1, 2)
+        """
+        from frazil.paimon._expire import ExpireSnapshots
+
+        self._check_not_view()
+        expiry = _native.PaimonExpiry(
+            older_than_ms=None if older_than is None else milliseconds(older_than, "older_than"),
+            retain_max=optional_number("retain_max", retain_max),
+            retain_min=optional_number("retain_min", retain_min),
+            max_deletes=optional_number("max_deletes", max_deletes),
+        )
+        return ExpireSnapshots(lambda: (self._native.refresh(), self._files), lambda: self.location, expiry)
+
+    def rollback_to(
+        self,
+        snapshot_id: int | None = None,
+        *,
+        tag: str | None = None,
+        as_of: int | str | datetime.datetime | None = None,
+    ) -> Rollback:
+        """Plan to go back to an earlier state: all newer snapshots and tags are deleted; `apply` carries out the plan.
+
+        Schemas and consumers stay as they are. Stop all writers of the table before you apply the plan.
+
+        Args:
+            snapshot_id: The snapshot to go back to.
+            tag: The tag to go back to, whose snapshot may have expired.
+            as_of: Go back to the latest snapshot at this time: milliseconds since the epoch, a datetime or an ISO 8601
+                string.
+
+        Raises:
+            InvalidArgumentError: Not exactly one argument is given.
+            NoSuchSnapshotError: When the plan is made: the snapshot or tag does not exist.
+
+        >>> import frazil, tempfile
+        >>> table = frazil.create_table(tempfile.mkdtemp() + "/t", {"id": "BIGINT"}, format="paimon")
+        >>> _ = table.append([{"id": 1}]), table.append([{"id": 2}])
+        >>> table.rollback_to(1).apply().deleted_snapshot_ids
+        (2,)
+        """
+        from frazil.paimon._rollback import Rollback
+
+        self._check_not_view()
+        target = snapshot_choice(snapshot_id, tag, as_of)
+        if target is None:
+            message = "rollback_to needs a snapshot_id, a tag or as_of"
+            raise InvalidArgumentError(message, hint="list the snapshots with table.snapshots()")
+        return Rollback(self._native.refresh, lambda: self.location, target)
+
+    def _check_not_view(self) -> None:
+        if self._view != "rows":
+            message = f"the view {self._view!r} of a table is read-only"
+            raise UnsupportedError(message, context={"table": self.location}, hint="change the table itself")

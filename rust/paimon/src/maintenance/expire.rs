@@ -1,0 +1,207 @@
+//! Expires snapshots (Java's `ExpireSnapshotsImpl`): selects those that are too old or too many, and finds the files
+//! that no other state references.
+//!
+//! Snapshots of a branch follow each other. A data file that an expired snapshot needs is therefore needed by a later
+//! snapshot only if it is live in the first one that remains.
+
+use std::ops::Range;
+
+use frazil_core::context::Context;
+use frazil_core::error::{Error, ErrorKind, Result};
+
+use super::reach::{Kept, OwnedFile, References, in_order};
+use crate::spec::manifest::DELETE;
+use crate::spec::options::Options;
+use crate::spec::snapshot::Snapshot;
+use crate::table::Table;
+
+const MIN_OPTION: &str = "snapshot.num-retained.min";
+const MAX_OPTION: &str = "snapshot.num-retained.max";
+const TIME_OPTION: &str = "snapshot.time-retained";
+const LIMIT_OPTION: &str = "snapshot.expire.limit";
+
+const DEFAULT_MIN: i64 = 10;
+const DEFAULT_MAX: i64 = i32::MAX as i64;
+const DEFAULT_TIME_MS: i64 = 3_600_000;
+const DEFAULT_LIMIT: i64 = 50;
+
+/// The limits of an expiry; None for the options of the table.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ExpireRequest {
+    /// Snapshots of this time and later are retained, in milliseconds since the epoch.
+    pub older_than_ms: Option<i64>,
+    /// The maximum number of retained snapshots. More are expired regardless of their age.
+    pub retain_max: Option<i64>,
+    /// The minimum number of retained snapshots.
+    pub retain_min: Option<i64>,
+    /// The maximum number of snapshots that expire.
+    pub max_deletes: Option<i64>,
+    /// The current time, in milliseconds since the epoch.
+    pub now_ms: i64,
+    /// The first snapshot that does not expire in any case.
+    pub end: Option<i64>,
+    /// A known snapshot, after which the table is not searched for later ones.
+    pub latest: Option<i64>,
+}
+
+/// The snapshots that expire.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Expiring {
+    /// The ids, without gaps; the last id is not included, and is that of a snapshot that remains.
+    pub ids: Range<i64>,
+}
+
+/// Returns the snapshots of the branch that expire, or None if there are none.
+///
+/// # Errors
+/// `InvalidArgument` for contradicting numbers and options that do not parse; `Unsupported` for a table that retains
+/// changelogs longer than snapshots.
+pub fn expiring(table: &Table, request: &ExpireRequest) -> Result<Option<Expiring>> {
+    let options = Options::new(table.schema().options.clone());
+    let ExpireRequest { now_ms, .. } = *request;
+    let number = |given: Option<i64>, option: &str, default: i64| match given {
+        Some(given) => Ok(given),
+        None => Ok::<_, Error>(options.integer(option)?.unwrap_or(default)),
+    };
+    let retain_min = number(request.retain_min, MIN_OPTION, DEFAULT_MIN)?;
+    let retain_max = number(request.retain_max, MAX_OPTION, DEFAULT_MAX)?;
+    let max_deletes = number(request.max_deletes, LIMIT_OPTION, DEFAULT_LIMIT)?;
+    if retain_min < 1 {
+        return Err(Error::invalid(format!("retain_min is {retain_min}, but must be at least 1"))
+            .hint("a table always keeps its latest snapshot"));
+    }
+    if retain_max < retain_min {
+        return Err(Error::invalid(format!("retain_max ({retain_max}) is less than retain_min ({retain_min})"))
+            .hint(format!("set retain_max to at least {retain_min}")));
+    }
+    let retained = options.duration(TIME_OPTION)?;
+    let retained_ms =
+        retained.map_or(DEFAULT_TIME_MS, |retained| i64::try_from(retained.as_millis()).unwrap_or(i64::MAX));
+    check_changelogs(&options, retained_ms)?;
+    let older_than_ms = request.older_than_ms.unwrap_or(now_ms.saturating_sub(retained_ms));
+    let latest = match request.latest {
+        None => table.latest_snapshot()?.map(|latest| latest.id),
+        known => known,
+    };
+    let (Some(latest), Some(earliest)) = (latest, table.earliest_snapshot_id()?) else { return Ok(None) };
+    let certain = latest.saturating_sub(retain_max).saturating_add(1).max(earliest);
+    let mut end = latest.saturating_sub(retain_min).saturating_add(1);
+    end = end.min(earliest.saturating_add(max_deletes)).min(request.end.unwrap_or(i64::MAX));
+    for id in certain..end {
+        match table.snapshot(id) {
+            Err(error) if error.kind() == ErrorKind::NoSuchSnapshot => {}
+            Err(error) => return Err(error),
+            Ok(snapshot) if snapshot.time_ms >= older_than_ms => {
+                end = id;
+                break;
+            }
+            Ok(_) => {}
+        }
+    }
+    if earliest < end {
+        for (_, consumer) in table.consumers()? {
+            end = end.min(consumer.next_snapshot);
+        }
+    }
+    Ok((earliest < end).then_some(Expiring { ids: earliest..end }))
+}
+
+impl Expiring {
+    /// Returns the files that only the expired snapshots reference, in the order in which they are deleted.
+    ///
+    /// # Errors
+    /// `CorruptManifest` for manifests that do not decode; `NoSuchSnapshot` if the first snapshot that remains is gone.
+    pub fn files(&self, table: &Table, context: &Context) -> Result<Vec<OwnedFile>> {
+        let last = table.snapshot(self.ids.end)?;
+        self.files_before(table, &self.snapshots(table)?, &last, context)
+    }
+
+    /// Deletes the expired snapshots, oldest first, and returns the files that only they referenced, which can be
+    /// deleted then.
+    ///
+    /// # Errors
+    /// As for [`Expiring::files`]; nothing is deleted then. `Storage` if a snapshot cannot be deleted.
+    pub fn apply(&self, table: &Table, context: &Context) -> Result<(Vec<i64>, Vec<OwnedFile>)> {
+        let last = table.snapshot(self.ids.end)?;
+        let snapshots = self.snapshots(table)?;
+        // Fails here, before anything is deleted, if a manifest is damaged.
+        self.files_before(table, &snapshots, &last, context)?;
+        for snapshot in &snapshots {
+            table.files().delete(&table.snapshot_location(snapshot.id))?;
+        }
+        let hint = format!("{}/EARLIEST", table.snapshot_folder());
+        let _ = table.files().put(&hint, self.ids.end.to_string().into());
+        let files = self.files_before(table, &snapshots, &last, context)?;
+        Ok((snapshots.iter().map(|snapshot| snapshot.id).collect(), files))
+    }
+
+    /// Returns the snapshots that expire and still exist.
+    fn snapshots(&self, table: &Table) -> Result<Vec<Snapshot>> {
+        let mut found: Vec<Snapshot> = Vec::new();
+        for id in self.ids.clone() {
+            match table.snapshot(id) {
+                // Snapshots before a missing one have expired, and only their files remain.
+                Err(error) if error.kind() == ErrorKind::NoSuchSnapshot => found.clear(),
+                snapshot => found.push(snapshot?),
+            }
+        }
+        Ok(found)
+    }
+
+    fn files_before(
+        &self,
+        table: &Table,
+        expired: &[Snapshot],
+        last: &Snapshot,
+        context: &Context,
+    ) -> Result<Vec<OwnedFile>> {
+        let mut gone = References::new();
+        for snapshot in expired.iter().skip(1).chain([last]) {
+            context.check()?;
+            table.find_changed(snapshot, DELETE, &mut gone, context)?;
+        }
+        // A file that only changes its level is removed and added again.
+        table.find_live(last, &mut Kept(&mut gone), context)?;
+        for snapshot in expired {
+            context.check()?;
+            table.find_changelog(snapshot, &mut gone, context)?;
+            table.find_metadata(snapshot, &mut gone, context)?;
+        }
+        let kept = &mut Kept(&mut gone);
+        table.find_metadata(last, kept, context)?;
+        table.find_changelog(last, kept, context)?;
+        for (_, tag) in table.tags()?.iter().filter(|(_, tag)| tag.id < self.ids.end) {
+            context.check()?;
+            table.find_files(tag, kept, context)?;
+        }
+        table.find_decoupled(kept, context)?;
+        for branch in table.other_branches()? {
+            branch.find_all(kept, context)?;
+        }
+        Ok(in_order(gone))
+    }
+}
+
+/// Rejects a table whose changelogs are retained longer than its snapshots.
+fn check_changelogs(options: &Options, retained_ms: i64) -> Result<()> {
+    let number = |option: &str| options.integer(option);
+    let is_greater =
+        |option: &str, of_snapshots: i64| Ok::<_, Error>(number(option)?.is_some_and(|own| own > of_snapshots));
+    let least = number(MIN_OPTION)?.unwrap_or(DEFAULT_MIN);
+    let most = number(MAX_OPTION)?.unwrap_or(DEFAULT_MAX);
+    let own_ms =
+        options.duration("changelog.time-retained")?.map(|own| i64::try_from(own.as_millis()).unwrap_or(i64::MAX));
+    for (name, is_longer) in [
+        ("changelog.num-retained.min", is_greater("changelog.num-retained.min", least)?),
+        ("changelog.num-retained.max", is_greater("changelog.num-retained.max", most)?),
+        ("changelog.time-retained", own_ms.is_some_and(|own| own > retained_ms)),
+    ] {
+        if is_longer {
+            let message = "expiring snapshots of a table whose changelogs are retained longer is not supported";
+            return Err(Error::unsupported(message)
+                .with("option", name)
+                .hint("expire them with Paimon's own connectors, or lower the option to that of snapshots"));
+        }
+    }
+    Ok(())
+}
