@@ -1008,6 +1008,21 @@ class PaimonExpiry:
         """Delete the snapshots up to `last` that expire. Returns their ids, and the files that can be deleted then."""
 
 @final
+class PaimonListing:
+    """The contents of the folder of a table."""
+    def __new__(cls, table: PaimonTable, older_than_ms: int, workers: int) -> PaimonListing:
+        """List the folder of a table; files that were modified before `older_than_ms` may be orphan files."""
+    def __len__(self) -> int:
+        """Return the number of files."""
+    @property
+    def size_bytes(self) -> int:
+        """Return the total size of all files in bytes."""
+    def orphans(self, table: PaimonTable) -> pa.RecordBatch:
+        """Return the old files that nothing references: `kind`, `location` and `size_bytes` of each. The table must
+        have been loaded after the listing.
+        """
+
+@final
 class PaimonRollback:
     """A rollback to an earlier state."""
     def __new__(cls, snapshot: tuple[str, int | str]) -> PaimonRollback:

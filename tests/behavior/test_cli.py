@@ -253,7 +253,7 @@ def test_tables_are_found_by_name(run: Run, tmp_path: Path, monkeypatch: pytest.
         (["scan", "ns.t", "-p", "type=local"], 2, "path"),
         (["compact", "{t}", "--target-size", "big"], 2, "--target-size must be a number of bytes such as 512MB"),
         (["compact", PAIMON, "--all"], 2, "for Paimon tables; the only option for them is --filter"),
-        (["orphans", PAIMON, "--yes"], 4, "remove_orphan_files is not supported for Paimon tables yet"),
+        (["orphans", PAIMON, "--location", "/x"], 2, "does not accept --location for Paimon tables"),
         (["expire", PAIMON, "--snapshot-id", "1"], 2, "does not accept --snapshot-id for Paimon tables"),
         (["delete", "{t}", "id ="], 2, "id ="),
         (["expire", "{t}", "--retain-last", "0"], 2, "retain_last is 0"),

@@ -1,5 +1,5 @@
-"""Tests of the expiry of snapshots of Paimon tables, and of rollbacks: nothing that is needed is deleted, nothing else
-remains.
+"""Tests of the expiry of snapshots of Paimon tables, of rollbacks and of the removal of orphan files: nothing that is
+needed is deleted, nothing else remains.
 """
 
 from __future__ import annotations
@@ -7,6 +7,8 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -171,7 +173,76 @@ def test_random_histories(tmp_path: Path, kind: str, seed: int) -> None:
         known = world.check(known)
     world.table.refresh()
     world.table.append([{"id": 1, "part": "x", "n": 1}])
+    known = world.check(known)
+    leave_orphans(world)
+    orphans = garbage(world.folder)
+    age(world.folder)
+    plan = world.table.remove_orphan_files(force=True)
+    assert {Path(location).name for location in plan.files["location"].to_pylist()} == orphans | TEMPORARY
+    assert plan.apply().deleted_files == len(orphans | TEMPORARY)
     world.check(known)
+    assert not [path for path in world.folder.rglob("*.tmp") if path.name in TEMPORARY]
+
+
+TEMPORARY = {".snapshot-9.1f.tmp", ".frazil-1f.tmp"}
+
+
+def leave_orphans(world: World) -> None:
+    """Create files that killed writers leave: of lost commits, of a deleted snapshot, and temporary files."""
+    folder = world.folder
+    copied = next(folder.rglob("data-*"))
+    shutil.copy(copied, copied.with_name("data-0000-0" + copied.suffix))
+    for name in ("manifest", "index", "statistics"):
+        (folder / name).mkdir(exist_ok=True)
+        (folder / name / f"{name}-0000").write_bytes(b"x")
+    (folder / "snapshot" / ".snapshot-9.1f.tmp").write_bytes(b"x")
+    copied.with_name(".frazil-1f.tmp").write_bytes(b"x")
+    first = min(world.table.snapshots(), key=lambda snapshot: snapshot.snapshot_id)
+    tags = {snapshot.snapshot_id for snapshot in world.table.tags().values()}
+    if len(world.table.snapshots()) > 1 and first.snapshot_id not in tags:
+        (folder / f"snapshot/snapshot-{first.snapshot_id}").unlink()
+        (folder / "snapshot/EARLIEST").unlink(missing_ok=True)
+
+
+def age(folder: Path) -> None:
+    """Make all files two days old."""
+    for path in folder.rglob("*"):
+        if path.is_file():
+            os.utime(path, (time.time() - 2 * 86_400,) * 2)
+
+
+def test_recent_files_are_kept_and_most_bytes_need_force(tmp_path: Path) -> None:
+    table = filled(tmp_path)
+    folder = Path(table.location)
+    orphan = folder / "part=x" / "bucket-0" / "data-0000-0.parquet"
+    orphan.write_bytes(b"x" * 200_000)
+    other = folder / "part=x" / "notes.txt"
+    other.write_text("not ours")
+    assert table.remove_orphan_files().files.num_rows == 0
+    age(folder)
+    plan = table.remove_orphan_files()
+    assert plan.files["location"].to_pylist() == [str(orphan)]
+    assert plan.size_bytes == 200_000
+    with pytest.raises(errors.CommitValidationError, match="more than half of the bytes"):
+        plan.apply()
+    table.append([{"id": 50, "part": "x", "n": 1}])
+    assert table.remove_orphan_files(force=True).apply().deleted_files == 1
+    assert (orphan.exists(), other.exists(), len(rows(table))) == (False, True, 7)
+    with pytest.raises(errors.InvalidArgumentError, match="the default is 1 day ago"):
+        table.remove_orphan_files(int(time.time() * 1000))
+
+
+def test_a_damaged_manifest_stops_the_removal_of_orphans(tmp_path: Path) -> None:
+    table = filled(tmp_path)
+    folder = Path(table.location)
+    (folder / "part=x" / "bucket-0" / "data-0000-0.parquet").write_bytes(b"x")
+    age(folder)
+    plan = table.remove_orphan_files(force=True)
+    assert plan.files.num_rows == 1
+    (folder / "manifest" / table.snapshots()[2].delta_manifest_list).write_bytes(b"x")
+    with pytest.raises(errors.FrazilError):
+        plan.apply()
+    assert (folder / "part=x" / "bucket-0" / "data-0000-0.parquet").exists()
 
 
 def filled(folder: Path, count: int = 6, **options: Any) -> Table:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import datetime
+import os
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -211,6 +212,21 @@ def test_paimon_tables_are_rolled_back_and_expired(paimon_lake: Any, paimon: Any
     ]
     assert [one.snapshot_id for one in table.snapshots()] == [10]
     assert table.scan(ref="two").count() == 4
+
+
+def test_orphan_files_of_paimon_tables_are_removed(paimon_lake: Any, paimon: Any, tmp_path: Path) -> None:
+    for name in ("t", "u"):
+        orphan = next((tmp_path / f"paimon/db.db/{name}").rglob("bucket-0")) / "data-0000-0.parquet"
+        orphan.write_bytes(b"x" * 10)
+        os.utime(orphan, (0, 0))
+    found = {"deletedFileCount": 1, "deletedFileTotalLenInBytes": 10}
+    for _ in range(2):
+        assert paimon_lake.sql("CALL p.sys.remove_orphan_files('db.t', dry_run => true)") == [found]
+    both = {"deletedFileCount": 2, "deletedFileTotalLenInBytes": 20}
+    assert paimon_lake.sql("CALL p.sys.remove_orphan_files(table => 'db.*', older_than => '2001-01-01 00:00:00')") == [
+        both
+    ]
+    assert files(paimon) == [3, 3]
 
 
 def files(paimon: Any, name: str = "db.t") -> list[int]:

@@ -145,7 +145,11 @@ def _expire(table: str, plan: ExpireSnapshots | PaimonExpireSnapshots, refs: str
 
 @click.command()
 @of_table
-@click.option("--older-than", metavar="TIME", help="2024-02-29T12:00:00Z, or 7d for days ago; by default 3 days.")
+@click.option(
+    "--older-than",
+    metavar="TIME",
+    help="2024-02-29T12:00:00Z, or 7d for days ago; by default 3 days, for a Paimon table 1 day.",
+)
 @click.option("--location", metavar="FOLDER", help="The folder to search, instead of that of the table.")
 @click.option(
     "--force", is_flag=True, help=("Delete the files even if they are more than half of the bytes in the folder.")
@@ -167,7 +171,14 @@ def orphans(
     import pyarrow as pa
 
     opened = open_table(table, **place)
-    plan = opened.remove_orphan_files(moment("--older-than", older_than), location=location, force=force)
+    before = moment("--older-than", older_than)
+    if opened.format == "paimon":
+        if location is not None:
+            message = "orphans does not accept --location for Paimon tables"
+            raise InvalidArgumentError(message, hint="omit --location: the folder of the table is searched")
+        plan = opened.remove_orphan_files(before, force=force)
+    else:
+        plan = opened.remove_orphan_files(before, location=location, force=force)
     found = pa.Table.from_batches([plan.files]).select(["location", "size_bytes"])
     if dry_run:
         write_rows(found, output)

@@ -1,10 +1,10 @@
 """Apache Iceberg tables, scans and tasks, in the terms of the specification."""
 
+from frazil._orphans import OrphanResult, RemoveOrphanFiles
 from frazil._write_result import WriteResult
 from frazil.iceberg._expire import ExpireResult, ExpireSnapshots
 from frazil.iceberg._inspect import Inspect
 from frazil.iceberg._load import load_table
-from frazil.iceberg._orphans import OrphanResult, RemoveOrphanFiles
 from frazil.iceberg._rewrite_data_files import RewriteDataFiles, RewriteResult
 from frazil.iceberg._scan import Scan
 from frazil.iceberg._schema import NestedField, PartitionField, PartitionSpec, Schema, SortField, SortOrder

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from frazil._arguments import RowFilter
+    from frazil._orphans import RemoveOrphanFiles
     from frazil.iceberg._expire import ExpireSnapshots
-    from frazil.iceberg._orphans import RemoveOrphanFiles
     from frazil.iceberg._rewrite_data_files import RewriteDataFiles
     from frazil.iceberg._state import TableState
 
@@ -195,13 +195,14 @@ class Maintenance(Verbs):
         >>> table.remove_orphan_files().files.num_rows
         0
         """
-        from frazil.iceberg._orphans import RemoveOrphanFiles
+        from frazil._orphans import HOUR_MS, RemoveOrphanFiles
+        from frazil.iceberg._orphan_search import OrphanSearch
 
+        folder = None if location is None else path_text("location", location)
         return RemoveOrphanFiles(
-            self._newest,
+            OrphanSearch(self._newest, self._check_folder, folder),
             self._place,
-            self._check_folder,
             older_than_ms=None if older_than is None else milliseconds(older_than, "older_than"),
-            location=None if location is None else path_text("location", location),
+            default_age_ms=72 * HOUR_MS,
             force=flag("force", force),
         )

@@ -1,5 +1,6 @@
 """Apache Paimon tables, scans, splits and writes, in the terms of the specification."""
 
+from frazil._orphans import OrphanResult, RemoveOrphanFiles
 from frazil._write_result import WriteResult
 from frazil.paimon._expire import ExpireResult, ExpireSnapshots
 from frazil.paimon._format_file import FormatFile
@@ -23,7 +24,9 @@ __all__ = [
     "HistoryEntry",
     "Inspect",
     "ObjectTable",
+    "OrphanResult",
     "Plan",
+    "RemoveOrphanFiles",
     "Rollback",
     "RollbackResult",
     "Scan",

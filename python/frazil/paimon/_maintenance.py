@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from frazil import _native
-from frazil._arguments import milliseconds, optional_number, snapshot_choice
+from frazil._arguments import flag, milliseconds, optional_number, snapshot_choice
 from frazil.errors import InvalidArgumentError, UnsupportedError
 
 if TYPE_CHECKING:
     import datetime
 
+    from frazil._orphans import RemoveOrphanFiles
     from frazil.paimon._expire import ExpireSnapshots
     from frazil.paimon._rollback import Rollback
     from frazil.paimon._views import View
@@ -107,6 +108,42 @@ class Maintenance:
             message = "rollback_to needs a snapshot_id, a tag or as_of"
             raise InvalidArgumentError(message, hint="list the snapshots with table.snapshots()")
         return Rollback(self._native.refresh, lambda: self.location, target)
+
+    def remove_orphan_files(
+        self, older_than: int | str | datetime.datetime | None = None, *, force: bool = False
+    ) -> RemoveOrphanFiles:
+        """Plan to delete orphan files, which no branch, tag or changelog references; `apply` deletes them.
+
+        Failed or killed writes leave orphan files. The following are searched: manifests, index files, statistics, and
+        the files in buckets, except those of external paths; and temporary files of killed writers. Folders of other
+        tables and names with control characters are skipped.
+
+        Args:
+            older_than: Keep files that were modified later; a day ago by default. The time must be at least 24 hours
+                ago, because files of running writes are not referenced yet. Milliseconds since the epoch, a datetime
+                or an ISO 8601 string.
+            force: Allow deleting more than half of the bytes in the folder.
+
+        Raises:
+            InvalidArgumentError: `older_than` is less than 24 hours ago.
+            CorruptManifestError: When the plan is made: a manifest is damaged, so the referenced files are unknown.
+
+        >>> import frazil, tempfile
+        >>> table = frazil.create_table(tempfile.mkdtemp() + "/t", {"id": "BIGINT"}, format="paimon")
+        >>> table.remove_orphan_files().files.num_rows
+        0
+        """
+        from frazil._orphans import HOUR_MS, RemoveOrphanFiles
+        from frazil.paimon._orphan_search import OrphanSearch
+
+        self._check_not_view()
+        return RemoveOrphanFiles(
+            OrphanSearch(self._native.refresh, self._files),
+            lambda: self.location,
+            older_than_ms=None if older_than is None else milliseconds(older_than, "older_than"),
+            default_age_ms=24 * HOUR_MS,
+            force=flag("force", force),
+        )
 
     def _check_not_view(self) -> None:
         if self._view != "rows":

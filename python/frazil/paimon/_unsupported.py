@@ -52,10 +52,6 @@ class UnsupportedMethods:
         """Raise `UnsupportedError`."""
         self._refuse("rewrite_data_files", hint="call compact")
 
-    def remove_orphan_files(self, *_: Any, **__: Any) -> NoReturn:
-        """Raise `UnsupportedError`."""
-        self._refuse("remove_orphan_files")
-
     def _refuse(self, method: str, *, hint: str = "use Paimon's own connectors") -> NoReturn:
         message = (
             f"{method} is not supported for Paimon tables yet; frazil reads them, changes their rows and compacts them"

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from frazil.sql._procedure_types import Context, Rows
 
-__all__ = ["expire_snapshots", "rollback", "rollback_to_timestamp", "table_of"]
+__all__ = ["expire_snapshots", "remove_orphan_files", "rollback", "rollback_to_timestamp", "table_of"]
 
 
 def table_of(context: Context, given: Mapping[str, Any]) -> Table:
@@ -30,16 +30,9 @@ def table_of(context: Context, given: Mapping[str, Any]) -> Table:
 
 
 def expire_snapshots(context: Context, given: Mapping[str, Any]) -> Rows:
-    """Expire snapshots; times are in the local time zone, as in Java."""
-    older_than = None
-    if "older_than" in given:
-        try:
-            older_than = dt.datetime.fromisoformat(given["older_than"].strip()).astimezone()
-        except ValueError:
-            message = f"expire_snapshots: older_than is {given['older_than']!r}, expected a time"
-            raise InvalidArgumentError(message, hint="write '2024-02-29 12:00:00'") from None
+    """Expire snapshots."""
     names = ("retain_max", "retain_min", "max_deletes")
-    plan = table_of(context, given).expire_snapshots(older_than, **{name: given.get(name) for name in names})
+    plan = table_of(context, given).expire_snapshots(_older_than(given), **{name: given.get(name) for name in names})
     return [(len(plan.apply().snapshot_ids),)]
 
 
@@ -59,6 +52,36 @@ def rollback(context: Context, given: Mapping[str, Any]) -> Rows:
 def rollback_to_timestamp(context: Context, given: Mapping[str, Any]) -> Rows:
     """Roll a table back to its latest snapshot at a time, in milliseconds since the epoch."""
     return _moved(table_of(context, given), None, as_of=given["timestamp"])
+
+
+def remove_orphan_files(context: Context, given: Mapping[str, Any]) -> Rows:
+    """Delete the orphan files of a table, or of all tables of a database (`db.*`)."""
+    name = given["table"].strip()
+    if name.endswith(".*"):
+        catalog, levels = context.catalog.catalog, context.levels(name.removesuffix(".*") + ".t")[:-1]
+        tables = [catalog.load_table(one) for one in catalog.list_tables(levels)]
+    else:
+        tables = [table_of(context, given)]
+    count = size_bytes = 0
+    for table in tables:
+        if not isinstance(table, Table):
+            continue
+        plan = table.remove_orphan_files(_older_than(given))
+        done = None if given["dry_run"] else plan.apply()
+        count += plan.files.num_rows if done is None else done.deleted_files
+        size_bytes += plan.size_bytes if done is None else done.deleted_bytes
+    return [(count, size_bytes)]
+
+
+def _older_than(given: Mapping[str, Any]) -> dt.datetime | None:
+    """Return the argument `older_than`, which is in the local time zone, as in Java."""
+    if "older_than" not in given:
+        return None
+    try:
+        return dt.datetime.fromisoformat(given["older_than"].strip()).astimezone()
+    except ValueError:
+        message = f"older_than is {given['older_than']!r}, expected a time"
+        raise InvalidArgumentError(message, hint="write '2024-02-29 12:00:00'") from None
 
 
 def _moved(table: Table, snapshot: int | None, **target: Any) -> Rows:

@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Any
 from frazil.errors import InvalidArgumentError
 from frazil.paimon import ObjectTable
 from frazil.sql._paimon_compact import compact, compact_database
-from frazil.sql._paimon_maintenance import expire_snapshots, rollback, rollback_to_timestamp, table_of
+from frazil.sql._paimon_maintenance import (
+    expire_snapshots,
+    remove_orphan_files,
+    rollback,
+    rollback_to_timestamp,
+    table_of,
+)
 from frazil.sql._procedure_types import Parameter, Procedure, by_name
 
 if TYPE_CHECKING:
@@ -322,13 +328,13 @@ PROCEDURES = by_name(
             Parameter("older_than", "string"),
             Parameter("dry_run", "boolean", default=False),
             _PARALLELISM,
-            Parameter("mode", "string", default="DISTRIBUTED"),
+            Parameter("mode", "string", default="DISTRIBUTED", support="tuning"),
         ),
         columns=(
             "deletedFileCount bigint",
             "deletedFileTotalLenInBytes bigint",
         ),
-        instead=_ELSEWHERE,
+        act=remove_orphan_files,
     ),
     Procedure(
         name="remove_unexisting_files",

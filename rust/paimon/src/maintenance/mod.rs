@@ -3,6 +3,7 @@
 //! ```text
 //! reach     the files that snapshots, tags and changelogs of all branches reference
 //! expire    which snapshots are too old
+//! orphans   which files in the folder of the table nothing references
 //! rollback  which snapshots and tags are newer than a state
 //! ```
 //!
@@ -10,5 +11,6 @@
 //! tag that is created at the same time is therefore either kept with all of its files, or not created.
 
 pub mod expire;
+pub mod orphans;
 pub mod reach;
 pub mod rollback;

@@ -3,6 +3,7 @@
 use frazil_core::clock::now_ms;
 use frazil_core::error::Result;
 use frazil_paimon::maintenance::expire::{ExpireRequest, expiring};
+use frazil_paimon::maintenance::orphans::Listing;
 use frazil_paimon::maintenance::reach::OwnedFile;
 use frazil_paimon::maintenance::rollback;
 use frazil_paimon::table::SnapshotChoice;
@@ -18,6 +19,7 @@ use crate::maintenance::file_batch;
 type Expired<'py> = (Vec<i64>, Bound<'py, PyAny>);
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<PaimonListing>()?;
     module.add_class::<PaimonExpiry>()?;
     module.add_class::<PaimonRollback>()
 }
@@ -106,6 +108,40 @@ impl PaimonRollback {
             let done = rollback::apply(&table.0, &target, context)?;
             Ok((done.snapshot_ids, done.tags))
         })
+    }
+}
+
+/// The contents of the folder of a table.
+#[pyclass(frozen, module = "frazil._native")]
+pub(crate) struct PaimonListing(Listing);
+
+#[pymethods]
+impl PaimonListing {
+    /// Lists the folder of a table; files that were modified before `older_than_ms` may be orphan files.
+    #[new]
+    fn new(py: Python<'_>, table: &PaimonTable, older_than_ms: i64, workers: usize) -> PyResult<Self> {
+        interruptible(py, |context| Listing::of(&table.0, older_than_ms, workers, context)).map(Self)
+    }
+
+    fn __len__(&self) -> usize {
+        self.0.files
+    }
+
+    /// Returns the total size of all files in bytes.
+    #[getter]
+    fn size_bytes(&self) -> u64 {
+        self.0.bytes
+    }
+
+    /// Returns the old files that nothing references: `kind`, `location` and `size_bytes` of each. The table must have
+    /// been loaded after the listing.
+    fn orphans<'py>(&self, py: Python<'py>, table: &PaimonTable) -> PyResult<Bound<'py, PyAny>> {
+        let found = interruptible(py, |context| {
+            let files = self.0.orphans(&table.0, context)?;
+            let kinds = files.iter().map(|_| "orphan");
+            file_batch(kinds, files.iter().map(|file| &*file.location), files.iter().map(|file| file.size_bytes))
+        })?;
+        arrow::record_batch(py, found)
     }
 }
 

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
-from frazil import _native
 from frazil._boundary import operation
-from frazil._deletion import DeletionPlan
 from frazil._maintenance_plan import MaintenancePlan
-from frazil.config import config
 from frazil.errors import CommitValidationError, InvalidArgumentError
 
 if TYPE_CHECKING:
@@ -18,14 +15,37 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from frazil.iceberg._state import TableState
+    from frazil._deletion import DeletionPlan
 
-__all__ = ["OrphanResult", "RemoveOrphanFiles"]
+__all__ = ["HOUR_MS", "OrphanResult", "OrphanSearch", "RemoveOrphanFiles"]
 
 HOUR_MS = 3_600_000
-DEFAULT_AGE_MS = 72 * HOUR_MS
-LEAST_AGE_MS = 24 * HOUR_MS
+_LEAST_AGE_MS = 24 * HOUR_MS
 _MOST_SHARE = 0.5
+
+
+class _Listing(Protocol):
+    """The contents of a folder."""
+
+    def __len__(self) -> int:
+        """Return the number of files."""
+
+    @property
+    def size_bytes(self) -> int:
+        """The total size of all files in bytes."""
+
+
+class OrphanSearch(Protocol):
+    """The search for the orphan files of a table."""
+
+    def check(self) -> None:
+        """Raise an error if another table may use files in the folder."""
+
+    def listing(self, older_than_ms: int) -> Any:
+        """List the folder; files that were modified before `older_than_ms` may be orphan files."""
+
+    def orphans(self, listing: Any) -> DeletionPlan:
+        """Return the listed files that the latest state of the table does not reference."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,9 +59,7 @@ class OrphanResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Plan:
-    listing: _native.Listing
-    state: TableState
-    """The latest state after the folder was listed."""
+    listing: _Listing
     deletion: DeletionPlan
 
 
@@ -66,28 +84,27 @@ class RemoveOrphanFiles(MaintenancePlan[_Plan]):
 
     def __init__(
         self,
-        newest: Callable[[], TableState],
+        search: OrphanSearch,
         place: Callable[[], str],
-        check_folder: Callable[[], None],
         *,
         older_than_ms: int | None,
-        location: str | None,
+        default_age_ms: int,
         force: bool,
     ) -> None:
         """Not for direct use; use `Table.remove_orphan_files`.
-
-        `check_folder` raises an error if another table uses the folder.
 
         Raises:
             InvalidArgumentError: `older_than_ms` is less than 24 hours ago.
         """
         now_ms = time.time_ns() // 1_000_000
-        self._older_than_ms = now_ms - DEFAULT_AGE_MS if older_than_ms is None else older_than_ms
-        if self._older_than_ms > now_ms - LEAST_AGE_MS:
+        self._older_than_ms = now_ms - default_age_ms if older_than_ms is None else older_than_ms
+        if self._older_than_ms > now_ms - _LEAST_AGE_MS:
+            days = default_age_ms // _LEAST_AGE_MS
             message = "older_than is less than 24 hours ago: files of running writes would be deleted"
-            raise InvalidArgumentError(message, hint="use an earlier time; the default is three days ago")
+            hint = f"use an earlier time; the default is {days} {'day' if days == 1 else 'days'} ago"
+            raise InvalidArgumentError(message, hint=hint)
         super().__init__(place)
-        self._newest, self._check_folder, self._location, self._force = newest, check_folder, location, force
+        self._search, self._force = search, force
 
     @property
     def files(self) -> pa.RecordBatch:
@@ -111,16 +128,14 @@ class RemoveOrphanFiles(MaintenancePlan[_Plan]):
         began = time.perf_counter()
         with operation("remove_orphan_files", self._place):
             plan = self._take()
-            self._check_folder()
-            deletion, newest = plan.deletion, self._newest()
-            if newest.native.metadata_location != plan.state.native.metadata_location:
-                deletion = _deletion(plan.listing, newest)
+            self._search.check()
+            deletion = self._search.orphans(plan.listing)
             self._check_share(plan.listing, deletion)
             deletion.delete_files("the table is unchanged", {"table": self._place()})
         seconds = time.perf_counter() - began
         return OrphanResult(deleted_files=len(deletion), deleted_bytes=deletion.size_bytes, seconds=seconds)
 
-    def _check_share(self, listing: _native.Listing, deletion: DeletionPlan) -> None:
+    def _check_share(self, listing: _Listing, deletion: DeletionPlan) -> None:
         if self._force or deletion.size_bytes <= listing.size_bytes * _MOST_SHARE:
             return
         message = (
@@ -134,17 +149,9 @@ class RemoveOrphanFiles(MaintenancePlan[_Plan]):
         raise CommitValidationError(message, context={"table": self._place()}, hint=hint)
 
     def _make(self) -> _Plan:
-        before = self._newest()
-        self._check_folder()
-        folder = self._location or before.metadata.location
-        listing = _native.Listing(before.native, folder, self._older_than_ms, config.max_workers)
-        # The state is loaded after the listing, so that it references the files of commits made during the listing.
-        state = self._newest()
-        return _Plan(listing=listing, state=state, deletion=_deletion(listing, state))
+        self._search.check()
+        listing = self._search.listing(self._older_than_ms)
+        return _Plan(listing=listing, deletion=self._search.orphans(listing))
 
     def _summary(self, plan: _Plan) -> str:
         return f"{len(plan.deletion)} of {len(plan.listing)} files, {plan.deletion.size_bytes} bytes"
-
-
-def _deletion(listing: _native.Listing, state: TableState) -> DeletionPlan:
-    return DeletionPlan(batch=listing.orphans(state.native, config.max_workers), files=state.files)
