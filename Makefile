@@ -148,7 +148,7 @@ test-python: dev
 	$(BIN)/python -m pytest --quiet --doctest-modules --pyargs frazil
 
 $(OLDEST)/.installed: pyproject.toml | $(TOOLS)
-	$(call say,'Installing pyarrow $(OLDEST_PYARROW) and sqlglot $(OLDEST_SQLGLOT), and Daft into $(OLDEST)')
+	$(call say,'Installing Daft with pyarrow $(OLDEST_PYARROW) and sqlglot $(OLDEST_SQLGLOT) into $(OLDEST)')
 	test -x $(OLDEST)/bin/python || $(PYTHON) -m venv $(OLDEST)
 	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps 'pyarrow==$(OLDEST_PYARROW).*' \
 		'sqlglot==$(OLDEST_SQLGLOT).0.*' daft==0.7.26 tqdm

@@ -15,7 +15,7 @@ import frazil
 import frazil.spark
 from frazil.errors import FrazilError, InvalidArgumentError, LimitExceededError, UnsupportedError
 from frazil.iceberg.operations.addressed import ChangeRows
-from frazil.spark import _merged_rows, _row_level, _sql_row_changes
+from frazil.spark import _engine, _merged_rows, _row_level, _sql_row_changes
 from frazil.spark._engine import SparkEngine
 from support.sql_merge_model import COLUMNS, SeveralMatchesError, random_rows, random_statement
 from support.sql_row_tables import CASES, contents
@@ -101,8 +101,9 @@ def test_random_statements(spark: SparkSession, tmp_path: Path, monkeypatch: pyt
     refused = 0
     for place in range(PER_CASE):
         statement, source = random_statement(chooser), random_rows(chooser, chooser.randint(0, 5))
-        # Some statements change the rows in workers.
-        monkeypatch.setattr(_sql_row_changes, "LOCAL_LIMIT_BYTES", 0 if place % 5 == 4 else 128 << 20)
+        # Some statements change the rows in workers, and keep the rows of the source, which may be small.
+        monkeypatch.setattr(_sql_row_changes, "LOCAL_LIMIT_BYTES", 0 if place % 2 else 128 << 20)
+        monkeypatch.setattr(_engine, "BROADCAST_LIMIT_BYTES", 0 if place % 4 == 3 else 32 << 20)
         query = f"({constants(source)})"
         if place % 3 == 1:
             spark.sql(query).createOrReplaceTempView("merged")
@@ -454,6 +455,36 @@ def reads_of(spark: SparkSession, folder: Path) -> Any:
 
 def persisted(spark: SparkSession) -> int:
     return int(spark.sparkContext._jsc.getPersistentRDDs().size())  # type: ignore[attr-defined] - of Classic
+
+
+@pytest.mark.parametrize("limit", [0, 32 << 20], ids=["large", "small"])
+def test_the_source_is_read_once(
+    spark: SparkSession, lake: Lake[DataFrame], monkeypatch: pytest.MonkeyPatch, limit: int
+) -> None:
+    monkeypatch.setattr(_sql_row_changes, "LOCAL_LIMIT_BYTES", 0)
+    monkeypatch.setattr(_engine, "BROADCAST_LIMIT_BYTES", limit)
+    calls = spark.sparkContext.accumulator(0)
+
+    def noted(number: int) -> int:
+        calls.add(1)
+        return number
+
+    spark.udf.register("noted", noted, "bigint")
+    held = persistent_frames(spark)
+    lake.sql(
+        "WITH more AS (SELECT noted(id) AS id, cast(rand() * 4 AS int) AS k, 'm' AS name, 7 AS v FROM range(90)) "
+        "MERGE INTO lake.db.t USING more s ON t.id = s.id AND t.v >= 0 "
+        "WHEN MATCHED THEN UPDATE SET name = s.name WHEN NOT MATCHED THEN INSERT *"
+    )
+    assert calls.value == 90
+    found = names(lake)
+    assert {key for key, name in found.items() if name == "m"} == set(range(90))
+    assert counts(lake) == (86, 4, 0)
+    assert persistent_frames(spark) == held, "no rows are left in the workers"
+
+
+def persistent_frames(spark: SparkSession) -> int:
+    return int(spark.sparkContext._jsc.getPersistentRDDs().size())
 
 
 @pytest.mark.parametrize("limit", [0, 64 << 20])

@@ -11,12 +11,14 @@ from frazil.errors import InvalidArgumentError
 from frazil.spark import _sql_row_changes
 from frazil.spark._formats import format_of
 from frazil.spark._insert import insert
+from frazil.spark._persisted import checkpointed, size_bytes
 from frazil.spark._placeholders import Placeholders, with_placeholders
 from frazil.spark._plain import PlainSql, own_sql
 from frazil.spark._plain_tables import PLAIN_TABLES, read_plain_table
 from frazil.spark._read import relation
 from frazil.spark._sql_types import sql_columns
 from frazil.spark._type_conversion import spark_schema
+from frazil.sql._engine import Held
 from frazil.sql._moments import Moments
 
 if TYPE_CHECKING:
@@ -35,6 +37,9 @@ if TYPE_CHECKING:
 
 ADDRESS_COLUMNS = ("_file", "_pos")
 """The metadata columns that contain the address of a row."""
+
+BROADCAST_LIMIT_BYTES = 32 << 20
+"""The size of the source of a MERGE up to which it is sent to all workers, to find the rows that match."""
 
 _OPTIONS = {
     "as_of": "as-of-timestamp",
@@ -81,6 +86,16 @@ class SparkEngine:
         engine = copy.copy(self)
         engine._frames = frames  # noqa: SLF001 - of this class
         return engine
+
+    def held(self, frame: DataFrame, name: str) -> Held[DataFrame]:
+        """Run a query and keep its rows in the workers under a name that no text contains otherwise."""
+        held, release = checkpointed(frame)
+        try:
+            is_small = size_bytes(held) <= BROADCAST_LIMIT_BYTES
+        except BaseException:
+            release()
+            raise
+        return Held(self.with_frames({**self._frames, name: held}), is_small, release)
 
     def replace_sql(self, lake: Lake[DataFrame]) -> None:
         """Run the statements of `spark.sql` in a lake."""

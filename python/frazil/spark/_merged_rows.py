@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import uuid
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
@@ -16,14 +14,14 @@ from frazil.iceberg.operations.addressed import MergedRows
 from frazil.spark._assignment import assigned_values
 from frazil.spark._iceberg_write import check_columns
 from frazil.spark._input import WrittenFrame, collected
+from frazil.spark._persisted import persisted, row_size, size_bytes
 from frazil.spark._taking import Taking
 from frazil.spark._type_conversion import spark_schema
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from pyspark.sql import Column, DataFrame
-    from pyspark.sql.types import StructField
 
     from frazil.iceberg import Table
     from frazil.iceberg._state import TableState
@@ -35,7 +33,6 @@ __all__ = ["merged_rows"]
 INSERT_LIMIT_BYTES = 64 << 20
 """The size of the inserted rows up to which they are written in this process."""
 
-_VALUE_BYTES = 8
 _FIRST_VALUE = 4
 """The columns before the values: data file, position, whether a source row exists, and number of the clause."""
 
@@ -83,7 +80,8 @@ class Merged:
         if not self._inserts:
             return self._merged(collected(self._frame, limit_bytes), state)
         # The rows are kept, so that the source is read once, and random values are the same for all reads.
-        with _persisted(self._frame) as frame:
+        frame, release = persisted(self._frame)
+        try:
             if self._inserted_bytes(frame) <= INSERT_LIMIT_BYTES:
                 return self._merged(collected(frame, limit_bytes), state)
             clause = self._clause_of(frame)
@@ -91,6 +89,8 @@ class Merged:
                 collected(frame.where(clause.isNull() | ~clause.isin(self._inserts)), limit_bytes), state
             )
             return MergedRows(merged.changed, [], self._written(frame, state))
+        finally:
+            release()
 
     def _merged(self, rows: pa.Table, state: TableState) -> MergedRows:
         """Return collected rows by clause."""
@@ -123,11 +123,9 @@ class Merged:
 
         sizes = functions.lit(0)
         for number in self._inserts:
-            own = [frame.schema[place] for place in self._places[number]]
-            size = sum(map(_size, own), start=functions.lit(0))
+            size = row_size(frame.schema[place] for place in self._places[number])
             sizes = functions.when(self._clause_of(frame) == number, size).otherwise(sizes)
-        row = frame.agg(functions.sum(sizes.cast("bigint"))).first()
-        return 0 if row is None or row[0] is None else int(row[0])
+        return size_bytes(frame, sizes)
 
     def _written(self, frame: DataFrame, state: TableState) -> list[WrittenRows]:
         """Write the inserted rows in the workers; if a task fails, all files are deleted."""
@@ -145,35 +143,6 @@ class Merged:
                 one.abort()
             raise
         return written
-
-
-@contextlib.contextmanager
-def _persisted(frame: DataFrame) -> Iterator[DataFrame]:
-    """Keep the rows of a query in the workers until the end of the block."""
-    from pyspark import StorageLevel
-    from pyspark.sql import functions
-
-    name = "__frazil_statement"
-    # Spark shares the rows of equal queries, but another statement must not remove them.
-    held = frame.withColumn(name, functions.lit(str(uuid.uuid4()))).persist(StorageLevel.MEMORY_AND_DISK)
-    try:
-        yield held.drop(name)
-    finally:
-        with contextlib.suppress(Exception):  # the session may have been stopped
-            held.unpersist()
-
-
-def _size(field: StructField) -> Column:
-    """Return the size of a value in bytes; values of types other than strings and binaries are estimated."""
-    from pyspark.sql import functions
-    from pyspark.sql import types as spark
-
-    column = functions.col(f"`{field.name}`")
-    if isinstance(field.dataType, spark.ArrayType | spark.MapType | spark.StructType):
-        column = column.cast("string")
-    elif not isinstance(field.dataType, spark.StringType | spark.BinaryType):
-        return functions.lit(_VALUE_BYTES)
-    return functions.coalesce(functions.octet_length(column), functions.lit(0)) + _VALUE_BYTES
 
 
 def _taken(values: pa.Table, names: tuple[str, ...], state: TableState) -> pa.Table:

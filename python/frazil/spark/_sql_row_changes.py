@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from frazil.iceberg import Table
     from frazil.iceberg._state import TableState
     from frazil.paimon import Table as PaimonTable
-    from frazil.sql._row_change import Change
+    from frazil.sql._row_change import Change, Selection
 
 LOCAL_LIMIT_BYTES = 128 << 20
 """The size of the files of a table up to which its rows are changed in this process."""
@@ -119,6 +119,12 @@ class QueriedRows:
         """
         table = at_state(self._table, state)
         found = self._asked.select(table)
+        try:
+            return self._selected(found, table, state)
+        finally:
+            found.release()
+
+    def _selected(self, found: Selection[DataFrame], table: Table, state: TableState) -> SelectedRows:
         limit, row_filter = _row_level.BROADCAST_LIMIT_BYTES, Filter(text=found.row_filter)
         if self._asked.kind == "merge":
             rows = merged_rows(found.frame, table, found.clauses, checks_matches=self._asked.checks_matches)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from frazil._write_result import WriteResult
     from frazil.sql._column_types import Column
@@ -15,6 +16,19 @@ if TYPE_CHECKING:
 
 Frame = TypeVar("Frame")
 """The result type of a query in the engine."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held(Generic[Frame]):
+    """The rows of a query, which are kept so that other queries can read them."""
+
+    engine: Engine[Frame]
+    """An engine whose queries can reference the rows by name."""
+    is_small: bool
+    """Whether the rows fit into the memory of each worker."""
+    release: Callable[[], None]
+    """A function that drops the rows."""
+
 
 Cells = tuple[Any, ...]
 
@@ -35,6 +49,10 @@ class Engine(Protocol[Frame]):
 
     def with_frames(self, frames: Mapping[str, Frame]) -> Engine[Frame]:
         """Return an engine whose queries can also reference these frames by name."""
+        ...
+
+    def held(self, frame: Frame, name: str) -> Held[Frame]:
+        """Run a query and keep its rows under a name that no text contains otherwise."""
         ...
 
     def disconnect(self) -> None:

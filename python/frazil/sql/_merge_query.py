@@ -18,6 +18,7 @@ from frazil.sql._scope import conditions_of_target, has_subquery, qualified
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from frazil.sql._engine import Held
     from frazil.sql._narrow import Condition
     from frazil.sql._new_values import Value
     from frazil.sql._reader import Text
@@ -81,15 +82,33 @@ class MergeQuery:
     @cached_property
     def source_columns(self) -> list[str]:
         """The columns of the source that the statement may use."""
-        begin, end = self._source_range
+        begin, _ = self._source_range
         if any(clause.action in ("update_all", "insert_all") for clause in self._statement.clauses):
             for place, one in enumerate(self._found):
                 if one.name.start == begin:
                     self._sources[place] = self._run.source(replace(one, names=None))
-        common, source = self._fragments([(0, self._verb_start), (begin, end)], [])
+        return self._run.engine.column_names(self.source_rows())
+
+    @property
+    def adds_source_rows(self) -> bool:
+        """Whether unmatched rows of the source are needed, but not those of the target."""
+        return self._join == _JOINS[False, True]
+
+    @property
+    def held_name(self) -> str:
+        """A name for the rows of the source that no part of the statement contains."""
+        return f"{self._prefix}_held"
+
+    @property
+    def _join(self) -> str:
+        whens = {clause.when for clause in self._statement.clauses}
+        return _JOINS["not_matched_by_source" in whens, "not_matched" in whens]
+
+    def source_rows(self) -> Any:
+        """Return the query of the source."""
+        common, source = self._fragments([(0, self._verb_start), self._source_range], [])
         text = f"{common}SELECT * FROM {source}"  # noqa: S608 - of the statement
-        engine = self._run.engine
-        return engine.column_names(engine.query(text, self._sources, self._run.args))
+        return self._run.engine.query(text, self._sources, self._run.args)
 
     @cached_property
     def source_alias(self) -> str:
@@ -116,8 +135,8 @@ class MergeQuery:
         source = self._statement.source
         return source.start, max([source.end, *(one.end for one in self._found if one.name.start == source.start)])
 
-    def build(self, clauses: Sequence[ClauseValues]) -> RowQuery:
-        """Return the query.
+    def build(self, clauses: Sequence[ClauseValues], held: Held[Any] | None = None) -> RowQuery:
+        """Return the query; if the rows of the source are held, it reads them by `held_name`.
 
         Its columns are data file, position, whether a source row exists, the number of the clause, and then the values
         of each clause. They are NULL for the rows of other clauses, for which they are not evaluated.
@@ -144,11 +163,15 @@ class MergeQuery:
                 used.update(old_columns(value))
                 # The value may end with a comment.
                 columns.append(f"CASE {number} WHEN {place} THEN ({text}\n) END AS {prefix}_{len(columns)}")
-        whens = {clause.when for clause in statement.clauses}
-        join = _JOINS["not_matched_by_source" in whens, "not_matched" in whens]
+        source = source if held is None else self.held_name
         read = f"(SELECT *, true AS {has_source} FROM {source}\n) AS {braced(self.source_alias)}"  # noqa: S608 - as above
         on = texts[statement.on.start]
-        text = f"{common}SELECT {', '.join(columns)} FROM {target}\n {join} JOIN {read} ON ({on}\n)"  # noqa: S608 - as above
+        if held is not None and held.is_small:
+            # Spark would sort all rows of the target: it does not broadcast a source whose unmatched rows are needed.
+            alias, name = braced(_quoted(qualifier)), braced(self.source_alias)
+            reduced = f"SELECT /*+ BROADCAST({name}) */ {alias}.* FROM {target}\n LEFT SEMI JOIN {read} ON ({on}\n)"  # noqa: S608 - as above
+            target = f"({reduced}) AS {alias}"
+        text = f"{common}SELECT {', '.join(columns)} FROM {target}\n {self._join} JOIN {read} ON ({on}\n)"  # noqa: S608 - as above
         sources = list(self._sources)
         sources[self._place] = replace(self._target.with_address((file, pos), used), conditions=self._conditions)
         return RowQuery(text, sources, self._row_filter, self._reads_others)

@@ -11,6 +11,10 @@ if TYPE_CHECKING:
 Frame = TypeVar("Frame")
 
 
+def _nothing() -> None:
+    """Do nothing."""
+
+
 @dataclass(frozen=True, slots=True)
 class ClauseChange:
     """The change of the rows that a clause of MERGE applies to."""
@@ -35,6 +39,8 @@ class Selection(Generic[Frame]):
     """The clauses of a MERGE. After the addresses, the query has whether a source row exists, the number of the clause,
     and the new values of each clause.
     """
+    release: Callable[[], None] = _nothing
+    """A function that is called once the result was read."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Literal
 
-    from frazil.sql._engine import Frame
+    from frazil.sql._engine import Frame, Held
     from frazil.sql._new_values import Value
     from frazil.sql._run import Run
     from frazil.sql._statements import Action, Assignment, Merge, MergeClause
@@ -49,15 +49,32 @@ def merge(statement: Merge, run: Run[Frame]) -> Frame:
         attempt, target = run.again(opened.table, table), Opened(table, opened.branch)
         query = MergeQuery(statement, attempt)
         values = [_values(clause, statement, query, target, attempt) for clause in statement.clauses]
-        found = query.build(list(map(ClauseValues, statement.clauses, values)))
+        columns = list(map(ClauseValues, statement.clauses, values))
+        held = _held(query, target, attempt)
         clauses = zip(statement.clauses, values, strict=True)
         changes = tuple(ClauseChange(_ACTIONS[clause.action], tuple(columns)) for clause, columns in clauses)
-        rows = attempt.engine.query(found.text, found.sources, attempt.args)
-        return Selection(rows, found.row_filter, found.reads_others, clauses=changes)
+        if held is None:
+            found = query.build(columns)
+            rows = attempt.engine.query(found.text, found.sources, attempt.args)
+            return Selection(rows, found.row_filter, found.reads_others, clauses=changes)
+        try:
+            found = query.build(columns, held)
+            rows = held.engine.query(found.text, found.sources, attempt.args)
+        except BaseException:
+            held.release()
+            raise
+        return Selection(rows, found.row_filter, found.reads_others, clauses=changes, release=held.release)
 
     change = Change("merge", opened.branch, select, checks_matches=_checks_matches(statement))
     run.results.append(run.engine.change(opened.table, change))
     return run.done()
+
+
+def _held(query: MergeQuery, target: Opened, run: Run[Frame]) -> Held[Frame] | None:
+    """Keep the rows of the source if a join with a large target would be faster with two reads of them."""
+    if not query.adds_source_rows or not run.engine.changes_in_workers(target.table, target.branch):
+        return None
+    return run.engine.held(query.source_rows(), query.held_name)
 
 
 def _refuse_unnamed_parameters(run: Run[Any]) -> None:
