@@ -1029,8 +1029,8 @@ class PaimonRollback:
         """Create a rollback to a snapshot, a tag or the state at a time."""
     def plan(self, table: PaimonTable) -> tuple[int, list[int], list[str]]:
         """Return the id of the snapshot that becomes the latest one, and the snapshots and tags that are deleted."""
-    def apply(self, table: PaimonTable) -> tuple[list[int], list[str]]:
-        """Goe back, and returns the deleted snapshots and tags."""
+    def apply(self, table: PaimonTable) -> tuple[int, list[int], list[str]]:
+        """Perform the rollback. Returns the id of the snapshot, and the deleted snapshots and tags."""
 
 @final
 class PaimonCommitResult:

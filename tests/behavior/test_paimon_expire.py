@@ -4,11 +4,13 @@ needed is deleted, nothing else remains.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
 import shutil
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -418,3 +420,94 @@ def test_a_damaged_manifest_stops_an_expiry(tmp_path: Path) -> None:
     with pytest.raises(errors.FrazilError):
         table.expire_snapshots(2**62, retain_min=1).apply()
     assert {path for path in folder.rglob("*") if path.is_file()} == before
+
+
+def work(table: Table, seed: int) -> None:
+    """Write, compact, tag and expire as one of several writers; a snapshot may expire before it is tagged or read."""
+    chooser = random.Random(seed)  # noqa: S311 - of a test
+    own: Any = frazil.load_table(table.location)
+    for number in range(40):
+        step = chooser.random()
+        with contextlib.suppress(errors.CommitConflictError, errors.NoSuchSnapshotError, errors.MissingFileError):
+            if step < 0.6:
+                own.append([{"id": chooser.randrange(30), "part": "x", "n": chooser.randrange(9)}])
+            elif step < 0.7:
+                own.compact()
+            elif step < 0.8:
+                chosen = chooser.choice(own.snapshots()).snapshot_id
+                own.manage_snapshots().create_tag(chosen, f"t{seed}_{number}").commit()
+            elif step < 0.9:
+                for tag in [name for name in own.tags() if name.startswith(f"t{seed}_")][:1]:
+                    own.manage_snapshots().remove_tag(tag).commit()
+            else:
+                own.expire_snapshots(2**62, retain_min=chooser.randint(1, 3)).apply()
+
+
+@pytest.mark.parametrize("kind", ["vectors", "input", "dynamic buckets"])
+def test_many_writers_expire_snapshots(tmp_path: Path, kind: str) -> None:
+    options = {"snapshot.num-retained.min": 1, "snapshot.num-retained.max": 4, "commit.max-retries": 50}
+    table = create(tmp_path, **KINDS[kind], **options)
+    table.append([{"id": 1, "part": "x", "n": 1}])
+    with ThreadPoolExecutor(3) as threads:
+        list(threads.map(work, [table] * 3, range(3)))
+    for state in [*table.snapshots(), *table.tags()]:
+        rows(table, **({"ref": state} if isinstance(state, str) else {"snapshot_id": state.snapshot_id}))
+    assert missing(Path(table.location)) == set()
+    table.expire_snapshots(2**62, retain_min=1).apply()
+    assert garbage(Path(table.location)) == set()
+
+
+def test_a_rollback_to_an_expired_tag_leaves_nothing(tmp_path: Path) -> None:
+    table = filled(tmp_path, 8, **{"changelog-producer": "input"})
+    table.manage_snapshots().create_tag(2, "two").create_tag(8, "mid").commit()
+    table.compact()
+    table.expire_snapshots(2**62, retain_min=2).apply()
+    folder = Path(table.location)
+    changelogs = folder / "changelog"
+    changelogs.mkdir()
+    # As Java leaves it for a changelog that is retained longer.
+    first = ids(table)[0]
+    content = json.loads((folder / "snapshot" / f"snapshot-{first}").read_text())
+    (changelogs / f"changelog-{first - 1}").write_text(json.dumps({**content, "id": first - 1}))
+    table.rollback_to(tag="two").apply()
+    assert ids(table) == [2]
+    assert len(rows(table)) == 2
+    assert not list(changelogs.iterdir())
+    assert (garbage(folder), missing(folder)) == (set(), set())
+
+
+def test_an_interrupted_rollback_and_other_histories_lose_nothing(tmp_path: Path) -> None:
+    table = filled(tmp_path, 8)
+    references = table.manage_snapshots().create_tag(2, "two").create_tag(5, "mid").create_tag(4, "four")
+    references.create_branch("four", "b").commit()
+    branch: Any = table.with_branch("b")
+    for number in range(3):
+        branch.overwrite([{"id": number, "part": "x", "n": number}])
+    table.expire_snapshots(2**62, retain_min=2).apply()
+    folder = Path(table.location)
+    # An interrupted rollback: the snapshot of the tag exists beside later ones.
+    shutil.copy(folder / "tag/tag-two", folder / "snapshot/snapshot-2")
+    (folder / "snapshot/EARLIEST").write_text("2")
+    table.manage_snapshots().remove_tag("mid").commit()
+    assert missing(folder) == set()
+    assert len(rows(table)) == 8
+    table.append([{"id": 20, "part": "x", "n": 1}])
+    table.expire_snapshots(2**62, retain_min=1).apply()
+    assert (missing(folder), len(ids(table))) == (set(), 1)
+    # Java's fast-forward: main continues with the snapshots of the branch.
+    for snapshot in (folder / "branch/branch-b/snapshot").glob("snapshot-*"):
+        shutil.copy(snapshot, folder / "snapshot" / snapshot.name)
+    table.expire_snapshots(2**62, retain_min=2, max_deletes=1).apply()
+    kept = rows(table)
+    table.manage_snapshots().remove_branch("b").commit()
+    assert missing(folder) == set()
+    assert rows(table) == kept
+
+
+def test_a_rollback_goes_to_the_planned_state(tmp_path: Path) -> None:
+    table = filled(tmp_path, 3)
+    plan = table.rollback_to(as_of=2**62)
+    assert plan.snapshot_id == 3
+    table.append([{"id": 9, "part": "x", "n": 9}])
+    done = plan.apply()
+    assert (done.snapshot_id, done.deleted_snapshot_ids, ids(table)) == (3, (4,), [1, 2, 3])

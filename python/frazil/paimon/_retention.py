@@ -47,14 +47,20 @@ def expire_after_commit(
     expiry = _native.PaimonExpiry(older_than_ms=None, retain_max=None, retain_min=None, max_deletes=None)
     try:
         due = expiry.due(table, snapshot_id)
-        if due:
-            _, batch = expiry.apply(table, due[-1])
-            DeletionPlan(batch=batch, files=files).delete_files("the snapshots expired", {"table": table.location})
     except UnsupportedError:
         # The options were reported by `warn_of_retention`.
         return
     except FrazilError as error:
-        _LOGGER.warning("snapshots of %s were not expired completely: %s", table.location, error)
+        _LOGGER.warning("snapshots of %s were not expired: %s", table.location, error)
+        return
+    if not due:
+        return
+    try:
+        _, batch = expiry.apply(table, due[-1])
+        DeletionPlan(batch=batch, files=files).delete_files("the snapshots expired", {"table": table.location})
+    except FrazilError as error:
+        message = "snapshots of %s were not expired completely; remove_orphan_files deletes what remains: %s"
+        _LOGGER.warning(message, table.location, error)
 
 
 def warn_of_retention(options: Mapping[str, str]) -> None:

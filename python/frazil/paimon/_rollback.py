@@ -51,7 +51,7 @@ class Rollback(MaintenancePlan[RollbackResult]):
     ) -> None:
         """Not for direct use; use `Table.rollback_to`."""
         super().__init__(place)
-        self._table, self._rollback = table, _native.PaimonRollback(target)
+        self._table, self._target = table, target
 
     @property
     def snapshot_id(self) -> int:
@@ -80,16 +80,18 @@ class Rollback(MaintenancePlan[RollbackResult]):
         began = time.perf_counter()
         plan = self._take()
         with operation(self._method, self._place):
-            snapshot_ids, tags = self._rollback.apply(self._table())
+            # The state at a time may be another one by now.
+            target = ("id", plan.snapshot_id) if self._target[0] == "as_of" else self._target
+            snapshot_id, snapshot_ids, tags = _native.PaimonRollback(target).apply(self._table())
         return RollbackResult(
-            snapshot_id=plan.snapshot_id,
+            snapshot_id=snapshot_id,
             deleted_snapshot_ids=tuple(snapshot_ids),
             deleted_tags=tuple(tags),
             seconds=time.perf_counter() - began,
         )
 
     def _make(self) -> RollbackResult:
-        snapshot_id, snapshot_ids, tags = self._rollback.plan(self._table())
+        snapshot_id, snapshot_ids, tags = _native.PaimonRollback(self._target).plan(self._table())
         return RollbackResult(
             snapshot_id=snapshot_id, deleted_snapshot_ids=tuple(snapshot_ids), deleted_tags=tuple(tags)
         )

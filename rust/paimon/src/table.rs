@@ -278,6 +278,16 @@ impl Table {
         self.snapshot_files().location(id)
     }
 
+    /// Returns the location of a changelog that was kept after its snapshot expired.
+    pub(crate) fn changelog_location(&self, id: i64) -> String {
+        self.changelog_files().location(id)
+    }
+
+    /// Returns the locations of the hints of the latest and the earliest changelog.
+    pub(crate) fn changelog_hints(&self) -> [String; 2] {
+        ["LATEST", "EARLIEST"].map(|name| format!("{}/{name}", self.folder("changelog")))
+    }
+
     /// Returns the folder of the snapshots of the branch.
     pub(crate) fn snapshot_folder(&self) -> String {
         self.folder("snapshot")

@@ -9,7 +9,7 @@ use std::ops::Range;
 use frazil_core::context::Context;
 use frazil_core::error::{Error, ErrorKind, Result};
 
-use super::reach::{Kept, OwnedFile, References, in_order};
+use super::reach::{Kept, MAX_ATTEMPTS, OwnedFile, References, has_expired, in_order};
 use crate::spec::manifest::DELETE;
 use crate::spec::options::Options;
 use crate::spec::snapshot::Snapshot;
@@ -72,7 +72,10 @@ pub fn expiring(table: &Table, request: &ExpireRequest) -> Result<Option<Expirin
     }
     if retain_max < retain_min {
         return Err(Error::invalid(format!("retain_max ({retain_max}) is less than retain_min ({retain_min})"))
-            .hint(format!("set retain_max to at least {retain_min}")));
+            .hint("pass retain_min as well, or a greater retain_max"));
+    }
+    if max_deletes < 1 {
+        return Err(Error::invalid(format!("max_deletes is {max_deletes}, but must be at least 1")));
     }
     let retained = options.duration(TIME_OPTION)?;
     let retained_ms =
@@ -110,10 +113,10 @@ impl Expiring {
     /// Returns the files that only the expired snapshots reference, in the order in which they are deleted.
     ///
     /// # Errors
-    /// `CorruptManifest` for manifests that do not decode; `NoSuchSnapshot` if the first snapshot that remains is gone.
+    /// `CorruptManifest` for manifests that do not decode; `MissingFile` if metadata of other states is missing.
     pub fn files(&self, table: &Table, context: &Context) -> Result<Vec<OwnedFile>> {
-        let last = table.snapshot(self.ids.end)?;
-        self.files_before(table, &self.snapshots(table)?, &last, context)
+        let (_, gone) = self.candidates(table, context)?;
+        Ok(in_order(self.unneeded(table, &gone, context)?))
     }
 
     /// Deletes the expired snapshots, oldest first, and returns the files that only they referenced, which can be
@@ -122,63 +125,89 @@ impl Expiring {
     /// # Errors
     /// As for [`Expiring::files`]; nothing is deleted then. `Storage` if a snapshot cannot be deleted.
     pub fn apply(&self, table: &Table, context: &Context) -> Result<(Vec<i64>, Vec<OwnedFile>)> {
-        let last = table.snapshot(self.ids.end)?;
-        let snapshots = self.snapshots(table)?;
-        // Fails here, before anything is deleted, if a manifest is damaged.
-        self.files_before(table, &snapshots, &last, context)?;
-        for snapshot in &snapshots {
-            table.files().delete(&table.snapshot_location(snapshot.id))?;
+        let (ids, gone) = self.candidates(table, context)?;
+        // Fails here, before anything is deleted, if metadata is damaged.
+        self.unneeded(table, &gone, context)?;
+        for id in &ids {
+            table.files().delete(&table.snapshot_location(*id))?;
         }
         let hint = format!("{}/EARLIEST", table.snapshot_folder());
         let _ = table.files().put(&hint, self.ids.end.to_string().into());
-        let files = self.files_before(table, &snapshots, &last, context)?;
-        Ok((snapshots.iter().map(|snapshot| snapshot.id).collect(), files))
+        // A tag may have been created since then, and another writer may expire more snapshots.
+        Ok((ids, in_order(self.unneeded(table, &gone, context)?)))
     }
 
-    /// Returns the snapshots that expire and still exist.
-    fn snapshots(&self, table: &Table) -> Result<Vec<Snapshot>> {
-        let mut found: Vec<Snapshot> = Vec::new();
+    /// Returns the snapshots that expire and still exist, and the files that later snapshots do not need, unless they are
+    /// live in the first one that remains.
+    fn candidates(&self, table: &Table, context: &Context) -> Result<(Vec<i64>, References)> {
+        let mut expired: Vec<Snapshot> = Vec::new();
         for id in self.ids.clone() {
             match table.snapshot(id) {
-                // Snapshots before a missing one have expired, and only their files remain.
-                Err(error) if error.kind() == ErrorKind::NoSuchSnapshot => found.clear(),
-                snapshot => found.push(snapshot?),
+                Err(error) if error.kind() == ErrorKind::NoSuchSnapshot => {}
+                snapshot => expired.push(snapshot?),
             }
         }
-        Ok(found)
-    }
-
-    fn files_before(
-        &self,
-        table: &Table,
-        expired: &[Snapshot],
-        last: &Snapshot,
-        context: &Context,
-    ) -> Result<Vec<OwnedFile>> {
         let mut gone = References::new();
-        for snapshot in expired.iter().skip(1).chain([last]) {
+        let first = match self.first_retained(table) {
+            // Another writer expires more snapshots.
+            Err(error) if error.kind() == ErrorKind::NoSuchSnapshot => return Ok((Vec::new(), gone)),
+            found => found?,
+        };
+        for (snapshot, next) in expired.iter().zip(expired.iter().skip(1).chain([&first])) {
             context.check()?;
-            table.find_changed(snapshot, DELETE, &mut gone, context)?;
+            if next.id == snapshot.id + 1 {
+                table.find_changed(next, DELETE, &mut gone, context)?;
+            } else {
+                table.find_live(snapshot, &mut gone, context)?;
+            }
         }
-        // A file that only changes its level is removed and added again.
-        table.find_live(last, &mut Kept(&mut gone), context)?;
-        for snapshot in expired {
+        for snapshot in &expired {
             context.check()?;
             table.find_changelog(snapshot, &mut gone, context)?;
             table.find_metadata(snapshot, &mut gone, context)?;
         }
-        let kept = &mut Kept(&mut gone);
-        table.find_metadata(last, kept, context)?;
-        table.find_changelog(last, kept, context)?;
+        Ok((expired.iter().map(|snapshot| snapshot.id).collect(), gone))
+    }
+
+    /// Returns the files that no remaining snapshot, tag, changelog or branch needs.
+    fn unneeded(&self, table: &Table, gone: &References, context: &Context) -> Result<References> {
+        let mut attempt = 1;
+        loop {
+            let mut left = gone.clone();
+            let found =
+                if left.is_empty() { Ok(()) } else { self.leave_out_needed(table, &mut Kept(&mut left), context) };
+            match found {
+                Ok(()) => return Ok(left),
+                // Another writer expires the first snapshot that remains: there is a later one.
+                Err(error) if has_expired(&error) && attempt < MAX_ATTEMPTS => attempt += 1,
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn leave_out_needed(&self, table: &Table, kept: &mut Kept<'_>, context: &Context) -> Result<()> {
+        let first = self.first_retained(table)?;
+        // A file that only changes its level is removed and added again.
+        table.find_live(&first, kept, context)?;
+        table.find_metadata(&first, kept, context)?;
+        table.find_changelog(&first, kept, context)?;
         for (_, tag) in table.tags()?.iter().filter(|(_, tag)| tag.id < self.ids.end) {
             context.check()?;
             table.find_files(tag, kept, context)?;
         }
         table.find_decoupled(kept, context)?;
-        for branch in table.other_branches()? {
-            branch.find_all(kept, context)?;
+        table.other_branches()?.iter().try_for_each(|branch| branch.find_all(kept, context))
+    }
+
+    /// Returns the first snapshot that remains.
+    fn first_retained(&self, table: &Table) -> Result<Snapshot> {
+        match table.snapshot(self.ids.end) {
+            Err(error) if error.kind() == ErrorKind::NoSuchSnapshot => {
+                let later = table.snapshot_ids()?.into_iter().find(|id| *id > self.ids.end);
+                later.map_or(Err(error), |id| table.snapshot(id))
+            }
+            found => found,
         }
-        Ok(in_order(gone))
     }
 }
 

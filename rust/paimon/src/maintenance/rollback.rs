@@ -47,16 +47,29 @@ pub fn plan(table: &Table, target: &Snapshot) -> Result<Rollback> {
 pub fn apply(table: &Table, target: &Snapshot, context: &Context) -> Result<Rollback> {
     let planned = plan(table, target)?;
     let mut gone = References::new();
-    for id in &planned.snapshot_ids {
+    let mut before = target.id;
+    for id in planned.snapshot_ids.iter().rev() {
         context.check()?;
         let snapshot = table.snapshot(*id)?;
-        table.find_changed(&snapshot, ADD, &mut gone, context)?;
+        if *id == before + 1 {
+            table.find_changed(&snapshot, ADD, &mut gone, context)?;
+        } else {
+            // Snapshots between a tag and the earliest snapshot have expired.
+            table.find_live(&snapshot, &mut gone, context)?;
+        }
+        before = *id;
         table.find_changelog(&snapshot, &mut gone, context)?;
         table.find_metadata(&snapshot, &mut gone, context)?;
     }
     for name in &planned.tags {
         context.check()?;
         table.find_files(&table.tag(name)?, &mut gone, context)?;
+    }
+    let mut changelogs = table.changelog_ids()?;
+    changelogs.retain(|id| *id > target.id);
+    for id in &changelogs {
+        context.check()?;
+        table.find_changelog_without_snapshot(&table.changelog(*id)?, &mut gone, context)?;
     }
     let files = table.files();
     let has_target = match table.snapshot(target.id) {
@@ -75,6 +88,13 @@ pub fn apply(table: &Table, target: &Snapshot, context: &Context) -> Result<Roll
         files.delete(&table.tag_location(name))?;
     }
     let _ = hint("LATEST");
+    for id in changelogs.iter().rev() {
+        files.delete(&table.changelog_location(*id))?;
+    }
+    if !changelogs.is_empty() {
+        // Readers list the folder if there is no hint.
+        table.changelog_hints().iter().try_for_each(|hint| files.delete(hint))?;
+    }
     table.delete_unreferenced(gone, context)?;
     Ok(planned)
 }

@@ -101,12 +101,12 @@ impl PaimonRollback {
         })
     }
 
-    /// Goes back, and returns the deleted snapshots and tags.
-    fn apply(&self, py: Python<'_>, table: &PaimonTable) -> PyResult<(Vec<i64>, Vec<String>)> {
+    /// Performs the rollback. Returns the id of the snapshot, and the deleted snapshots and tags.
+    fn apply(&self, py: Python<'_>, table: &PaimonTable) -> PyResult<(i64, Vec<i64>, Vec<String>)> {
         interruptible(py, |context| {
             let target = rollback::target(&table.0, &self.0)?;
             let done = rollback::apply(&table.0, &target, context)?;
-            Ok((done.snapshot_ids, done.tags))
+            Ok((target.id, done.snapshot_ids, done.tags))
         })
     }
 }
