@@ -485,7 +485,7 @@ def test_an_interrupted_rollback_and_other_histories_lose_nothing(tmp_path: Path
         branch.overwrite([{"id": number, "part": "x", "n": number}])
     table.expire_snapshots(2**62, retain_min=2).apply()
     folder = Path(table.location)
-    # An interrupted rollback: the snapshot of the tag exists beside later ones.
+    # An interrupted rollback: the snapshot of the tag exists next to later ones.
     shutil.copy(folder / "tag/tag-two", folder / "snapshot/snapshot-2")
     (folder / "snapshot/EARLIEST").write_text("2")
     table.manage_snapshots().remove_tag("mid").commit()

@@ -88,7 +88,7 @@ class SparkEngine:
         return engine
 
     def held(self, frame: DataFrame, name: str) -> Held[DataFrame]:
-        """Run a query and keep its rows in the workers under a name that no text contains otherwise."""
+        """Run a query and keep its rows in the workers under a name that no statement uses."""
         held, release = checkpointed(frame)
         try:
             is_small = size_bytes(held) <= BROADCAST_LIMIT_BYTES

@@ -52,7 +52,7 @@ class Engine(Protocol[Frame]):
         ...
 
     def held(self, frame: Frame, name: str) -> Held[Frame]:
-        """Run a query and keep its rows under a name that no text contains otherwise."""
+        """Run a query and keep its rows under a name that no statement uses."""
         ...
 
     def disconnect(self) -> None:

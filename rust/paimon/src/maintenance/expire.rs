@@ -191,7 +191,7 @@ impl Expiring {
         table.find_live(&first, kept, context)?;
         table.find_metadata(&first, kept, context)?;
         table.find_changelog(&first, kept, context)?;
-        for (_, tag) in table.tags()?.iter().filter(|(_, tag)| tag.id < self.ids.end) {
+        for (_, tag) in table.tags()?.iter().filter(|(_, tag)| tag.id < first.id) {
             context.check()?;
             table.find_files(tag, kept, context)?;
         }

@@ -26,14 +26,19 @@ impl Table {
         if self.find_tag(name)?.is_some() {
             return Err(taken());
         }
-        let snapshot = self.snapshot_to_tag(snapshot_id)?;
+        let (snapshot, keeper) = self.snapshot_to_tag(snapshot_id)?;
         let content = self.tag_content(&snapshot, retained, local_us)?;
         self.files().put_if_absent(&self.tag_location(name), content).map_err(|error| match error.kind() {
             ErrorKind::AlreadyExists => taken(),
             _ => error,
         })?;
-        // If the snapshot has expired since then, its files may be deleted although the tag exists.
-        if !self.is_kept(&snapshot, Some(name))? {
+        // If the snapshot has expired since then, its files may be deleted although the tag exists. Other tags that are
+        // created at the same time do not keep them either.
+        let is_kept = match keeper {
+            None => self.snapshot_ids()?.contains(&snapshot.id),
+            Some(tag) => self.find_tag(&tag)?.is_some(),
+        };
+        if !is_kept {
             self.files().delete(&self.tag_location(name))?;
             let message = format!("snapshot {} expired while the tag `{name}` was created", snapshot.id);
             return Err(Error::new(ErrorKind::CommitConflict, message).with("table", self.location()));
@@ -50,7 +55,7 @@ impl Table {
         context: &Context,
     ) -> Result<()> {
         let old = self.tag(name)?;
-        let snapshot = self.snapshot_to_tag(snapshot_id)?;
+        let (snapshot, _) = self.snapshot_to_tag(snapshot_id)?;
         let content = self.tag_content(&snapshot, retained, local_us)?;
         let gone = self.files_of_tag(name, &old, context)?;
         self.files().put(&self.tag_location(name), content)?;
@@ -74,19 +79,20 @@ impl Table {
         self.files().delete(&self.tag_location(name))
     }
 
-    /// Returns the snapshot to tag, which may be one that only another tag keeps.
-    fn snapshot_to_tag(&self, id: Option<i64>) -> Result<Snapshot> {
+    /// Returns the snapshot to tag, and the tag that keeps it if it has expired.
+    fn snapshot_to_tag(&self, id: Option<i64>) -> Result<(Snapshot, Option<String>)> {
         let Some(id) = id else {
-            return self.latest_snapshot()?.ok_or_else(|| {
+            let latest = self.latest_snapshot()?.ok_or_else(|| {
                 Error::new(ErrorKind::NoSuchSnapshot, "the table has no snapshot").with("table", self.location())
-            });
+            })?;
+            return Ok((latest, None));
         };
         match self.snapshot(id) {
             Err(error) if error.kind() == ErrorKind::NoSuchSnapshot => {
                 let tagged = self.tags()?.into_iter().find(|(_, snapshot)| snapshot.id == id);
-                tagged.map(|(_, snapshot)| snapshot).ok_or(error)
+                tagged.map(|(name, snapshot)| (snapshot, Some(name))).ok_or(error)
             }
-            found => found,
+            found => Ok((found?, None)),
         }
     }
 
