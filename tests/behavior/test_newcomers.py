@@ -45,9 +45,7 @@ CHANGES = [
     "upgrade",
     "set_properties",
     "remove_properties",
-    "expire_snapshots",
     "rewrite_data_files",
-    "remove_orphan_files",
 ]
 
 
