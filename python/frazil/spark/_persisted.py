@@ -43,7 +43,7 @@ def checkpointed(frame: DataFrame) -> tuple[DataFrame, Callable[[], None]]:
 
     def release() -> None:
         with contextlib.suppress(Exception):  # the session may have been stopped; Connect drops the rows by itself
-            held._jdf.queryExecution().logical().rdd().unpersist(False)  # noqa: FBT003, SLF001 - there is no public way
+            held._jdf.queryExecution().logical().rdd().unpersist(False)  # noqa: FBT003, SLF001 - not public
 
     return held, release
 

@@ -92,7 +92,7 @@ pub fn apply(table: &Table, target: &Snapshot, context: &Context) -> Result<Roll
         files.delete(&table.changelog_location(*id))?;
     }
     if !changelogs.is_empty() {
-        // Readers list the folder if there is no hint.
+        // Without hints, readers list the folder.
         table.changelog_hints().iter().try_for_each(|hint| files.delete(hint))?;
     }
     table.delete_unreferenced(gone, context)?;
