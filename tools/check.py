@@ -35,6 +35,7 @@ CRATES = {
 }
 WORKSPACE = ("Cargo.toml", "Cargo.lock", "clippy.toml", "rust/workspace-hack/")
 WITHOUT_TESTS = ("frazil-py", "frazil-benches")
+STUB = "python/frazil/_native.pyi"
 FAST = "not spark and not slow"
 
 
@@ -91,6 +92,9 @@ def python_steps(changed: Iterable[str], jobs: str) -> list[list[str]]:
     if any(path.endswith((".py", ".pyi", ".toml")) for path in changed):
         steps += [[*python, "ruff", "check", "."], [*python, "ruff", "format", "--check", "."]]
         steps += [[*python, "mypy", "python/frazil", "tools"]]
+    if any(path.startswith("rust/py/") or path == STUB for path in changed):
+        stubtest = ["mypy.stubtest", "--mypy-config-file", "pyproject.toml", "frazil._native"]
+        steps += [["env", "MYPYPATH=python", *python, *stubtest]]
     if prose := [path for path in changed if path.endswith((".rs", ".py", ".pyi", ".md")) and (ROOT / path).exists()]:
         steps += [[sys.executable, "tools/check_prose.py", *prose]]
     if changed:
