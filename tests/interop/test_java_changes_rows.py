@@ -107,6 +107,7 @@ def test_frazil_changes_the_same_rows(
         ]
         # Some statements change the rows in workers.
         monkeypatch.setattr(_sql_row_changes, "LOCAL_LIMIT_BYTES", 0 if place == number % 7 else 128 << 20)
+        monkeypatch.setattr(_sql_row_changes, "JOIN_LIMIT_BYTES", 0 if place == number % 7 else 128 << 20)
         done.append(f"{texts[1]};\n")
         with in_utc(spark):
             errors = run(java, texts[0], lake, texts[1])

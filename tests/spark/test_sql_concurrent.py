@@ -142,6 +142,7 @@ def test_statements_run_again_after_conflicts(
     for place, (name, statement) in enumerate(STATEMENTS.items(), OTHERS.index(other)):
         # Half of the statements change the rows in workers.
         monkeypatch.setattr(_sql_row_changes, "LOCAL_LIMIT_BYTES", 0 if place % 2 else 128 << 20)
+        monkeypatch.setattr(_sql_row_changes, "JOIN_LIMIT_BYTES", 0 if place % 2 else 128 << 20)
         version = 3 if place // 2 % 2 else 2
         mode = {"write.merge.mode": "merge-on-read" if place % 3 else "copy-on-write"}
         own = make(spark, tmp_path / name, version, **mode)

@@ -103,6 +103,7 @@ def test_random_statements(spark: SparkSession, tmp_path: Path, monkeypatch: pyt
         statement, source = random_statement(chooser), random_rows(chooser, chooser.randint(0, 5))
         # Some statements change the rows in workers, and keep the rows of the source, which may be small.
         monkeypatch.setattr(_sql_row_changes, "LOCAL_LIMIT_BYTES", 0 if place % 2 else 128 << 20)
+        monkeypatch.setattr(_sql_row_changes, "JOIN_LIMIT_BYTES", 0 if place % 3 else 128 << 20)
         monkeypatch.setattr(_engine, "BROADCAST_LIMIT_BYTES", 0 if place % 4 == 3 else 32 << 20)
         query = f"({constants(source)})"
         if place % 3 == 1:
@@ -462,6 +463,7 @@ def test_the_source_is_read_once(
     spark: SparkSession, lake: Lake[DataFrame], monkeypatch: pytest.MonkeyPatch, limit: int
 ) -> None:
     monkeypatch.setattr(_sql_row_changes, "LOCAL_LIMIT_BYTES", 0)
+    monkeypatch.setattr(_sql_row_changes, "JOIN_LIMIT_BYTES", 0)
     monkeypatch.setattr(_engine, "BROADCAST_LIMIT_BYTES", limit)
     calls = spark.sparkContext.accumulator(0)
 

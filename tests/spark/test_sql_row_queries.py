@@ -135,6 +135,7 @@ def test_delete_with_conditions_of_spark(
     for place, condition in enumerate(conditions):
         # Every other statement changes the rows in workers.
         monkeypatch.setattr(_sql_row_changes, "LOCAL_LIMIT_BYTES", 0 if place % 2 else 128 << 20)
+        monkeypatch.setattr(_sql_row_changes, "JOIN_LIMIT_BYTES", 0 if place % 2 else 128 << 20)
         check(judge, lake, place, condition)
 
 
@@ -280,6 +281,7 @@ def test_update_with_expressions_of_spark(
     branches(lake, len(cases))
     for place, (values, condition) in enumerate(cases):
         monkeypatch.setattr(_sql_row_changes, "LOCAL_LIMIT_BYTES", 0 if place % 2 else 128 << 20)
+        monkeypatch.setattr(_sql_row_changes, "JOIN_LIMIT_BYTES", 0 if place % 2 else 128 << 20)
         name = f"lake.db.t.branch_c{place}"
         assignments = ", ".join(f"{quoted(column)} = {value}" for column, value in values.items())
         statement = f"UPDATE {name} AS x SET {assignments} WHERE {condition}"

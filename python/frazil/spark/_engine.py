@@ -11,6 +11,7 @@ from frazil.errors import InvalidArgumentError
 from frazil.spark import _sql_row_changes
 from frazil.spark._formats import format_of
 from frazil.spark._insert import insert
+from frazil.spark._matching_rows import comparable_columns
 from frazil.spark._persisted import checkpointed, size_bytes
 from frazil.spark._placeholders import Placeholders, with_placeholders
 from frazil.spark._plain import PlainSql, own_sql
@@ -97,6 +98,10 @@ class SparkEngine:
             raise
         return Held(self.with_frames({**self._frames, name: held}), is_small, release)
 
+    def comparable_columns(self, table: Any, frame: DataFrame) -> list[str]:
+        """Return the columns of a query that frazil compares with those of a table as Spark does."""
+        return comparable_columns(table.scan().schema(), frame.schema)
+
     def replace_sql(self, lake: Lake[DataFrame]) -> None:
         """Run the statements of `spark.sql` in a lake."""
         self._plain = PlainSql(self._spark, lake)
@@ -128,7 +133,7 @@ class SparkEngine:
             columns, filters = source.narrowed(schema, moments)
             return (*columns, *(ADDRESS_COLUMNS if source.address is not None else ())), filters
 
-        frame = relation(self._spark, source.table, options, narrowed, states)
+        frame = relation(self._spark, source.table, options, narrowed, states, source.keys)
         if source.address is None:
             return frame
         return frame.withColumnsRenamed(dict(zip(ADDRESS_COLUMNS, source.address, strict=True)))
@@ -198,6 +203,10 @@ class SparkEngine:
     def changes_in_workers(self, table: Any, branch: str) -> bool:
         """Return whether the files of a branch are too large for a change in this process."""
         return not _sql_row_changes.is_small(table, branch)
+
+    def joins_few_rows(self, table: Any, branch: str) -> bool:
+        """Return whether the files of a branch are so small that Spark joins all of its rows."""
+        return _sql_row_changes.is_small(table, branch, _sql_row_changes.JOIN_LIMIT_BYTES)
 
     def is_case_sensitive(self) -> bool:
         """Return whether `spark.sql.caseSensitive` is set."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from frazil._arguments import field_names, filter_text, row_limit, snapshot_choice
 from frazil.errors import FrazilError, InvalidArgumentError
+from frazil.spark._matching_rows import matching_rows
 from frazil.spark._options import NATIVE_FILES, READ_LANES, READ_SNAPSHOT, parse, quote_name
 from frazil.spark._worker_python import check_session
 
@@ -117,6 +118,7 @@ def relation(
     options: Mapping[str, str],
     narrowed: Callable[[pa.Schema], tuple[Sequence[str], Sequence[str]]],
     states: dict[str, dict[str, str | None]],
+    keys: DataFrame | None = None,
 ) -> DataFrame:
     """Return a DataFrame of an opened table at the state selected by options.
 
@@ -128,6 +130,7 @@ def relation(
         options: The state to read, and the metadata table or system table.
         narrowed: A function that selects columns and filters for a schema. The DataFrame may contain excluded rows.
         states: The states of earlier calls by options. A state in this mapping is used again.
+        keys: As in `matching_rows`; None to read all rows.
 
     Raises:
         FrazilError: An option is invalid, or the table does not have the state.
@@ -151,6 +154,8 @@ def relation(
     text = " and ".join(f"({one})" for one in filters if _fits(state, one))
     given |= {"row-filter": text} if text else {}
     state.asked = parse(given)
+    if keys is not None:
+        return matching_rows(spark, state, keys)
     return _opened(spark, given, state, nullable=None if is_remote() else False, is_filtered_later=True)
 
 

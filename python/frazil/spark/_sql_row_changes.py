@@ -9,6 +9,7 @@ import uuid
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from frazil._literal import Lit, lit
 from frazil._run import HERE
@@ -38,8 +39,11 @@ if TYPE_CHECKING:
     from frazil.paimon import Table as PaimonTable
     from frazil.sql._row_change import Change, Selection
 
-LOCAL_LIMIT_BYTES = 128 << 20
+LOCAL_LIMIT_BYTES = 256 << 20
 """The size of the files of a table up to which its rows are changed in this process."""
+
+JOIN_LIMIT_BYTES = 32 << 20
+"""The size of the files of a table up to which Spark joins all of its rows with the source of a MERGE."""
 
 
 def delete(
@@ -142,14 +146,21 @@ def _assigned_values(frame: DataFrame, table: Table, columns: Sequence[str]) -> 
     return assigned_values(frame, [None, None, *target.fields]).toDF(*address, *columns)
 
 
-def is_small(table: Table, branch: str) -> bool:
-    """Return whether the files of a branch are small, as far as the summary of its snapshot tells."""
+def is_small(table: Table, branch: str, limit_bytes: int | None = None) -> bool:
+    """Return whether the data files of a branch have at most `limit_bytes` bytes, by default `LOCAL_LIMIT_BYTES`."""
     ref = table.refs().get(branch)
-    if ref is None:
-        return True
-    snapshot = next((one for one in table.snapshots() if one.snapshot_id == ref.snapshot_id), None)
-    size = "" if snapshot is None else snapshot.summary.get("total-files-size", "")
-    return size.isdecimal() and int(size) <= LOCAL_LIMIT_BYTES
+    limit_bytes = LOCAL_LIMIT_BYTES if limit_bytes is None else limit_bytes
+    return ref is None or _size_bytes(table, ref.snapshot_id) <= limit_bytes
+
+
+def _size_bytes(table: Table, snapshot_id: int) -> int:
+    """Return the size of the files of a snapshot; of the data files only, if the summary has no total."""
+    snapshot = next((one for one in table.snapshots() if one.snapshot_id == snapshot_id), None)
+    total = "" if snapshot is None else snapshot.summary.get("total-files-size", "")
+    if total.isdecimal():
+        return int(total)
+    plan = table.scan(snapshot_id=snapshot_id).plan()
+    return sum(pc.sum(batch.column("file_size_in_bytes")).as_py() or 0 for batch in plan.to_arrow_batch_reader())
 
 
 def assigned_constants(spark: SparkSession, table: Table | PaimonTable, values: Mapping[str, str]) -> dict[str, Lit]:

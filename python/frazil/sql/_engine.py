@@ -55,6 +55,13 @@ class Engine(Protocol[Frame]):
         """Run a query and keep its rows under a name that no statement uses."""
         ...
 
+    def comparable_columns(self, table: Any, frame: Frame) -> Sequence[str]:
+        """Return the columns of a query that frazil compares with those of a table as the engine does.
+
+        The columns have the same names on both sides.
+        """
+        ...
+
     def disconnect(self) -> None:
         """Undo what connecting changed in the session."""
         ...
@@ -115,6 +122,10 @@ class Engine(Protocol[Frame]):
 
     def changes_in_workers(self, table: Any, branch: str) -> bool:
         """Return whether the rows of an Iceberg table are changed in workers, and not in this process."""
+        ...
+
+    def joins_few_rows(self, table: Any, branch: str) -> bool:
+        """Return whether a join with all rows of an Iceberg table takes no longer than selecting rows before it."""
         ...
 
     def is_case_sensitive(self) -> bool:

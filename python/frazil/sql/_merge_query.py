@@ -13,10 +13,10 @@ from frazil.sql._new_values import old_columns, path_sql, value_sql
 from frazil.sql._reader import Reader
 from frazil.sql._references import braced, replaced
 from frazil.sql._row_queries import RowQuery, check_metadata_columns, keyword_before, place_of_target, unused_prefix
-from frazil.sql._scope import conditions_of_target, has_subquery, qualified
+from frazil.sql._scope import Sides, has_subquery, qualified
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from frazil.sql._engine import Held
     from frazil.sql._narrow import Condition
@@ -90,9 +90,9 @@ class MergeQuery:
         return self._run.engine.column_names(self.source_rows())
 
     @property
-    def adds_source_rows(self) -> bool:
-        """Whether unmatched rows of the source are needed, but not those of the target."""
-        return self._join == _JOINS[False, True]
+    def needs_matches_only(self) -> bool:
+        """Whether rows of the target that do not match a row of the source are not needed."""
+        return self._join in (_JOINS[False, False], _JOINS[False, True])
 
     @property
     def held_name(self) -> str:
@@ -166,14 +166,16 @@ class MergeQuery:
         source = source if held is None else self.held_name
         read = f"(SELECT *, true AS {has_source} FROM {source}\n) AS {braced(self.source_alias)}"  # noqa: S608 - as above
         on = texts[statement.on.start]
-        if held is not None and held.is_small:
+        keys = self._keys(held) if held is not None and held.is_small else None
+        if held is not None and held.is_small and keys is None:
             # Spark would sort all rows of the target: it does not broadcast a source whose unmatched rows are needed.
             alias, name = braced(_quoted(qualifier)), braced(self.source_alias)
             reduced = f"SELECT /*+ BROADCAST({name}) */ {alias}.* FROM {target}\n LEFT SEMI JOIN {read} ON ({on}\n)"  # noqa: S608 - as above
             target = f"({reduced}) AS {alias}"
         text = f"{common}SELECT {', '.join(columns)} FROM {target}\n {self._join} JOIN {read} ON ({on}\n)"  # noqa: S608 - as above
         sources = list(self._sources)
-        sources[self._place] = replace(self._target.with_address((file, pos), used), conditions=self._conditions)
+        narrowed = replace(self._target, conditions=self._conditions, keys=keys)
+        sources[self._place] = narrowed.with_address((file, pos), used)
         return RowQuery(text, sources, self._row_filter, self._reads_others)
 
     @cached_property
@@ -182,9 +184,28 @@ class MergeQuery:
         statement = self._statement
         if any(clause.when == "not_matched_by_source" for clause in statement.clauses):
             return ()
+        return self._sides.conditions_of_target(statement.on)
+
+    @property
+    def _sides(self) -> Sides:
         columns = (self.target_columns, self.source_columns)
-        own = (statement.target.qualifier, (self._source_name,))
-        return conditions_of_target(statement.on, *own, columns, self._run)
+        return Sides(self._statement.target.qualifier, (self._source_name,), columns, self._run)
+
+    def _keys(self, held: Held[Any]) -> Any:
+        """Return the query of the columns of the source that equal columns of the target, by whose names.
+
+        The result is None if the rows of the target have to be compared in the engine.
+        """
+        found = self._sides.equal_columns(self._statement.on)
+        if not found:
+            return None
+        whole = self._query_of_columns(found, held)
+        compared = held.engine.comparable_columns(self._target.table, whole)
+        return self._query_of_columns({name: found[name] for name in compared}, held) if compared else None
+
+    def _query_of_columns(self, columns: Mapping[str, str], held: Held[Any]) -> Any:
+        selected = ", ".join(f"{_quoted(column)} AS {_quoted(name)}" for name, column in columns.items())
+        return held.engine.query(f"SELECT {selected} FROM {self.held_name}", [])  # noqa: S608 - columns
 
     @property
     def _row_filter(self) -> str:

@@ -168,6 +168,26 @@ def conjuncts(text: str, is_own: Callable[[Sequence[str]], bool]) -> tuple[Condi
     return tuple(found)
 
 
+def equalities(text: str) -> list[tuple[list[str], list[str]]]:
+    """Return the pairs of columns, as the parts of their names, that a condition requires to be equal.
+
+    >>> equalities("t.id = s.id AND (n = s.n AND t.x <=> s.x) AND t.a = 1")
+    [(['t', 'id'], ['s', 'id']), (['n'], ['s', 'n'])]
+    """
+    sqlglot = imported("sqlglot", "a condition in Spark SQL")
+    try:
+        [parsed] = sqlglot.parse(text, read="spark")
+    except (sqlglot.errors.SqlglotError, ValueError, RecursionError):
+        return []
+    found = []
+    for node in _conjuncts(parsed):
+        sides = [node.this, node.expression] if type(node).__name__ == "EQ" else []
+        if sides and all(type(one).__name__ == "Column" for one in sides):
+            left, right = ([part.name for part in one.parts] for one in sides)
+            found.append((left, right))
+    return found
+
+
 def _renames_columns(table: Any, own: Any) -> bool:
     """Return whether the alias of a table, or of a relation that contains it, has a list of columns."""
     node = table

@@ -71,8 +71,8 @@ def merge(statement: Merge, run: Run[Frame]) -> Frame:
 
 
 def _held(query: MergeQuery, target: Opened, run: Run[Frame]) -> Held[Frame] | None:
-    """Keep the rows of the source if a join with a large target would be faster with two reads of them."""
-    if not query.adds_source_rows or not run.engine.changes_in_workers(target.table, target.branch):
+    """Keep the rows of the source if they select the rows that are read of a large target."""
+    if not query.needs_matches_only or run.engine.joins_few_rows(target.table, target.branch):
         return None
     return run.engine.held(query.source_rows(), query.held_name)
 

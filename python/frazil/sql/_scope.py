@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from frazil._extras import imported
 from frazil.sql._lexer import Lexed, invalid
-from frazil.sql._narrow import conjuncts
+from frazil.sql._narrow import conjuncts, equalities
 from frazil.sql._row_targets import named
 
 if TYPE_CHECKING:
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from frazil.sql._run import Run
     from frazil.sql._statements import When
 
-__all__ = ["conditions_of_target", "has_subquery", "qualified"]
+__all__ = ["Sides", "has_subquery", "qualified"]
+
+_TARGET, _SOURCE = 0, 1
 
 _SIDES: dict[When, tuple[str, str]] = {
     "not_matched": ("WHEN NOT MATCHED", "source"),
@@ -80,30 +82,40 @@ def has_subquery(part: Text) -> bool:
     return any(token.is_word("SELECT", "FROM", "TABLE", "VALUES") for token in Lexed(part.text).significant)
 
 
-def conditions_of_target(
-    on: Text, target: Sequence[str], source: Sequence[str], columns: tuple[Sequence[str], Sequence[str]], run: Run[Any]
-) -> tuple[Condition, ...]:
-    """Return the simple conditions of ON that concern only columns of the target.
+class Sides:
+    """The target and the source of a MERGE, whose columns ON compares."""
 
-    Args:
-        on: The condition of the statement.
-        target: The name of the target.
-        source: The name of the source.
-        columns: The columns of target and source.
-        run: The statement.
-    """
-    of_target, of_source = columns
+    def __init__(
+        self, target: Sequence[str], source: Sequence[str], columns: tuple[Sequence[str], Sequence[str]], run: Run[Any]
+    ) -> None:
+        """Keep the names of both sides, and their columns in the same order."""
+        self._names, self._columns, self._run = (target, source), columns, run
 
-    def is_of_target(parts: Sequence[str]) -> bool:
+    def conditions_of_target(self, on: Text) -> tuple[Condition, ...]:
+        """Return the simple conditions of ON that concern only columns of the target."""
+        return conjuncts(on.text, lambda parts: self._column(parts, _TARGET) is not None)
+
+    def equal_columns(self, on: Text) -> dict[str, str]:
+        """Return the columns of the target that must equal a column of the source, with the first such column."""
+        found: dict[str, str] = {}
+        for pair in equalities(on.text):
+            for one, other in (pair, pair[::-1]):
+                target, source = self._column(one, _TARGET), self._column(other, _SOURCE)
+                if target is not None and source is not None:
+                    found.setdefault(target, source)
+        return found
+
+    def _column(self, parts: Sequence[str], side: int) -> str | None:
+        """Return the column of a side that a name in ON refers to; None if it may be of the other side."""
+        own, other = self._names[side], self._names[1 - side]
         qualifier = [part.lower() for part in parts[:-1]]
         if qualifier:
-            is_target = qualifier == [part.lower() for part in target[-len(qualifier) :]]
-            is_target = is_target and not _has_qualifier(parts, source)
+            is_own = qualifier == [part.lower() for part in own[-len(qualifier) :]]
+            is_own = is_own and not _has_qualifier(parts, other)
         else:
-            is_target = not named(of_source, parts[-1], run)
-        return is_target and len(named(of_target, parts[-1], run)) == 1
-
-    return conjuncts(on.text, is_of_target)
+            is_own = not named(self._columns[1 - side], parts[-1], self._run)
+        found = named(self._columns[side], parts[-1], self._run) if is_own else []
+        return found[0] if len(found) == 1 else None
 
 
 def _has_qualifier(names: Sequence[str], table: Sequence[str]) -> bool:

@@ -65,6 +65,8 @@ class Source:
     """Other read options, as in Spark's `option`."""
     address: tuple[str, str] | None = None
     """The names of two additional columns: the data file of each row, and its position. None to omit them."""
+    keys: Any = None
+    """A query with some columns of the table; rows that do not equal one of its rows in them need not be read."""
 
     def narrowed(self, schema: pa.Schema, moments: Moments | None = None) -> tuple[tuple[str, ...], list[str]]:
         """Return the columns to read, and filters by which rows may be skipped."""
