@@ -38,13 +38,10 @@ def table(tmp_path: Path) -> Any:
 
 CHANGES = [
     "transaction",
-    "update_schema",
     "update_spec",
     "update_sort_order",
     "update_location",
     "upgrade",
-    "set_properties",
-    "remove_properties",
     "rewrite_data_files",
 ]
 

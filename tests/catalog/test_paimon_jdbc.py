@@ -100,6 +100,25 @@ def test_a_table_is_created_read_and_written(catalog: Catalog[Any], root: Path) 
     assert again.create_table_if_not_exists("db.t", COLUMNS).scan().count() == 1
 
 
+def test_the_copy_of_the_options_follows_changes(catalog: Catalog[Any], root: Path) -> None:
+    table = catalog.create_table("db.t", COLUMNS, primary_keys=["id"], options={"bucket": "2", "label": "a"})
+    stale = opened(root).load_table("db.t")
+    table.set_properties({"label": "b"})
+    table.update_schema().rename_column("id", "key").commit()
+    stale.remove_properties("label")
+    assert rows(root, "SELECT property_key, property_value FROM paimon_table_properties") == [
+        ("bucket", "2"),
+        ("bucket-key", "key"),
+        ("primary-key", "key"),
+    ]
+    with pytest.raises(errors.InvalidArgumentError):
+        table.set_properties({"path": "/x"})
+    table.append([{"key": 1, "name": "a"}])
+    table.manage_snapshots().create_tag(None, "v").create_branch("v", "b").commit()
+    catalog.load_table("db.t$branch_b").set_properties({"label": "c"})
+    assert ("label", "c") not in rows(root, "SELECT property_key, property_value FROM paimon_table_properties")
+
+
 def test_databases_have_properties(catalog: Catalog[Any], root: Path) -> None:
     catalog.create_namespace("d2", {"owner": "me", "exists": "no"})
     place = f"{root}/wh/d2.db"

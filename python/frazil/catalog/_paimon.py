@@ -84,6 +84,11 @@ class PaimonCatalogTable(NamedTable, Table):
     def _lock(self) -> SnapshotLock | None:
         return self.catalog.lock(self.levels)
 
+    def _alter(self, change: dict[str, Any]) -> None:
+        super()._alter(change)
+        if self.branch == MAIN:
+            self.catalog.after_alter(self)
+
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the location and the branch, and the catalog's recipe if writers need a lock from it."""
         recipe = self.__dict__.get("_recipe")
@@ -274,6 +279,9 @@ class PaimonCatalog(Catalog[PaimonCatalogTable]):
         """Return the lock to hold while a snapshot of a table is published; None if the catalog has no locks."""
         del levels
         return None
+
+    def after_alter(self, table: PaimonCatalogTable) -> None:
+        """Update what the catalog stores about a table after a new schema was published."""
 
     @abstractmethod
     def _has_main(self, levels: Levels) -> bool:

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 
     from frazil import _native
     from frazil.catalog._identifiers import Levels
+    from frazil.catalog._paimon import PaimonCatalogTable
     from frazil.catalog._purge import PurgePlan
     from frazil.catalog._sql_session import Session
     from frazil.paimon._schema import Schema
@@ -231,6 +232,30 @@ class PaimonJdbcCatalog(PaimonCatalog):
         syncs = self.properties.get("sync-all-properties", "true").lower() != "false"
         found = table_properties(schema) if schema is not None and syncs else {}
         replace_table_properties(session, table_row(self._key, levels), found)
+
+    def after_alter(self, table: PaimonCatalogTable) -> None:
+        """Replace the stored copy of the options of a table.
+
+        The latest schema is read within the transaction, so that the last of several concurrent updates stores it.
+
+        Raises:
+            CatalogError: The table was altered, but the copy was not replaced.
+        """
+        try:
+            self._resync(table)
+        except errors.FrazilError as error:
+            message = (
+                f"table {dotted(table.levels)!r} was altered, but the catalog's copy of its options was not updated"
+            )
+            hint = "the copy is updated by the next change to the table; readers use the options in the table"
+            raise errors.CatalogError(message, context={"catalog": self.name}, hint=hint) from error
+
+    @retried
+    def _resync(self, table: PaimonCatalogTable) -> None:
+        name = (*table.levels[:-1], table.levels[-1].partition("$")[0])
+        with self._changing() as session:
+            self._sync(session, name, None)
+            self._sync(session, name, Table.refresh(table).schema())
 
     def _register(self, levels: Levels, metadata_location: str) -> None:
         check_table_levels(levels, self.name)

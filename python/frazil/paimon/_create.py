@@ -12,7 +12,7 @@ from frazil._boundary import operation
 from frazil._folders import local_path, removed_on_failure
 from frazil.errors import InvalidArgumentError
 from frazil.paimon._default_values import check_defaults
-from frazil.paimon._option_names import warn_of_unknown
+from frazil.paimon._option_names import check_options
 from frazil.paimon._plain_tables import PLAIN_TYPES, plain_location, plain_schema
 from frazil.paimon._schema import Schema
 
@@ -80,11 +80,7 @@ class NewTable:
     def _definition(self) -> dict[str, Any]:
         schema = Schema.of(self.schema)
         options = dict(schema.options) | property_texts(self.options, "options")
-        wrong = next((name for name in options if _native.is_storage_option(name)), None)
-        if wrong is not None:
-            message = f"`{wrong}` is a storage option, which every reader of the table would see"
-            raise InvalidArgumentError(message, hint="pass it in storage={...}")
-        warn_of_unknown(options)
+        check_options(options)
         comment = optional_text("comment", self.comment)
         check_defaults(schema.fields, self.location)
         return {

@@ -29,6 +29,7 @@ from frazil.paimon._options import scan_options
 from frazil.paimon._row_verbs import RowVerbs
 from frazil.paimon._scan import Scan
 from frazil.paimon._schema import Schema
+from frazil.paimon._schema_verbs import SchemaVerbs
 from frazil.paimon._snapshot import HistoryEntry, Snapshot, Tag
 from frazil.paimon._unsupported import UnsupportedMethods
 from frazil.paimon._views import VIEWS, View
@@ -51,7 +52,7 @@ BRANCH_FOLDER = "/branch/branch-"
 """The path between the folder of a table and the name of a branch."""
 
 
-class Table(Opened, Frames, RowVerbs, Maintenance, UnsupportedMethods):
+class Table(Opened, Frames, RowVerbs, SchemaVerbs, Maintenance, UnsupportedMethods):
     """A Paimon table with the latest schema when it was opened; `refresh` loads the latest state."""
 
     format: ClassVar[Literal["paimon"]] = "paimon"

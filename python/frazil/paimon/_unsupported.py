@@ -16,21 +16,9 @@ class UnsupportedMethods:
         """Raise `UnsupportedError`."""
         self._refuse("transaction")
 
-    def update_schema(self, *_: Any, **__: Any) -> NoReturn:
-        """Raise `UnsupportedError`."""
-        self._refuse("update_schema")
-
     def update_statistics(self) -> NoReturn:
         """Raise `UnsupportedError`."""
         self._refuse("update_statistics")
-
-    def set_properties(self, *_: Any, **__: Any) -> NoReturn:
-        """Raise `UnsupportedError`."""
-        self._refuse("set_properties")
-
-    def remove_properties(self, *_: Any) -> NoReturn:
-        """Raise `UnsupportedError`."""
-        self._refuse("remove_properties")
 
     def update_spec(self, *_: Any, **__: Any) -> NoReturn:
         """Raise `UnsupportedError`."""

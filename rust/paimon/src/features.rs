@@ -23,7 +23,7 @@ macro_rules! features {
 
 features! {
     FILE_LAYOUTS = "File layouts", &["paimon/src/table.rs", "paimon/src/table/numbered.rs", "paimon/src/write/path.rs"], &["*"], Yes("hints `LATEST` and `EARLIEST` may be stale or absent"), Yes("in the main branch");
-    SCHEMA = "Schema", &["paimon/src/spec/schema.rs", "paimon/src/spec/type_text.rs", "paimon/src/spec/types.rs", "paimon/src/schema/create.rs"], &["evo_*", "old_0_9_0_evolved"], Yes("versions 1 to 3"), Yes("`create_table`; no changes");
+    SCHEMA = "Schema", &["paimon/src/spec/schema.rs", "paimon/src/spec/type_text.rs", "paimon/src/spec/types.rs", "paimon/src/schema"], &["evo_*", "old_0_9_0_evolved", "tests/behavior/test_paimon_alter.py"], Yes("versions 1 to 3"), Yes("`create_table`, `update_schema`, `set_properties`");
     DATA_TYPES = "Data types", &["paimon/src/spec/types.rs", "paimon/src/read/convert.rs", "paimon/src/write/align.rs"], &["append_types_*", "pk_types_*", "append_variant"], Yes("all except VECTOR"), Yes("all except BLOB, as far as the file \
         format supports them");
     SNAPSHOT = "Snapshot", &["paimon/src/spec/snapshot.rs", "paimon/src/spec/snapshot_write.rs", "paimon/src/commit", "paimon/src/maintenance"], &["*"], Yes("versions 1 to 3"), Yes("APPEND, OVERWRITE, COMPACT; expiry, rollback and orphan files");
@@ -37,7 +37,7 @@ features! {
     SCAN_PLANNING = "Scan planning", &["paimon/src/scan"], &["pk_levels_*"], Yes(""), No("only read");
     LSM_TREES = "LSM trees", &["paimon/src/merge/section.rs", "paimon/src/scan/split.rs", "paimon/src/merge/runs.rs", "paimon/src/merge/merger.rs"], &["pk_levels_*"], Yes(""), Yes("level 0, and full compactions");
     DATA_FILES = "Data files", &["paimon/src/read/file_reader.rs", "paimon/src/read/projection.rs", "python/frazil/files/read/open.py", "paimon/src/write/file.rs", "paimon/src/write/format.rs", "paimon/src/write/avro_schema.rs", "python/frazil/files/write"], &["pk_per_level_format", "evo_types_orc", "pk_codec_*", "pk_thin_*"], Yes("Parquet, ORC, Avro; others refused"), Yes("Parquet, ORC, Avro, by level too");
-    SCHEMA_EVOLUTION = "Schema evolution", &["paimon/src/read/projection.rs", "paimon/src/cast"], &["evo_*", "cast_*"], Yes(""), No("not written");
+    SCHEMA_EVOLUTION = "Schema evolution", &["paimon/src/read/projection.rs", "paimon/src/cast", "paimon/src/schema/alter.rs"], &["evo_*", "cast_*", "tests/behavior/test_paimon_alter.py"], Yes(""), Yes("in one schema per change; NULL to NOT NULL only if an option allows it");
     MERGE_ENGINE_SEQUENCE_AND_ROW_KIND = "Merge engine, sequence and row kind", &["paimon/src/merge"], &["pk_seq_*", "pk_rowkind*", "pu_*", "first_row_*", "cross_partition_*"], Yes("all four; `sequence.snapshot-ordering` refused"), Yes("");
     AGGREGATION = "Aggregation", &["paimon/src/merge/aggregate"], &["agg_*"], Yes("all functions of release 1.4"), Yes("");
     DELETION_VECTORS = "Deletion vectors", &["paimon/src/deletion_vector.rs", "paimon/src/spec/index_manifest.rs", "paimon/src/scan/deletions.rs", "paimon/src/compact/vectors.rs"], &["pk_dv_*", "append_dv_*", "tests/behavior/test_paimon_lookup.py"], Yes("both versions"), Yes("tables with a primary key");

@@ -90,6 +90,30 @@ impl Table {
         self.with_branch(self.branch())
     }
 
+    /// Reloads the latest schema for a change to the table.
+    ///
+    /// # Errors
+    /// As for [`Table::open`]; `CommitConflict` if the table was replaced by another table.
+    pub(crate) fn successor(&self) -> Result<Self> {
+        let known = self.schema();
+        let latest = self.refresh()?;
+        let replaced = |message: &str| Error::new(ErrorKind::CommitConflict, message).hint("load the table again");
+        if latest.schema().id < known.id {
+            return Err(replaced("the table was replaced by a table with fewer schemas"));
+        }
+        let same = latest.schema_by_id(known.id).map_err(|error| match error.kind() {
+            ErrorKind::MissingFile | ErrorKind::CorruptMetadata => {
+                replaced("the schema that this writer knows is missing").caused_by(error)
+            }
+            _ => error,
+        })?;
+        if same == *known {
+            Ok(latest)
+        } else {
+            Err(replaced("the table was replaced by another table of the same name"))
+        }
+    }
+
     /// Returns a branch of the table.
     ///
     /// # Errors
@@ -271,6 +295,11 @@ impl Table {
     /// Returns the location of the file of a tag.
     pub(crate) fn tag_location(&self, name: &str) -> String {
         format!("{}/tag-{name}", self.folder("tag"))
+    }
+
+    /// Returns the location of a schema of the branch.
+    pub(crate) fn schema_location(&self, id: i64) -> String {
+        self.schema_files().location(id)
     }
 
     /// Returns the location of a snapshot of the branch.

@@ -20,6 +20,7 @@
 //! Instants are printed, parsed and converted to dates in UTC. All other casts are rejected, as they are when a table
 //! is altered.
 
+pub(crate) mod altered;
 mod bytes;
 mod decimal;
 mod float;

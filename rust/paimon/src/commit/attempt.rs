@@ -17,6 +17,7 @@ use super::manifests::MetadataWriter;
 use super::merge::ManifestMerger;
 use super::overwrite::Replaced;
 use super::request::{BATCH_IDENTIFIER, Counts, Request};
+use crate::schema::check_written_with;
 use crate::spec::index_manifest::IndexEntry;
 use crate::spec::json::{self, Object};
 use crate::spec::manifest::{DELETE, ManifestEntries, WantedFields};
@@ -57,23 +58,11 @@ impl Attempt<'_> {
     /// Reads the latest state.
     ///
     /// # Errors
-    /// `NoSuchTable` if the table was dropped; `CommitConflict` if another table replaced it.
+    /// `NoSuchTable` if the table was dropped; `CommitConflict` if another table replaced it, or the files do not fit its
+    /// latest schema.
     pub(super) fn base(&self) -> Result<Base> {
-        let known = self.table.schema();
-        let newest = self.table.refresh()?;
-        let replaced = |message: &str| Error::new(ErrorKind::CommitConflict, message).hint("load the table again");
-        if newest.schema().id < known.id {
-            return Err(replaced("the table was replaced by a table with fewer schemas"));
-        }
-        let same = newest.schema_by_id(known.id).map_err(|error| match error.kind() {
-            ErrorKind::MissingFile | ErrorKind::CorruptMetadata => {
-                replaced("the schema that the files were written with is missing").caused_by(error)
-            }
-            _ => error,
-        })?;
-        if same != *known {
-            return Err(replaced("the table was replaced by another table of the same name"));
-        }
+        let newest = self.table.successor()?;
+        check_written_with(self.table.schema(), newest.schema())?;
         check_committable(newest.schema())?;
         Ok(Base { schema_id: newest.schema().id, snapshot: newest.latest_snapshot()? })
     }

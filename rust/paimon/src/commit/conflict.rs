@@ -19,12 +19,18 @@ use crate::write::change::{Home, upper_files};
 /// * The number of buckets of a partition stays the same, unless the partition is overwritten.
 /// * Removed files are live; added files are not.
 /// * On levels above 0, no two files of a bucket have overlapping keys.
+/// * A compaction knew the schemas of the files that it removes.
 /// * A compaction that looked up records knew all files above level 0.
 /// * A compaction does not change which of two records with the same key and sequence number is the row.
 ///
 /// # Errors
 /// `CommitConflict` naming the file or the bucket.
 pub(super) fn check(schema: &TableSchema, live: &ManifestEntries, changes: &Changes) -> Result<()> {
+    if changes.kind == CommitKind::Compact && changes.removed.schema_ids().values().iter().any(|id| *id > schema.id) {
+        return Err(conflict(
+            "another writer altered the table, and the compacted files have columns of its new schema",
+        ));
+    }
     if changes.kind != CommitKind::Overwrite {
         check_buckets(live, &changes.added)?;
     }

@@ -6,31 +6,21 @@
 //!
 //! The rules are those of Java's `Schema`, `TableSchema` and `SchemaValidation`.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow_schema::Schema as ArrowSchema;
 use bytes::Bytes;
 use frazil_core::clock::now_ms;
-use frazil_core::context::Context;
 use frazil_core::error::{Error, ErrorKind, Result};
 use frazil_core::storage::Files;
 use frazil_core::storage::publish::{Swap, settle};
 
-use crate::commit;
-use crate::read::expiry::Expiry;
-use crate::spec::columns::is_reserved;
+use super::check::{check_keys, check_names, check_schema};
 use crate::spec::json::{self, Object, shown};
 use crate::spec::options::Options;
 use crate::spec::schema::{NEWEST_VERSION, TableSchema};
-use crate::spec::types::{DataField, DataType, TypeRoot, arrow_fields};
+use crate::spec::types::{DataField, DataType, TypeRoot};
 use crate::table::{MAIN_BRANCH, Table};
-use crate::write::check::check_writable;
-use crate::write::file::EntrySettings;
-use crate::write::upsert::Upserts;
-
-/// The memory limit of a sorter that is created only for validation and receives no rows.
-const SORTED_BYTES: usize = 1 << 20;
 
 /// The definition of a new table.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -72,12 +62,27 @@ impl Definition {
     ///
     /// # Errors
     /// `InvalidArgument` for invalid names and keys; `Unsupported` naming a feature that cannot be written.
-    pub fn schema(mut self, time_ms: i64) -> Result<TableSchema> {
+    pub fn schema(self, time_ms: i64) -> Result<TableSchema> {
+        let mut schema = self.resolved()?.numbered(0, -1, time_ms);
+        for field in &mut schema.fields {
+            field.id = next_id(&mut schema.highest_field_id);
+            number_fields(&mut field.data_type, &mut schema.highest_field_id);
+        }
+        check_schema(&schema)?;
+        check_fallback(&Options::new(schema.options.clone()))?;
+        Ok(schema)
+    }
+
+    /// Returns the definition with the keys of its options, whose columns are NOT NULL.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for invalid names and keys.
+    pub(super) fn resolved(mut self) -> Result<Self> {
         self.primary_keys = self.keys("primary-key", "primary key")?;
         self.partition_keys = self.keys("partition", "partition key")?;
-        self.check_names()?;
+        check_names(&self.fields)?;
         for (what, keys) in [("partition key", &self.partition_keys), ("primary key", &self.primary_keys)] {
-            self.check_keys(what, keys)?;
+            check_keys(&self.fields, what, keys)?;
         }
         if !self.primary_keys.is_empty() && self.primary_keys.iter().all(|key| self.partition_keys.contains(key)) {
             return Err(Error::invalid("the primary key has no column besides the partition keys")
@@ -86,14 +91,14 @@ impl Definition {
         for field in &mut self.fields {
             field.data_type.nullable &= !self.primary_keys.contains(&field.name);
         }
-        let mut highest_field_id = -1;
-        for field in &mut self.fields {
-            field.id = next_id(&mut highest_field_id);
-            number_fields(&mut field.data_type, &mut highest_field_id);
-        }
-        let schema = TableSchema {
+        Ok(self)
+    }
+
+    /// Returns the schema with an id and the highest field id.
+    pub(super) fn numbered(self, id: i64, highest_field_id: i32, time_ms: i64) -> TableSchema {
+        TableSchema {
             version: NEWEST_VERSION,
-            id: 0,
+            id,
             fields: self.fields,
             highest_field_id,
             partition_keys: self.partition_keys,
@@ -101,21 +106,7 @@ impl Definition {
             options: self.options,
             comment: self.comment,
             time_ms,
-        };
-        check_writable(&schema)?;
-        let options = Options::new(schema.options.clone());
-        check_buckets(&schema, &options)?;
-        check_fallback(&options)?;
-        commit::check_options(&options)?;
-        // Rejects invalid statistics modes and file indexes.
-        EntrySettings::try_new(&schema, &options, 0)?;
-        if !schema.primary_keys.is_empty() {
-            // Rejects merge engines, aggregate functions and record expiration that would make every merge fail.
-            let columns = ArrowSchema::new(arrow_fields(&schema.fields));
-            Upserts::try_new(&Arc::new(schema.clone()), &columns, SORTED_BYTES, &Context::default())?;
-            Expiry::from_options(&schema, &options, time_ms)?;
         }
-        Ok(schema)
     }
 
     /// Returns the specified keys, or the keys in an option, which is then removed. `what` describes the keys in
@@ -131,79 +122,6 @@ impl Definition {
         }
         Ok(text.split(',').map(str::trim).filter(|key| !key.is_empty()).map(str::to_string).collect())
     }
-
-    fn check_names(&self) -> Result<()> {
-        if self.fields.is_empty() {
-            return Err(Error::invalid("a table needs at least one column"));
-        }
-        let mut names = HashSet::new();
-        for field in &self.fields {
-            let name = field.name.as_str();
-            let column = |message: &str| Error::invalid(message).with("column", shown(name));
-            if name.trim().is_empty() {
-                return Err(Error::invalid("a column needs a name"));
-            }
-            if is_reserved(name) {
-                return Err(column("Paimon reserves this column name").hint("rename the column"));
-            }
-            if !names.insert(name) {
-                return Err(column("two columns have the same name").hint("rename one of them"));
-            }
-        }
-        Ok(())
-    }
-
-    fn check_keys(&self, what: &str, keys: &[String]) -> Result<()> {
-        let mut seen = HashSet::new();
-        for key in keys {
-            let Some(field) = self.fields.iter().find(|field| field.name == *key) else {
-                return Err(Error::invalid(format!("the {what} `{}` is not a column", shown(key))));
-            };
-            if !seen.insert(key) {
-                return Err(Error::invalid(format!("the {what} `{}` is specified twice", shown(key))));
-            }
-            if is_nested(&field.data_type) {
-                return Err(Error::unsupported(format!("a {what} of type {} is not supported", field.data_type))
-                    .with("column", shown(key)));
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Rejects bucket keys that are ineffective or incomplete.
-fn check_buckets(schema: &TableSchema, options: &Options) -> Result<()> {
-    let keys = options.list("bucket-key");
-    match options.bucket()? {
-        -1 if options.text("bucket-key").is_some() => {
-            return Err(Error::invalid(format!(
-                "`bucket-key` = `{}` has no effect without buckets",
-                shown(&keys.join(","))
-            ))
-            .hint("set the option `bucket` to the number of buckets, or remove `bucket-key`"));
-        }
-        1.. if keys.is_empty() && schema.primary_keys.is_empty() => {
-            return Err(Error::invalid("a table with a fixed number of buckets needs the option `bucket-key`")
-                .hint("set `bucket-key` to the columns that determine the bucket of a row"));
-        }
-        _ => {}
-    }
-    for key in &keys {
-        let error = |message: String| Error::invalid(message).with("option", "bucket-key");
-        let field =
-            schema.field(key).ok_or_else(|| error(format!("the bucket key `{}` is not a column", shown(key))))?;
-        if schema.partition_keys.contains(&field.name) {
-            return Err(error(format!("the bucket key `{}` is a partition key", shown(key)))
-                .hint("all rows of a partition would have the same bucket"));
-        }
-        if !schema.primary_keys.is_empty() && !schema.primary_keys.contains(&field.name) {
-            return Err(error(format!("the bucket key `{}` is not a column of the primary key", shown(key))));
-        }
-        if is_nested(&field.data_type) {
-            return Err(error(format!("a bucket key of type {}", field.data_type)));
-        }
-    }
-    Ok(())
 }
 
 /// Rejects a fallback branch: a new table has no branches, and Java cannot open a table whose fallback branch is
@@ -219,12 +137,8 @@ fn check_fallback(options: &Options) -> Result<()> {
     }
 }
 
-fn is_nested(data_type: &DataType) -> bool {
-    matches!(data_type.root, TypeRoot::Array(_) | TypeRoot::Map(..) | TypeRoot::Multiset(_) | TypeRoot::Row(_))
-}
-
 /// Assigns ids to the fields of rows. Nested fields precede their parent, as in Java (`ReassignFieldId`).
-fn number_fields(data_type: &mut DataType, highest: &mut i32) {
+pub(super) fn number_fields(data_type: &mut DataType, highest: &mut i32) {
     match &mut data_type.root {
         TypeRoot::Array(element) | TypeRoot::Multiset(element) => number_fields(element, highest),
         TypeRoot::Map(key, value) => {
@@ -241,7 +155,8 @@ fn number_fields(data_type: &mut DataType, highest: &mut i32) {
     }
 }
 
-fn next_id(highest: &mut i32) -> i32 {
+/// Returns the next field id, which becomes the highest.
+pub(super) fn next_id(highest: &mut i32) -> i32 {
     *highest = highest.saturating_add(1);
     *highest
 }

@@ -4,7 +4,7 @@
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, Scalar};
 use arrow_select::zip::zip;
 use frazil_core::align::align_column;
-use frazil_core::error::{ErrorKind, Result};
+use frazil_core::error::{Error, ErrorKind, Result};
 
 use super::align::{RULES, target_of};
 use crate::cast::parse_nested::parse;
@@ -42,6 +42,23 @@ impl Defaults {
             }
         }
         Ok(RecordBatch::try_new(rows.schema(), columns)?)
+    }
+}
+
+/// Rejects a default that is not a value of its column.
+///
+/// # Errors
+/// `InvalidArgument` naming the column.
+pub(crate) fn check_default(field: &DataField) -> Result<()> {
+    let mut nullable = field.clone();
+    nullable.data_type.nullable = true;
+    match default(&nullable)? {
+        Some(value) if value.null_count() > 0 => {
+            let text = shown(field.default_value.as_deref().unwrap_or_default());
+            let message = format!("the default `{text}` does not fit {}", field.data_type);
+            Err(Error::invalid(message).with("column", shown(&field.name)))
+        }
+        _ => Ok(()),
     }
 }
 

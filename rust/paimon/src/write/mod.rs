@@ -6,7 +6,7 @@ pub mod avro_schema;
 pub mod change;
 pub(crate) mod changelog;
 pub mod check;
-mod defaults;
+pub(crate) mod defaults;
 mod dynamic_buckets;
 mod external;
 pub mod file;

@@ -137,9 +137,9 @@ impl PaimonCommit {
     fn commit(&self, py: Python<'_>, messages: Vec<PyBackedBytes>) -> PyResult<PaimonCommitResult> {
         interruptible(py, |context| {
             let changes = opened(&messages)?;
-            let lock = self.lock.as_ref().map(|lock| PythonLock { lock, context });
-            let lock = lock.as_ref().map_or(&NoLock as &dyn SnapshotLock, |lock| lock);
-            let outcome = commit::commit(&self.table, &self.request, &changes, lock, context);
+            let outcome = with_lock(self.lock.as_ref(), context, |lock| {
+                commit::commit(&self.table, &self.request, &changes, lock, context)
+            });
             let may_be = match &outcome {
                 Ok(committed) => committed.attempts > 0,
                 Err(error) => error.kind() == ErrorKind::CommitStateUnknown,
@@ -172,6 +172,18 @@ impl PaimonCommit {
     #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts lists by value")]
     fn sweep(&self, py: Python<'_>, operation: &str, kept: Vec<PyBackedBytes>) -> PyResult<usize> {
         interruptible(py, |_| commit::sweep(&self.table, operation, &opened(&kept)?))
+    }
+}
+
+/// Calls `publish` with a `frazil.paimon._state.Lock`, or without a lock.
+pub(super) fn with_lock<T>(
+    lock: Option<&Py<PyAny>>,
+    context: &Context,
+    publish: impl FnOnce(&dyn SnapshotLock) -> T,
+) -> T {
+    match lock {
+        Some(lock) => publish(&PythonLock { lock, context }),
+        None => publish(&NoLock),
     }
 }
 

@@ -4,10 +4,13 @@ use frazil_core::sql::expression::bind::now_micros;
 use frazil_paimon::bucket;
 use frazil_paimon::references::ManageReferences;
 use frazil_paimon::scan::mode::hides_new_rows;
+use frazil_paimon::schema::Change;
+use frazil_paimon::schema::alter::alter;
 use frazil_paimon::table::Table;
 use frazil_paimon::write::postponed::has_waiting_rows;
 use pyo3::prelude::*;
 
+use super::commit::with_lock;
 use crate::arrow::{self, ArrowBatch};
 use crate::files::Files;
 use crate::interrupt::{detached, interruptible};
@@ -95,6 +98,17 @@ impl PaimonTable {
             let local_us = now_micros().saturating_add(utc_offset_ms.saturating_mul(1000));
             ManageReferences::from_json(change)?.apply(&self.0, local_us, context)
         })
+    }
+
+    /// Applies schema changes, which are given as a JSON array of operations, to the latest schema, and returns the
+    /// table with the new schema. `lock` is held while the schema is published.
+    #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts objects by value")]
+    fn alter(&self, py: Python<'_>, changes: &str, lock: Option<Py<PyAny>>) -> PyResult<Self> {
+        interruptible(py, |context| {
+            let changes = Change::parse_all(changes.as_bytes())?;
+            with_lock(lock.as_ref(), context, |lock| alter(&self.0, &changes, lock, context))
+        })
+        .map(Self)
     }
 
     /// Returns the bucket of each row as a `pyarrow.Array`; columns are matched by name.
