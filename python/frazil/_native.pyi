@@ -886,6 +886,10 @@ class PaimonTable:
         """Return the consumers as a JSON object of names and next snapshots."""
     def manage_references(self, change: str, utc_offset_ms: int) -> None:
         """Change tags and branches by operations in JSON."""
+    def alter(self, changes: str, lock: object | None) -> PaimonTable:
+        """Apply schema changes, which are given as a JSON array of operations, to the latest schema, and returns the
+        table with the new schema. `lock` is held while the schema is published.
+        """
     def bucket_ids(self, batch: pa.RecordBatch) -> pa.Array:
         """Return the bucket of each row as a `pyarrow.Array`; columns are matched by name."""
 

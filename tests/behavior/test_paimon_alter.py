@@ -14,7 +14,8 @@ import pytest
 import frazil
 from frazil import errors
 from frazil.paimon._input_rows import ArrowRows
-from frazil.paimon._operations import Append
+from frazil.paimon._operations import Append, Compact
+from frazil.paimon._row_changes import Update
 from frazil.paimon._state import CommitOptions, TableState
 
 if TYPE_CHECKING:
@@ -231,19 +232,25 @@ def test_a_stale_handle_alters_and_writes_the_latest_schema(table: Table) -> Non
     assert stale.schema().column_names[-2:] == ["o", "p"]
 
 
+class AtSchemaOf:
+    """The state of a table at the schema of a handle."""
+
+    def __init__(self, table: Table) -> None:
+        self._state = TableState(table._native, table._files, table._options)
+
+    def newest(self) -> TableState:
+        return self._state
+
+    def state(self) -> TableState:
+        return self._state
+
+
+OPTIONS = CommitOptions(user="u")
+
+
 def staged(table: Table, k: int) -> Any:
     """Write a row with the schema of the handle, without a commit."""
-    state = TableState(table._native, table._files, table._options)
-
-    class Here:
-        def newest(self) -> TableState:
-            return state
-
-        def state(self) -> TableState:
-            return state
-
-    append = Append(options=CommitOptions(user="u"))
-    return append.prepare(Here(), ArrowRows([{"k": k, "v": k}]))
+    return Append(options=OPTIONS).prepare(AtSchemaOf(table), ArrowRows([{"k": k, "v": k}]))
 
 
 def test_files_of_an_older_schema_are_committed_by_id(table: Table) -> None:
@@ -261,6 +268,18 @@ def test_files_that_do_not_fit_the_latest_schema_conflict(tmp_path: Path) -> Non
     frazil.load_table(table.location).set_properties({"merge-engine": "first-row"})
     with pytest.raises(errors.CommitConflictError, match="merge-engine"):
         written.commit.commit(written.messages)
+
+
+def test_rows_with_columns_of_a_later_schema_are_not_changed(table: Table) -> None:
+    other = frazil.load_table(table.location)
+    other.update_schema().add_column("n", "INT").commit()
+    other.upsert([{"k": 1, "n": 5}])
+    before = rows(other)
+    with pytest.raises(errors.CommitConflictError, match="altered"):
+        Update(options=OPTIONS, row_filter="k = 1", assignments=[("v", "1")]).prepare(AtSchemaOf(table), None)
+    compacted = Compact(options=OPTIONS).prepare(AtSchemaOf(table))
+    assert compacted.commit.commit(compacted.messages).lost == list(range(len(compacted.messages)))
+    assert rows(other) == before
 
 
 def _add(location: str, name: str, barrier: Any) -> None:

@@ -55,7 +55,12 @@ class _RowChange:
         self, state: TableState, commit: _native.PaimonCommit, records: Iterator[pa.RecordBatch], counts: _Counts
     ) -> Messages:
         """Write records into new files, and compact their buckets if they have many files."""
-        messages = write_rows(state, records, overwrites=False)
+
+        def checked() -> Iterator[pa.RecordBatch]:
+            yield from records
+            state.check_not_altered()
+
+        messages = write_rows(state, checked(), overwrites=False)
         of_rows = RowCounts(counts.deleted, counts.updated, counts.inserted)
         return with_compaction(state, self.options, Messages(commit, messages, counts=of_rows), replaces=False)
 

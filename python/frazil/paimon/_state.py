@@ -107,6 +107,18 @@ class TableState:
         """Return the table with its latest schema."""
         return TableState(self.native.refresh(), self.files, self.opening, self._lock)
 
+    def check_not_altered(self) -> None:
+        """Check that the rows that were read have no columns besides those of this schema.
+
+        Raises:
+            CommitConflictError: A snapshot has a later schema.
+        """
+        snapshot = json.loads(self.native.snapshot_json(None))
+        known = json.loads(self.native.schema_json(None))
+        if snapshot is not None and snapshot["schemaId"] > known["id"]:
+            message = f"another writer altered table {self.native.location} while its rows were read"
+            raise CommitConflictError(message, context={"table": self.native.location}, hint="run the statement again")
+
     def begin_commit(
         self,
         options: CommitOptions,

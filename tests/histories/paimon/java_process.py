@@ -29,8 +29,8 @@ ROWS = 20_000
 def serve(pipe: Connection, folder: str) -> None:
     """Respond to requests until the pipe is closed.
 
-    Requests are `("run", history, place, properties)`, `("adopt", steps, place, properties, name)`, `("read", reads)`
-    and `("plain", steps, place)`.
+    Requests are `("run", history, place, properties)`, `("adopt", steps, place, properties, name)`, `("read", reads)`,
+    `("plain", steps, place)` and `("alter", location, operations)`.
     """
     try:
         start(Path(folder))
@@ -53,6 +53,8 @@ def serve(pipe: Connection, folder: str) -> None:
                     opened, answer = adopt(*arguments)
                 elif request == "plain":
                     answer = plain(*arguments)
+                elif request == "alter":
+                    answer = alter(*arguments)
                 else:
                     answer = [_answer(opened, read) for read in arguments[0]]
             except Exception:  # noqa: BLE001 - told to who waits
@@ -67,6 +69,13 @@ def start(folder: Path) -> None:
     import jpype
 
     jpype.startJVM(*FLAGS, classpath=[str(folder / "jars" / "*")], convertStrings=False)
+
+
+def alter(location: str, operations: Sequence[dict[str, Any]]) -> tuple[str | None, str | None]:
+    """Apply changes to the schema of a table."""
+    from histories.paimon.java_alters import alter
+
+    return alter(location, operations)
 
 
 def run(history: History, place: str, properties: dict[str, str]) -> tuple[Steps | None, Outcome]:

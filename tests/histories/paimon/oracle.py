@@ -55,6 +55,10 @@ class Oracle:
         """Run a history; the table of the previous one is removed."""
         return self._ask("run", history, str(self._place), self._properties)
 
+    def alter(self, location: Path, operations: Sequence[dict[str, Any]]) -> tuple[str | None, str | None]:
+        """Apply operations to the schema of a table; return the new schema as JSON, or why Java refused them."""
+        return self._ask("alter", str(location), list(operations))
+
     def adopt(self, steps: Sequence[Step], name: str) -> Outcome:
         """Perform steps on a table of another writer, `<place>/db.db/<name>`, which later reads refer to."""
         return self._ask("adopt", list(steps), str(self._place), self._properties, name)

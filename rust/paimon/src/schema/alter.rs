@@ -17,7 +17,7 @@ use frazil_core::storage::publish::{Swap, publish};
 use super::change::{Change, Position};
 use super::check::check_schema;
 use super::create::{Definition, next_id, number_fields};
-use super::nested::{Target, position, siblings};
+use super::nested::{PathTarget, position, siblings};
 use super::option_rules::check_option;
 use super::renamed_options::renamed;
 use crate::cast::altered::check_cast;
@@ -109,12 +109,12 @@ impl Altered<'_> {
             Change::Nullability { path, nullable } => self.set_nullable(&path.names(&self.new.fields), *nullable)?,
             Change::ColumnComment { path, comment } => {
                 let path = path.names(&self.new.fields);
-                Target::find(&mut self.new.fields, &path)?.field(&path)?.description.clone_from(comment);
+                PathTarget::find(&mut self.new.fields, &path)?.field(&path)?.description.clone_from(comment);
             }
             Change::Position { path, position } => self.place(&path.names(&self.new.fields), position)?,
             Change::Default { path, default } => {
                 let path = path.names(&self.new.fields);
-                let field = Target::find(&mut self.new.fields, &path)?.field(&path)?;
+                let field = PathTarget::find(&mut self.new.fields, &path)?.field(&path)?;
                 field.default_value.clone_from(default);
                 check_default(field)?;
             }
@@ -181,10 +181,10 @@ impl Altered<'_> {
         check_not_key(path, "changed to another type", &self.new.primary_keys, "a column of the primary key")?;
         let old = Options::new(self.old.options.clone());
         let allows_explicit = !old.boolean("disable-explicit-type-casting", false)?;
-        let mut target = Target::find(&mut self.new.fields, path)?;
+        let mut target = PathTarget::find(&mut self.new.fields, path)?;
         check_cast(target.data_type(), data_type, allows_explicit).map_err(|error| at(error, path))?;
         target.data_type().root = data_type.root.clone();
-        if let Target::Field(field) = target {
+        if let PathTarget::Field(field) = target {
             check_default(field)?;
         }
         Ok(())
@@ -196,7 +196,7 @@ impl Altered<'_> {
         }
         let name = "alter-column-null-to-not-null.disabled";
         let is_disabled = Options::new(self.old.options.clone()).boolean(name, true)?;
-        let mut target = Target::find(&mut self.new.fields, path)?;
+        let mut target = PathTarget::find(&mut self.new.fields, path)?;
         let data_type = target.data_type();
         if is_disabled && data_type.nullable && !nullable {
             return Err(at(Error::invalid("a nullable column cannot become NOT NULL"), path)

@@ -14,16 +14,16 @@ const ELEMENT: &str = "element";
 /// The name of the values of a map in a path.
 const VALUE: &str = "value";
 
-/// What a path references.
+/// The target of a path.
 #[derive(Debug)]
-pub(super) enum Target<'a> {
+pub(super) enum PathTarget<'a> {
     /// A column or a field of a ROW.
     Field(&'a mut DataField),
     /// The type of the elements of an array or of the values of a map.
     Element(&'a mut DataType),
 }
 
-impl<'a> Target<'a> {
+impl<'a> PathTarget<'a> {
     /// Finds the target of a path.
     ///
     /// # Errors
@@ -60,8 +60,8 @@ pub(super) fn siblings<'a>(fields: &'a mut Vec<DataField>, path: &[String]) -> R
     let Some((_, parent @ [_, ..])) = path.split_last() else { return Ok(fields) };
     let target = find(fields, parent).ok_or_else(|| missing(parent))?;
     let data_type = match target {
-        Target::Field(field) => &mut field.data_type,
-        Target::Element(data_type) => data_type,
+        PathTarget::Field(field) => &mut field.data_type,
+        PathTarget::Element(data_type) => data_type,
     };
     // `a.element` is not a field even if the elements of `a` are ROWs.
     let reserved = match &data_type.root {
@@ -86,13 +86,13 @@ pub(super) fn position(siblings: &[DataField], path: &[String]) -> Result<usize>
     found.ok_or_else(|| missing(path))
 }
 
-fn find<'a>(fields: &'a mut [DataField], path: &[String]) -> Option<Target<'a>> {
+fn find<'a>(fields: &'a mut [DataField], path: &[String]) -> Option<PathTarget<'a>> {
     let (name, rest) = path.split_first()?;
     let field = fields.iter_mut().find(|field| field.name == *name)?;
-    if rest.is_empty() { Some(Target::Field(field)) } else { find_in(&mut field.data_type, rest) }
+    if rest.is_empty() { Some(PathTarget::Field(field)) } else { find_in(&mut field.data_type, rest) }
 }
 
-fn find_in<'a>(data_type: &'a mut DataType, path: &[String]) -> Option<Target<'a>> {
+fn find_in<'a>(data_type: &'a mut DataType, path: &[String]) -> Option<PathTarget<'a>> {
     let (part, name) = match &mut data_type.root {
         TypeRoot::Row(fields) => return find(fields, path),
         TypeRoot::Array(element) => (element, ELEMENT),
@@ -100,7 +100,7 @@ fn find_in<'a>(data_type: &'a mut DataType, path: &[String]) -> Option<Target<'a
         _ => return None,
     };
     match path.split_first() {
-        Some((first, [])) if first == name => Some(Target::Element(part)),
+        Some((first, [])) if first == name => Some(PathTarget::Element(part)),
         Some((first, rest)) if first == name => find_in(part, rest),
         _ => find_in(part, path),
     }
