@@ -16,6 +16,7 @@ __all__ = [
     "ChangeScan",
     "ChangeStage",
     "ChangeTask",
+    "ChangedRows",
     "CommitMessages",
     "DeleteFile",
     "DeleteReader",
@@ -36,6 +37,7 @@ __all__ = [
     "PaimonFileSpec",
     "PaimonListing",
     "PaimonPlan",
+    "PaimonRewrites",
     "PaimonRollback",
     "PaimonRows",
     "PaimonScan",
@@ -1170,6 +1172,32 @@ class PaimonScan:
         """Return the bound filter as SQL."""
     def plan(self, workers: int) -> PaimonPlan:
         """Plan the scan on at most `workers` threads."""
+    def rewrites(self, *, utc_offset_ms: int) -> PaimonRewrites:
+        """Plan the data files whose rows may match, to write those again that have changed rows. The table must not
+        have a primary key.
+        """
+
+@final
+class PaimonRewrites:
+    """The data files of a scan, each of which may be rewritten."""
+    def __len__(self) -> int:
+        """Return the number of files."""
+    def file(self, index: int) -> tuple[PaimonSplit, PaimonCompaction, ChangedRows]:
+        """Return a file: the split with the columns of the scan and the positions of its rows, the task that
+        replaces the file, and its changed rows. The task reads the whole rows and their positions.
+        """
+
+@final
+class ChangedRows:
+    """The positions of the changed rows of a data file."""
+    def add(self, positions: pa.Array) -> None:
+        """Add positions."""
+    def mask(self, positions: pa.Array) -> pa.BooleanArray:
+        """Return which of the rows at these positions change, as a Boolean array."""
+    def is_whole(self) -> bool:
+        """Return whether all rows of the file change."""
+    def __len__(self) -> int:
+        """Return the number of changed rows."""
 
 @final
 class PaimonChangeScan:

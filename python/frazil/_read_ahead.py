@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 Part = TypeVar("Part")
 """The unit that one thread reads: a task, a split or a file."""
 
+Item = TypeVar("Item")
+"""What is read of a part, such as a record batch."""
+
 QUEUE_BATCHES = 4
 """The maximum number of buffered batches per part."""
 
@@ -34,7 +37,14 @@ def read_parts(
     """
     if limit == 0:
         return
-    yield from limited(_in_turn(parts, read) if workers <= 1 else _ahead(iter(parts), read, workers), limit)
+    yield from limited(read_ahead(parts, read, workers=workers), limit)
+
+
+def read_ahead(
+    parts: Iterable[Part], read: Callable[[Part], Iterator[Item]], *, workers: int
+) -> Generator[Item, None, None]:
+    """Stream the items that `read` returns for each part, in order; up to `workers` threads read ahead."""
+    return _in_turn(parts, read) if workers <= 1 else _ahead(iter(parts), read, workers)
 
 
 def limited(batches: Generator[pa.RecordBatch, None, None], limit: int | None) -> Iterator[pa.RecordBatch]:
@@ -51,32 +61,28 @@ def limited(batches: Generator[pa.RecordBatch, None, None], limit: int | None) -
         batches.close()
 
 
-def _in_turn(
-    parts: Iterable[Part], read: Callable[[Part], Iterator[pa.RecordBatch]]
-) -> Generator[pa.RecordBatch, None, None]:
+def _in_turn(parts: Iterable[Part], read: Callable[[Part], Iterator[Item]]) -> Generator[Item, None, None]:
     for part in parts:
         yield from read(part)
 
 
-class _Reading(Generic[Part]):
-    """A part that a worker reads: its batches, then None or the error that ended the read."""
+class _Reading(Generic[Part, Item]):
+    """A part that a worker reads: its items, then None or the error that ended the read."""
 
     def __init__(self, part: Part) -> None:
         self.part = part
-        self.batches: queue.Queue[pa.RecordBatch | BaseException | None] = queue.Queue(QUEUE_BATCHES)
+        self.batches: queue.Queue[Item | BaseException | None] = queue.Queue(QUEUE_BATCHES)
 
 
-def _ahead(
-    parts: Iterator[Part], read: Callable[[Part], Iterator[pa.RecordBatch]], workers: int
-) -> Generator[pa.RecordBatch, None, None]:
-    todo: queue.Queue[_Reading[Part] | None] = queue.Queue()
+def _ahead(parts: Iterator[Part], read: Callable[[Part], Iterator[Item]], workers: int) -> Generator[Item, None, None]:
+    todo: queue.Queue[_Reading[Part, Item] | None] = queue.Queue()
     given_up = threading.Event()
     threads = [threading.Thread(target=_work, args=(todo, read, given_up), daemon=True) for _ in range(workers)]
-    started: queue.Queue[_Reading[Part]] = queue.Queue()
+    started: queue.Queue[_Reading[Part, Item]] = queue.Queue()
 
     def start() -> None:
         for part in parts:
-            reading = _Reading(part)
+            reading: _Reading[Part, Item] = _Reading(part)
             started.put(reading)
             todo.put(reading)
             return
@@ -102,8 +108,8 @@ def _ahead(
 
 
 def _work(
-    todo: queue.Queue[_Reading[Part] | None],
-    read: Callable[[Part], Iterator[pa.RecordBatch]],
+    todo: queue.Queue[_Reading[Part, Item] | None],
+    read: Callable[[Part], Iterator[Item]],
     given_up: threading.Event,
 ) -> None:
     while (reading := todo.get()) is not None:
@@ -117,7 +123,7 @@ def _work(
         _offer(reading, last, given_up)
 
 
-def _offer(reading: _Reading[Part], item: pa.RecordBatch | BaseException | None, given_up: threading.Event) -> bool:
+def _offer(reading: _Reading[Part, Item], item: Item | BaseException | None, given_up: threading.Event) -> bool:
     while not given_up.is_set():
         try:
             reading.batches.put(item, timeout=WAIT_S)

@@ -243,10 +243,10 @@ REFUSED = [
     "DELETE FROM lake.db.t.tag_v WHERE id = 1",
     "DELETE FROM lake.db.t.snapshot_id_1",
     "DELETE FROM lake.db.t.files",
-    "DELETE FROM p.default.t WHERE id = 1",
+    "DELETE FROM p.default.t WHERE id + 0 = 1",
     "UPDATE lake.db.t.tag_v SET id = 1",
     "UPDATE lake.db.t$snapshots SET id = 1",
-    "UPDATE p.default.t SET id = 1",
+    "UPDATE p.default.t SET id = id + 1",
     "UPDATE lake.db.t SET z = TIMESTAMP '+12000-01-01 00:00:00'",
     "TRUNCATE TABLE lake.db.t PARTITION (id = 1)",
     "TRUNCATE TABLE lake.db.t.tag_v",
@@ -333,7 +333,12 @@ def test_rows_of_paimon_tables_are_changed_by_filters(judge: SparkSession, tmp_p
     assert rows() == []
     lake.script("INSERT INTO p.default.k VALUES (7, 'z'); TRUNCATE TABLE p.default.k")
     assert rows() == []
-    lake.script("CREATE TABLE p.default.t (id INT) USING paimon; INSERT INTO p.default.t VALUES (1)")
+    lake.script("CREATE TABLE p.default.t (id INT) USING paimon; INSERT INTO p.default.t VALUES (1), (2), (2)")
+    lake.sql("DELETE FROM p.default.t WHERE id = 1")
+    lake.sql("UPDATE p.default.t SET id = 5 WHERE id = 2")
+    assert (lake.last.updated_rows, rows("p.default.t")) == (2, [(5,), (5,)])
+    plan = lake.sql("EXPLAIN UPDATE p.default.t SET id = 6").collect()[0][0]
+    assert "Rewrites: the data files with matching rows" in plan
     lake.sql("TRUNCATE TABLE p.default.t")
     assert rows("p.default.t") == []
 

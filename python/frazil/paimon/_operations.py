@@ -1,17 +1,19 @@
 """The operations on the rows of a Paimon table: each is a value, which `frazil._run` carries out.
 
-A commit of rows is not replanned after a conflict. Rows that are added concurrently do not conflict, and only the user
-can resolve conflicts with rows that were replaced concurrently. A compaction is planned again for the buckets that
-another writer changed.
+A commit of new rows is not replanned after a conflict. Rows that are added concurrently do not conflict, and only the
+user can resolve conflicts with rows that were replaced concurrently. A compaction is planned again for the buckets that
+another writer changed, and a change of rows that rewrites files if another writer removed them.
 """
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 from frazil._run import Done, Operation, States
 from frazil._write_result import WriteResult
+from frazil.errors import FrazilError
 from frazil.paimon._messages import Messages, commit
 
 if TYPE_CHECKING:
@@ -188,6 +190,8 @@ class Target:
     def __init__(self, state: TableState) -> None:
         """Keep the table state."""
         self._state = state
+        self._staged: StagedCommit | None = None
+        self._replans = 0
 
     def state(self) -> TableState:
         """Return the current state."""
@@ -200,14 +204,27 @@ class Target:
 
     def begin(self) -> StagedCommit:
         """Begin a commit."""
-        return StagedCommit(self._state)
+        self._staged = StagedCommit(self._state)
+        return self._staged
 
     def adopt(self, staged: StagedCommit) -> None:
         """Do nothing: the commit is already complete."""
 
     def replan(self) -> bool:
-        """Return False, because the commit retries internally."""
-        return False
+        """Load the latest state for another attempt; return False if the attempts are used up or the table changed.
+
+        Commits retry internally, so a conflict shows that another writer replaced files.
+        """
+        ready = None if self._staged is None else self._staged.ready
+        if ready is None or self._replans >= ready.commit.max_retries:
+            return False
+        self._replans += 1
+        known = self._state.native.schema_json(None)
+        try:
+            return self.newest().native.schema_json(json.loads(known)["id"]) == known
+        except FrazilError:
+            # The table was dropped, or another table replaced it.
+            return False
 
     def is_behind(self) -> bool:
         """Return False, because the commit checks the latest state itself."""

@@ -7,7 +7,7 @@ Java: the record with the greatest sequence is the row.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from frazil import _native
 from frazil._merge import Action, MergeClause, MergePlan, When, statement_time_us
@@ -19,7 +19,7 @@ from frazil.paimon._input_rows import write_rows
 from frazil.paimon._merge_source import matches_keys, missing_keys
 from frazil.paimon._messages import Messages
 from frazil.paimon._row_rules import RowRules
-from frazil.paimon._scan import Scan
+from frazil.paimon._scan import Scan, scan_arguments, target_schema
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from frazil.paimon._merge_source import MergeSource
     from frazil.paimon._state import CommitOptions, TableState
 
-__all__ = ["Delete", "Merge", "Update", "Upsert", "target_schema"]
+__all__ = ["Delete", "Merge", "Update", "Upsert"]
 
 
 class _Counts:
@@ -253,11 +253,6 @@ def _check_new(table: _native.PaimonTable, rules: RowRules, inserts: Sequence[pa
         rules.check_absent(batch.take(found))
 
 
-def target_schema(table: _native.PaimonTable) -> pa.Schema:
-    """Return the columns of the rows of a table."""
-    return _scan(table, "false").schema()
-
-
 def _scan(
     table: _native.PaimonTable, row_filter: str, *, case_sensitive: bool = True, columns: Sequence[str] = ("*",)
 ) -> Scan:
@@ -266,13 +261,4 @@ def _scan(
     It must be created before the writer, which continues the sequence numbers of the latest snapshot. If the writer
     knew only an older snapshot, the new records could lose against the rows that were read.
     """
-    arguments: dict[str, Any] = {
-        "view": "rows",
-        "row_filter": row_filter,
-        "selected_fields": list(columns),
-        "snapshot": None,
-        "options": {},
-        "limit": None,
-        "case_sensitive": case_sensitive,
-    }
-    return Scan(table, arguments)
+    return Scan(table, scan_arguments(row_filter, columns=columns, case_sensitive=case_sensitive))

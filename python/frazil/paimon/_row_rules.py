@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from frazil.paimon._state import TableState
 
-__all__ = ["RowRules"]
+__all__ = ["RowRules", "TableRules"]
 
 _KIND = "_ROW_KIND"
 _IGNORE_DELETE = (
@@ -41,33 +41,86 @@ _LATEST = ("default", "latest-full", "full")
 """The values of `scan.mode` with which a batch read returns the latest rows."""
 
 
-class RowRules:
-    """The rules of one table, for one verb such as `delete`."""
+class TableRules:
+    """The rules of any table, for one verb such as `delete`."""
 
     def __init__(self, state: TableState, verb: str) -> None:
         """Read the schema and check that scans of the table return its latest rows.
 
         Raises:
-            UnsupportedError: The table has no primary key, or an option makes scans return other rows.
+            UnsupportedError: An option makes scans return other rows.
         """
         self._verb = verb
         self._place = state.native.location
         self.schema = Schema.from_json(json.loads(state.native.schema_json(None)))
         self.options = self.schema.options
         self.keys = self.schema.primary_keys
+        self._defaults = [column.name for column in self.schema.fields if column.default_value is not None]
+        self._check_reads(state.native.branch)
+
+    def placing_columns(self) -> list[str]:
+        """Return the columns that determine the partition and the bucket of a row of a table without a primary key."""
+        return [*self.schema.partition_keys, *_list(self._option("bucket-key"))]
+
+    def check_defaults(self, new: pa.RecordBatch) -> None:
+        """Check that the new values of updated rows are not NULL in columns with a default.
+
+        Raises:
+            InvalidArgumentError: A value is NULL.
+        """
+        for name in self._defaults:
+            self._refuse_rows(
+                new,
+                new.column(name).is_null(),
+                f"column `{name}` is NULL, which is written as the default of the column",
+                f'set the column to a value, for example {{{name!r}: "coalesce({name}, …)"}}',
+            )
+
+    def _check_reads(self, branch: str) -> None:
+        for name, value in self.options.items():
+            if name not in READ_OPTIONS and not chooses_state([name]):
+                continue
+            is_latest = (name == "branch" and value == branch) or (name == "scan.mode" and value.lower() in _LATEST)
+            if not is_latest:
+                hint = "remove the option from the table, or use a table without it"
+                self._refuse(f"the option `{name}` makes reads return other rows than the latest ones", hint)
+
+    def _refuse_rows(self, rows: pa.RecordBatch, wrong: pa.BooleanArray, problem: str, hint: str) -> None:
+        """Raise an error with the key of the first row in `wrong`, if any."""
+        place = wrong.index(pa.scalar(True)).as_py()  # noqa: FBT003 - the value to find
+        if place >= 0:
+            key = {name: rows.column(name)[place].as_py() for name in self.keys}
+            row = f"the row with the key {_shown(key)}" if key else "a row"
+            message = f"{self._verb} cannot change {row}: {problem}"
+            raise InvalidArgumentError(message, context={"table": self._place}, hint=hint)
+
+    def _refuse(self, problem: str, hint: str | None) -> NoReturn:
+        message = f"{self._verb} is not supported for this Paimon table: {problem}"
+        raise UnsupportedError(message, context={"table": self._place}, hint=hint)
+
+    def _option(self, name: str) -> str:
+        return (self.options.get(name) or "").strip()
+
+    def _is_true(self, name: str) -> bool:
+        return self._option(name).lower() == "true"
+
+
+class RowRules(TableRules):
+    """The rules of a table with a primary key."""
+
+    def __init__(self, state: TableState, verb: str) -> None:
+        """Read the schema and check that records with the keys of rows can replace them.
+
+        Raises:
+            UnsupportedError: As in `TableRules`, or the row kind cannot be written.
+        """
+        super().__init__(state, verb)
         self.engine = (self._option("merge-engine") or "deduplicate").lower()
         self._kind = self._option("rowkind.field") or _KIND
         self._sequence = _list(self._option("sequence.field"))
         self._descending = self._option("sequence.field.sort-order").lower() == "descending"
-        self._defaults = [column.name for column in self.schema.fields if column.default_value is not None]
-        if not self.keys:
-            self._refuse(
-                "the table has no primary key",
-                "replace whole partitions with overwrite or drop_partitions, or all rows with truncate",
-            )
         if self._kind == _KIND and _KIND in self.schema.column_names:
             self._refuse(f"the table has a column `{_KIND}`, the name of the column with row kinds", None)
-        self._check_reads(state.native.branch)
 
     def check_deletes(self) -> None:
         """Check that a -D record deletes the row of its key (Java's `validatePKUpsertDeletable`).
@@ -154,13 +207,7 @@ class RowRules:
         Raises:
             InvalidArgumentError: A row would keep an old value, or get a value that was not set.
         """
-        for name in self._defaults:
-            self._refuse_rows(
-                new,
-                new.column(name).is_null(),
-                f"column `{name}` is NULL, which is written as the default of the column",
-                f'set the column to a value, for example {{{name!r}: "coalesce({name}, …)"}}',
-            )
+        self.check_defaults(new)
         if self.engine == "partial-update":
             for name in (name for name in new.schema.names if name not in self.keys):
                 cleared = pc.and_(old.column(name).is_valid(), new.column(name).is_null())
@@ -239,15 +286,6 @@ class RowRules:
             hint = "compare only the primary key in ON, and move other conditions to the clauses"
             raise InvalidArgumentError(message, context={"table": self._place}, hint=hint)
 
-    def _check_reads(self, branch: str) -> None:
-        for name, value in self.options.items():
-            if name not in READ_OPTIONS and not chooses_state([name]):
-                continue
-            is_latest = (name == "branch" and value == branch) or (name == "scan.mode" and value.lower() in _LATEST)
-            if not is_latest:
-                hint = "remove the option from the table, or use a table without it"
-                self._refuse(f"the option `{name}` makes reads return other rows than the latest ones", hint)
-
     def _names(self, name: str, column: str, alias: str) -> bool:
         """Return whether the name in an assignment refers to a column."""
         schema = pa.schema([pa.field(column, self.schema.find_field(column).data_type.arrow())])
@@ -275,24 +313,6 @@ class RowRules:
             older = pc.or_(older, pc.and_(tied, lower))
             tied = pc.and_(tied, equal)
         return older
-
-    def _refuse_rows(self, rows: pa.RecordBatch, wrong: pa.BooleanArray, problem: str, hint: str) -> None:
-        """Raise an error with the key of the first row in `wrong`, if any."""
-        place = wrong.index(pa.scalar(True)).as_py()  # noqa: FBT003 - the value to find
-        if place >= 0:
-            key = {name: rows.column(name)[place].as_py() for name in self.keys}
-            message = f"{self._verb} cannot change the row with the key {_shown(key)}: {problem}"
-            raise InvalidArgumentError(message, context={"table": self._place}, hint=hint)
-
-    def _refuse(self, problem: str, hint: str | None) -> NoReturn:
-        message = f"{self._verb} is not supported for this Paimon table: {problem}"
-        raise UnsupportedError(message, context={"table": self._place}, hint=hint)
-
-    def _option(self, name: str) -> str:
-        return (self.options.get(name) or "").strip()
-
-    def _is_true(self, name: str) -> bool:
-        return self._option(name).lower() == "true"
 
 
 def _list(text: str) -> list[str]:

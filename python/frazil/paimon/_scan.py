@@ -13,7 +13,7 @@ from frazil.paimon._options import chooses_state
 from frazil.paimon._split import Split
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from typing import Self
 
     import pyarrow as pa
@@ -108,3 +108,21 @@ class Scan(scan.Scan[_native.PaimonPlan, _native.PaimonSplit], StateNarrowing):
         from frazil.paimon._read import read_split
 
         return read_split(part)
+
+
+def scan_arguments(row_filter: str, *, columns: Sequence[str] = ("*",), case_sensitive: bool = True) -> dict[str, Any]:
+    """Return the arguments of a scan of the latest snapshot."""
+    return {
+        "view": "rows",
+        "row_filter": row_filter,
+        "selected_fields": list(columns),
+        "snapshot": None,
+        "options": {},
+        "limit": None,
+        "case_sensitive": case_sensitive,
+    }
+
+
+def target_schema(table: _native.PaimonTable) -> pa.Schema:
+    """Return the columns of the rows of a table."""
+    return _native.PaimonScan(table, **scan_arguments("false")).schema()

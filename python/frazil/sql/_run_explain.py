@@ -112,7 +112,10 @@ class _Explaining:
 
     def _where(self, kind: str, table: Any, branch: str) -> None:
         if table.format == "paimon":
-            self.lines.append(f"Records: {_RECORDS[kind]} for each row")
+            if table.primary_keys:
+                self.lines.append(f"Records: {_RECORDS[kind]} for each row")
+            else:
+                self.lines.append("Rewrites: the data files with matching rows")
             self.lines.append("Runs in: this process")
             return
         mode = table.properties.get(f"write.{kind}.mode", "copy-on-write") if table.format_version > 1 else ""
@@ -122,7 +125,7 @@ class _Explaining:
 
 
 _RECORDS = {"delete": "-D", "update": "+U"}
-"""The kinds of the records that change rows of a Paimon table."""
+"""The kinds of the records that change rows of a Paimon table with a primary key."""
 
 _NO_RESULT = SimpleNamespace()
 """The result of a change that is only described."""

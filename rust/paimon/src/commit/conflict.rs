@@ -16,7 +16,7 @@ use crate::write::change::{Home, upper_files};
 
 /// Checks changes against the live files of their partitions.
 ///
-/// * The number of buckets of a partition stays the same, unless the partition is overwritten.
+/// * The number of buckets of a partition stays the same, unless all of its files are removed.
 /// * Removed files are live; added files are not.
 /// * On levels above 0, no two files of a bucket have overlapping keys.
 /// * A compaction knew the schemas of the files that it removes.
@@ -31,9 +31,7 @@ pub(super) fn check(schema: &TableSchema, live: &ManifestEntries, changes: &Chan
             "another writer altered the table, and the compacted files have columns of its new schema",
         ));
     }
-    if changes.kind != CommitKind::Overwrite {
-        check_buckets(live, &changes.added)?;
-    }
+    check_buckets(live, changes)?;
     let all = ManifestEntries::concat(&[live.clone(), changes.entries()?])?;
     let after = all
         .live()
@@ -99,11 +97,13 @@ fn check_ages(live: &ManifestEntries, removed: &ManifestEntries, key_types: &[Da
     Ok(())
 }
 
-fn check_buckets(live: &ManifestEntries, added: &ManifestEntries) -> Result<()> {
+fn check_buckets(live: &ManifestEntries, changes: &Changes) -> Result<()> {
+    let Changes { added, removed, .. } = changes;
+    let removed: HashSet<&str> = removed.file_names().iter().flatten().collect();
     let mut known: HashMap<&[u8], i32> = HashMap::new();
     for row in 0..live.len() {
         let total = live.total_buckets().value(row);
-        if total > 0 {
+        if total > 0 && !removed.contains(live.file_names().value(row)) {
             known.insert(live.partitions().value(row), total);
         }
     }

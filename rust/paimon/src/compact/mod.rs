@@ -9,6 +9,7 @@
 //! plan    which files of which bucket are rewritten
 //! postponed which rows are not assigned to buckets yet
 //! reads   how they are read
+//! rewrite which data files have rows that a DELETE, UPDATE or MERGE may change
 //! task    reads them, merged, and writes the files that replace them; a commit makes a COMPACT snapshot
 //! ```
 
@@ -21,6 +22,7 @@ mod pick;
 mod pick_tests;
 pub mod plan;
 pub mod postponed;
+pub mod rewrite;
 mod strategy;
 pub mod task;
 mod upgrade;

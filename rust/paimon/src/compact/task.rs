@@ -1,4 +1,4 @@
-//! Compacts files of one bucket: writes their rows to new files, which replace them.
+//! Rewrites files of one bucket: writes their rows to new files, which replace them.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -34,7 +34,7 @@ use crate::write::rows::FilesOf;
 use crate::write::side_files::SideFiles;
 use crate::write::upsert::Records;
 
-/// The state that all compactions of a table share.
+/// The state that all rewrites of a table share.
 #[derive(Debug)]
 pub(super) struct Shared {
     schema: Arc<TableSchema>,
@@ -74,7 +74,16 @@ pub(super) struct GroupRead {
     pub(super) drops_deletes: Option<bool>,
 }
 
-/// One compaction: accepts the rows of groups of files, returns rows for files, and collects the metadata of the files.
+/// The part of a commit that replaces files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum CommitPart {
+    /// Rows change: the replacement is committed like new rows.
+    Append,
+    /// Rows do not change.
+    Compact,
+}
+
+/// One rewrite: accepts the rows of groups of files, returns rows for files, and collects the metadata of the files.
 #[derive(Debug)]
 pub struct CompactTask {
     shared: Arc<Shared>,
@@ -97,6 +106,7 @@ pub struct CompactTask {
     changelog: Option<ChangelogOutput>,
     /// See [`BucketChange::upper_files`].
     upper_files: Option<u64>,
+    part: CommitPart,
 }
 
 impl CompactTask {
@@ -132,6 +142,7 @@ impl CompactTask {
             vectors: None,
             changelog: None,
             upper_files: None,
+            part: CommitPart::Compact,
             shared,
         })
     }
@@ -149,6 +160,11 @@ impl CompactTask {
     /// Returns this task, whose result depends on the files above level 0 of the bucket.
     pub(super) fn above(self, upper_files: Option<u64>) -> Self {
         Self { upper_files, ..self }
+    }
+
+    /// Returns this task as a part of a commit.
+    pub(super) fn committed_as(self, part: CommitPart) -> Self {
+        Self { part, ..self }
     }
 
     /// Returns the files to read, group by group.
@@ -253,7 +269,11 @@ impl CompactTask {
     /// Adds records to the current file of a group, and returns the rows of the file.
     fn put(&mut self, group: usize, records: &Records) -> Result<RecordBatch> {
         let entries = self.shared.entries.clone();
-        let file = self.open.entry(group).or_insert_with(|| FileBuilder::compacted(entries, self.level));
+        let (part, level) = (self.part, self.level);
+        let file = self.open.entry(group).or_insert_with(|| match part {
+            CommitPart::Append => FileBuilder::new(entries),
+            CommitPart::Compact => FileBuilder::compacted(entries, level),
+        });
         let Some((schema, places)) = &self.keyed else {
             let count = i64::try_from(records.values.num_rows()).unwrap_or(i64::MAX);
             file.add(&records.values, self.next_sequence)?;
@@ -322,7 +342,7 @@ impl CompactTask {
             entries.finish()
         };
         let changelog = self.changelog.as_ref().map_or(&[][..], |changelog| &changelog.files);
-        let mut compact = Increment {
+        let mut increment = Increment {
             removed: self.removed.clone(),
             added: entries(&self.files)?,
             changelog: entries(changelog)?,
@@ -331,14 +351,18 @@ impl CompactTask {
         if let Some(vectors) = &mut self.vectors {
             let rewritten: HashSet<&str> = self.removed.file_names().iter().flatten().collect();
             let put = |location: &str, content| self.side_files.put(location, content);
-            (compact.index_removed, compact.index_added) = vectors.finish(&rewritten, put)?;
+            (increment.index_removed, increment.index_added) = vectors.finish(&rewritten, put)?;
         }
+        let (append, compact) = match self.part {
+            CommitPart::Append => (increment, Increment::empty()?),
+            CommitPart::Compact => (Increment::empty()?, increment),
+        };
         Ok(BucketChange {
             home: self.home.clone(),
             total_buckets,
             base_snapshot: self.shared.snapshot,
             upper_files: self.upper_files,
-            append: Increment::empty()?,
+            append,
             compact,
         })
     }

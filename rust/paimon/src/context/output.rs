@@ -34,10 +34,12 @@ pub enum MetadataColumn {
     AuditSequenceNumber,
     /// `_ROW_ID`: the id that a row keeps through rewrites (row tracking).
     RowId,
+    /// `_POSITION`: the position of a row in its file. Scans of users cannot select it.
+    Position,
 }
 
 impl MetadataColumn {
-    /// All metadata columns.
+    /// The metadata columns that a scan can select.
     pub const ALL: [Self; 5] =
         [Self::RowKind, Self::AuditRowKind, Self::AuditSequenceNumber, Self::SequenceNumber, Self::RowId];
 
@@ -48,6 +50,7 @@ impl MetadataColumn {
             Self::SequenceNumber | Self::AuditSequenceNumber => columns::SEQUENCE_NUMBER,
             Self::AuditRowKind => columns::AUDIT_ROW_KIND,
             Self::RowId => columns::ROW_ID,
+            Self::Position => columns::POSITION,
         }
     }
 
@@ -64,7 +67,7 @@ impl MetadataColumn {
     fn arrow(self) -> Field {
         match self {
             Self::RowKind | Self::AuditRowKind => Field::new(self.name(), ArrowType::Utf8, false),
-            Self::SequenceNumber | Self::AuditSequenceNumber | Self::RowId => {
+            Self::SequenceNumber | Self::AuditSequenceNumber | Self::RowId | Self::Position => {
                 Field::new(self.name(), ArrowType::Int64, true)
             }
         }

@@ -187,7 +187,9 @@ impl ScanRead {
         let sequence = has_key && merged || self.output.has_sequence_numbers();
         let mut system = Vec::new();
         // In the order that a merge expects.
-        system.extend(self.watch.filter(|watch| watch.places).map(|_| SystemColumn::Position));
+        let watches_places = self.watch.is_some_and(|watch| watch.places);
+        let has_positions = watches_places || self.output.has(MetadataColumn::Position);
+        system.extend(has_positions.then_some(SystemColumn::Position));
         system.extend(sequence.then_some(SystemColumn::SequenceNumber));
         system.extend(kinds.then_some(SystemColumn::ValueKind));
         system.extend(self.output.has(MetadataColumn::RowId).then_some(SystemColumn::RowId));

@@ -406,13 +406,17 @@ impl Finish {
             MetadataColumn::RowKind | MetadataColumn::AuditRowKind => SystemColumn::ValueKind,
             MetadataColumn::SequenceNumber | MetadataColumn::AuditSequenceNumber => SystemColumn::SequenceNumber,
             MetadataColumn::RowId => SystemColumn::RowId,
+            MetadataColumn::Position => SystemColumn::Position,
         };
         let array = self.target.position(system).and_then(|at| batch.columns().get(at));
         let array = array.ok_or_else(|| Error::internal("a column was not read").with("column", column.name()))?;
         let array = images.map_or_else(|| Ok(array.clone()), |images| images.last(array))?;
         match column {
             MetadataColumn::RowKind | MetadataColumn::AuditRowKind => row_kinds(&array),
-            MetadataColumn::SequenceNumber | MetadataColumn::AuditSequenceNumber | MetadataColumn::RowId => {
+            MetadataColumn::SequenceNumber
+            | MetadataColumn::AuditSequenceNumber
+            | MetadataColumn::RowId
+            | MetadataColumn::Position => {
                 array
                     .as_primitive_opt::<Int64Type>()
                     .ok_or_else(|| Error::internal("a system column is not a BIGINT"))?;

@@ -115,6 +115,11 @@ impl TableScan {
         Ok(bound)
     }
 
+    /// Returns the table.
+    pub(crate) fn table(&self) -> &Table {
+        &self.table
+    }
+
     /// Returns the schema that defines names and types.
     pub fn schema(&self) -> &Arc<TableSchema> {
         &self.schema

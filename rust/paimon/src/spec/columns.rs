@@ -12,7 +12,7 @@ pub(crate) const ROW_KIND: &str = "_ROW_KIND";
 /// The id of a row in the table (row tracking).
 pub(crate) const ROW_ID: &str = "_ROW_ID";
 
-/// The position of a row in its file, in merges.
+/// The position of a row in its file, in merges and in reads of files that are rewritten.
 pub(crate) const POSITION: &str = "_POSITION";
 
 /// The row kind as a string in the audit log.

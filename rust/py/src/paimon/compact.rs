@@ -37,6 +37,10 @@ pub(crate) struct PaimonCompaction {
 }
 
 impl PaimonCompaction {
+    pub(crate) fn new(task: CompactTask) -> Self {
+        Self { task: Arc::new(Mutex::new(task)), of: FilesOf::Data, group: AtomicUsize::new(0) }
+    }
+
     fn with<R: Send>(
         &self,
         py: Python<'_>,
@@ -97,8 +101,7 @@ impl PaimonCompaction {
             let upgrades = planned.upgrades.iter().map(BucketChange::seal).collect::<Result<Vec<_>>>()?;
             Ok((planned.tasks, upgrades))
         })?;
-        let new = |task| Self { task: Arc::new(Mutex::new(task)), of: FilesOf::Data, group: AtomicUsize::new(0) };
-        let tasks = tasks.into_iter().map(new).collect();
+        let tasks = tasks.into_iter().map(Self::new).collect();
         Ok((tasks, upgrades.iter().map(|message| PyBytes::new(py, message)).collect()))
     }
 

@@ -7,6 +7,7 @@ mod filter;
 mod maintenance;
 mod plan;
 mod reader;
+mod rewrite;
 mod rows;
 mod scan;
 mod schema;
@@ -35,6 +36,8 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<commit::PaimonCommit>()?;
     module.add_class::<commit::PaimonCommitResult>()?;
     module.add_class::<compact::PaimonCompaction>()?;
+    module.add_class::<rewrite::PaimonRewrites>()?;
+    module.add_class::<rewrite::ChangedRows>()?;
     maintenance::register(module)?;
     module.add_function(wrap_pyfunction!(schema::paimon_create, module)?)?;
     module.add_function(wrap_pyfunction!(filter::filter_batch, module)?)?;

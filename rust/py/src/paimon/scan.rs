@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use frazil_core::sql::expression::Expression;
+use frazil_paimon::compact::rewrite::RewritePlan;
 use frazil_paimon::context::output::Output;
 use frazil_paimon::scan::table_scan::{ScanOptions, TableScan};
 use frazil_paimon::table::{SnapshotChoice, Table};
@@ -10,6 +11,7 @@ use frazil_paimon::task::TaskPlan;
 use pyo3::prelude::*;
 
 use super::plan::PaimonPlan;
+use super::rewrite::PaimonRewrites;
 use super::table::PaimonTable;
 use crate::arrow;
 use crate::interrupt::{detached, interruptible};
@@ -72,6 +74,14 @@ impl PaimonScan {
     /// Plans the scan on at most `workers` threads.
     fn plan(&self, py: Python<'_>, workers: usize) -> PyResult<PaimonPlan> {
         interruptible(py, |context| TaskPlan::try_new(&self.scan, &self.output, workers, context)).map(PaimonPlan::new)
+    }
+
+    /// Plans the data files whose rows may match, to write those again that have changed rows. The table must not have a
+    /// primary key.
+    #[pyo3(signature = (*, utc_offset_ms))]
+    fn rewrites(&self, py: Python<'_>, utc_offset_ms: i64) -> PyResult<PaimonRewrites> {
+        interruptible(py, |context| RewritePlan::try_new(&self.scan, &self.output, utc_offset_ms, context))
+            .map(PaimonRewrites::new)
     }
 }
 

@@ -1,0 +1,234 @@
+"""The operations that change rows of a Paimon table without a primary key.
+
+Data files with changed rows are written again, in one snapshot. If a concurrent commit removed one of these files, the
+operation is planned again on the latest snapshot. Concurrent appends do not conflict.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from frazil import _native
+from frazil._merge import MergePlan, statement_time_us
+from frazil.errors import InvalidArgumentError
+from frazil.paimon._file_rewriter import Changed, FileRewriter, RowChange
+from frazil.paimon._row_rules import TableRules
+from frazil.paimon._scan import scan_arguments, target_schema
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import pyarrow as pa
+
+    from frazil._merge import Assignment
+    from frazil._run import States
+    from frazil.paimon._merge_source import MergeSource
+    from frazil.paimon._messages import Messages
+    from frazil.paimon._state import CommitOptions, TableState
+
+__all__ = ["Delete", "Merge", "Update", "Upsert"]
+
+
+class Ready:
+    """The source rows of a change, and the files of its latest attempt."""
+
+    def __init__(self, source: MergeSource | None = None) -> None:
+        """Keep the source."""
+        self._source = source
+        self._files: Messages | None = None
+
+    def source(self, target: pa.Schema) -> list[pa.RecordBatch]:
+        """Return the source rows, in the types of the columns in `target`."""
+        return [] if self._source is None else self._source.hold(target)
+
+    def fit(self, state: TableState) -> Self:  # noqa: ARG002 - as of `Ready`
+        """Return self, because the files of each attempt are planned on its state."""
+        return self
+
+    def own(self, files: Messages) -> None:
+        """Take ownership of the files of an attempt."""
+        self._files = files
+
+    def abort(self) -> None:
+        """Delete the files of the latest attempt, which is not committed."""
+        if self._files is not None:
+            self._files.abort()
+            self._files = None
+
+
+class Attempt:
+    """One attempt to change rows, planned on one snapshot."""
+
+    def __init__(self, rewriter: FileRewriter, ready: Ready) -> None:
+        """Keep the work, and the owner of its files."""
+        self._rewriter, self._ready = rewriter, ready
+
+    def execute(self, writer: object) -> Messages:  # noqa: ARG002 - as of `Work`
+        """Write the new files and return the commit."""
+        messages = self._rewriter.execute()
+        self._ready.own(messages)
+        return messages
+
+
+class _Operation:
+    """The common parts of operations that change rows."""
+
+    replans: ClassVar[bool] = True
+    options: CommitOptions
+
+    def prepare(self, table: States[TableState], rows: MergeSource | None) -> Ready:
+        """Load the latest state."""
+        table.newest()
+        return Ready(rows)
+
+    def plan(self, state: TableState, ready: Ready, tasks: bytes | None = None) -> Attempt:  # noqa: ARG002
+        """Plan the files whose rows may match."""
+        # The files of an earlier attempt lost to a concurrent commit.
+        ready.abort()
+        return Attempt(self._rewriter(state, ready), ready)
+
+    def _rewriter(self, state: TableState, ready: Ready) -> FileRewriter:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delete(_Operation):
+    """Deletes the rows that match a filter."""
+
+    options: CommitOptions
+    row_filter: str
+    case_sensitive: bool = True
+
+    def _rewriter(self, state: TableState, ready: Ready) -> FileRewriter:  # noqa: ARG002 - as of `_Operation`
+        rules = TableRules(state, "delete")
+        scan = _scan(state, self.row_filter, [], case_sensitive=self.case_sensitive)
+        return FileRewriter(state, self.options, scan, Deletion(), rules)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Update(_Operation):
+    """Sets columns of the rows that match a filter."""
+
+    options: CommitOptions
+    row_filter: str
+    assignments: Sequence[Assignment]
+    case_sensitive: bool = True
+    now_us: int = field(default_factory=statement_time_us)
+
+    def _rewriter(self, state: TableState, ready: Ready) -> FileRewriter:  # noqa: ARG002 - as of `_Operation`
+        rules = TableRules(state, "update")
+        scan = _scan(state, self.row_filter, [], case_sensitive=self.case_sensitive)
+        updater = _native.Updater(self.assignments, target_schema(state.native), "target", now_us=self.now_us)
+        return FileRewriter(state, self.options, scan, Updating(updater), rules)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Merge(_Operation):
+    """Updates, deletes and inserts rows by clauses, as SQL's MERGE."""
+
+    options: CommitOptions
+    merge: MergePlan
+    now_us: int = field(default_factory=statement_time_us)
+
+    def _rewriter(self, state: TableState, ready: Ready) -> FileRewriter:
+        rules = TableRules(state, "merge")
+        target = target_schema(state.native)
+        source = ready.source(target)
+        merger = self.merge.merger(target, source[0].schema, now_us=self.now_us)
+        return _merging(state, self.options, merger, source, rules)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Upsert(_Operation):
+    """Updates rows whose key occurs in a source with different values, and inserts rows with new keys."""
+
+    options: CommitOptions
+    keys: Sequence[str] | None
+    """The key columns."""
+    update: bool = True
+    insert: bool = True
+
+    def _rewriter(self, state: TableState, ready: Ready) -> FileRewriter:
+        if not self.keys:
+            message = "the table has no primary key, so join_cols must specify the key columns"
+            hint = 'pass the columns that identify a row, for example join_cols=["id"]'
+            raise InvalidArgumentError(message, context={"table": state.native.location}, hint=hint)
+        rules = TableRules(state, "upsert")
+        target = target_schema(state.native)
+        source = ready.source(target)
+        merger = _native.Merger.upsert(
+            list(self.keys),
+            update=self.update,
+            insert=self.insert,
+            target_schema=target,
+            source_schema=source[0].schema,
+        )
+        return _merging(state, self.options, merger, source, rules)
+
+
+class Deletion(RowChange):
+    """Deletes the found rows."""
+
+    only_deletes = True
+
+    def changed(self, rows: pa.RecordBatch) -> Changed:
+        """Return all rows as deleted rows."""
+        return Changed([], rows.slice(0, 0))
+
+
+class Updating(RowChange):
+    """Updates the found rows."""
+
+    def __init__(self, updater: _native.Updater) -> None:
+        """Keep the updater, which computes the new values."""
+        self._updater = updater
+
+    def changed(self, rows: pa.RecordBatch) -> Changed:
+        """Return the new values of all rows."""
+        return Changed(range(rows.num_rows), self._updater.update(rows))
+
+
+class Merging(RowChange):
+    """Changes rows of the table by the rows of a source."""
+
+    def __init__(self, merger: _native.Merger) -> None:
+        """Keep the merger with its source."""
+        self._merger = merger
+
+    def found(self, rows: pa.RecordBatch) -> list[int]:
+        """Return the numbers of the rows that a clause changes."""
+        _, deleted, updated, _, _ = self._merger.probe(rows, partial=True)
+        return [*deleted.to_pylist(), *updated.to_pylist()]
+
+    def changed(self, rows: pa.RecordBatch) -> Changed:
+        """Return the numbers and the new values of the updated rows; the other rows are deleted."""
+        _, _, updated, values, _ = self._merger.probe(rows)
+        return Changed(updated.to_pylist(), values)
+
+    def inserts(self) -> Iterator[pa.RecordBatch]:
+        """Stream the inserted rows."""
+        yield from self._merger.inserts()
+
+
+def _merging(
+    state: TableState,
+    options: CommitOptions,
+    merger: _native.Merger,
+    source: Sequence[pa.RecordBatch],
+    rules: TableRules,
+) -> FileRewriter:
+    for batch in source:
+        merger.source(batch)
+    merger.seal()
+    # If unmatched rows change, the filter cannot exclude any rows.
+    row_filter = "" if merger.changes_unmatched() else merger.filter() or ""
+    return FileRewriter(state, options, _scan(state, row_filter, merger.target_columns()), Merging(merger), rules)
+
+
+def _scan(
+    state: TableState, row_filter: str, columns: Sequence[str], *, case_sensitive: bool = True
+) -> _native.PaimonScan:
+    """Return a scan of the columns that determine which rows change, in addition to those of the filter."""
+    arguments: dict[str, Any] = scan_arguments(row_filter, columns=columns, case_sensitive=case_sensitive)
+    return _native.PaimonScan(state.native, **arguments)

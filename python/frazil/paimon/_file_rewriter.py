@@ -1,0 +1,179 @@
+"""Writes the data files of a table without a primary key again whose rows change (copy-on-write)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from frazil._read_ahead import read_ahead
+from frazil._write_result import RowCounts
+from frazil.config import config
+from frazil.files.write.writer import DataFileWriter
+from frazil.paimon._input_rows import write_rows
+from frazil.paimon._messages import Messages
+from frazil.paimon._read import read_split
+from frazil.paimon._writer_options import utc_offset_ms, writer_options
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from frazil import _native
+    from frazil.paimon._row_rules import TableRules
+    from frazil.paimon._state import CommitOptions, TableState
+
+__all__ = ["Changed", "FileRewriter", "RowChange"]
+
+
+class Changed(NamedTuple):
+    """The changes to rows that were found."""
+
+    updated: Sequence[int]
+    """The numbers of the updated rows; the other rows are deleted."""
+    values: pa.RecordBatch
+    """The new values of the updated rows, in the same order."""
+
+
+class RowChange:
+    """The change that a statement makes to rows."""
+
+    only_deletes: ClassVar[bool] = False
+    """Whether all found rows are deleted."""
+
+    def found(self, rows: pa.RecordBatch) -> Sequence[int] | None:  # noqa: ARG002 - the columns that a merge compares
+        """Return the numbers of the rows that change, among the rows of a scan; None for all of them."""
+        return None
+
+    def changed(self, rows: pa.RecordBatch) -> Changed:
+        """Return the changes to rows that were found, given all their columns."""
+        raise NotImplementedError
+
+    def inserts(self) -> Iterator[pa.RecordBatch]:
+        """Stream the inserted rows; call this after all rows of the table were found."""
+        return iter(())
+
+
+class _File(NamedTuple):
+    """A data file whose rows may change."""
+
+    find: _native.PaimonSplit
+    task: _native.PaimonCompaction
+    changed: _native.ChangedRows
+
+
+class FileRewriter:
+    """Changes rows of one snapshot of a table.
+
+    The changed rows of a file are found first, by the columns that determine them. Files without changed rows are not
+    rewritten. Updated rows keep their places, except those whose partition or bucket changes, which are added to the
+    files of new rows.
+    """
+
+    def __init__(
+        self,
+        state: TableState,
+        options: CommitOptions,
+        scan: _native.PaimonScan,
+        change: RowChange,
+        rules: TableRules,
+    ) -> None:
+        """Keep the change, and the scan of the rows that it may apply to."""
+        self._state, self._options, self._change, self._rules = state, options, change, rules
+        self._commit = state.begin_commit(options)
+        self._plan = scan.rewrites(utc_offset_ms=utc_offset_ms())
+        self._placing = rules.placing_columns()
+        self._messages: list[bytes] = []
+        self._writers: list[DataFileWriter[_native.PaimonCompaction]] = []
+        self._deleted = self._updated = self._inserted = 0
+
+    def execute(self) -> Messages:
+        """Write the new files and return the commit; on failure the files are deleted."""
+        try:
+            added = write_rows(self._state, self._new_rows(), overwrites=False)
+        except BaseException:
+            for writer in self._writers:
+                writer.abort()
+                writer.rows.abort()
+            raise
+        counts = RowCounts(self._deleted, self._updated, self._inserted)
+        return Messages(self._commit, [*self._messages, *added], counts=counts)
+
+    def _new_rows(self) -> Iterator[pa.RecordBatch]:
+        """Rewrite the files with changed rows; stream the rows that are added to other files."""
+        for file in read_ahead(range(len(self._plan)), self._find, workers=config.max_workers):
+            yield from self._rewrite(file)
+        for rows in self._change.inserts():
+            self._inserted += rows.num_rows
+            yield rows
+
+    def _find(self, place: int) -> Iterator[_File]:
+        """Find the changed rows of a file; yield the file if it has any."""
+        file = _File(*self._plan.file(place))
+        for batch in read_split(file.find):
+            rows, positions = _apart(batch)
+            numbers = self._change.found(rows)
+            file.changed.add(positions if numbers is None else positions.take(pa.array(numbers, pa.int64())))
+        if len(file.changed):
+            yield file
+
+    def _rewrite(self, file: _File) -> Iterator[pa.RecordBatch]:
+        """Write the rows that remain in a file to its replacement; stream the rows that move to another file."""
+        if self._change.only_deletes and file.changed.is_whole():
+            self._deleted += len(file.changed)
+            self._messages.append(file.task.message())
+            return
+        writer = DataFileWriter(self._state.files, file.task, writer_options(file.task))
+        self._writers.append(writer)
+        for split in file.task.reads():
+            for batch in read_split(split):
+                rows, positions = _apart(batch)
+                remaining, moved = self._divided(rows, file.changed.mask(positions))
+                if remaining.num_rows:
+                    writer.write([remaining])
+                if moved.num_rows:
+                    yield moved
+        writer.close()
+        self._messages.append(file.task.message())
+
+    def _divided(self, rows: pa.RecordBatch, is_changed: pa.BooleanArray) -> tuple[pa.RecordBatch, pa.RecordBatch]:
+        """Return the rows that remain in a file, in order and with their new values, and those that move."""
+        if not is_changed.true_count:
+            return rows, rows.slice(0, 0)
+        numbers = pc.indices_nonzero(is_changed)
+        old = rows.take(numbers)
+        changed = self._change.changed(old)
+        updated = pa.array(changed.updated, pa.int64())
+        self._updated += len(updated)
+        self._deleted += old.num_rows - len(updated)
+        if not len(updated):
+            return rows.filter(pc.invert(is_changed)), rows.slice(0, 0)
+        new = pa.RecordBatch.from_arrays(changed.values.columns, schema=rows.schema)
+        self._rules.check_defaults(new)
+        moves = _differs(old.take(updated), new, self._placing)
+        stays = pc.invert(moves)
+        kept = pc.indices_nonzero(pc.invert(is_changed))
+        order = pc.sort_indices(pa.concat_arrays([kept, numbers.take(updated).filter(stays)]))
+        together = pa.Table.from_batches([rows.take(kept), new.filter(stays)]).take(order)
+        return together.combine_chunks().to_batches()[0] if len(together) else rows.slice(0, 0), new.filter(moves)
+
+
+def _apart(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, pa.Array]:
+    """Return the rows and their positions, which are the last column: a column may have the same name."""
+    return batch.select(range(batch.num_columns - 1)), batch.column(batch.num_columns - 1)
+
+
+def _differs(old: pa.RecordBatch, new: pa.RecordBatch, names: Sequence[str]) -> pa.BooleanArray:
+    """Return which rows have another value in one of the columns; -0.0 differs from 0.0, and NaN from NaN."""
+    differs = pa.array([False] * new.num_rows, pa.bool_())
+    for name in names:
+        before, after = old.column(name), new.column(name)
+        if pa.types.is_floating(before.type):
+            bits = pa.int64() if before.type == pa.float64() else pa.int32()
+            before, after = before.view(bits), after.view(bits)
+        equal = pc.or_(
+            pc.fill_null(pc.equal(before, after), False),  # noqa: FBT003 - the value of NULL
+            pc.and_(before.is_null(), after.is_null()),
+        )
+        differs = pc.or_(differs, pc.invert(equal))
+    return differs

@@ -1,0 +1,192 @@
+//! Rewrites the data files of a table without a primary key whose rows a DELETE, UPDATE or MERGE changes
+//! (copy-on-write). Files are rewritten one by one: first the positions of the changed rows are found by the columns that
+//! determine them, then all rows are read and written again.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_array::{BooleanArray, UInt32Array};
+use frazil_core::bitmap::Positions;
+use frazil_core::context::Context;
+use frazil_core::error::{Error, Result};
+use frazil_core::sql::predicate::BoundPredicate;
+
+use super::task::{CommitPart, CompactTask, GroupRead, Shared};
+use crate::context::ReadContext;
+use crate::context::output::{MetadataColumn, Output};
+use crate::context::split::DataSplit;
+use crate::read::scan_read::ScanRead;
+use crate::scan::plan::Plan;
+use crate::scan::table_scan::TableScan;
+use crate::spec::manifest::{ManifestEntries, WantedFields};
+use crate::spec::options::Options;
+use crate::task::SplitTask;
+use crate::write::change::Home;
+use crate::write::check::check_writable;
+
+/// The data files of a scan, each of which may be rewritten.
+#[derive(Debug)]
+pub struct RewritePlan {
+    state: Option<PlannedFiles>,
+}
+
+#[derive(Debug)]
+struct PlannedFiles {
+    shared: Arc<Shared>,
+    /// The read of the columns that determine which rows change.
+    find: Arc<ScanRead>,
+    /// The read of all columns.
+    whole: Arc<ScanRead>,
+    /// The files as recorded in manifests, and the split of each.
+    entries: ManifestEntries,
+    splits: Vec<DataSplit>,
+}
+
+/// A data file that may be rewritten.
+#[derive(Debug)]
+pub struct FileRewrite {
+    /// The read of the rows that match the filter of the scan: the columns of the scan, then the positions of the rows.
+    pub find: SplitTask,
+    /// The task that replaces the file. It reads all columns, then the positions of the rows.
+    pub task: CompactTask,
+    /// The changed rows of the file.
+    pub changed: ChangedRows,
+}
+
+/// The positions of the changed rows of a file.
+#[derive(Debug)]
+pub struct ChangedRows {
+    positions: Positions,
+    /// The number of rows of the file that are not deleted.
+    rows: u64,
+}
+
+impl RewritePlan {
+    /// Plans the files of a scan whose rows may match. `output` contains the columns that determine which rows change.
+    ///
+    /// # Errors
+    /// `Unsupported` for tables that cannot be written; the errors of planning a scan.
+    pub fn try_new(scan: &TableScan, output: &Output, utc_offset_ms: i64, context: &Context) -> Result<Self> {
+        let table = scan.table();
+        check_writable(table.schema())?;
+        if !table.schema().primary_keys.is_empty() {
+            return Err(Error::internal("data files of tables with a primary key are not rewritten one by one"));
+        }
+        let Some(snapshot) = scan.snapshot() else { return Ok(Self { state: None }) };
+        let plan = scan.plan(1, context)?.rows;
+        let mut planned = by_file(&plan)?;
+        let live = table.live_files(snapshot, None, WantedFields::ALL, context)?;
+        let (mut rows, mut splits) = (Vec::new(), Vec::new());
+        for (home, of_home) in Home::rows(&live) {
+            for row in of_home {
+                let name = live.file_names().value(usize::try_from(row).unwrap_or(usize::MAX));
+                if let Some(split) = planned.remove(&(home.clone(), name.to_string())) {
+                    rows.push(row);
+                    splits.push(split);
+                }
+            }
+        }
+        let read = plan.read();
+        let whole = ReadContext { filter: BoundPredicate::True, ..read.as_ref().clone() };
+        let all = with_positions(Output { fields: read.schema.fields.clone(), metadata: Vec::new(), images: false });
+        let options = Options::new(table.schema().options.clone());
+        Ok(Self {
+            state: Some(PlannedFiles {
+                shared: Arc::new(Shared::try_new(table, &options, Some(snapshot.id), utc_offset_ms)?),
+                find: Arc::new(ScanRead::try_new(read.clone(), with_positions(output.clone()))?),
+                whole: Arc::new(ScanRead::try_new(Arc::new(whole), all)?),
+                entries: live.take(&UInt32Array::from(rows))?,
+                splits,
+            }),
+        })
+    }
+
+    /// Returns the number of files.
+    pub fn len(&self) -> usize {
+        self.state.as_ref().map_or(0, |state| state.splits.len())
+    }
+
+    /// Returns whether there are no files.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Returns the file at `index`.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if there is no such file; as for [`CompactTask::try_new`].
+    pub fn file(&self, index: usize) -> Result<FileRewrite> {
+        let found = self.state.as_ref().and_then(|state| Some((state, state.splits.get(index)?)));
+        let (state, split) = found.ok_or_else(|| Error::invalid(format!("the plan has no file {index}")))?;
+        let read = |read: &Arc<ScanRead>| SplitTask { read: read.clone(), split: split.clone(), before: None };
+        let group = GroupRead { read: read(&state.whole), is_written: true, drops_deletes: None };
+        let home = Home { partition: split.partition.clone().into(), bucket: split.bucket };
+        let removed = state.entries.slice(index..index.saturating_add(1))?;
+        let task = CompactTask::try_new(state.shared.clone(), vec![group], home, removed, 0)?;
+        let deleted = split.deletion_files.iter().flatten().filter_map(|file| file.cardinality).fold(0, i64::max);
+        let recorded = split.files.iter().map(|file| file.row_count).fold(0, i64::saturating_add);
+        Ok(FileRewrite {
+            find: read(&state.find),
+            task: task.committed_as(CommitPart::Append),
+            changed: ChangedRows {
+                positions: Positions::new(),
+                rows: u64::try_from(recorded.saturating_sub(deleted)).unwrap_or(0),
+            },
+        })
+    }
+}
+
+impl ChangedRows {
+    /// Adds positions.
+    ///
+    /// # Errors
+    /// `CorruptDeletes` for a negative position.
+    pub fn add(&mut self, positions: &[i64]) -> Result<()> {
+        self.positions.insert_all(positions)
+    }
+
+    /// Returns the number of positions.
+    pub fn len(&self) -> u64 {
+        self.positions.len()
+    }
+
+    /// Returns whether no row changes.
+    pub fn is_empty(&self) -> bool {
+        self.positions.is_empty()
+    }
+
+    /// Returns whether all rows change.
+    pub fn is_whole(&self) -> bool {
+        self.positions.len() == self.rows
+    }
+
+    /// Returns which of these rows change.
+    pub fn mask(&self, positions: &[i64]) -> BooleanArray {
+        let is_changed = |position: &i64| u64::try_from(*position).is_ok_and(|at| self.positions.contains(at));
+        positions.iter().map(|position| Some(is_changed(position))).collect()
+    }
+}
+
+/// Returns a separate split for each file of a plan, by bucket and name.
+fn by_file(plan: &Plan) -> Result<HashMap<(Home, String), DataSplit>> {
+    let mut found = HashMap::new();
+    for index in 0..plan.len() {
+        let split = plan.split(index)?;
+        let home = Home { partition: split.partition.clone().into(), bucket: split.bucket };
+        for (at, file) in split.files.iter().enumerate() {
+            let single = DataSplit {
+                files: vec![file.clone()],
+                deletion_files: vec![split.deletion_files.get(at).cloned().flatten()],
+                partition: split.partition.clone(),
+                bucket_path: split.bucket_path.clone(),
+                ..split
+            };
+            found.insert((home.clone(), file.file_name.clone()), single);
+        }
+    }
+    Ok(found)
+}
+
+fn with_positions(output: Output) -> Output {
+    Output { metadata: vec![MetadataColumn::Position], ..output }
+}
