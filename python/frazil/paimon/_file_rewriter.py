@@ -82,6 +82,8 @@ class FileRewriter:
         self._state, self._options, self._change, self._rules = state, options, change, rules
         self._commit = state.begin_commit(options)
         self._plan = scan.rewrites(utc_offset_ms=utc_offset_ms())
+        # A file of a later schema would lose columns.
+        state.check_not_altered()
         self._placing = rules.placing_columns()
         self._messages: list[bytes] = []
         self._writers: list[DataFileWriter[_native.PaimonCompaction]] = []

@@ -100,7 +100,7 @@ impl PaimonTable {
         })
     }
 
-    /// Applies schema changes, which are given as a JSON array of operations, to the latest schema, and returns the
+    /// Applies schema changes, which are given as a JSON array of operations, to the latest schema. Returns the
     /// table with the new schema. `lock` is held while the schema is published.
     #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts objects by value")]
     fn alter(&self, py: Python<'_>, changes: &str, lock: Option<Py<PyAny>>) -> PyResult<Self> {
