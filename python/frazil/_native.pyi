@@ -889,7 +889,7 @@ class PaimonTable:
     def manage_references(self, change: str, utc_offset_ms: int) -> None:
         """Change tags and branches by operations in JSON."""
     def alter(self, changes: str, lock: object | None) -> PaimonTable:
-        """Apply schema changes, which are given as a JSON array of operations, to the latest schema, and returns the
+        """Apply schema changes, which are given as a JSON array of operations, to the latest schema. Returns the
         table with the new schema. `lock` is held while the schema is published.
         """
     def bucket_ids(self, batch: pa.RecordBatch) -> pa.Array:
@@ -985,6 +985,10 @@ class PaimonCommit:
     @property
     def max_retries(self) -> int:
         """Return how often the commit is retried (`commit.max-retries`)."""
+    def back_off(self, number: int) -> bool:
+        """Wait before the `number`-th time that the operation is planned again; returns false if the attempts are
+        used up.
+        """
     @property
     def may_be_committed(self) -> bool:
         """Return whether the files of the messages may be part of the table."""

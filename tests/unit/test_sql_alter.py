@@ -212,10 +212,109 @@ def test_partitions_of_paimon_tables_are_dropped(tmp_path: Path) -> None:
     for statement, message in [
         ("DROP PARTITION (id = 1)", "`id` is not a partition column"),
         ("DROP PARTITION (dt)", "`dt` has no value"),
-        ("ADD COLUMN c int", "not supported for Paimon tables"),
     ]:
         with pytest.raises(FrazilError, match=message):
             lake_of(catalog).sql(f"ALTER TABLE lake.db.t {statement}")
+
+
+@pytest.fixture
+def paimon(tmp_path: Path) -> Any:
+    catalog = frazil.load_catalog("c", type="paimon", warehouse=str(tmp_path))
+    catalog.create_namespace("db")
+    columns = [
+        ("Id", "INT NOT NULL"),
+        ("amount", "INT"),
+        ("place", "ROW<lat FLOAT, Lon FLOAT>"),
+        ("list", "ARRAY<ROW<x INT>>"),
+        ("map", "MAP<STRING, ROW<y INT>>"),
+    ]
+    catalog.create_table("db.t", columns, primary_keys=["Id"], options={"bucket": "1"})
+    return catalog
+
+
+PAIMON_COLUMNS = {
+    "ADD COLUMN note STRING COMMENT 'x' AFTER id": ("note", "STRING (x)", 1),
+    "ADD COLUMNS (a INT FIRST, b ARRAY<INT> AFTER a)": ("b", "ARRAY<INT>", 1),
+    "ADD COLUMN d INT DEFAULT 5": ("d", "INT default 5", 5),
+    "ADD COLUMN t TIMESTAMP": ("t", "TIMESTAMP(6) WITH LOCAL TIME ZONE", 5),
+    "ADD COLUMN PLACE.name STRING FIRST": ("place", "ROW<`name` STRING, `lat` FLOAT, `Lon` FLOAT>", 2),
+    "ADD COLUMN list.element.z INT": ("list", "ARRAY<ROW<`x` INT, `z` INT>>", 3),
+    "ADD COLUMN List.z INT FIRST": ("list", "ARRAY<ROW<`z` INT, `x` INT>>", 3),
+    "ADD COLUMN map.value.q INT": ("map", "MAP<STRING, ROW<`y` INT, `q` INT>>", 4),
+    "ALTER COLUMN AMOUNT TYPE BIGINT": ("amount", "BIGINT", 1),
+    "ALTER COLUMN amount COMMENT 'c'": ("amount", "INT (c)", 1),
+    "ALTER COLUMN amount SET DEFAULT 5": ("amount", "INT default 5", 1),
+    "ALTER COLUMN amount FIRST": ("amount", "INT", 0),
+    "ALTER COLUMN amount AFTER LIST": ("amount", "INT", 3),
+    "CHANGE COLUMN amount amount DECIMAL(12,2) COMMENT 'd' AFTER place": ("amount", "DECIMAL(12, 2) (d)", 2),
+    "RENAME COLUMN place.LON TO longitude": ("place", "ROW<`lat` FLOAT, `longitude` FLOAT>", 2),
+    "DROP COLUMN IF EXISTS nothing": ("amount", "INT", 1),
+    "DROP COLUMNS (place.lon, amount)": ("place", "ROW<`lat` FLOAT>", 1),
+}
+
+
+@pytest.mark.parametrize("change", PAIMON_COLUMNS)
+def test_columns_of_paimon_tables_are_changed(paimon: Any, change: str) -> None:
+    before = paimon.load_table("db.t").schema().schema_id
+    lake_of(paimon, ["5"]).sql(f"ALTER TABLE lake.db.t {change}")
+    schema = paimon.load_table("db.t").schema()
+    name, expected, place = PAIMON_COLUMNS[change]
+    field = schema.fields[place]
+    default = "" if field.default_value is None else f" default {field.default_value}"
+    comment = "" if field.description is None else f" ({field.description})"
+    assert (field.name, f"{field.type}{default}{comment}") == (name, expected)
+    assert schema.schema_id == before + (0 if "nothing" in change else 1)
+
+
+def test_options_comments_and_tags_of_paimon_tables_are_changed(paimon: Any) -> None:
+    lake = lake_of(paimon)
+    lake.sql("ALTER TABLE lake.db.t SET TBLPROPERTIES ('snapshot.num-retained.max' = '20', 'comment' = 'one')")
+    lake.sql("ALTER TABLE lake.db.t UNSET TBLPROPERTIES ('comment', 'nothing')")
+    schema = paimon.load_table("db.t").schema()
+    assert (schema.options, schema.comment) == ({"bucket": "1", "snapshot.num-retained.max": "20"}, None)
+    lake.sql("COMMENT ON TABLE lake.db.t IS 'two'")
+    table = paimon.load_table("db.t")
+    assert table.schema().comment == "two"
+    table.append([{"Id": 1}])
+    table.append([{"Id": 2}])
+    tags = []
+    for change in ("CREATE TAG v", "CREATE TAG IF NOT EXISTS v AS OF VERSION 1", "REPLACE TAG v AS OF VERSION 1"):
+        lake.sql(f"ALTER TABLE lake.db.t {change}")
+        tags.append(table.tags()["v"].snapshot_id)
+    assert tags == [2, 2, 1]
+    lake.sql("ALTER TABLE lake.db.t CREATE OR REPLACE TAG w RETAIN 3 DAYS")
+    lake.sql("ALTER TABLE lake.db.t DROP TAG v")
+    lake.sql("ALTER TABLE lake.db.t DROP TAG IF EXISTS v")
+    assert list(table.tags()) == ["w"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("ADD COLUMN c INT NOT NULL", "a new column cannot be NOT NULL"),
+        ("ADD COLUMN AMOUNT INT", "already exists"),
+        ("ADD PARTITION FIELD id", "not supported for Paimon tables"),
+        ("ALTER COLUMN amount TYPE ARRAY<INT>", "INT cannot be changed to ARRAY<INT>"),
+        ("ALTER COLUMN id DROP NOT NULL", "a column of the primary key cannot be made nullable"),
+        ("CREATE BRANCH b", "use CALL sys.create_branch"),
+        ("CREATE TAG v", "the table has no snapshot"),
+        ("DROP COLUMN a, amount", "no column `a`"),
+        ("RENAME COLUMN id TO amount", "a column of this name already exists"),
+        ("SET LOCATION '/x'", "not supported for Paimon tables"),
+        ("SET TBLPROPERTIES ('snapshot.num-retained.max' = '20', 'path' = '/x')", "the location of a table cannot"),
+        ("WRITE ORDERED BY id", "not supported for Paimon tables"),
+    ],
+)
+def test_refused_changes_of_paimon_tables(paimon: Any, tmp_path: Path, change: str, message: str) -> None:
+    def files() -> dict[str, bytes]:
+        return {str(path): path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+
+    before = files()
+    with pytest.raises(FrazilError, match=message) as caught:
+        lake_of(paimon).sql(f"ALTER TABLE lake.db.t {change}")
+    assert files() == before
+    assert str(caught.value).count("(line 1, column 1)") == 1
+    assert caught.value.hint is None or str(caught.value).count(caught.value.hint) == 1
 
 
 @pytest.mark.parametrize(

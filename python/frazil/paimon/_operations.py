@@ -211,14 +211,16 @@ class Target:
         """Do nothing: the commit is already complete."""
 
     def replan(self) -> bool:
-        """Load the latest state for another attempt; return False if the attempts are used up or the table changed.
+        """Back off and load the latest state for another attempt.
+
+        The result is False if the attempts are used up, or if another table has replaced this one.
 
         Commits retry internally, so a conflict shows that another writer replaced files.
         """
         ready = None if self._staged is None else self._staged.ready
-        if ready is None or self._replans >= ready.commit.max_retries:
-            return False
         self._replans += 1
+        if ready is None or not ready.commit.back_off(self._replans):
+            return False
         known = self._state.native.schema_json(None)
         try:
             return self.newest().native.schema_json(json.loads(known)["id"]) == known

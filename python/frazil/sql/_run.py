@@ -137,5 +137,6 @@ def placed(error: FrazilError, text: str, position: int) -> FrazilError:
     if "line" not in error.context:
         line, column = place_of(text, position)
         error.context |= {"line": str(line), "column": str(column)}
-        error.message += f" (line {line}, column {column})"
+        # Messages of the core end with the hint, which `str` adds.
+        error.message = f"{error.message.removesuffix(f'; {error.hint}')} (line {line}, column {column})"
     return error

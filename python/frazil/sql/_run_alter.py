@@ -9,9 +9,9 @@ from frazil._virtual_table import VirtualTable
 from frazil.errors import InvalidArgumentError, UnsupportedError
 from frazil.sql import _alterations as alter
 from frazil.sql._column_types import Primitive
-from frazil.sql._keys import partition_column
 from frazil.sql._lexer import invalid, unsupported
 from frazil.sql._reader import MOST_DIGITS
+from frazil.sql._run_alter_paimon import alter_paimon_table
 from frazil.sql._sources import kind_of
 from frazil.sql._table_schemas import find_field, iceberg_type, spark_type
 
@@ -55,7 +55,7 @@ def alter_table(statement: AlterTable, run: Run[Frame]) -> Frame:
         problem = f"{kind_of(table)} {statement.name} cannot be changed"
         raise unsupported(run.text, statement.name.start, problem)
     if where.catalog.format == "paimon":
-        _paimon(statement, table, run)
+        alter_paimon_table(statement, table, run)
         return run.done()
     with table.transaction() as changes:
         for change in statement.changes:
@@ -84,20 +84,6 @@ def _new_levels(name: Name, where: Resolved, run: Run[Any]) -> tuple[str, ...]:
             raise unsupported(run.text, name.start, problem, "use CREATE TABLE … AS SELECT")
         return found.levels
     return parts
-
-
-def _paimon(statement: AlterTable, table: Any, run: Run[Any]) -> None:
-    [first, *_] = statement.changes
-    if not isinstance(first, alter.DropPartitions):
-        raise unsupported(run.text, run.start, "this form of ALTER TABLE is not supported for Paimon tables")
-    constants = [one for partition in first.partitions for one in partition]
-    columns = {one: partition_column(one, table.partition_keys, run.text) for one in constants}
-    for one in constants:
-        if one.constant is None:
-            raise invalid(run.text, one.start, f"PARTITION: `{one.column}` has no value")
-    values = iter(run.engine.constants([one.constant.text for one in constants if one.constant is not None]))
-    partitions = [{columns[one]: next(values) for one in partition} for partition in first.partitions]
-    table.drop_partitions(partitions)
 
 
 # Columns

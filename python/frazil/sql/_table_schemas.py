@@ -141,6 +141,19 @@ def paimon_schema(columns: Sequence[Column], *, timestamp_has_zone: bool) -> Pai
     return PaimonSchema(0, tuple(fields))
 
 
+def paimon_type(found: ColumnType, *, timestamp_has_zone: bool) -> str:
+    """Return a nullable type in Paimon's notation.
+
+    Raises:
+        UnsupportedError: Paimon does not have the type.
+
+    >>> from frazil.sql._column_types import Primitive
+    >>> paimon_type(Array(Primitive("TIMESTAMP")), timestamp_has_zone=True)
+    'ARRAY<TIMESTAMP(6) WITH LOCAL TIME ZONE>'
+    """
+    return _paimon_type(found, _timestamp(timestamp_has_zone))
+
+
 class _Ids:
     """The counter for field ids."""
 

@@ -210,6 +210,20 @@ pub fn max_retries(table: &Table) -> Result<u32> {
     Ok(retry(&Options::new(table.schema().options.clone()))?.retries)
 }
 
+/// Waits before an operation is planned again for the `number`-th time (from 1), because a concurrent commit replaced the
+/// files that it changes. Returns false if the attempts are used up.
+///
+/// # Errors
+/// `InvalidArgument` for an option that does not parse; `Cancelled`.
+pub fn back_off(table: &Table, number: u32, context: &Context) -> Result<bool> {
+    let retry = retry(&Options::new(table.schema().options.clone()))?;
+    if number > retry.retries {
+        return Ok(false);
+    }
+    pause(retry.wait(number)?, context)?;
+    Ok(true)
+}
+
 /// Reads the retry settings from the table options, with Java's defaults.
 fn retry(options: &Options) -> Result<Retry> {
     let retries = options.integer("commit.max-retries")?.unwrap_or(10);

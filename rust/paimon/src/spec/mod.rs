@@ -15,6 +15,7 @@ pub mod manifest_list_write;
 pub mod manifest_write;
 mod meta_file;
 mod meta_file_write;
+pub(crate) mod option_rules;
 pub mod options;
 pub mod partition_path;
 pub mod schema;

@@ -155,6 +155,11 @@ impl PaimonCommit {
         detached(py, || commit::max_retries(&self.table))
     }
 
+    /// Waits before the `number`-th time that the operation is planned again; returns false if the attempts are used up.
+    fn back_off(&self, py: Python<'_>, number: u32) -> PyResult<bool> {
+        interruptible(py, |context| commit::back_off(&self.table, number, context))
+    }
+
     /// Returns whether the files of the messages may be part of the table.
     #[getter]
     fn may_be_committed(&self) -> bool {

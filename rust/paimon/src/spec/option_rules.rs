@@ -40,7 +40,7 @@ const VECTORS_MODIFIABLE: &str = "deletion-vectors.modifiable";
 ///
 /// # Errors
 /// `InvalidArgument` naming the option.
-pub(super) fn check_option(
+pub(crate) fn check_option(
     options: &BTreeMap<String, String>,
     name: &str,
     value: Option<&str>,
