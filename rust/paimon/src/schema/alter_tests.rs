@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::super::create::create;
 use super::*;
 use crate::commit::NoLock;
+use crate::spec::option_rules::check_written_with;
 
 const ROOT: &str = "memory://warehouse/d.db/t";
 
@@ -199,7 +200,7 @@ fn a_writer_of_an_older_schema_conflicts_if_its_files_do_not_fit() {
     let later = |changes: Value| {
         let mut latest = schema(&changes);
         latest.id = 5;
-        super::super::check_written_with(&written, &latest)
+        check_written_with(&written, &latest)
     };
     later(json!({"options": {"bucket": "2", "bucket-key": "k", "owner": "me"}})).unwrap();
     for options in [json!({"bucket": "3", "bucket-key": "k"}), json!({"bucket": "2", "merge-engine": "first-row"})] {
@@ -207,7 +208,7 @@ fn a_writer_of_an_older_schema_conflicts_if_its_files_do_not_fit() {
         assert_eq!(error.kind(), ErrorKind::CommitConflict, "{error}");
     }
     let renamed = changed(&json!([{"operation": "rename_column", "path": "k", "name": "id"}]), true).unwrap();
-    super::super::check_written_with(&written, &renamed).unwrap();
+    check_written_with(&written, &renamed).unwrap();
 }
 
 #[test]
