@@ -82,6 +82,7 @@ __all__ = [
     "normalize_predicate",
     "owned_files",
     "paimon_create",
+    "paimon_duration_ms",
     "paimon_features",
     "paimon_option_names",
     "paimon_system_tables",
@@ -1698,6 +1699,11 @@ def evaluate_expression(text: str, relations: Sequence[tuple[str, pa.RecordBatch
 
 def iceberg_metadata_tables() -> list[tuple[str, str, bool]]:
     """Return the metadata tables of Iceberg: name, documentation, and whether a snapshot can be chosen."""
+
+def paimon_duration_ms(name: str, text: str) -> int:
+    """Return the milliseconds of a duration such as `7 d`, in the notation of Paimon's options; `name` is for
+    errors.
+    """
 
 def paimon_option_names() -> list[str]:
     """Return the names of the options of Paimon tables, without those of single columns."""

@@ -454,7 +454,7 @@ def test_options_of_retention_are_named_once(tmp_path: Path, write: str) -> None
     def run() -> None:
         getattr(table, write)(*([[{"id": 1}]] if write in {"append", "overwrite"} else []))
 
-    with pytest.warns(UserWarning, match="have no effect in frazil") as caught:
+    with pytest.warns(UserWarning, match="have no effect when frazil commits") as caught:
         run()
     assert len(caught) == 1
     assert caught[0].filename == __file__

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from frazil import _native
-from frazil._arguments import flag, milliseconds, optional_number, snapshot_choice
+from frazil._arguments import flag, milliseconds, optional_number, optional_text, snapshot_choice, whole_number
 from frazil.errors import InvalidArgumentError, UnsupportedError
 
 if TYPE_CHECKING:
@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 
     from frazil._orphans import RemoveOrphanFiles
     from frazil.paimon._expire import ExpireSnapshots
+    from frazil.paimon._expire_partitions import ExpirePartitions
+    from frazil.paimon._expire_tags import ExpireTags
     from frazil.paimon._rollback import Rollback
+    from frazil.paimon._table import Table
     from frazil.paimon._views import View
 
 __all__ = ["Maintenance"]
@@ -73,12 +76,66 @@ class Maintenance:
         )
         return ExpireSnapshots(lambda: (self._native.refresh(), self._files), lambda: self.location, expiry)
 
+    def expire_partitions(
+        self,
+        expiration_time: str | None = None,
+        *,
+        timestamp_formatter: str | None = None,
+        timestamp_pattern: str | None = None,
+        strategy: str | None = None,
+        max_expires: int | None = None,
+    ) -> ExpirePartitions:
+        """Plan to delete the rows of old partitions; `apply` carries out the plan.
+
+        Each argument that is None is taken from the table options.
+
+        Args:
+            expiration_time: The age of a partition that expires, such as `7 d` (`partition.expiration-time`).
+            timestamp_formatter: The form of the time in the notation of Java's `DateTimeFormatter`, such as `yyyyMMdd`
+                (`partition.timestamp-formatter`); by default `yyyy-MM-dd`, perhaps followed by `HH:mm:ss`.
+            timestamp_pattern: How the time is made of the values, such as `$year-$month-$day`
+                (`partition.timestamp-pattern`); by default, it is the value of the first partition column.
+            strategy: `values-time` uses the time in the values, and keeps partitions without one. `update-time` uses
+                the time of the last change (`partition.expiration-strategy`).
+            max_expires: The maximum number of partitions that expire in one call (`partition.expiration-max-num`, 100).
+
+        Raises:
+            InvalidArgumentError: When the plan is made: the table has no partitions, no expiration time is set, or a
+                form is invalid.
+            UnsupportedError: When the plan is made: a custom strategy.
+        """
+        from frazil.paimon._expire_partitions import ExpirePartitions, Rules
+
+        self._check_not_view()
+        rules = Rules(
+            expiration_time=optional_text("expiration_time", expiration_time),
+            timestamp_formatter=optional_text("timestamp_formatter", timestamp_formatter),
+            timestamp_pattern=optional_text("timestamp_pattern", timestamp_pattern),
+            strategy=optional_text("strategy", strategy),
+            max_expires=optional_number("max_expires", max_expires),
+        )
+        return ExpirePartitions(cast("Table", self), rules)
+
+    def expire_tags(self, older_than: int | str | datetime.datetime | None = None) -> ExpireTags:
+        """Plan to delete the tags whose `time_retained` is over; `apply` carries out the plan.
+
+        Args:
+            older_than: Also delete all tags that were created before this time: milliseconds since the epoch, a
+                datetime or an ISO 8601 string.
+        """
+        from frazil.paimon._expire_tags import ExpireTags
+
+        self._check_not_view()
+        limit = None if older_than is None else milliseconds(older_than, "older_than")
+        return ExpireTags(cast("Table", self), self._files, limit)
+
     def rollback_to(
         self,
         snapshot_id: int | None = None,
         *,
         tag: str | None = None,
         as_of: int | str | datetime.datetime | None = None,
+        watermark: int | None = None,
     ) -> Rollback:
         """Plan to go back to an earlier state: all newer snapshots and tags are deleted; `apply` carries out the plan.
 
@@ -89,6 +146,7 @@ class Maintenance:
             tag: The tag to go back to, whose snapshot may have expired.
             as_of: Go back to the latest snapshot at this time: milliseconds since the epoch, a datetime or an ISO 8601
                 string.
+            watermark: Go back to the latest snapshot whose watermark is not greater, in milliseconds.
 
         Raises:
             InvalidArgumentError: Not exactly one argument is given.
@@ -104,8 +162,13 @@ class Maintenance:
 
         self._check_not_view()
         target = snapshot_choice(snapshot_id, tag, as_of)
+        if watermark is not None:
+            if target is not None:
+                message = "rollback_to accepts only one of snapshot_id, tag, as_of and watermark"
+                raise InvalidArgumentError(message)
+            target = ("watermark", whole_number("watermark", watermark))
         if target is None:
-            message = "rollback_to needs a snapshot_id, a tag or as_of"
+            message = "rollback_to needs a snapshot_id, a tag, as_of or a watermark"
             raise InvalidArgumentError(message, hint="list the snapshots with table.snapshots()")
         return Rollback(self._native.refresh, lambda: self.location, target)
 

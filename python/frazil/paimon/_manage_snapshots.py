@@ -1,4 +1,4 @@
-"""Changes to the tags and branches of a table."""
+"""Changes to the tags, branches and consumers of a table."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class ManageSnapshots(Change):
-    """Creates, replaces, renames and removes tags and branches.
+    """Creates, replaces, renames and removes tags and branches; sets and removes consumers.
 
     The operations are applied in order. If one fails, the preceding ones have taken effect.
     """
@@ -70,6 +70,15 @@ class ManageSnapshots(Change):
     def rename_branch(self, name: str, new_name: str) -> Self:
         """Rename a branch."""
         return self._then("rename_branch", name=text("name", name), new_name=text("new_name", new_name))
+
+    def set_consumer(self, consumer_id: str, next_snapshot_id: int) -> Self:
+        """Record that a streaming reader has read all snapshots before a snapshot; later ones do not expire."""
+        number = whole_number("next_snapshot_id", next_snapshot_id)
+        return self._then("set_consumer", name=text("consumer_id", consumer_id), next_snapshot=number)
+
+    def remove_consumer(self, consumer_id: str) -> Self:
+        """Remove the record of a streaming reader, so that snapshots that it has not read can expire."""
+        return self._then("delete_consumer", name=text("consumer_id", consumer_id))
 
     def _tagged(
         self,

@@ -1,7 +1,8 @@
 """The expiry after a commit, and the options by which Java's commits delete more.
 
 As in Java, each commit to a table that is not write-only expires old snapshots. It does not delete changelogs,
-partitions, tags and consumers, so a table with such an option keeps more data than its owner intends.
+partitions, tags and consumers, so a table with such an option keeps more data than its owner intends until
+`expire_partitions` and `expire_tags` are called.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ def warn_of_retention(options: Mapping[str, str]) -> None:
     if not names:
         return
     what = f"option {names[0]} has" if len(names) == 1 else f"options {', '.join(names)} have"
-    message = f"the table {what} no effect in frazil, which only expires snapshots; use Paimon's own connectors"
+    message = f"the table {what} no effect when frazil commits: call expire_partitions() and expire_tags()"
     warnings.warn(message, UserWarning, stacklevel=caller_depth())
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -9,6 +10,8 @@ from typing import TYPE_CHECKING
 from frazil import _native
 from frazil._boundary import operation
 from frazil._maintenance_plan import MaintenancePlan
+from frazil.errors import NoSuchSnapshotError
+from frazil.paimon._snapshot import Snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -80,8 +83,8 @@ class Rollback(MaintenancePlan[RollbackResult]):
         began = time.perf_counter()
         plan = self._take()
         with operation(self._method, self._place):
-            # The state at a time may be another one by now.
-            target = ("id", plan.snapshot_id) if self._target[0] == "as_of" else self._target
+            # The state at a time or a watermark may be another one by now.
+            target = ("id", plan.snapshot_id) if self._target[0] in ("as_of", "watermark") else self._target
             snapshot_id, snapshot_ids, tags = _native.PaimonRollback(target).apply(self._table())
         return RollbackResult(
             snapshot_id=snapshot_id,
@@ -91,7 +94,10 @@ class Rollback(MaintenancePlan[RollbackResult]):
         )
 
     def _make(self) -> RollbackResult:
-        snapshot_id, snapshot_ids, tags = _native.PaimonRollback(self._target).plan(self._table())
+        table, target = self._table(), self._target
+        if target[0] == "watermark":
+            target = ("id", _snapshot_of_watermark(table, int(target[1])))
+        snapshot_id, snapshot_ids, tags = _native.PaimonRollback(target).plan(table)
         return RollbackResult(
             snapshot_id=snapshot_id, deleted_snapshot_ids=tuple(snapshot_ids), deleted_tags=tuple(tags)
         )
@@ -99,3 +105,17 @@ class Rollback(MaintenancePlan[RollbackResult]):
     def _summary(self, plan: RollbackResult) -> str:
         snapshots, tags = len(plan.deleted_snapshot_ids), len(plan.deleted_tags)
         return f"to snapshot {plan.snapshot_id}, deletes {snapshots} snapshots and {tags} tags"
+
+
+def _snapshot_of_watermark(table: _native.PaimonTable, watermark: int) -> int:
+    """Return the latest snapshot whose watermark is not greater.
+
+    Raises:
+        NoSuchSnapshotError: There is no such snapshot.
+    """
+    for number in reversed(table.snapshot_ids()):
+        found = Snapshot.from_json(json.loads(table.snapshot_json(number))).watermark
+        if found is not None and found <= watermark:
+            return number
+    message = f"no snapshot has a watermark that is not greater than {watermark}"
+    raise NoSuchSnapshotError(message, hint="list the watermarks with table.snapshots()")

@@ -11,6 +11,9 @@ from frazil.errors import CorruptMetadataError
 NO_WATERMARK = -(2**63)
 """The value that Java writes if there is no watermark."""
 
+_PARTS = 7
+"""The number of parts of a time with nanoseconds."""
+
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
@@ -78,6 +81,8 @@ class Tag:
     name: str
     snapshot: Snapshot
     time_retained: datetime.timedelta | None = None
+    created_at: datetime.datetime | None = None
+    """The local time of creation, which is recorded only for tags that expire."""
 
     @property
     def snapshot_id(self) -> int:
@@ -89,7 +94,15 @@ class Tag:
         """Create a tag from the JSON form of tag files."""
         retained = json.get("tagTimeRetained")
         kept = datetime.timedelta(seconds=retained) if isinstance(retained, int | float) else None
-        return cls(name, Snapshot.from_json(json), kept)
+        return cls(name, Snapshot.from_json(json), kept, _local_time(json.get("tagCreateTime")))
+
+
+def _local_time(parts: Any) -> datetime.datetime | None:
+    """Return the time in Java's form: year, month, day, hour, minute, and perhaps second and nanosecond."""
+    if not isinstance(parts, list):
+        return None
+    year, month, day, hour, minute, second, nanos = (int(part) for part in [*parts, 0, 0][:_PARTS])
+    return datetime.datetime(year, month, day, hour, minute, second, nanos // 1000)  # noqa: DTZ001 - a local time
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from typing import TYPE_CHECKING, Any
 
-from frazil.errors import InvalidArgumentError, UnsupportedError
+from frazil.errors import InvalidArgumentError, NoSuchSnapshotError, UnsupportedError
 from frazil.paimon import Table
 
 if TYPE_CHECKING:
@@ -13,7 +14,19 @@ if TYPE_CHECKING:
 
     from frazil.sql._procedure_types import Context, Rows
 
-__all__ = ["expire_snapshots", "remove_orphan_files", "rollback", "rollback_to_timestamp", "table_of"]
+__all__ = [
+    "clear_consumers",
+    "create_tag_from_timestamp",
+    "expire_partitions",
+    "expire_snapshots",
+    "expire_tags",
+    "remove_orphan_files",
+    "reset_consumer",
+    "rollback",
+    "rollback_to_timestamp",
+    "rollback_to_watermark",
+    "table_of",
+]
 
 
 def table_of(context: Context, given: Mapping[str, Any]) -> Table:
@@ -52,6 +65,74 @@ def rollback(context: Context, given: Mapping[str, Any]) -> Rows:
 def rollback_to_timestamp(context: Context, given: Mapping[str, Any]) -> Rows:
     """Roll a table back to its latest snapshot at a time, in milliseconds since the epoch."""
     return _moved(table_of(context, given), None, as_of=given["timestamp"])
+
+
+def rollback_to_watermark(context: Context, given: Mapping[str, Any]) -> Rows:
+    """Roll a table back to its latest snapshot whose watermark is not greater than a given one."""
+    return _moved(table_of(context, given), None, watermark=given["watermark"])
+
+
+def create_tag_from_timestamp(context: Context, given: Mapping[str, Any]) -> Rows:
+    """Create a tag of the first snapshot that was committed at a time, in milliseconds since the epoch, or later."""
+    table, name, since_ms = table_of(context, given), given["tag"], given.get("timestamp") or 0
+    found = next((one for one in table.snapshots() if one.timestamp_ms >= since_ms), None)
+    if found is None:
+        message = f"no snapshot was committed at {since_ms} ms or later"
+        raise NoSuchSnapshotError(message, hint="use CALL sys.create_tag to tag the latest snapshot")
+    retained = given.get("time_retained")
+    table.manage_snapshots().create_tag(found.snapshot_id, name, time_retained=retained).commit()
+    watermark = None if found.watermark is None else str(found.watermark)
+    return [(name, found.snapshot_id, found.timestamp_ms, watermark)]
+
+
+def expire_tags(context: Context, given: Mapping[str, Any]) -> Rows:
+    """Delete tags whose time is over, and tags that were created before a time."""
+    result = table_of(context, given).expire_tags(_older_than(given)).apply()
+    return [(name,) for name in result.tags] or [("No expired tags.",)]
+
+
+def expire_partitions(context: Context, given: Mapping[str, Any]) -> Rows:
+    """Delete the rows of old partitions."""
+    plan = table_of(context, given).expire_partitions(
+        given.get("expiration_time"),
+        timestamp_formatter=given.get("timestamp_formatter"),
+        timestamp_pattern=given.get("timestamp_pattern"),
+        strategy=given.get("expire_strategy"),
+        max_expires=given.get("max_expires"),
+    )
+    expired = plan.apply().partitions
+    rows = [(", ".join(f"{name}={value}" for name, value in one.items()),) for one in expired]
+    return rows or [("No expired partitions.",)]
+
+
+def reset_consumer(context: Context, given: Mapping[str, Any]) -> Rows:
+    """Set the first snapshot that a consumer has not read; without one, delete the consumer."""
+    changes, name = table_of(context, given).manage_snapshots(), given["consumerId"]
+    next_snapshot = given.get("nextSnapshotId")
+    (changes.remove_consumer(name) if next_snapshot is None else changes.set_consumer(name, next_snapshot)).commit()
+    return [(True,)]
+
+
+def clear_consumers(context: Context, given: Mapping[str, Any]) -> Rows:
+    """Delete the consumers whose whole names match a regular expression, and do not match another one."""
+    table = table_of(context, given)
+    included = _pattern("includingConsumers", given.get("includingConsumers") or ".*")
+    excluded = given.get("excludingConsumers")
+    is_excluded = _pattern("excludingConsumers", excluded).fullmatch if excluded else lambda _: None
+    changes = table.manage_snapshots()
+    for name in table.inspect.consumers().column("consumer_id").to_pylist():
+        if included.fullmatch(name) and not is_excluded(name):
+            changes.remove_consumer(name)
+    changes.commit()
+    return [(True,)]
+
+
+def _pattern(name: str, text: str) -> re.Pattern[str]:
+    try:
+        return re.compile(text)
+    except re.error as error:
+        message = f"{name} is {text!r}, which is not a regular expression: {error}"
+        raise InvalidArgumentError(message) from error
 
 
 def remove_orphan_files(context: Context, given: Mapping[str, Any]) -> Rows:

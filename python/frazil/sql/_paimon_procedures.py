@@ -8,10 +8,16 @@ from frazil.errors import InvalidArgumentError
 from frazil.paimon import ObjectTable
 from frazil.sql._paimon_compact import compact, compact_database
 from frazil.sql._paimon_maintenance import (
+    clear_consumers,
+    create_tag_from_timestamp,
+    expire_partitions,
     expire_snapshots,
+    expire_tags,
     remove_orphan_files,
+    reset_consumer,
     rollback,
     rollback_to_timestamp,
+    rollback_to_watermark,
     table_of,
 )
 from frazil.sql._procedure_types import Parameter, Procedure, by_name
@@ -135,7 +141,7 @@ PROCEDURES = by_name(
             Parameter("watermark", "bigint", required=True),
         ),
         columns=_MOVED,
-        instead=_ELSEWHERE,
+        act=rollback_to_watermark,
     ),
     Procedure(name="purge_files", parameters=(_TABLE,), columns=("result string",), instead=_ELSEWHERE),
     Procedure(
@@ -184,7 +190,7 @@ PROCEDURES = by_name(
             "commit_time bigint",
             "watermark string",
         ),
-        instead=_ELSEWHERE,
+        act=create_tag_from_timestamp,
     ),
     Procedure(
         name="delete_tag",
@@ -202,7 +208,7 @@ PROCEDURES = by_name(
             Parameter("older_than", "string"),
         ),
         columns=("expired_tags string NOT NULL",),
-        instead=_ELSEWHERE,
+        act=expire_tags,
     ),
     Procedure(
         name="create_branch",
@@ -368,10 +374,10 @@ PROCEDURES = by_name(
             Parameter("timestamp_pattern", "string"),
             Parameter("expire_strategy", "string"),
             Parameter("max_expires", "int"),
-            _OPTIONS,
+            Parameter("options", "string", support="no"),
         ),
         columns=("expired_partitions string",),
-        instead=_ELSEWHERE,
+        act=expire_partitions,
     ),
     Procedure(
         name="repair",
@@ -396,7 +402,7 @@ PROCEDURES = by_name(
             Parameter("nextSnapshotId", "bigint"),
         ),
         columns=_RESULT,
-        instead=_ELSEWHERE,
+        act=reset_consumer,
     ),
     Procedure(
         name="mark_partition_done",
@@ -424,7 +430,7 @@ PROCEDURES = by_name(
             Parameter("excludingConsumers", "string"),
         ),
         columns=_RESULT,
-        instead=_ELSEWHERE,
+        act=clear_consumers,
     ),
     Procedure(
         name="alter_view_dialect",

@@ -327,7 +327,7 @@ impl Table {
         format!("{}/manifest/{name}", self.location())
     }
 
-    fn folder(&self, name: &str) -> String {
+    pub(crate) fn folder(&self, name: &str) -> String {
         format!("{}/{name}", root(self.location(), self.branch()))
     }
 
@@ -420,7 +420,7 @@ fn read_snapshot(files: &Numbered<'_>, what: &str, id: i64) -> Result<Snapshot> 
 }
 
 /// Returns some of the existing names, for messages.
-fn listed(what: &str, names: &[String]) -> String {
+pub(crate) fn listed(what: &str, names: &[String]) -> String {
     const SHOWN: usize = 10;
     if names.is_empty() {
         return format!("there are no {what}");

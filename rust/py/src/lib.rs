@@ -90,6 +90,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(features::paimon_features, module)?)?;
     module.add_function(wrap_pyfunction!(properties::table_properties, module)?)?;
     module.add_function(wrap_pyfunction!(properties::paimon_option_names, module)?)?;
+    module.add_function(wrap_pyfunction!(properties::paimon_duration_ms, module)?)?;
     module.add_function(wrap_pyfunction!(properties::table_property, module)?)?;
     module.add_function(wrap_pyfunction!(virtual_table::iceberg_metadata_tables, module)?)?;
     module.add_function(wrap_pyfunction!(virtual_table::paimon_system_tables, module)?)?;

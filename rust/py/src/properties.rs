@@ -1,6 +1,7 @@
-//! Table properties of Iceberg: keys, values and defaults.
+//! Table properties of Iceberg and options of Paimon: keys, values and defaults.
 
 use frazil_iceberg::properties::{self, Effect, Property, Scope};
+use frazil_paimon::spec::options::Options;
 use pyo3::prelude::*;
 
 use crate::errors::OrRaise;
@@ -69,4 +70,11 @@ pub(crate) fn paimon_option_names() -> Vec<&'static str> {
 #[pyfunction]
 pub(crate) fn table_property(key: &str) -> Option<TableProperty> {
     properties::find(key).map(|(property, _)| TableProperty(*property))
+}
+
+/// Returns the milliseconds of a duration such as `7 d`, in the notation of Paimon's options; `name` is for errors.
+#[pyfunction]
+pub(crate) fn paimon_duration_ms(py: Python<'_>, name: &str, text: String) -> PyResult<u64> {
+    let found = Options::new([(name.to_string(), text)].into()).duration(name).or_raise(py)?;
+    Ok(found.map_or(0, |found| u64::try_from(found.as_millis()).unwrap_or(u64::MAX)))
 }

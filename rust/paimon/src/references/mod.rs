@@ -1,10 +1,11 @@
-//! Creates, replaces, renames and deletes tags and branches (documentation: "Manage Tags", "Manage Branches").
+//! Creates, replaces, renames and deletes tags, branches and consumers (documentation: "Manage Tags", "Manage Branches").
 //!
 //! A tag is a copy of a snapshot file, which keeps the snapshot's files after the snapshot expires. A branch is a folder
 //! with copies of schemas, a snapshot and a tag. Operations of one change are applied in order, each as soon as the
 //! previous one is complete: there is no transaction over several files.
 
 mod branches;
+mod consumers;
 mod tags;
 
 use frazil_core::context::Context;
@@ -13,7 +14,7 @@ use serde::Deserialize;
 
 use crate::table::Table;
 
-/// A list of operations on tags and branches.
+/// A list of operations on tags, branches and consumers.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ManageReferences {
@@ -21,7 +22,7 @@ pub struct ManageReferences {
     pub operations: Vec<ReferenceChange>,
 }
 
-/// An operation on a tag or a branch.
+/// An operation on a tag, a branch or a consumer.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(tag = "operation", rename_all = "snake_case", deny_unknown_fields)]
 #[expect(missing_docs, reason = "fields are named like the arguments of the user")]
@@ -40,6 +41,10 @@ pub enum ReferenceChange {
     DeleteBranch { name: String },
     /// Renames a branch.
     RenameBranch { name: String, new_name: String },
+    /// Sets the first snapshot that a consumer has not read.
+    SetConsumer { name: String, next_snapshot: i64 },
+    /// Deletes a consumer.
+    DeleteConsumer { name: String },
 }
 
 impl ManageReferences {
@@ -70,6 +75,8 @@ impl ManageReferences {
             R::CreateBranch { name, tag } => table.create_branch(name, tag.as_deref()),
             R::DeleteBranch { name } => table.delete_branch(name, context),
             R::RenameBranch { name, new_name } => table.rename_branch(name, new_name),
+            R::SetConsumer { name, next_snapshot } => table.set_consumer(name, *next_snapshot),
+            R::DeleteConsumer { name } => table.delete_consumer(name),
         })
     }
 }
