@@ -323,3 +323,55 @@ def test_one_test_for_both_formats(tmp_path: Path) -> None:
         assert table.properties.get("label") == "x"
         assert "other" not in table.properties
         assert table.scan().to_arrow().to_pylist() == [{"c": None, "a": 1}]
+
+
+class LockOf:
+    """A lock whose first holder is preceded by another writer."""
+
+    def __init__(self, other: Any) -> None:
+        self._other: Any = other
+
+    def acquire(self) -> None:
+        other, self._other = self._other, None
+        if other is not None:
+            other()
+
+    def release(self) -> None:
+        pass
+
+
+def with_lock(monkeypatch: pytest.MonkeyPatch, table: Table, other: Any) -> None:
+    """Let another writer change a table after a commit was checked and before it is published."""
+    lock = LockOf(other)
+    ours = type(table)._lock
+    monkeypatch.setattr(type(table), "_lock", lambda self: lock if self is table else ours(self))
+
+
+def test_a_commit_notices_that_the_table_was_altered_before_it_is_published(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "t"
+    options = {"bucket": "4", "bucket-key": "k"}
+    frazil.create_table(place, {"a": "INT", "k": "INT"}, format="paimon", options=options)
+    table = frazil.load_table(place)
+    with_lock(monkeypatch, table, lambda: frazil.load_table(place).set_properties({"bucket-key": "a"}))
+    rows = [{"a": number, "k": 7 * number} for number in range(20)]
+    with pytest.raises(errors.CommitConflictError, match="the option `bucket-key` of the table has changed"):
+        table.append(rows)
+    table = frazil.load_table(place)
+    table.append(rows)
+    assert [table.scan(f"a = {number}").count() for number in range(20)] == [1] * 20
+
+
+def test_an_alteration_notices_that_the_table_has_its_first_snapshot(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "t"
+    options = {"bucket": "4", "bucket-key": "k"}
+    frazil.create_table(place, {"a": "INT", "k": "INT"}, format="paimon", options=options)
+    table = frazil.load_table(place)
+    rows = [{"a": number, "k": 7 * number} for number in range(20)]
+    with_lock(monkeypatch, table, lambda: frazil.load_table(place).append(rows))
+    with pytest.raises(errors.InvalidArgumentError, match="the option `bucket-key` cannot be changed"):
+        table.set_properties({"bucket-key": "a"})
+    assert [table.scan(f"k = {7 * number}").count() for number in range(20)] == [1] * 20

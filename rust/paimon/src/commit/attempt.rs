@@ -24,7 +24,7 @@ use crate::spec::option_rules::check_written_with;
 use crate::spec::options::Options;
 use crate::spec::schema::TableSchema;
 use crate::spec::snapshot::{CommitKind, Snapshot};
-use crate::table::Table;
+use crate::table::{Table, present};
 use crate::write::change::Home;
 use crate::write::check::check_committable;
 use crate::write::postponed::has_waiting_rows;
@@ -250,14 +250,20 @@ impl Attempt<'_> {
         Ok((schema_id == base.schema_id).then(|| name.clone()))
     }
 
-    /// Publishes a snapshot.
+    /// Publishes a snapshot, unless the table was altered since `base` was read.
     ///
     /// # Errors
     /// The errors of the lock. In that case nothing was published.
-    pub(super) fn publish(&self, snapshot: &Snapshot, lock: &dyn SnapshotLock) -> Result<Swap> {
+    pub(super) fn publish(&self, snapshot: &Snapshot, base: &Base, lock: &dyn SnapshotLock) -> Result<Swap> {
         let location = self.table.snapshot_location(snapshot.id);
         let content = Bytes::from(snapshot.to_json());
-        lock.run(&mut || publish(self.table.files(), &location, &content))
+        let next_schema = self.table.schema_location(base.schema_id.saturating_add(1));
+        lock.run(&mut || match present(self.table.files().size(&next_schema)) {
+            // The files may not fit the new schema.
+            Ok(Some(_)) => Swap::Lost,
+            Err(error) => Swap::Refused(error),
+            Ok(None) => publish(self.table.files(), &location, &content),
+        })
     }
 
     /// Deletes the index files that were replaced by files that also have the keys of other writers.

@@ -177,7 +177,7 @@ fn attempts(
         }
         checked = base.snapshot.as_ref().map_or(0, |snapshot| snapshot.id);
         let (snapshot, counts) = attempt.snapshot(&base, writer, merger)?;
-        match attempt.publish(&snapshot, lock)? {
+        match attempt.publish(&snapshot, &base, lock)? {
             Swap::Done(_) => {
                 attempt.hint(snapshot.id);
                 attempt.delete_replaced_indexes(writer);

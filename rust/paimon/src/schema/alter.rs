@@ -18,7 +18,7 @@ use super::change::{Change, Position};
 use super::check::check_schema;
 use super::create::{Definition, next_id, number_fields};
 use super::nested::{PathTarget, position, siblings};
-use super::renamed_options::renamed;
+use super::renamed_options::{can_be_listed, renamed};
 use crate::cast::altered::check_cast;
 use crate::commit::SnapshotLock;
 use crate::spec::json::shown;
@@ -45,7 +45,13 @@ pub fn alter(table: &Table, changes: &[Change], lock: &dyn SnapshotLock, context
         let content = Bytes::from(schema.to_pretty_json());
         let schema = TableSchema::parse(&content)?;
         let location = latest.schema_location(schema.id);
-        match lock.run(&mut || publish(latest.files(), &location, &content))? {
+        let mut publication = || match latest.latest_snapshot() {
+            // The options that cannot change once there are snapshots were not checked.
+            Ok(Some(_)) if !has_snapshots => Swap::Lost,
+            Err(error) => Swap::Refused(error),
+            Ok(_) => publish(latest.files(), &location, &content),
+        };
+        match lock.run(&mut publication)? {
             Swap::Done(_) => {
                 return Ok(Table::with_schema(latest.files(), latest.location(), latest.branch(), schema.into()));
             }
@@ -158,7 +164,13 @@ impl Altered<'_> {
             for key in self.new.primary_keys.iter_mut().filter(|key| *key == old) {
                 name.clone_into(key);
             }
-            self.new.options = renamed(std::mem::take(&mut self.new.options), old, name);
+            let options = renamed(self.new.options.clone(), old, name);
+            if options != self.new.options && !can_be_listed(name) {
+                let message = "an option names the column, and options cannot contain names with commas, brackets, or \
+                               spaces at the ends";
+                return Err(at(Error::invalid(message).hint("choose another name"), path));
+            }
+            self.new.options = options;
         }
         Ok(())
     }

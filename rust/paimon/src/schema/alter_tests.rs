@@ -230,3 +230,28 @@ fn each_change_publishes_the_next_schema() {
     add(&table, "a").unwrap_err();
     assert_eq!(table.schema_ids().unwrap(), [0, 1, 2]);
 }
+
+#[test]
+fn names_that_options_or_arrow_cannot_contain_are_refused() {
+    let renamed = |name: &str| refused(&json!([{"operation": "rename_column", "path": "k", "name": name}]));
+    for name in [" k2", "k2 ", "v,a", "v[x]"] {
+        assert!(renamed(name).contains("an option names the column"), "{name}");
+        // No option names this column.
+        changed(&json!([{"operation": "rename_column", "path": "v", "name": name}]), true).unwrap();
+    }
+    let row = json!({"type": "ROW", "fields": [{"id": 0, "name": "a\0", "type": "INT"}]});
+    for change in [
+        json!({"operation": "rename_column", "path": "v", "name": "v\0"}),
+        json!({"operation": "rename_column", "path": "s.x", "name": "\0"}),
+        json!({"operation": "add_column", "path": "n\0", "type": "INT"}),
+        json!({"operation": "add_column", "path": "n", "type": {"type": "ARRAY", "element": row}}),
+    ] {
+        assert!(refused(&json!([change])).contains("U+0000"), "{change}");
+    }
+    for change in [
+        json!({"operation": "rename_column", "path": "v", "name": "_ROW_KIND"}),
+        json!({"operation": "add_column", "path": "_ROW_KIND", "type": "STRING"}),
+    ] {
+        assert!(refused(&json!([change])).contains("holds the kinds of appended rows"), "{change}");
+    }
+}

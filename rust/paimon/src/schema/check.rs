@@ -9,7 +9,7 @@ use frazil_core::error::{Error, Result};
 
 use crate::commit;
 use crate::read::expiry::Expiry;
-use crate::spec::columns::is_reserved;
+use crate::spec::columns::{ROW_KIND, is_reserved};
 use crate::spec::json::shown;
 use crate::spec::options::Options;
 use crate::spec::schema::TableSchema;
@@ -27,6 +27,10 @@ const SORTED_BYTES: usize = 1 << 20;
 /// `InvalidArgument` naming the option; `Unsupported` naming a feature that cannot be written.
 pub(super) fn check_schema(schema: &TableSchema) -> Result<()> {
     check_writable(schema)?;
+    if !schema.primary_keys.is_empty() && schema.fields.iter().any(|field| field.name == ROW_KIND) {
+        let message = "in a table with a primary key, this column holds the kinds of appended rows";
+        return Err(Error::invalid(message).with("column", ROW_KIND).hint("choose another name"));
+    }
     let options = Options::new(schema.options.clone());
     check_buckets(schema, &options)?;
     commit::check_options(&options)?;
@@ -53,6 +57,9 @@ pub(super) fn check_names(fields: &[DataField]) -> Result<()> {
         if name.trim().is_empty() {
             return Err(Error::invalid("a column needs a name"));
         }
+        if has_nul(field) {
+            return Err(column("the name of a column or of a field in it contains the character U+0000"));
+        }
         if is_reserved(name) {
             return Err(column("Paimon reserves this column name").hint("rename the column"));
         }
@@ -61,6 +68,20 @@ pub(super) fn check_names(fields: &[DataField]) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Returns whether a name contains the character U+0000, with which Arrow cannot pass a schema on.
+fn has_nul(field: &DataField) -> bool {
+    field.name.contains('\0') || has_nul_inside(&field.data_type)
+}
+
+fn has_nul_inside(data_type: &DataType) -> bool {
+    match &data_type.root {
+        TypeRoot::Row(fields) => fields.iter().any(has_nul),
+        TypeRoot::Array(element) | TypeRoot::Multiset(element) => has_nul_inside(element),
+        TypeRoot::Map(key, value) => has_nul_inside(key) || has_nul_inside(value),
+        _ => false,
+    }
 }
 
 /// Rejects keys that are not columns, occur twice, or are of a nested type. `what` describes the keys.

@@ -46,6 +46,11 @@ pub(super) fn renamed(options: BTreeMap<String, String>, from: &str, to: &str) -
     options.into_iter().map(rename).collect()
 }
 
+/// Returns whether a name stays one column in a list of columns.
+pub(super) fn can_be_listed(name: &str) -> bool {
+    name.trim() == name && !name.contains([',', '[', ']'])
+}
+
 /// Replaces a column in a list separated by commas, in which `m[k]` is a key of the map `m`.
 fn list(text: &str, from: &str, to: &str) -> String {
     let entry = |entry: &str| {
