@@ -1187,6 +1187,10 @@ class PaimonRewrites:
     """The data files of a scan, each of which may be rewritten."""
     def __len__(self) -> int:
         """Return the number of files."""
+    def matches_all(self, index: int) -> bool:
+        """Return whether all rows of a file match the filter of the scan, as far as is known without reading the
+        file.
+        """
     def file(self, index: int) -> tuple[PaimonSplit, PaimonCompaction, ChangedRows]:
         """Return a file: the split with the columns of the scan and the positions of its rows, the task that
         replaces the file, and its changed rows. The task reads the whole rows and their positions.
@@ -1197,6 +1201,8 @@ class ChangedRows:
     """The positions of the changed rows of a data file."""
     def add(self, positions: pa.Array) -> None:
         """Add positions."""
+    def add_all(self) -> None:
+        """Add the positions of all rows."""
     def mask(self, positions: pa.Array) -> pa.BooleanArray:
         """Return which of the rows at these positions change, as a Boolean array."""
     def is_whole(self) -> bool:

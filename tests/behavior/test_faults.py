@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import frazil
-from support import paimon_faults
+from support import paimon_change_faults, paimon_faults
 from support.faults import OPERATIONS, CatalogWorld, Operation, Sweep
 from support.faulty_database import look_at_statement, statements_of
 from support.object_store import FAULTS
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 ALL = os.environ.get("FRAZIL_FAULTS") == "all"
-EVERY = [*OPERATIONS, *paimon_faults.OPERATIONS]
+EVERY = [*OPERATIONS, *paimon_faults.OPERATIONS, *paimon_change_faults.OPERATIONS]
 counted: dict[str, list[int]] = {"iceberg": [], "paimon": []}
 """The number of fault points of each operation, by format."""
 

@@ -15,6 +15,7 @@ import pytest
 import frazil
 from frazil import errors
 from frazil.paimon import _file_rewriter
+from support.added_columns import AddedColumns
 from support.cases import GOLDEN
 from support.paimon_garbage import garbage, missing
 
@@ -64,16 +65,18 @@ def stored(table: Table, snapshot: int | None = None) -> list[Row]:
 class History:
     """Random changes of a table and of a list of rows."""
 
-    def __init__(self, table: Table, seed: int) -> None:
+    def __init__(self, table: Table, seed: str) -> None:
         self.table, self.random = table, random.Random(seed)  # noqa: S311 - reproducible
         self.name = table.scan().schema().names[4]
+        self.added = AddedColumns(self.random)
         self.rows: list[Row] = []
         self.known: dict[int, Counter[str]] = {}
 
     def new_rows(self, count: int) -> list[Row]:
         choose = self.random.choice
         return [
-            {
+            self.added.values()
+            | {
                 "part": choose(["a", "b", None]),
                 "id": self.random.randrange(30),
                 "v": choose([None, *range(10)]),
@@ -102,13 +105,26 @@ class History:
                 lambda row: row[self.name] == "ü" and row["_POSITION"] >= 2,
             ),
             ("id > 1000", lambda row: row["id"] > 1000),
+            *self.added.conditions(),
         ]
         return self.random.choice(conditions)
 
     def append(self) -> None:
         new = self.new_rows(self.random.randrange(1, 25))
         self.table.append(pa.Table.from_pylist(new, self.table.scan().schema()))
-        self.rows += new
+        self.rows += self.added.written(new)
+
+    def evolve(self) -> None:
+        with self.table.update_schema() as update:
+            change = self.random.choice(["name", "v", *["added"] * 6])
+            if change == "v":
+                update.update_column("v", "BIGINT")
+            elif change == "name":
+                old, self.name = self.name, self.name.rstrip("_") if self.name.endswith("_") else self.name + "_"
+                update.rename_column((old,), self.name)
+                self.rows = [{(self.name if name == old else name): row[name] for name in row} for row in self.rows]
+            else:
+                self.rows = self.added.evolve(update, self.rows)
 
     def delete(self) -> None:
         text, matches = self.condition()
@@ -125,21 +141,33 @@ class History:
                 ({"x": -0.0, f'"{self.name}"': None}, lambda row: row | {"x": -0.0, self.name: None}),
                 ({"part": "'c'", "id": "id + 1"}, lambda row: {"part": "c", "id": row["id"] + 1}),
                 ({"part": None}, lambda row: row | {"part": None}),
+                *self.added.assignments(),
             ]
         )
+        if self.added.lack_defaults(row | values[1](row) for row in self.rows if matches(row)):
+            with pytest.raises(errors.InvalidArgumentError, match="written as the default of the column"):
+                self.table.update(values[0], text)
+            return
         result = self.table.update(values[0], text)
         changed = sum(map(matches, self.rows))
         assert counts(result) == (0, changed, 0), text
         self.rows = [row | values[1](row) if matches(row) else row for row in self.rows]
 
     def merge(self) -> None:
-        source = {row["id"]: row for row in self.new_rows(6)}
+        source = {row["id"]: row for row in self.added.written(self.new_rows(6))}
         by_source = self.random.random() < 0.3
         merge = self.table.merge(pa.Table.from_pylist(list(source.values()), self.table.scan().schema()), ["id"])
         merge = merge.when_matched_delete("source.v = 3").when_matched_update_all("source.v > 3")
         if by_source:
             merge = merge.when_not_matched_by_source_update({"v": "7"}, "target.part = 'b'")
-        result = merge.when_not_matched_insert_all("source.id <> 5").execute()
+        merge = merge.when_not_matched_insert_all("source.id <> 5")
+        if by_source and self.added.lack_defaults(
+            row for row in self.rows if row["part"] == "b" and row["id"] not in source
+        ):
+            with pytest.raises(errors.InvalidArgumentError, match="written as the default of the column"):
+                merge.execute()
+            return
+        result = merge.execute()
         deleted = updated = 0
         kept = []
         for old in self.rows:
@@ -161,7 +189,7 @@ class History:
         self.rows = kept + new
 
     def upsert(self) -> None:
-        source = {row["id"]: row for row in self.new_rows(5)}
+        source = {row["id"]: row for row in self.added.written(self.new_rows(5))}
         result = self.table.upsert(pa.Table.from_pylist(list(source.values()), self.table.scan().schema()), ["id"])
         assert result.deleted_rows == 0
         known = {row["id"] for row in self.rows}
@@ -173,13 +201,15 @@ class History:
         self.table.compact()
 
     def overwrite(self) -> None:
-        self.rows = self.new_rows(20)
-        self.table.overwrite(pa.Table.from_pylist(self.rows, self.table.scan().schema()))
+        new = self.new_rows(20)
+        self.table.overwrite(pa.Table.from_pylist(new, self.table.scan().schema()))
+        self.rows = self.added.written(new)
 
     def check(self) -> None:
         snapshots = self.table.snapshots()
         if snapshots:
-            self.known[snapshots[-1].snapshot_id] = counted(self.rows)
+            # A snapshot keeps its schema.
+            self.known.setdefault(snapshots[-1].snapshot_id, counted(self.rows))
         assert counted(stored(self.table)) == counted(self.rows)
         assert self.table.scan().count() == len(self.rows)
 
@@ -188,15 +218,24 @@ def counts(result: Any) -> tuple[int, int, int]:
     return result.deleted_rows, result.updated_rows, result.inserted_rows
 
 
-STEPS = ["append"] * 3 + ["delete"] * 3 + ["update"] * 4 + ["merge"] * 3 + ["upsert"] * 2 + ["compact", "overwrite"]
+STEPS = (
+    ["append"] * 3
+    + ["delete"] * 3
+    + ["update"] * 4
+    + ["merge"] * 3
+    + ["upsert"] * 2
+    + ["evolve"] * 5
+    + ["compact", "overwrite"]
+)
 
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("kind", KINDS)
 def test_histories(tmp_path: Path, kind: str, seed: int) -> None:
-    history = History(create(tmp_path, kind), seed)
+    history = History(create(tmp_path, kind), f"{kind} {seed}")
     history.append()
-    for _ in range(12):
+    history.check()
+    for _ in range(16):
         getattr(history, history.random.choice(STEPS))()
         history.check()
     for snapshot, rows in history.known.items():
@@ -272,6 +311,64 @@ def test_a_change_is_planned_again_after_a_concurrent_rewrite(
     assert found == expected[other]
     assert result.updated_rows == sum(key < 3 for key in found)
     assert not garbage(tmp_path / "t")
+
+
+CHANGES: dict[str, Callable[[Table], Any]] = {
+    "delete": lambda table: table.delete("v >= 0"),
+    "update": lambda table: table.update({"v": "v + 1"}, "v >= 0"),
+    "merge": lambda table: table.merge([row(n) for n in range(6)], ["id"]).when_matched_delete().execute(),
+    "upsert": lambda table: table.upsert([row(n, v=100) for n in range(6)], ["id"]),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("times", [1, 3])
+def test_a_change_is_planned_again_if_its_snapshot_expires(
+    tmp_path: Path, change: str, times: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = create(tmp_path)
+    for start in range(0, 6, 2):
+        table.append([row(start), row(start + 1)])
+    left = list(range(times))
+    execute = _file_rewriter.FileRewriter.execute
+
+    def expired_first(self: _file_rewriter.FileRewriter) -> object:
+        if left:
+            other = create_again(tmp_path)
+            with monkeypatch.context() as patch:
+                patch.setattr(_file_rewriter.FileRewriter, "execute", execute)
+                other.update({"v": "v"}, f"id = {left.pop()}")
+            other.expire_snapshots(retain_max=1, retain_min=1).apply()
+        return execute(self)
+
+    monkeypatch.setattr(_file_rewriter.FileRewriter, "execute", expired_first)
+    result = CHANGES[change](table)
+    assert not left
+    assert sum(counts(result)) == 6
+    assert len(stored(table)) == (0 if change in ("delete", "merge") else 6)
+    assert not garbage(tmp_path / "t")
+
+
+def test_a_lost_file_is_an_error(tmp_path: Path) -> None:
+    table = create(tmp_path)
+    table.append([row(1), row(2)])
+    (lost,) = (tmp_path / "t" / "bucket-0").iterdir()
+    lost.unlink()
+    for change in CHANGES.values():
+        with pytest.raises(errors.MissingFileError, match=lost.name):
+            change(table)
+    assert [snapshot.snapshot_id for snapshot in table.snapshots()] == [1]
+
+
+def test_a_delete_of_all_rows_opens_no_data_file(tmp_path: Path) -> None:
+    table = create(tmp_path)
+    table.append([row(1), row(2)])
+    table.append([row(3)])
+    for file in (tmp_path / "t" / "bucket-0").iterdir():
+        file.write_bytes(b"")
+    assert counts(table.delete()) == (3, 0, 0)
+    assert stored(table) == []
+    assert counts(table.delete()) == (0, 0, 0)
 
 
 def test_a_change_that_always_loses_is_a_conflict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,11 +15,13 @@ import frazil
 from frazil import errors
 from frazil._write_result import WriteResult
 from frazil.paimon import _input_rows
+from support.added_columns import AddedColumns
 from support.cases import GOLDEN
+from support.paimon_garbage import garbage
 from support.paimon_values import FORMATS, NANOS, TYPES, values_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
     from frazil.paimon import Table
@@ -58,19 +60,34 @@ class Model:
     def __init__(self, seed: int, table: Table) -> None:
         self.random = random.Random(seed)  # noqa: S311 - not a secret
         self.table = table
+        # Partial updates ignore NULL.
+        self.added = AddedColumns(self.random, nulls="merge-engine" not in table.options)
         self.rows: dict[tuple[str, int], Row] = {}
 
     def any_rows(self, most: int) -> list[Row]:
         found: dict[tuple[str, int], Row] = {}
         for _ in range(self.random.randint(1, most)):
             key = (self.random.choice("xyz"), self.random.randint(0, 30))
-            found[key] = row(*key, self.random.randint(0, 9), self.random.choice(["a", "b", "c"]))
+            found[key] = row(*key, self.random.randint(0, 9), self.random.choice(["a", "b", "c"])) | self.added.values()
         return list(found.values())
+
+    def evolve(self) -> None:
+        with self.table.update_schema() as update:
+            changed = self.added.evolve(update, list(self.rows.values()))
+        self.rows = dict(zip(self.rows, changed, strict=True))
+
+    def are_refused(self, updated: Iterable[Row], change: Callable[[], object]) -> bool:
+        """Check whether a change is refused because updated rows have NULL in a column with a default."""
+        if not self.added.lack_defaults(updated):
+            return False
+        with pytest.raises(errors.InvalidArgumentError, match="written as the default of the column"):
+            change()
+        return True
 
     def append(self) -> None:
         added = self.any_rows(25)
         self.table.append(added)
-        self.rows |= {(one["part"], one["id"]): one for one in added}
+        self.rows |= {(one["part"], one["id"]): one for one in self.added.written(added)}
 
     def delete(self) -> None:
         limit, part = self.random.randint(0, 9), self.random.choice("xyz")
@@ -81,20 +98,21 @@ class Model:
     def update(self) -> None:
         limit = self.random.randint(0, 30)
         found = {key: one for key, one in self.rows.items() if key[1] >= limit}
-        assert self.table.update({"v": "v + CAST(id % 2 AS int)", "name": frazil.lit("u")}, f"id >= {limit}") == (
-            AnyResult(updated=len(found))
-        )
+        values = {"v": "v + CAST(id % 2 AS int)", "name": frazil.lit("u")}
+        if self.are_refused(found.values(), lambda: self.table.update(values, f"id >= {limit}")):
+            return
+        assert self.table.update(values, f"id >= {limit}") == AnyResult(updated=len(found))
         self.rows |= {key: one | {"v": one["v"] + key[1] % 2, "name": "u"} for key, one in found.items()}
 
     def upsert(self) -> None:
-        source = {(one["part"], one["id"]): one for one in self.any_rows(15)}
+        source = {(one["part"], one["id"]): one for one in self.added.written(self.any_rows(15))}
         changed = [key for key, one in source.items() if key in self.rows and self.rows[key] != one]
         new = source.keys() - self.rows.keys()
         assert self.table.upsert(list(source.values())) == AnyResult(updated=len(changed), inserted=len(new))
         self.rows |= source
 
     def merge(self) -> None:
-        source = {(one["part"], one["id"]): one for one in self.any_rows(15)}
+        source = {(one["part"], one["id"]): one for one in self.added.written(self.any_rows(15))}
         limit = self.random.randint(0, 9)
         by_source = self.random.random() < 0.5
         matched = source.keys() & self.rows.keys()
@@ -111,8 +129,13 @@ class Model:
         if by_source:
             builder = builder.when_not_matched_by_source_delete(f"target.v = {limit}")
             gone |= others
+        if self.are_refused((self.rows[key] for key in changed), builder.execute):
+            return
         assert builder.execute() == AnyResult(deleted=len(gone), updated=len(changed), inserted=len(new))
-        updates = {key: source[key] | {"v": self.rows[key]["v"] + source[key]["v"]} for key in changed}
+        updates = {
+            key: self.rows[key] | {"v": self.rows[key]["v"] + source[key]["v"], "name": source[key]["name"]}
+            for key in changed
+        }
         self.rows = {key: one for key, one in self.rows.items() if key not in gone}
         self.rows |= updates | {key: source[key] for key in new}
 
@@ -120,7 +143,7 @@ class Model:
         self.table.compact()
 
     def step(self) -> None:
-        steps: list[Callable[[], None]] = [self.append, self.delete, self.update, self.upsert, self.merge, self.compact]
+        steps = [self.append, self.delete, self.update, self.upsert, self.merge, self.compact, self.evolve, self.evolve]
         self.random.choice(steps)()
         assert rows(self.table) == [self.rows[key] for key in sorted(self.rows, key=lambda key: (key[0], str(key[1])))]
 
@@ -146,7 +169,7 @@ def test_random_changes_have_the_results_of_a_dictionary(
 ) -> None:
     model = Model(seed, create(tmp_path, **options, bucket=bucket))
     model.append()
-    for _ in range(10):
+    for _ in range(14):
         model.step()
     if "changelog-producer" in options:
         replayed = {}
@@ -327,6 +350,39 @@ def test_a_concurrent_append_is_not_lost(tmp_path: Path, monkeypatch: pytest.Mon
     found = rows(table)
     assert len(found) == 41
     assert {one["id"]: one["v"] for one in found if one["v"] is not None} == {n: n + 1 for n in range(20)}
+
+
+@pytest.mark.parametrize("bucket", [2, -1])
+def test_a_change_reads_again_if_its_snapshot_expires(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bucket: int
+) -> None:
+    table = create(tmp_path, bucket=bucket)
+    source = [row("x", n, 100) for n in range(4)]
+    changes: dict[str, Callable[[], Any]] = {
+        "update": lambda: table.update({"v": "v + 1"}),
+        "merge": lambda: table.merge(source, ["part", "id"]).when_matched_update_all().execute(),
+        "upsert": lambda: table.upsert(source),
+        "delete": table.delete,
+    }
+    table.append([row("x", n, n) for n in range(4)])
+    write_rows = _input_rows.write_rows
+    for name, change in changes.items():
+
+        def expired_first(*arguments: Any, **options: Any) -> list[bytes]:
+            # The scan has chosen a snapshot, but has not read it.
+            monkeypatch.undo()
+            other = frazil.load_table(tmp_path / "t")
+            other.update({"v": "v + 10"})
+            other.compact()
+            other.expire_snapshots(retain_max=1, retain_min=1).apply()
+            return write_rows(*arguments, **options)
+
+        monkeypatch.setattr("frazil.paimon._row_changes.write_rows", expired_first)
+        result = change()
+        assert result.deleted_rows + result.updated_rows == 4, name
+        values = [one["v"] for one in rows(table)]
+        assert values == {"update": [11, 12, 13, 14], "delete": []}.get(name, [100] * 4)
+        assert not garbage(tmp_path / "t")
 
 
 @pytest.mark.parametrize("change", ["delete", "update"])

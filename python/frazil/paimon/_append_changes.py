@@ -7,12 +7,13 @@ operation is planned again on the latest snapshot. Concurrent appends do not con
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from frazil import _native
 from frazil._merge import MergePlan, statement_time_us
 from frazil.errors import InvalidArgumentError
 from frazil.paimon._file_rewriter import Changed, FileRewriter, RowChange
+from frazil.paimon._row_attempts import Attempt, Ready
 from frazil.paimon._row_rules import TableRules
 from frazil.paimon._scan import scan_arguments, target_schema
 
@@ -24,51 +25,9 @@ if TYPE_CHECKING:
     from frazil._merge import Assignment
     from frazil._run import States
     from frazil.paimon._merge_source import MergeSource
-    from frazil.paimon._messages import Messages
     from frazil.paimon._state import CommitOptions, TableState
 
 __all__ = ["Delete", "Merge", "Update", "Upsert"]
-
-
-class Ready:
-    """The source rows of a change, and the files of its latest attempt."""
-
-    def __init__(self, source: MergeSource | None = None) -> None:
-        """Keep the source."""
-        self._source = source
-        self._files: Messages | None = None
-
-    def source(self, target: pa.Schema) -> list[pa.RecordBatch]:
-        """Return the source rows, in the types of the columns in `target`."""
-        return [] if self._source is None else self._source.hold(target)
-
-    def fit(self, state: TableState) -> Self:  # noqa: ARG002 - as of `Ready`
-        """Return self, because the files of each attempt are planned on its state."""
-        return self
-
-    def own(self, files: Messages) -> None:
-        """Take ownership of the files of an attempt."""
-        self._files = files
-
-    def abort(self) -> None:
-        """Delete the files of the latest attempt, which is not committed."""
-        if self._files is not None:
-            self._files.abort()
-            self._files = None
-
-
-class Attempt:
-    """One attempt to change rows, planned on one snapshot."""
-
-    def __init__(self, rewriter: FileRewriter, ready: Ready) -> None:
-        """Keep the work, and the owner of its files."""
-        self._rewriter, self._ready = rewriter, ready
-
-    def execute(self, writer: object) -> Messages:  # noqa: ARG002 - as of `Work`
-        """Write the new files and return the commit."""
-        messages = self._rewriter.execute()
-        self._ready.own(messages)
-        return messages
 
 
 class _Operation:
@@ -86,7 +45,7 @@ class _Operation:
         """Plan the files whose rows may match."""
         # The files of an earlier attempt lost to a concurrent commit.
         ready.abort()
-        return Attempt(self._rewriter(state, ready), ready)
+        return Attempt(self._rewriter(state, ready).execute, ready)
 
     def _rewriter(self, state: TableState, ready: Ready) -> FileRewriter:
         raise NotImplementedError
@@ -191,6 +150,8 @@ class Updating(RowChange):
 
 class Merging(RowChange):
     """Changes rows of the table by the rows of a source."""
+
+    changes_all = False
 
     def __init__(self, merger: _native.Merger) -> None:
         """Keep the merger with its source."""

@@ -40,10 +40,12 @@ class RowChange:
 
     only_deletes: ClassVar[bool] = False
     """Whether all found rows are deleted."""
+    changes_all: ClassVar[bool] = True
+    """Whether all rows of a scan change."""
 
-    def found(self, rows: pa.RecordBatch) -> Sequence[int] | None:  # noqa: ARG002 - the columns that a merge compares
-        """Return the numbers of the rows that change, among the rows of a scan; None for all of them."""
-        return None
+    def found(self, rows: pa.RecordBatch) -> Sequence[int]:
+        """Return the numbers of the rows that change, among the rows of a scan."""
+        return range(rows.num_rows)
 
     def changed(self, rows: pa.RecordBatch) -> Changed:
         """Return the changes to rows that were found, given all their columns."""
@@ -112,12 +114,20 @@ class FileRewriter:
     def _find(self, place: int) -> Iterator[_File]:
         """Find the changed rows of a file; yield the file if it has any."""
         file = _File(*self._plan.file(place))
-        for batch in read_split(file.find):
-            rows, positions = _apart(batch)
-            numbers = self._change.found(rows)
-            file.changed.add(positions if numbers is None else positions.take(pa.array(numbers, pa.int64())))
+        if self._change.changes_all and self._plan.matches_all(place):
+            file.changed.add_all()
+        else:
+            self._read_positions(file)
         if len(file.changed):
             yield file
+
+    def _read_positions(self, file: _File) -> None:
+        """Read the columns that determine which rows change."""
+        for batch in read_split(file.find):
+            rows, positions = _apart(batch)
+            if not self._change.changes_all:
+                positions = positions.take(pa.array(self._change.found(rows), pa.int64()))
+            file.changed.add(positions)
 
     def _rewrite(self, file: _File) -> Iterator[pa.RecordBatch]:
         """Write the rows that remain in a file to its replacement; stream the rows that move to another file."""

@@ -38,6 +38,12 @@ __all__ = [
 TableOperation = Operation["TableState"]
 """An operation on a table."""
 
+_MAX_MISSING = 5
+"""The maximum number of repetitions after a missing file; other writers may commit all the time."""
+
+_NO_SNAPSHOT = 0
+"""The id of no snapshot."""
+
 
 class RowInput(Protocol):
     """Rows given by a user."""
@@ -192,6 +198,8 @@ class Target:
         self._state = state
         self._staged: StagedCommit | None = None
         self._replans = 0
+        self._missing = 0
+        self._missing_in: int | None = _NO_SNAPSHOT
 
     def state(self) -> TableState:
         """Return the current state."""
@@ -221,16 +229,29 @@ class Target:
         self._replans += 1
         if ready is None or not ready.commit.back_off(self._replans):
             return False
+        return self._is_reloaded()
+
+    def is_behind(self) -> bool:
+        """Load the latest state and return whether an attempt that found a missing file should be repeated.
+
+        The snapshot of an attempt is not known here, so the first repetition does not require a newer snapshot. A
+        commit reads the latest snapshot itself and is not repeated.
+        """
+        if self._staged is None or self._staged.ready is not None or self._missing == _MAX_MISSING:
+            return False
+        self._missing += 1
+        snapshot = json.loads(self._state.native.snapshot_json(None))
+        latest = None if snapshot is None else snapshot["id"]
+        known, self._missing_in = self._missing_in, latest
+        return latest != known and self._is_reloaded()
+
+    def _is_reloaded(self) -> bool:
+        """Load the latest state; return False if the table was dropped, or if another table replaced it."""
         known = self._state.native.schema_json(None)
         try:
             return self.newest().native.schema_json(json.loads(known)["id"]) == known
         except FrazilError:
-            # The table was dropped, or another table replaced it.
             return False
-
-    def is_behind(self) -> bool:
-        """Return False, because the commit checks the latest state itself."""
-        return False
 
     def end(self) -> None:
         """Do nothing, because the commit has ended its attempts."""

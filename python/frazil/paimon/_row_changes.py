@@ -7,17 +7,18 @@ Java: the record with the greatest sequence is the row.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from frazil import _native
 from frazil._merge import Action, MergeClause, MergePlan, When, statement_time_us
-from frazil._run import Done
 from frazil._write_result import RowCounts
 from frazil.errors import InvalidArgumentError
 from frazil.paimon._compacting import with_compaction
 from frazil.paimon._input_rows import write_rows
 from frazil.paimon._merge_source import matches_keys, missing_keys
 from frazil.paimon._messages import Messages
+from frazil.paimon._row_attempts import Attempt, Ready
 from frazil.paimon._row_rules import RowRules
 from frazil.paimon._scan import Scan, scan_arguments, target_schema
 
@@ -47,9 +48,18 @@ class _RowChange:
     replans: ClassVar[bool] = False
     options: CommitOptions
 
-    def plan(self, state: TableState, ready: Messages, tasks: bytes | None = None) -> Done[Messages]:  # noqa: ARG002
-        """Return the commit."""
-        return Done(ready)
+    def prepare(self, table: States[TableState], rows: MergeSource | None) -> Ready:
+        """Load the latest state."""
+        table.newest()
+        return Ready(rows)
+
+    def plan(self, state: TableState, ready: Ready, tasks: bytes | None = None) -> Attempt:  # noqa: ARG002
+        """Plan to read and write all rows at once."""
+        return Attempt(partial(self._write, state, ready), ready)
+
+    def _write(self, state: TableState, ready: Ready) -> Messages:
+        """Write a record for each row that changes."""
+        raise NotImplementedError
 
     def _written(
         self, state: TableState, commit: _native.PaimonCommit, records: Iterator[pa.RecordBatch], counts: _Counts
@@ -73,9 +83,8 @@ class Delete(_RowChange):
     row_filter: str
     case_sensitive: bool = True
 
-    def prepare(self, table: States[TableState], rows: None) -> Messages:  # noqa: ARG002 - as of `Operation`
+    def _write(self, state: TableState, ready: Ready) -> Messages:  # noqa: ARG002 - as of `_RowChange`
         """Write a -D record for each matching row."""
-        state = table.newest()
         rules = RowRules(state, "delete")
         rules.check_deletes()
         commit = state.begin_commit(self.options)
@@ -100,9 +109,8 @@ class Update(_RowChange):
     case_sensitive: bool = True
     now_us: int = field(default_factory=statement_time_us)
 
-    def prepare(self, table: States[TableState], rows: None) -> Messages:  # noqa: ARG002 - as of `Operation`
+    def _write(self, state: TableState, ready: Ready) -> Messages:  # noqa: ARG002 - as of `_RowChange`
         """Write a +U record for each matching row."""
-        state = table.newest()
         rules = RowRules(state, "update")
         rules.check_updates()
         rules.check_columns((name for name, _ in self.assignments), "target")
@@ -177,9 +185,8 @@ class Merge(_Merging):
     merge: MergePlan
     now_us: int = field(default_factory=statement_time_us)
 
-    def prepare(self, table: States[TableState], rows: MergeSource) -> Messages:
+    def _write(self, state: TableState, ready: Ready) -> Messages:
         """Read the source, and write a record for each changed row."""
-        state = table.newest()
         rules = RowRules(state, "merge")
         rules.check_updates()
         clauses = self.merge.clauses
@@ -189,7 +196,7 @@ class Merge(_Merging):
             if clause.when is not When.NOT_MATCHED:
                 rules.check_columns((name for name, _ in clause.assignments), self.merge.target_alias)
         target = target_schema(state.native)
-        source = rows.hold(target)
+        source = ready.source(target)
         merger = self.merge.merger(target, source[0].schema, now_us=self.now_us)
         missing = missing_keys(merger, rules.keys)
         if missing:
@@ -211,9 +218,8 @@ class Upsert(_Merging):
     update: bool = True
     insert: bool = True
 
-    def prepare(self, table: States[TableState], rows: MergeSource) -> Messages:
+    def _write(self, state: TableState, ready: Ready) -> Messages:
         """Read the source, and write a record for each changed row."""
-        state = table.newest()
         rules = RowRules(state, "upsert")
         rules.check_updates()
         if self.keys is not None and sorted(self.keys) != sorted(rules.keys):
@@ -221,7 +227,7 @@ class Upsert(_Merging):
             message = f"join_cols must be the primary key of the table: {names}"
             raise InvalidArgumentError(message, context={"table": state.native.location}, hint="omit join_cols")
         target = target_schema(state.native)
-        source = rows.hold(target)
+        source = ready.source(target)
         merger = _native.Merger.upsert(
             list(rules.keys),
             update=self.update,

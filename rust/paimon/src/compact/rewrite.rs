@@ -59,6 +59,8 @@ pub struct ChangedRows {
     positions: Positions,
     /// The number of rows of the file that are not deleted.
     rows: u64,
+    /// Whether all rows change; if so, `positions` is not complete.
+    is_all: bool,
 }
 
 impl RewritePlan {
@@ -111,6 +113,16 @@ impl RewritePlan {
         self.len() == 0
     }
 
+    /// Returns whether all rows of the file at `index` match the filter of the scan, as far as is known without reading
+    /// the file.
+    pub fn matches_all(&self, index: usize) -> bool {
+        self.state.as_ref().is_some_and(|state| {
+            let has_deleted_rows = |split: &DataSplit| split.deletion_files.iter().any(Option::is_some);
+            state.find.context.filter == BoundPredicate::True
+                && state.splits.get(index).is_some_and(|split| !has_deleted_rows(split))
+        })
+    }
+
     /// Returns the file at `index`.
     ///
     /// # Errors
@@ -131,6 +143,7 @@ impl RewritePlan {
             changed: ChangedRows {
                 positions: Positions::new(),
                 rows: u64::try_from(recorded.saturating_sub(deleted)).unwrap_or(0),
+                is_all: false,
             },
         })
     }
@@ -145,24 +158,30 @@ impl ChangedRows {
         self.positions.insert_all(positions)
     }
 
-    /// Returns the number of positions.
+    /// Adds the positions of all rows.
+    pub fn add_all(&mut self) {
+        self.is_all = true;
+    }
+
+    /// Returns the number of changed rows.
     pub fn len(&self) -> u64 {
-        self.positions.len()
+        if self.is_all { self.rows } else { self.positions.len() }
     }
 
     /// Returns whether no row changes.
     pub fn is_empty(&self) -> bool {
-        self.positions.is_empty()
+        self.len() == 0
     }
 
     /// Returns whether all rows change.
     pub fn is_whole(&self) -> bool {
-        self.positions.len() == self.rows
+        self.len() == self.rows
     }
 
     /// Returns which of these rows change.
     pub fn mask(&self, positions: &[i64]) -> BooleanArray {
-        let is_changed = |position: &i64| u64::try_from(*position).is_ok_and(|at| self.positions.contains(at));
+        let is_changed =
+            |position: &i64| self.is_all || u64::try_from(*position).is_ok_and(|at| self.positions.contains(at));
         positions.iter().map(|position| Some(is_changed(position))).collect()
     }
 }

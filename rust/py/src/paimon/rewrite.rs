@@ -32,6 +32,11 @@ impl PaimonRewrites {
         self.0.len()
     }
 
+    /// Returns whether all rows of a file match the filter of the scan, as far as is known without reading the file.
+    fn matches_all(&self, index: usize) -> bool {
+        self.0.matches_all(index)
+    }
+
     /// Returns a file: the split with the columns of the scan and the positions of its rows, the task that replaces the
     /// file, and its changed rows. The task reads the whole rows and their positions.
     fn file(&self, py: Python<'_>, index: usize) -> PyResult<(PaimonSplit, PaimonCompaction, ChangedRows)> {
@@ -63,6 +68,14 @@ impl ChangedRows {
     fn add(&self, py: Python<'_>, positions: ArrowArray) -> PyResult<()> {
         let ArrowArray(positions, _) = positions;
         self.with(py, |rows| rows.add(values(&*positions)?.values()))
+    }
+
+    /// Adds the positions of all rows.
+    fn add_all(&self, py: Python<'_>) -> PyResult<()> {
+        self.with(py, |rows| {
+            rows.add_all();
+            Ok(())
+        })
     }
 
     /// Returns which of the rows at these positions change, as a Boolean array.

@@ -1,0 +1,57 @@
+"""Attempts to change rows: each reads the rows of the latest snapshot and writes new files."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pyarrow as pa
+
+    from frazil.paimon._merge_source import MergeSource
+    from frazil.paimon._messages import Messages
+    from frazil.paimon._state import TableState
+
+__all__ = ["Attempt", "Ready"]
+
+
+class Ready:
+    """The source rows of a change, and the files of its latest attempt."""
+
+    def __init__(self, source: MergeSource | None = None) -> None:
+        """Keep the source."""
+        self._source = source
+        self._files: Messages | None = None
+
+    def source(self, target: pa.Schema) -> list[pa.RecordBatch]:
+        """Return the source rows, in the types of the columns in `target`."""
+        return [] if self._source is None else self._source.hold(target)
+
+    def fit(self, state: TableState) -> Self:  # noqa: ARG002 - as of `Ready`
+        """Return self, because each attempt is planned on its state."""
+        return self
+
+    def own(self, files: Messages) -> None:
+        """Take ownership of the files of an attempt."""
+        self._files = files
+
+    def abort(self) -> None:
+        """Delete the files of the latest attempt, which is not committed."""
+        if self._files is not None:
+            self._files.abort()
+            self._files = None
+
+
+class Attempt:
+    """One attempt to change rows, planned on one snapshot."""
+
+    def __init__(self, write: Callable[[], Messages], ready: Ready) -> None:
+        """Keep the work, and the owner of its files."""
+        self._write, self._ready = write, ready
+
+    def execute(self, writer: object) -> Messages:  # noqa: ARG002 - as of `Work`
+        """Write the new files and return the commit."""
+        messages = self._write()
+        self._ready.own(messages)
+        return messages
