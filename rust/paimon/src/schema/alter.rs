@@ -166,7 +166,7 @@ impl Altered<'_> {
             }
             let options = renamed(self.new.options.clone(), old, name);
             if options != self.new.options && !can_be_listed(name) {
-                let message = "an option names the column, and options cannot contain names with commas, brackets, or \
+                let message = "an option contains the name of the column, but cannot contain names with commas, brackets or \
                                spaces at the ends";
                 return Err(at(Error::invalid(message).hint("choose another name"), path));
             }

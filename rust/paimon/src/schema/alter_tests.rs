@@ -235,7 +235,7 @@ fn each_change_publishes_the_next_schema() {
 fn names_that_options_or_arrow_cannot_contain_are_refused() {
     let renamed = |name: &str| refused(&json!([{"operation": "rename_column", "path": "k", "name": name}]));
     for name in [" k2", "k2 ", "v,a", "v[x]"] {
-        assert!(renamed(name).contains("an option names the column"), "{name}");
+        assert!(renamed(name).contains("an option contains the name of the column"), "{name}");
         // No option names this column.
         changed(&json!([{"operation": "rename_column", "path": "v", "name": name}]), true).unwrap();
     }
