@@ -275,8 +275,10 @@ def test_rows_with_columns_of_a_later_schema_are_not_changed(table: Table) -> No
     other.update_schema().add_column("n", "INT").commit()
     other.upsert([{"k": 1, "n": 5}])
     before = rows(other)
+    update = Update(options=OPTIONS, row_filter="k = 1", assignments=[("v", "1")])
+    attempt = update.plan(AtSchemaOf(table).newest(), update.prepare(AtSchemaOf(table), None))
     with pytest.raises(errors.CommitConflictError, match="altered"):
-        Update(options=OPTIONS, row_filter="k = 1", assignments=[("v", "1")]).prepare(AtSchemaOf(table), None)
+        attempt.execute(None)
     compacted = Compact(options=OPTIONS).prepare(AtSchemaOf(table))
     assert compacted.commit.commit(compacted.messages).lost == list(range(len(compacted.messages)))
     assert rows(other) == before

@@ -386,7 +386,11 @@ def test_newer_tags_go_with_a_rollback(tmp_path: Path) -> None:
             r"retain_max \(2\) is less than retain_min \(5\)",
         ),
         (lambda table: table.expire_snapshots("soon"), errors.InvalidArgumentError, "older_than is 'soon'"),
-        (lambda table: table.rollback_to(), errors.InvalidArgumentError, "needs a snapshot_id, a tag or as_of"),
+        (
+            lambda table: table.rollback_to(),
+            errors.InvalidArgumentError,
+            "needs a snapshot_id, a tag, as_of or a watermark",
+        ),
         (lambda table: table.rollback_to(1, tag="a"), errors.InvalidArgumentError, "mutually exclusive"),
         (lambda table: table.rollback_to(99).tags, errors.NoSuchSnapshotError, "no snapshot 99"),
         (lambda table: table.rollback_to(tag="none").tags, errors.NoSuchSnapshotError, "no tag `none`"),
