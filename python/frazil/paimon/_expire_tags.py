@@ -51,7 +51,9 @@ class ExpireTags(MaintenancePlan[tuple[str, ...]]):
         return self._plan()
 
     def apply(self) -> ExpireTagsResult:
-        """Delete the tags, and the files that only they keep. A tag that another writer has replaced since then may be kept.
+        """Delete the tags, and the files that only they keep.
+
+        A tag that another writer has replaced since the plan was made may be kept.
 
         Raises:
             InvalidArgumentError: The plan was already applied.
