@@ -6,7 +6,7 @@ import datetime as dt
 import re
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from frazil import _native
 from frazil._boundary import operation
@@ -15,13 +15,35 @@ from frazil.errors import InvalidArgumentError, UnsupportedError
 from frazil.paimon._partition_time import PartitionTime
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-    from frazil.paimon import Table
+    from frazil._write_result import WriteResult
+    from frazil.paimon._inspect import Inspect
+    from frazil.paimon._schema import Schema
 
 __all__ = ["ExpirePartitions", "ExpirePartitionsResult", "Rules"]
 
 _STRATEGIES = ("values-time", "update-time")
+
+
+class Partitioned(Protocol):
+    """A table whose partitions expire."""
+
+    location: str
+    partition_keys: list[str]
+
+    @property
+    def inspect(self) -> Inspect:
+        """The system tables."""
+
+    def refresh(self) -> Any:
+        """Load the latest state."""
+
+    def schema(self) -> Schema:
+        """Return the schema."""
+
+    def drop_partitions(self, partitions: Sequence[Mapping[str, Any]]) -> WriteResult:
+        """Delete all rows of partitions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +91,7 @@ class ExpirePartitions(MaintenancePlan[tuple[dict[str, str | None], ...]]):
 
     _method = "expire_partitions"
 
-    def __init__(self, table: Table, rules: Rules) -> None:
+    def __init__(self, table: Partitioned, rules: Rules) -> None:
         """Not for direct use; use `Table.expire_partitions`."""
         super().__init__(lambda: table.location)
         self._table, self._rules = table, rules

@@ -5,17 +5,29 @@ from __future__ import annotations
 import datetime as dt
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from frazil._boundary import operation
 from frazil._maintenance_plan import MaintenancePlan
 
 if TYPE_CHECKING:
     from frazil import _native
-    from frazil.paimon import Table
+    from frazil.paimon._manage_snapshots import ManageSnapshots
     from frazil.paimon._snapshot import Tag
 
 __all__ = ["ExpireTags", "ExpireTagsResult"]
+
+
+class Tagged(Protocol):
+    """A table whose tags expire."""
+
+    location: str
+
+    def tags(self) -> dict[str, Tag]:
+        """Return the tags by name."""
+
+    def manage_snapshots(self) -> ManageSnapshots:
+        """Change tags."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +52,7 @@ class ExpireTags(MaintenancePlan[tuple[str, ...]]):
 
     _method = "expire_tags"
 
-    def __init__(self, table: Table, files: _native.Files, older_than_ms: int | None) -> None:
+    def __init__(self, table: Tagged, files: _native.Files, older_than_ms: int | None) -> None:
         """Not for direct use; use `Table.expire_tags`."""
         super().__init__(lambda: table.location)
         self._table, self._files, self._older_than_ms = table, files, older_than_ms

@@ -13,10 +13,9 @@ if TYPE_CHECKING:
 
     from frazil._orphans import RemoveOrphanFiles
     from frazil.paimon._expire import ExpireSnapshots
-    from frazil.paimon._expire_partitions import ExpirePartitions
-    from frazil.paimon._expire_tags import ExpireTags
+    from frazil.paimon._expire_partitions import ExpirePartitions, Partitioned
+    from frazil.paimon._expire_tags import ExpireTags, Tagged
     from frazil.paimon._rollback import Rollback
-    from frazil.paimon._table import Table
     from frazil.paimon._views import View
 
 __all__ = ["Maintenance"]
@@ -114,7 +113,7 @@ class Maintenance:
             strategy=optional_text("strategy", strategy),
             max_expires=optional_number("max_expires", max_expires),
         )
-        return ExpirePartitions(cast("Table", self), rules)
+        return ExpirePartitions(cast("Partitioned", self), rules)
 
     def expire_tags(self, older_than: int | str | datetime.datetime | None = None) -> ExpireTags:
         """Plan to delete the tags whose `time_retained` is over; `apply` carries out the plan.
@@ -127,7 +126,7 @@ class Maintenance:
 
         self._check_not_view()
         limit = None if older_than is None else milliseconds(older_than, "older_than")
-        return ExpireTags(cast("Table", self), self._files, limit)
+        return ExpireTags(cast("Tagged", self), self._files, limit)
 
     def rollback_to(
         self,
