@@ -55,7 +55,7 @@ def passed(monkeypatch: pytest.MonkeyPatch) -> list[tuple[list[str], int]]:
         found.append((keys.columns, rows.count()))
         return rows
 
-    monkeypatch.setattr("frazil.spark._read.matching_rows", recorded)
+    monkeypatch.setattr(_matching_rows, "matching_rows", recorded)
     return found
 
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from frazil._arguments import field_names, filter_text, row_limit, snapshot_choice
 from frazil.errors import FrazilError, InvalidArgumentError
-from frazil.spark._matching_rows import matching_rows
 from frazil.spark._options import NATIVE_FILES, READ_LANES, READ_SNAPSHOT, parse, quote_name
 from frazil.spark._worker_python import check_session
 
@@ -155,6 +154,8 @@ def relation(
     given |= {"row-filter": text} if text else {}
     state.asked = parse(given)
     if keys is not None:
+        from frazil.spark._matching_rows import matching_rows
+
         return matching_rows(spark, state, keys)
     return _opened(spark, given, state, nullable=None if is_remote() else False, is_filtered_later=True)
 
