@@ -347,7 +347,7 @@ def test_rejection_suggests_supported_paimon_operations(spark: SparkSession, tmp
         ),
         ("ALTER TABLE p.default.orders WRITE ORDERED BY id", None),
     ]:
-        with pytest.raises(UnsupportedError, match="is not supported|needs a condition") as caught:
+        with pytest.raises(UnsupportedError, match=r"is not supported|needs a condition") as caught:
             lake.sql(statement)
         assert caught.value.hint == hint, statement
     assert contents(tmp_path) == before
