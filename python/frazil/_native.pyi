@@ -871,6 +871,8 @@ class PaimonTable:
         """Return the branch that is read."""
     def hides_new_rows(self) -> bool:
         """Return whether readers see new rows only after a compaction."""
+    def moves_keys(self) -> bool:
+        """Return whether a key can move to another partition, because the primary key lacks a partition column."""
     def has_waiting_rows(self) -> bool:
         """Return whether rows may wait for a compaction that assigns them to buckets."""
     def schema_ids(self) -> list[int]:
@@ -941,6 +943,12 @@ class PaimonRows:
         """Return the columns that `split` accepts, as a `pyarrow.Schema`."""
     def schema(self) -> pa.Schema:
         """Return the columns of files, with field ids, as a `pyarrow.Schema`."""
+    def restored_keys(self) -> tuple[list[str], int] | None:
+        """Return the columns and the snapshot of the keys that must be passed to `restore_keys` before the first
+        row. None if keys cannot move to another partition.
+        """
+    def restore_keys(self, split: PaimonSplit, keys: pa.RecordBatch) -> None:
+        """Add keys that were read from a split."""
     def split(self, batch: pa.RecordBatch) -> list[tuple[int, pa.RecordBatch]]:
         """Return the rows of a batch as `(slot, pyarrow.RecordBatch)`."""
     def next_sorted(self, most_rows: int) -> list[tuple[int, pa.RecordBatch]] | None:

@@ -377,3 +377,32 @@ def test_an_alteration_notices_that_the_table_has_its_first_snapshot(
     with pytest.raises(errors.InvalidArgumentError, match="the option `bucket-key` cannot be changed"):
         table.set_properties({"bucket-key": "a"})
     assert [table.scan(f"k = {7 * number}").count() for number in range(20)] == [1] * 20
+
+
+def test_a_merge_of_an_older_handle_reads_its_source_as_the_latest_schema(tmp_path: Path) -> None:
+    """A source of dictionaries has the types of the columns, which another writer widened."""
+    keys = {"primary_keys": ["id"], "options": {"bucket": 1}}
+    table: Any = frazil.create_table(tmp_path / "t", {"id": "INT", "n": "INT"}, format="paimon", **keys)
+    table.append([{"id": 1, "n": 1}])
+    old: Any = frazil.load_table(table.location, format="paimon")
+    table.update_schema().update_column("n", "BIGINT").commit()
+    wide = 1 << 40
+    old.merge([{"id": 1, "n": wide}], ["id"]).when_matched_update_all().execute()
+    assert old.scan().to_arrow().to_pylist() == [{"id": 1, "n": wide}]
+
+
+def test_a_write_beside_a_rescale_conflicts(tmp_path: Path) -> None:
+    keys = {"primary_keys": ["id"], "options": {"bucket": 1}}
+    table: Any = frazil.create_table(tmp_path / "t", {"id": "INT", "n": "INT"}, format="paimon", **keys)
+    table.append([{"id": 1, "n": 1}])
+    other: Any = frazil.load_table(table.location, format="paimon")
+
+    def rows() -> Any:
+        other.set_properties({"bucket": "2"})
+        other.overwrite([{"id": 1, "n": 5}])
+        yield pa.RecordBatch.from_pylist([{"id": 2, "n": 2}], schema=pa.schema([("id", pa.int32()), ("n", pa.int32())]))
+
+    with pytest.raises(errors.CommitConflictError) as found:
+        table.append(rows())
+    assert "overwrite" not in str(found.value)
+    assert table.scan().to_arrow().to_pylist() == [{"id": 1, "n": 5}]

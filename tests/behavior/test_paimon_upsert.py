@@ -171,12 +171,6 @@ def test_bad_input_is_named_and_leaves_nothing(tmp_path: Path, data: Any, option
     assert rows(table)[0]["id"] == 0
 
 
-def test_keys_in_several_partitions_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(errors.UnsupportedError, match="`part` is not a column of the primary key"):
-        create(tmp_path, partition_keys=["part"])
-    assert not list(tmp_path.iterdir())
-
-
 @pytest.mark.parametrize("file_format", ["parquet", "orc", "avro"])
 def test_the_input_is_the_changelog(tmp_path: Path, file_format: str) -> None:
     options = {"bucket": 2, "changelog-producer": "input", "changelog-file.format": file_format}

@@ -50,7 +50,6 @@ PAIMON = {
     "columns of type BINARY": "append_types_orc pk_types_orc_b1 pk_types_orc_b4",
     "`file.format` with the value `csv`": "format_csv_options",
     "references the branch": "branch_fallback fallback_nested fallback_renamed",
-    "is not a column of the primary key": "cross_partition_deduplicate cross_partition_first_row",
 }
 """The Paimon tables that frazil cannot create again, by the error."""
 

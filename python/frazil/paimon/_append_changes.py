@@ -7,13 +7,13 @@ operation is planned again on the latest snapshot. Concurrent appends do not con
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from frazil import _native
 from frazil._merge import MergePlan, statement_time_us
 from frazil.errors import InvalidArgumentError
 from frazil.paimon._file_rewriter import Changed, FileRewriter, RowChange
-from frazil.paimon._row_attempts import Attempt, Ready
+from frazil.paimon._row_attempts import RowOperation
 from frazil.paimon._row_rules import TableRules
 from frazil.paimon._scan import scan_arguments, target_schema
 
@@ -23,50 +23,41 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from frazil._merge import Assignment
-    from frazil._run import States
-    from frazil.paimon._merge_source import MergeSource
+    from frazil.paimon._messages import Messages
+    from frazil.paimon._row_attempts import Ready
     from frazil.paimon._state import CommitOptions, TableState
 
 __all__ = ["Delete", "Merge", "Update", "Upsert"]
 
 
-class _Operation:
-    """The common parts of operations that change rows."""
+class _Rewrite(RowOperation):
+    """The common parts of operations that rewrite files."""
 
-    replans: ClassVar[bool] = True
-    options: CommitOptions
-
-    def prepare(self, table: States[TableState], rows: MergeSource | None) -> Ready:
-        """Load the latest state."""
-        table.newest()
-        return Ready(rows)
-
-    def plan(self, state: TableState, ready: Ready, tasks: bytes | None = None) -> Attempt:  # noqa: ARG002
-        """Plan the files whose rows may match."""
-        # The files of an earlier attempt lost to a concurrent commit.
-        ready.abort()
-        return Attempt(self._rewriter(state, ready).execute, ready)
+    def _write(self, state: TableState, ready: Ready) -> Messages:
+        """Rewrite the files with changed rows."""
+        return self._rewriter(state, ready).execute()
 
     def _rewriter(self, state: TableState, ready: Ready) -> FileRewriter:
+        """Plan the files whose rows may change."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Delete(_Operation):
+class Delete(_Rewrite):
     """Deletes the rows that match a filter."""
 
     options: CommitOptions
     row_filter: str
     case_sensitive: bool = True
 
-    def _rewriter(self, state: TableState, ready: Ready) -> FileRewriter:  # noqa: ARG002 - as of `_Operation`
+    def _rewriter(self, state: TableState, ready: Ready) -> FileRewriter:  # noqa: ARG002 - as of `_Rewrite`
         rules = TableRules(state, "delete")
         scan = _scan(state, self.row_filter, [], case_sensitive=self.case_sensitive)
         return FileRewriter(state, self.options, scan, Deletion(), rules)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Update(_Operation):
+class Update(_Rewrite):
     """Sets columns of the rows that match a filter."""
 
     options: CommitOptions
@@ -75,7 +66,7 @@ class Update(_Operation):
     case_sensitive: bool = True
     now_us: int = field(default_factory=statement_time_us)
 
-    def _rewriter(self, state: TableState, ready: Ready) -> FileRewriter:  # noqa: ARG002 - as of `_Operation`
+    def _rewriter(self, state: TableState, ready: Ready) -> FileRewriter:  # noqa: ARG002 - as of `_Rewrite`
         rules = TableRules(state, "update")
         scan = _scan(state, self.row_filter, [], case_sensitive=self.case_sensitive)
         updater = _native.Updater(self.assignments, target_schema(state.native), "target", now_us=self.now_us)
@@ -83,7 +74,7 @@ class Update(_Operation):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Merge(_Operation):
+class Merge(_Rewrite):
     """Updates, deletes and inserts rows by clauses, as SQL's MERGE."""
 
     options: CommitOptions
@@ -99,7 +90,7 @@ class Merge(_Operation):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Upsert(_Operation):
+class Upsert(_Rewrite):
     """Updates rows whose key occurs in a source with different values, and inserts rows with new keys."""
 
     options: CommitOptions

@@ -7,14 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 from frazil import _native
 from frazil._progress import reported
+from frazil._read_ahead import read_ahead
 from frazil.config import config
 from frazil.files.rows.batches import batches
 from frazil.files.rows.python_values import TypeNames
 from frazil.files.write.writer import DataFileWriter, write_memory
+from frazil.paimon._read import read_split
+from frazil.paimon._scan import scan_arguments
 from frazil.paimon._schema import Schema
 from frazil.paimon._writer_options import type_name, utc_offset_ms, writer_options
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pyarrow as pa
+
     from frazil._run import ReadSnapshot
     from frazil.paimon._state import TableState
 
@@ -64,6 +71,7 @@ def write_rows(
         beside = None if changelog is None else DataFileWriter(state.files, changelog, writer_options(changelog))
         writer = DataFileWriter(state.files, rows, writer_options(rows), beside=beside, progress=progress)
         try:
+            _restore_keys(state, rows)
             writer.write(batches(data, rows.input_schema(), TypeNames(type_name, type_texts(state))))
             writer.close()
             return rows.messages()
@@ -71,6 +79,23 @@ def write_rows(
             writer.abort()
             rows.abort()
             raise
+
+
+def _restore_keys(state: TableState, rows: _native.PaimonRows) -> None:
+    """Read the keys of the table, if a row can move its key to another partition."""
+    needed = rows.restored_keys()
+    if needed is None:
+        return
+    columns, snapshot = needed
+    arguments = {**scan_arguments("", columns=columns), "snapshot": ("id", snapshot)}
+    workers = config.max_workers
+    plan = _native.PaimonScan(state.native, **arguments).plan(workers)
+
+    def read(split: _native.PaimonSplit) -> Iterator[tuple[_native.PaimonSplit, pa.RecordBatch]]:
+        return ((split, batch) for batch in read_split(split))
+
+    for split, keys in read_ahead(map(plan.split, range(len(plan))), read, workers=workers):
+        rows.restore_keys(split, keys)
 
 
 def type_texts(state: TableState) -> dict[str, str]:

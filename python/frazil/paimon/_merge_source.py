@@ -26,30 +26,23 @@ class MergeSource:
 
     def __init__(self, data: Any) -> None:
         """Keep the user's data without reading it."""
-        self._data = data
-        self._held: list[pa.RecordBatch] | None = None
+        # A list may be changed by the user before the rows are needed.
+        self._data = list(data) if isinstance(data, list) else data
+        self._rows: pa.Table | None = None
 
     def hold(self, schema: pa.Schema) -> list[pa.RecordBatch]:
-        """Read all rows into memory once, in the types of the columns in `schema`.
+        """Read all rows into memory once, and return them in the types of the columns in `schema`.
 
         A column whose values cannot be converted keeps its type, because expressions may use the column.
 
         Raises:
             InvalidArgumentError: The data is of an unsupported type, or its parts have different columns.
         """
-        if self._held is None:
-            parts = list(batches(self._data, schema, TypeNames(type_name), source=True))
-            filled = [part for part in parts if part.num_rows]
-            # Parts without rows may lack columns that other parts have: an empty list has no columns.
-            filled = filled or [part for part in parts if part.num_columns][:1] or [no_rows(schema)]
-            try:
-                table = pa.concat_tables([pa.Table.from_batches([part]) for part in filled], promote_options="default")
-            except pa.ArrowException as error:
-                message = f"the parts of the source have different columns: {error}"
-                raise InvalidArgumentError(message, hint="convert the parts to one schema") from error
-            table = _fitted(table, schema)
-            self._held = table.to_batches() or [no_rows(table.schema)]
-        return self._held
+        # Dictionaries are converted again, because the types of the columns may have changed since the last call.
+        if self._rows is None or isinstance(self._data, list):
+            self._rows = _read(self._data, schema)
+        rows = _fitted(self._rows, schema)
+        return rows.to_batches() or [no_rows(rows.schema)]
 
 
 def missing_keys(merger: _native.Merger, keys: Iterable[str]) -> list[str]:
@@ -68,6 +61,19 @@ def matches_keys(plan: MergePlan, merger: _native.Merger, keys: Iterable[str]) -
     inserts = [clause for clause in plan.clauses if clause.when is When.NOT_MATCHED]
     only_keys = not merger.has_other_conditions() and len(own) == len(pairs) and sorted(own) == sorted(keys)
     return only_keys and all(clause.action is Action.INSERT_ALL for clause in inserts)
+
+
+def _read(data: Any, schema: pa.Schema) -> pa.Table:
+    """Read all rows."""
+    parts = list(batches(data, schema, TypeNames(type_name), source=True))
+    filled = [part for part in parts if part.num_rows]
+    # Parts without rows may lack columns that other parts have: an empty list has no columns.
+    filled = filled or [part for part in parts if part.num_columns][:1] or [no_rows(schema)]
+    try:
+        return pa.concat_tables([pa.Table.from_batches([part]) for part in filled], promote_options="default")
+    except pa.ArrowException as error:
+        message = f"the parts of the source have different columns: {error}"
+        raise InvalidArgumentError(message, hint="convert the parts to one schema") from error
 
 
 def _fitted(rows: pa.Table, schema: pa.Schema) -> pa.Table:

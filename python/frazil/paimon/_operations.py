@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 from frazil._run import Done, Operation, States
 from frazil._write_result import WriteResult
-from frazil.errors import FrazilError
+from frazil.errors import FrazilError, UnsupportedError
 from frazil.paimon._messages import Messages, commit
 
 if TYPE_CHECKING:
@@ -37,6 +37,9 @@ __all__ = [
 
 TableOperation = Operation["TableState"]
 """An operation on a table."""
+
+_MAX_REPLANS = 100
+"""The maximum number of new plans; `commit.max-retries` limits those after a lost commit."""
 
 _MAX_MISSING = 5
 """The maximum number of repetitions after a missing file; other writers may commit all the time."""
@@ -76,7 +79,12 @@ class _Write:
 
         state = table.newest()
         replaced, partitions = self._replaced()
-        commit = state.begin_commit(self.options, replaced, partitions, self.read)
+        if replaced not in {None, "table"} and state.native.moves_keys() and not isinstance(rows, NoRows):
+            message = "the primary key lacks a partition column, so the keys of the rows may be in other partitions"
+            hint = "append the rows, which replace rows with the same key, or overwrite the whole table"
+            raise UnsupportedError(message, context={"table": state.native.location}, hint=hint)
+        read = self.read or (state.read_keys() if replaced is None else None)
+        commit = state.begin_commit(self.options, replaced, partitions, read)
         written = Messages(commit, rows.write(state, overwrites=replaced is not None))
         return with_compaction(state, self.options, written, replaces=replaced is not None)
 
@@ -156,9 +164,9 @@ class Compact:
 class StagedCommit:
     """A commit in preparation."""
 
-    def __init__(self, state: TableState) -> None:
-        """Keep the table state."""
-        self._state = state
+    def __init__(self, state: TableState, earlier: int) -> None:
+        """Keep the table state, and the number of earlier attempts."""
+        self._state, self._earlier = state, earlier
         self.ready: Messages | None = None
         self._result = WriteResult(None)
 
@@ -177,8 +185,9 @@ class StagedCommit:
         return self._result
 
     def commit(self) -> int:
-        """Commit and return the number of attempts: 0 if there was nothing to commit."""
-        return 0 if self.ready is None else commit(self.ready, self._result, self._state.native.location)
+        """Commit and return the number of attempts, including earlier ones: 0 if there was nothing to commit."""
+        attempts = 0 if self.ready is None else commit(self.ready, self._result, self._state.native.location)
+        return attempts and attempts + self._earlier
 
     def __enter__(self) -> Self:
         """Return the staged commit."""
@@ -212,7 +221,7 @@ class Target:
 
     def begin(self) -> StagedCommit:
         """Begin a commit."""
-        self._staged = StagedCommit(self._state)
+        self._staged = StagedCommit(self._state, self._replans)
         return self._staged
 
     def adopt(self, staged: StagedCommit) -> None:
@@ -221,15 +230,17 @@ class Target:
     def replan(self) -> bool:
         """Back off and load the latest state for another attempt.
 
-        The result is False if the attempts are used up, or if another table has replaced this one.
+        The result is False if the attempts are used up, if another table has replaced this one, or if the change is
+        committed and only its compaction failed.
 
-        Commits retry internally, so a conflict shows that another writer replaced files.
+        Commits retry internally, so a conflict shows that another writer replaced files, or altered the table while the
+        attempt was planned. A new plan has the new schema, so it does not wait.
         """
-        ready = None if self._staged is None else self._staged.ready
         self._replans += 1
-        if ready is None or not ready.commit.back_off(self._replans):
+        if self._staged is None or self._staged.may_be_committed or self._replans > _MAX_REPLANS:
             return False
-        return self._is_reloaded()
+        ready = self._staged.ready
+        return (ready is None or ready.commit.back_off(self._replans)) and self._is_reloaded()
 
     def is_behind(self) -> bool:
         """Load the latest state and return whether an attempt that found a missing file should be repeated.

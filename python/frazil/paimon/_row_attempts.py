@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar, Self
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     import pyarrow as pa
 
+    from frazil._run import States
     from frazil.paimon._merge_source import MergeSource
     from frazil.paimon._messages import Messages
-    from frazil.paimon._state import TableState
+    from frazil.paimon._state import CommitOptions, TableState
 
-__all__ = ["Attempt", "Ready"]
+__all__ = ["Attempt", "Ready", "RowOperation"]
 
 
 class Ready:
@@ -55,3 +57,25 @@ class Attempt:
         messages = self._write()
         self._ready.own(messages)
         return messages
+
+
+class RowOperation:
+    """The common parts of operations that change rows."""
+
+    replans: ClassVar[bool] = True
+    options: CommitOptions
+
+    def prepare(self, table: States[TableState], rows: MergeSource | None) -> Ready:
+        """Load the latest state."""
+        table.newest()
+        return Ready(rows)
+
+    def plan(self, state: TableState, ready: Ready, tasks: bytes | None = None) -> Attempt:  # noqa: ARG002
+        """Plan to read the rows and write the changed ones."""
+        # The files of an earlier attempt lost to a concurrent commit.
+        ready.abort()
+        return Attempt(partial(self._write, state, ready), ready)
+
+    def _write(self, state: TableState, ready: Ready) -> Messages:
+        """Write the changed rows into new files."""
+        raise NotImplementedError

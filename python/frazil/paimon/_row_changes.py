@@ -1,14 +1,14 @@
 """The operations that change rows of a Paimon table with a primary key.
 
 Rows are read from one snapshot and written again as records. A commit does not conflict with concurrent appends, as in
-Java: the record with the greatest sequence is the row.
+Java: the record with the greatest sequence is the row. If keys can move between partitions, appends do conflict, and
+the operation is planned again on the latest snapshot.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from frazil import _native
 from frazil._merge import Action, MergeClause, MergePlan, When, statement_time_us
@@ -18,7 +18,7 @@ from frazil.paimon._compacting import with_compaction
 from frazil.paimon._input_rows import write_rows
 from frazil.paimon._merge_source import matches_keys, missing_keys
 from frazil.paimon._messages import Messages
-from frazil.paimon._row_attempts import Attempt, Ready
+from frazil.paimon._row_attempts import RowOperation
 from frazil.paimon._row_rules import RowRules
 from frazil.paimon._scan import Scan, scan_arguments, target_schema
 
@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from frazil._merge import Assignment
-    from frazil._run import States
-    from frazil.paimon._merge_source import MergeSource
+    from frazil.paimon._row_attempts import Ready
     from frazil.paimon._state import CommitOptions, TableState
 
 __all__ = ["Delete", "Merge", "Update", "Upsert"]
@@ -42,24 +41,8 @@ class _Counts:
         self.deleted = self.updated = self.inserted = 0
 
 
-class _RowChange:
-    """The common parts of operations that change rows."""
-
-    replans: ClassVar[bool] = False
-    options: CommitOptions
-
-    def prepare(self, table: States[TableState], rows: MergeSource | None) -> Ready:
-        """Load the latest state."""
-        table.newest()
-        return Ready(rows)
-
-    def plan(self, state: TableState, ready: Ready, tasks: bytes | None = None) -> Attempt:  # noqa: ARG002
-        """Plan to read and write all rows at once."""
-        return Attempt(partial(self._write, state, ready), ready)
-
-    def _write(self, state: TableState, ready: Ready) -> Messages:
-        """Write a record for each row that changes."""
-        raise NotImplementedError
+class _RowChange(RowOperation):
+    """The common parts of operations that write records."""
 
     def _written(
         self, state: TableState, commit: _native.PaimonCommit, records: Iterator[pa.RecordBatch], counts: _Counts
@@ -87,7 +70,7 @@ class Delete(_RowChange):
         """Write a -D record for each matching row."""
         rules = RowRules(state, "delete")
         rules.check_deletes()
-        commit = state.begin_commit(self.options)
+        commit = state.begin_commit(self.options, read=state.read_keys())
         scan = _scan(state.native, self.row_filter, case_sensitive=self.case_sensitive)
         counts = _Counts()
 
@@ -114,7 +97,7 @@ class Update(_RowChange):
         rules = RowRules(state, "update")
         rules.check_updates()
         rules.check_columns((name for name, _ in self.assignments), "target")
-        commit = state.begin_commit(self.options)
+        commit = state.begin_commit(self.options, read=state.read_keys())
         scan = _scan(state.native, self.row_filter, case_sensitive=self.case_sensitive)
         updater = _native.Updater(self.assignments, scan.schema(), "target", now_us=self.now_us)
         counts = _Counts()
@@ -148,7 +131,7 @@ class _Merging(_RowChange):
         for batch in source:
             merger.source(batch)
         merger.seal()
-        commit = state.begin_commit(self.options)
+        commit = state.begin_commit(self.options, read=state.read_keys())
         # If unmatched rows change, the filter cannot exclude any rows.
         scan = _scan(state.native, "" if merger.changes_unmatched() else merger.filter() or "")
         counts = _Counts()

@@ -214,7 +214,8 @@ class RowVerbs(Writing):
 
         options = self._commit_options(commit_user, identifier, watermark, snapshot_properties)
         rows = MergeSource(source)
-        rows.hold(target_schema(self._native))
+        # Another writer may have altered the table since it was opened.
+        rows.hold(target_schema(self._native.refresh()))
 
         def execute(plan: MergePlan) -> WriteResult:
             with operation("merge", self._place):

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from frazil import _native
 from frazil._arguments import table_files
+from frazil._run import ReadSnapshot
 from frazil.errors import CommitConflictError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    from frazil._run import ReadSnapshot
 
 __all__ = ["CommitOptions", "Lock", "Replaced", "TableState"]
 
@@ -118,6 +117,16 @@ class TableState:
         if snapshot is not None and snapshot["schemaId"] > known["id"]:
             message = f"another writer altered table {self.native.location} while its rows were read"
             raise CommitConflictError(message, context={"table": self.native.location}, hint="run the statement again")
+
+    def read_keys(self) -> ReadSnapshot | None:
+        """Return the latest snapshot if a writer reads the keys of the table, because they can move between partitions.
+
+        A concurrent writer could add a key to another partition, so its changes are conflicts.
+        """
+        if not self.native.moves_keys():
+            return None
+        snapshot = json.loads(self.native.snapshot_json(None))
+        return ReadSnapshot(None if snapshot is None else snapshot["id"])
 
     def begin_commit(
         self,

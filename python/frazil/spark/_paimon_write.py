@@ -1,7 +1,8 @@
 """Writes of DataFrames into Paimon tables: workers write files, and this process commits once.
 
 With a fixed number of buckets, all rows of a bucket go to one task, so that one writer assigns its sequence numbers.
-With dynamic buckets, all rows of a partition go to one task, so that one writer assigns its keys to buckets.
+With dynamic buckets, all rows of a partition go to one task, so that one writer assigns its keys to buckets. If keys
+can move between partitions, there is only one task.
 """
 
 from __future__ import annotations
@@ -162,7 +163,8 @@ def _by_bucket(frame: DataFrame, table: Table, state: TableState) -> DataFrame:
 
     keys = [sql.col(f"`{name.replace('`', '``')}`") for name in table.partition_keys]
     if not is_fixed:
-        return frame.repartition(*keys) if keys else frame.repartition(1)
+        # If keys can move between partitions, one writer has to know all of them.
+        return frame.repartition(*keys) if keys and not state.native.moves_keys() else frame.repartition(1)
     schema = table.scan(selected_fields=bucket_key).schema()
 
     def with_bucket(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -33,7 +33,7 @@ features! {
     STATISTICS_IN_MANIFESTS = "Statistics in manifests", &["paimon/src/spec/stats.rs", "paimon/src/write/stats.rs", "paimon/src/scan/prune.rs", "paimon/src/scan/layout.rs"], &["append_stats_*", "wide_200", "special_columns"], Yes("of evolved schemas too"), Yes("");
     ROW_FORMAT = "Row format", &["paimon/src/binary_row"], &["pk_multi_key", "bucket_null_slots", "pk_wide_57"], Yes(""), Yes("");
     PARTITIONS = "Partitions", &["paimon/src/spec/partition_path.rs", "paimon/src/scan/partitions.rs"], &["part_*"], Yes("all; bytes and nested types refused"), Yes("");
-    DATA_DISTRIBUTION = "Data distribution", &["paimon/src/bucket", "paimon/src/scan/buckets.rs"], &["bucket_*", "dynamic_bucket_max", "postpone_*"], Yes("default, mod, hive; fixed, dynamic, postponed"), Yes("keys in one partition only");
+    DATA_DISTRIBUTION = "Data distribution", &["paimon/src/bucket", "paimon/src/scan/buckets.rs"], &["bucket_*", "dynamic_bucket_max", "postpone_*"], Yes("default, mod, hive; fixed, dynamic, postponed"), Yes("");
     SCAN_PLANNING = "Scan planning", &["paimon/src/scan"], &["pk_levels_*"], Yes(""), No("only read");
     LSM_TREES = "LSM trees", &["paimon/src/merge/section.rs", "paimon/src/scan/split.rs", "paimon/src/merge/runs.rs", "paimon/src/merge/merger.rs"], &["pk_levels_*"], Yes(""), Yes("level 0, and full compactions");
     DATA_FILES = "Data files", &["paimon/src/read/file_reader.rs", "paimon/src/read/projection.rs", "python/frazil/files/read/open.py", "paimon/src/write/file.rs", "paimon/src/write/format.rs", "paimon/src/write/avro_schema.rs", "python/frazil/files/write"], &["pk_per_level_format", "evo_types_orc", "pk_codec_*", "pk_thin_*"], Yes("Parquet, ORC, Avro; others refused"), Yes("Parquet, ORC, Avro, by level too");

@@ -79,6 +79,11 @@ impl TableSchema {
         keys.map(String::as_str).collect()
     }
 
+    /// Returns whether the partition of a row is not determined by its key, so that a key can move to another partition.
+    pub fn moves_keys(&self) -> bool {
+        !self.primary_keys.is_empty() && self.partition_keys.iter().any(|key| !self.primary_keys.contains(key))
+    }
+
     fn read(bytes: &[u8]) -> Result<Self> {
         let value = json::parse(bytes, "schema")?;
         let object = Object::of(&value, "schema")?;

@@ -24,12 +24,10 @@ pub(crate) struct BucketLimits {
     max_buckets: Option<u16>,
 }
 
-/// The buckets of the keys of one partition.
+/// The numbers of keys of the buckets of one partition.
 #[derive(Debug)]
-pub(crate) struct KeyBuckets {
+pub(crate) struct BucketSizes {
     limits: BucketLimits,
-    /// The bucket of each hash.
-    by_hash: HashMap<i32, u16>,
     /// The number of keys of each bucket.
     keys: BTreeMap<u16, u64>,
     /// The numbers of the buckets, in the order in which they were added.
@@ -38,6 +36,14 @@ pub(crate) struct KeyBuckets {
     first_open: u16,
     /// The first number that may be unused.
     first_unused: u16,
+}
+
+/// The buckets of the keys of one partition.
+#[derive(Debug)]
+pub(crate) struct KeyBuckets {
+    sizes: BucketSizes,
+    /// The bucket of each hash.
+    by_hash: HashMap<i32, u16>,
     /// The hashes that were added to each bucket.
     added: BTreeMap<u16, Vec<i32>>,
 }
@@ -68,50 +74,39 @@ impl BucketLimits {
     }
 }
 
-impl KeyBuckets {
+impl BucketSizes {
     pub(crate) fn new(limits: BucketLimits) -> Self {
-        Self {
-            limits,
-            by_hash: HashMap::new(),
-            keys: BTreeMap::new(),
-            numbers: Vec::new(),
-            first_open: 0,
-            first_unused: 0,
-            added: BTreeMap::new(),
-        }
+        Self { limits, keys: BTreeMap::new(), numbers: Vec::new(), first_open: 0, first_unused: 0 }
     }
 
-    /// Adds the hashes of the existing keys of a bucket.
+    /// Counts keys of a bucket.
     ///
     /// # Errors
     /// `CorruptData` for a bucket number that Java cannot assign.
-    pub(crate) fn restore(&mut self, bucket: i32, hashes: impl Iterator<Item = i32>) -> Result<()> {
+    pub(crate) fn add(&mut self, bucket: i32, count: u64) -> Result<u16> {
         let bucket = u16::try_from(bucket).ok().filter(|bucket| *bucket < MOST_BUCKETS);
-        let bucket =
-            bucket.ok_or_else(|| Error::corrupt("an index of dynamic buckets has an invalid bucket number"))?;
-        self.by_hash.reserve(hashes.size_hint().0);
-        let mut count = 0;
-        for hash in hashes {
-            self.by_hash.insert(hash, bucket);
-            count += 1;
-        }
-        self.add(bucket, count);
-        Ok(())
+        let bucket = bucket.ok_or_else(|| Error::corrupt("a dynamic bucket has an invalid number"))?;
+        self.count(bucket, count);
+        Ok(bucket)
     }
 
-    /// Returns the bucket of a key.
+    /// Adds a key and returns its bucket. The hash of the key chooses among buckets if all are full and there may be no
+    /// others.
     ///
     /// # Errors
     /// `LimitExceeded` if the partition cannot have another bucket.
-    pub(crate) fn assign(&mut self, hash: i32) -> Result<i32> {
-        if let Some(bucket) = self.by_hash.get(&hash) {
-            return Ok(i32::from(*bucket));
-        }
+    pub(crate) fn add_key(&mut self, hash: i32) -> Result<u16> {
         let bucket = self.bucket_of_new(hash)?;
-        self.by_hash.insert(hash, bucket);
-        self.add(bucket, 1);
-        self.added.entry(bucket).or_default().push(hash);
-        Ok(i32::from(bucket))
+        self.count(bucket, 1);
+        Ok(bucket)
+    }
+
+    /// Removes a key from a bucket.
+    pub(crate) fn remove_key(&mut self, bucket: u16) {
+        if let Some(keys) = self.keys.get_mut(&bucket) {
+            *keys = keys.saturating_sub(1);
+            self.first_open = self.first_open.min(bucket);
+        }
     }
 
     fn bucket_of_new(&mut self, hash: i32) -> Result<u16> {
@@ -140,13 +135,48 @@ impl KeyBuckets {
         bucket.copied().ok_or_else(|| Error::internal("a partition has no bucket"))
     }
 
-    /// Counts new keys of a bucket.
-    fn add(&mut self, bucket: u16, count: u64) {
+    fn count(&mut self, bucket: u16, count: u64) {
         let numbers = &mut self.numbers;
         *self.keys.entry(bucket).or_insert_with(|| {
             numbers.push(bucket);
             0
         }) += count;
+    }
+}
+
+impl KeyBuckets {
+    pub(crate) fn new(limits: BucketLimits) -> Self {
+        Self { sizes: BucketSizes::new(limits), by_hash: HashMap::new(), added: BTreeMap::new() }
+    }
+
+    /// Adds the hashes of the existing keys of a bucket.
+    ///
+    /// # Errors
+    /// `CorruptData` for a bucket number that Java cannot assign.
+    pub(crate) fn restore(&mut self, bucket: i32, hashes: impl Iterator<Item = i32>) -> Result<()> {
+        let bucket = self.sizes.add(bucket, 0)?;
+        self.by_hash.reserve(hashes.size_hint().0);
+        let mut count = 0;
+        for hash in hashes {
+            self.by_hash.insert(hash, bucket);
+            count += 1;
+        }
+        self.sizes.count(bucket, count);
+        Ok(())
+    }
+
+    /// Returns the bucket of a key.
+    ///
+    /// # Errors
+    /// `LimitExceeded` if the partition cannot have another bucket.
+    pub(crate) fn assign(&mut self, hash: i32) -> Result<i32> {
+        if let Some(bucket) = self.by_hash.get(&hash) {
+            return Ok(i32::from(*bucket));
+        }
+        let bucket = self.sizes.add_key(hash)?;
+        self.by_hash.insert(hash, bucket);
+        self.added.entry(bucket).or_default().push(hash);
+        Ok(i32::from(bucket))
     }
 
     /// Returns the hashes that were added to a bucket since the last call.

@@ -8,9 +8,11 @@ use super::changelog::{has_changelog, of_changelog};
 use super::external::ExternalPaths;
 use super::format::check_formats;
 use super::known_options::check_values;
+use super::moving_keys::MovingKeys;
 use super::postponed::default_count;
 use super::rules::check_rules;
 use crate::features::check_readable;
+use crate::merge::MergeSpec;
 use crate::spec::json::shown;
 use crate::spec::options::Options;
 use crate::spec::schema::TableSchema;
@@ -103,11 +105,10 @@ fn check_keys(schema: &TableSchema, options: &Options) -> Result<()> {
         return Err(refused("deletion-vectors.enabled", "true")
             .hint(format!("the key column `{}` has the type FLOAT or DOUBLE", shown(key))));
     }
-    if let Some(key) = schema.partition_keys.iter().find(|key| !schema.primary_keys.contains(key)) {
-        let message = format!("the partition key `{}` is not a column of the primary key", shown(key));
-        return Err(
-            Error::unsupported(message).hint("writing tables whose keys are in several partitions is not supported")
-        );
+    if schema.moves_keys() && MovingKeys::deletes(options) && MergeSpec::try_new(schema, options)?.ignores_deletes() {
+        return Err(refused("ignore-delete", "true").hint(
+            "the primary key does not contain all partition columns, so keys are deleted in their old partition",
+        ));
     }
     Ok(())
 }
@@ -187,6 +188,7 @@ mod tests {
         checked(&json!({"partitionKeys": ["k"]})).unwrap();
         checked(&json!({"primaryKeys": ["k"], "options": {"bucket": "1", "sequence.field": "v"}})).unwrap();
         checked(&json!({"primaryKeys": ["k"]})).unwrap();
+        checked(&json!({"primaryKeys": ["k"], "partitionKeys": ["v"]})).unwrap();
         for (name, value) in [
             ("merge-engine", "first-row"),
             ("force-lookup", "true"),
@@ -220,7 +222,10 @@ mod tests {
     #[test]
     fn unsupported_write_features_are_named() {
         let tables = [
-            (json!({"primaryKeys": ["k"], "partitionKeys": ["v"], "options": {"bucket": "1"}}), "`v`"),
+            (
+                json!({"primaryKeys": ["k"], "partitionKeys": ["v"], "options": {"ignore-delete": "true"}}),
+                "ignore-delete",
+            ),
             (json!({"options": {"deletion-vectors.enabled": "true"}}), "deletion-vectors.enabled"),
             (json!({"options": {"sequence.field": "v"}}), "sequence.field"),
             (json!({"fields": [{"id": 0, "name": "a", "type": {"type": "ARRAY", "element": "BLOB"}}]}), "column: a"),

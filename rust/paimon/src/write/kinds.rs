@@ -9,6 +9,9 @@ use crate::spec::json::shown;
 /// The row kind +I.
 pub const INSERT: i8 = 0;
 
+/// The row kind -D.
+pub const DELETE: i8 = 3;
+
 /// The short names of the kinds, in the order of their numbers in files.
 const NAMES: [&str; 4] = ["+I", "-U", "+U", "-D"];
 

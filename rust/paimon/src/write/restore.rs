@@ -96,10 +96,14 @@ impl Restorer {
     /// Returns the sequence number for the next row of a bucket.
     ///
     /// # Errors
-    /// `InvalidArgument` if the number of buckets of the partition differs from `total_buckets`; `LimitExceeded` if
-    /// sequence numbers are exhausted.
+    /// `InvalidArgument` if the number of buckets of the partition differs from `total_buckets`, or `CommitConflict` if
+    /// another writer changed it; `LimitExceeded` if sequence numbers are exhausted.
     pub fn next_sequence(&self, home: &Home, total_buckets: i32) -> Result<i64> {
         if let Some(found) = self.total_buckets.get(&home.partition).filter(|found| **found != total_buckets) {
+            if self.snapshot.as_ref().is_some_and(|snapshot| snapshot.schema_id > self.table.schema().id) {
+                let message = "another writer changed the number of buckets of the table while rows were written";
+                return Err(Error::new(ErrorKind::CommitConflict, message).hint("write the rows again"));
+            }
             let message = format!(
                 "the table has the option `bucket` = {total_buckets}, but a partition of the rows has {found} buckets"
             );

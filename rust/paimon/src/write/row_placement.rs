@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Int32Array, RecordBatch, UInt32Array};
+use arrow_array::{ArrayRef, Int8Array, Int32Array, RecordBatch, UInt32Array};
 use arrow_row::{RowConverter, SortField};
 use arrow_schema::DataType as ArrowType;
 use arrow_select::take::take;
@@ -12,10 +12,12 @@ use frazil_core::groups::Groups;
 
 use super::change::Home;
 use super::dynamic_buckets::{DynamicBuckets, NewIndex};
+use super::moving_keys::MovingKeys;
 use super::postponed::{PartitionBuckets, waits};
 use super::restore::Restorer;
 use crate::binary_row::{self, NO_FIELDS};
 use crate::bucket::{BucketFunction, bucket_ids, key_fields, row_hashes};
+use crate::spec::json::shown;
 use crate::spec::options::Options;
 use crate::spec::partition_path::POSTPONED;
 use crate::spec::schema::TableSchema;
@@ -44,13 +46,15 @@ enum Buckets {
     Postponed,
     /// Keys are assigned to buckets, which grow in number.
     Dynamic(PlacementColumns, DynamicBuckets),
+    /// As above, and a key can move to another partition.
+    Moving(Box<MovingKeys>),
 }
 
 /// Columns by their positions in the rows.
 #[derive(Debug)]
-struct PlacementColumns {
-    places: Vec<usize>,
-    types: Vec<DataType>,
+pub(super) struct PlacementColumns {
+    pub(super) places: Vec<usize>,
+    pub(super) types: Vec<DataType>,
 }
 
 #[derive(Debug)]
@@ -69,17 +73,21 @@ pub struct Part {
     pub rows: UInt32Array,
 }
 
+/// Rows with their kinds, and the buckets that they belong to.
+#[derive(Debug)]
+pub(super) struct Placed {
+    pub(super) rows: RecordBatch,
+    pub(super) kinds: Int8Array,
+    pub(super) parts: Vec<Part>,
+}
+
 impl RowPlacement {
     /// Creates the state for rows with the columns of a table.
     ///
     /// # Errors
     /// `InvalidArgument` for partition and bucket keys that are not columns, and for options that do not parse.
     pub fn try_new(schema: &TableSchema, options: &Options) -> Result<Self> {
-        let keys = schema.partition_keys.iter().map(|key| {
-            let field = schema.field(key);
-            field.ok_or_else(|| Error::invalid(format!("the partition key `{key}` is not a column")))
-        });
-        let partition = PlacementColumns::try_new(schema, &keys.collect::<Result<Vec<_>>>()?)?;
+        let partition = PlacementColumns::named(schema, &schema.partition_keys)?;
         let buckets = Buckets::try_new(schema, options)?;
         let converter = RowConverter::new(sort_fields(&partition, &buckets))?;
         Ok(Self { partition, buckets, converter })
@@ -92,7 +100,7 @@ impl RowPlacement {
             Buckets::Fixed(fixed) => fixed.count,
             Buckets::PerPartition(_, buckets) => buckets.count(partition),
             Buckets::Postponed => POSTPONED,
-            Buckets::Unaware | Buckets::Dynamic(..) => -1,
+            Buckets::Unaware | Buckets::Dynamic(..) | Buckets::Moving(_) => -1,
         }
     }
 
@@ -138,7 +146,31 @@ impl RowPlacement {
                 }
                 Ok(found)
             }
+            Buckets::Moving(_) => Err(Error::internal("rows of moving keys have kinds")),
         }
+    }
+
+    /// Returns records by bucket, as [`RowPlacement::split`] does. A record whose key is in another partition is moved or
+    /// removed, or a deletion of the key is added before it.
+    ///
+    /// # Errors
+    /// As for [`RowPlacement::split`].
+    pub(super) fn place(
+        &mut self,
+        rows: RecordBatch,
+        kinds: Int8Array,
+        restorer: Option<&mut Restorer>,
+    ) -> Result<Placed> {
+        let parts = if matches!(self.buckets, Buckets::Moving(_)) { self.parts(&rows)? } else { Vec::new() };
+        match &mut self.buckets {
+            Buckets::Moving(keys) => keys.place(&rows, &kinds, &parts),
+            _ => Ok(Placed { parts: self.split(&rows, restorer)?, rows, kinds }),
+        }
+    }
+
+    /// Returns the state of keys that can move to another partition, which must know all keys of the table.
+    pub(super) fn moving_keys(&mut self) -> Option<&mut MovingKeys> {
+        if let Buckets::Moving(keys) = &mut self.buckets { Some(keys) } else { None }
     }
 
     /// Returns the index of a dynamic bucket that rows with new keys were added to since the last call.
@@ -148,7 +180,11 @@ impl RowPlacement {
     pub(crate) fn new_index(&mut self, home: &Home, restorer: Option<&Restorer>) -> Result<Option<NewIndex>> {
         match &mut self.buckets {
             Buckets::Dynamic(_, dynamic) => dynamic.new_index(home, restorer),
-            Buckets::Unaware | Buckets::Fixed(_) | Buckets::PerPartition(..) | Buckets::Postponed => Ok(None),
+            Buckets::Unaware
+            | Buckets::Fixed(_)
+            | Buckets::PerPartition(..)
+            | Buckets::Postponed
+            | Buckets::Moving(_) => Ok(None),
         }
     }
 
@@ -203,8 +239,10 @@ impl Buckets {
             if schema.primary_keys.is_empty() {
                 return Ok(Self::Unaware);
             }
-            let keys = schema.trimmed_primary_keys().into_iter().filter_map(|key| schema.field(key));
-            let keys = PlacementColumns::try_new(schema, &keys.collect::<Vec<_>>())?;
+            if let Some(keys) = MovingKeys::try_new(schema, options)? {
+                return Ok(Self::Moving(Box::new(keys)));
+            }
+            let keys = PlacementColumns::named(schema, &schema.trimmed_primary_keys())?;
             return Ok(Self::Dynamic(keys, DynamicBuckets::try_new(options)?));
         }
         let no_key = || {
@@ -222,6 +260,18 @@ impl Buckets {
 }
 
 impl PlacementColumns {
+    /// Returns the columns with these names.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a name that is not a column.
+    pub(super) fn named(schema: &TableSchema, names: &[impl AsRef<str>]) -> Result<Self> {
+        let fields = names.iter().map(|name| {
+            let name = name.as_ref();
+            schema.field(name).ok_or_else(|| Error::invalid(format!("the key `{}` is not a column", shown(name))))
+        });
+        Self::try_new(schema, &fields.collect::<Result<Vec<_>>>()?)
+    }
+
     fn try_new(schema: &TableSchema, fields: &[&DataField]) -> Result<Self> {
         let place = |field: &&DataField| schema.fields.iter().position(|known| known.id == field.id);
         let places: Option<Vec<usize>> = fields.iter().map(place).collect();
@@ -229,7 +279,7 @@ impl PlacementColumns {
         Ok(Self { places: places.ok_or_else(|| Error::internal("a key is not a column"))?, types })
     }
 
-    fn of(&self, rows: &RecordBatch) -> Result<Vec<ArrayRef>> {
+    pub(super) fn of(&self, rows: &RecordBatch) -> Result<Vec<ArrayRef>> {
         let column = |place: &usize| rows.columns().get(*place).cloned();
         let columns: Option<Vec<_>> = self.places.iter().map(column).collect();
         columns.ok_or_else(|| Error::internal("the rows do not have a key column"))

@@ -42,7 +42,7 @@ use super::kinds;
 use super::path::DataFilePaths;
 use super::postponed::{assigning, waiting, waits};
 use super::restore::Restorer;
-use super::row_placement::{Part, RowPlacement};
+use super::row_placement::{Part, Placed, RowPlacement};
 use super::side_files::SideFiles;
 use super::upsert::{Records, Upserts};
 use crate::spec::columns::ROW_KIND;
@@ -236,6 +236,21 @@ impl RowWriter {
         }
     }
 
+    /// Returns the columns and the snapshot of the keys that must be passed to [`RowWriter::restore_keys`] before the
+    /// first row. None if keys cannot move to another partition, or if there are none.
+    pub fn restored_keys(&mut self) -> Option<(Vec<String>, i64)> {
+        self.homes.moving_keys()?;
+        Some((self.schema.primary_keys.clone(), self.restorer.as_ref()?.snapshot()?))
+    }
+
+    /// Adds keys of rows in a bucket.
+    ///
+    /// # Errors
+    /// As for [`MovingKeys::restore`](super::moving_keys::MovingKeys::restore).
+    pub fn restore_keys(&mut self, home: &Home, keys: &RecordBatch) -> Result<()> {
+        self.homes.moving_keys().map_or(Ok(()), |known| known.restore(home, keys))
+    }
+
     /// Returns the rows of a batch that can be written now, with the slots of their files.
     ///
     /// # Errors
@@ -419,8 +434,8 @@ impl RowWriter {
             rows = filter_record_batch(&rows, &kept)?;
             found = filter(&found, &kept)?.as_primitive().clone();
         }
+        let Placed { rows, kinds: found, parts } = self.homes.place(rows, found, self.restorer.as_mut())?;
         let (mut sequences, mut slots) = (vec![0; rows.num_rows()], vec![0; rows.num_rows()]);
-        let parts = self.homes.split(&rows, self.restorer.as_mut())?;
         self.read(&parts)?;
         for Part { home, rows } in parts {
             let number = self.slot(home)?;

@@ -24,6 +24,7 @@ pub(super) fn check_rules(schema: &TableSchema, options: &Options) -> Result<()>
     check_named_columns(schema, options)?;
     check_single_columns(schema, options)?;
     check_sequence(schema, options)?;
+    check_moving_keys(schema, options)?;
     check_retained(options)?;
     check_scan(options)?;
     check_directory(options)?;
@@ -98,6 +99,31 @@ fn check_sequence(schema: &TableSchema, options: &Options) -> Result<()> {
         seen.push(name);
     }
     Ok(())
+}
+
+/// Checks the options of a table whose keys can move to another partition.
+fn check_moving_keys(schema: &TableSchema, options: &Options) -> Result<()> {
+    let missing = schema.partition_keys.iter().find(|key| !schema.primary_keys.contains(key));
+    let Some(key) = missing.filter(|_| schema.moves_keys()) else { return Ok(()) };
+    let refused = |option: &str, value: &str| {
+        Error::invalid(format!(
+            "the option `{option}` = `{}` needs all partition columns in the primary key, which lacks `{}`",
+            shown(value),
+            shown(key)
+        ))
+    };
+    let bucket = options.bucket()?;
+    if bucket != -1 {
+        return Err(refused("bucket", &bucket.to_string())
+            .hint("set `bucket` to -1, or add the partition columns to the primary key"));
+    }
+    match options.text("sequence.field").filter(|text| !text.trim().is_empty()) {
+        Some(text) => {
+            Err(refused("sequence.field", text)
+                .hint("remove the option, or add the partition columns to the primary key"))
+        }
+        None => Ok(()),
+    }
 }
 
 /// Checks the options that limit the number of retained snapshots and changelogs.

@@ -9,6 +9,7 @@ use frazil_paimon::write::rows::{FilesOf, RowWriter, WriteOptions};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use super::split::PaimonSplit;
 use super::table::PaimonTable;
 use crate::arrow::{self, ArrowBatch};
 use crate::avro_writer::AvroWriter;
@@ -124,6 +125,19 @@ impl PaimonRows {
     fn schema<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let schema = self.with(py, |writer| Ok(writer.arrow().clone()))?;
         arrow::schema(py, schema)
+    }
+
+    /// Returns the columns and the snapshot of the keys that must be passed to `restore_keys` before the first row.
+    /// None if keys cannot move to another partition.
+    fn restored_keys(&self, py: Python<'_>) -> PyResult<Option<(Vec<String>, i64)>> {
+        self.with(py, |writer| Ok(writer.restored_keys()))
+    }
+
+    /// Adds keys that were read from a split.
+    fn restore_keys(&self, py: Python<'_>, split: &PaimonSplit, keys: ArrowBatch) -> PyResult<()> {
+        let ArrowBatch(keys) = keys;
+        let home = split.home();
+        self.with(py, |writer| writer.restore_keys(&home, &keys))
     }
 
     /// Returns the rows of a batch as `(slot, pyarrow.RecordBatch)`.

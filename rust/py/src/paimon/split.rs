@@ -2,6 +2,7 @@
 
 use frazil_paimon::spec::data_file_meta::{DataFileMeta, DeletionFile};
 use frazil_paimon::task::SplitTask;
+use frazil_paimon::write::change::Home;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -17,6 +18,11 @@ pub(crate) struct PaimonSplit(SplitTask);
 impl PaimonSplit {
     pub(crate) fn new(task: SplitTask) -> Self {
         Self(task)
+    }
+
+    /// Returns the bucket of the files.
+    pub(super) fn home(&self) -> Home {
+        Home { partition: self.0.split.partition.as_slice().into(), bucket: self.0.split.bucket }
     }
 }
 

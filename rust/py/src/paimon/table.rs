@@ -49,6 +49,11 @@ impl PaimonTable {
         detached(py, || hides_new_rows(self.0.schema()))
     }
 
+    /// Returns whether a key can move to another partition, because the primary key lacks a partition column.
+    fn moves_keys(&self) -> bool {
+        self.0.schema().moves_keys()
+    }
+
     /// Returns whether rows may wait for a compaction that assigns them to buckets.
     fn has_waiting_rows(&self, py: Python<'_>) -> PyResult<bool> {
         detached(py, || has_waiting_rows(self.0.schema()))
