@@ -278,7 +278,6 @@ UNSUPPORTED = {
         "parameters without names are not supported for MERGE (line 2, column 25); use parameters with names"
     ),
     HEAD.replace("db.t ", "db.t.files ") + DELETES: "(line 1, column 12)",
-    HEAD.replace("lake.db.t ", "p.default.t ") + DELETES: "MERGE is not supported for Paimon tables (line 1, column 1)",
     HEAD.replace("lake.db.t ", "news ") + DELETES: "the statement changes an object outside this lake",
 }
 INVALID = {

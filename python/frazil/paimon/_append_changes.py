@@ -7,7 +7,7 @@ operation is planned again on the latest snapshot. Concurrent appends do not con
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from frazil import _native
 from frazil._merge import MergePlan, statement_time_us
@@ -15,7 +15,7 @@ from frazil.errors import InvalidArgumentError
 from frazil.paimon._file_rewriter import Changed, FileRewriter, RowChange
 from frazil.paimon._row_attempts import RowOperation
 from frazil.paimon._row_rules import TableRules
-from frazil.paimon._scan import scan_arguments, target_schema
+from frazil.paimon._scan import rows_scan, target_schema
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from frazil.paimon._row_attempts import Ready
     from frazil.paimon._state import CommitOptions, TableState
 
-__all__ = ["Delete", "Merge", "Update", "Upsert"]
+__all__ = ["Delete", "Merge", "Rewrite", "Update", "Upsert"]
 
 
-class _Rewrite(RowOperation):
+class Rewrite(RowOperation):
     """The common parts of operations that rewrite files."""
 
     def _write(self, state: TableState, ready: Ready) -> Messages:
@@ -43,21 +43,21 @@ class _Rewrite(RowOperation):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Delete(_Rewrite):
+class Delete(Rewrite):
     """Deletes the rows that match a filter."""
 
     options: CommitOptions
     row_filter: str
     case_sensitive: bool = True
 
-    def _rewriter(self, state: TableState, ready: Ready) -> FileRewriter:  # noqa: ARG002 - as of `_Rewrite`
+    def _rewriter(self, state: TableState, ready: Ready) -> FileRewriter:  # noqa: ARG002 - as of `Rewrite`
         rules = TableRules(state, "delete")
-        scan = _scan(state, self.row_filter, [], case_sensitive=self.case_sensitive)
+        scan = rows_scan(state.native, self.row_filter, case_sensitive=self.case_sensitive)
         return FileRewriter(state, self.options, scan, Deletion(), rules)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Update(_Rewrite):
+class Update(Rewrite):
     """Sets columns of the rows that match a filter."""
 
     options: CommitOptions
@@ -66,15 +66,15 @@ class Update(_Rewrite):
     case_sensitive: bool = True
     now_us: int = field(default_factory=statement_time_us)
 
-    def _rewriter(self, state: TableState, ready: Ready) -> FileRewriter:  # noqa: ARG002 - as of `_Rewrite`
+    def _rewriter(self, state: TableState, ready: Ready) -> FileRewriter:  # noqa: ARG002 - as of `Rewrite`
         rules = TableRules(state, "update")
-        scan = _scan(state, self.row_filter, [], case_sensitive=self.case_sensitive)
+        scan = rows_scan(state.native, self.row_filter, case_sensitive=self.case_sensitive)
         updater = _native.Updater(self.assignments, target_schema(state.native), "target", now_us=self.now_us)
         return FileRewriter(state, self.options, scan, Updating(updater), rules)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Merge(_Rewrite):
+class Merge(Rewrite):
     """Updates, deletes and inserts rows by clauses, as SQL's MERGE."""
 
     options: CommitOptions
@@ -90,7 +90,7 @@ class Merge(_Rewrite):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Upsert(_Rewrite):
+class Upsert(Rewrite):
     """Updates rows whose key occurs in a source with different values, and inserts rows with new keys."""
 
     options: CommitOptions
@@ -122,7 +122,7 @@ class Deletion(RowChange):
 
     only_deletes = True
 
-    def changed(self, rows: pa.RecordBatch) -> Changed:
+    def changed(self, rows: pa.RecordBatch, file: str, positions: pa.Array) -> Changed:  # noqa: ARG002
         """Return all rows as deleted rows."""
         return Changed([], rows.slice(0, 0))
 
@@ -134,7 +134,7 @@ class Updating(RowChange):
         """Keep the updater, which computes the new values."""
         self._updater = updater
 
-    def changed(self, rows: pa.RecordBatch) -> Changed:
+    def changed(self, rows: pa.RecordBatch, file: str, positions: pa.Array) -> Changed:  # noqa: ARG002
         """Return the new values of all rows."""
         return Changed(range(rows.num_rows), self._updater.update(rows))
 
@@ -153,7 +153,7 @@ class Merging(RowChange):
         _, deleted, updated, _, _ = self._merger.probe(rows, partial=True)
         return [*deleted.to_pylist(), *updated.to_pylist()]
 
-    def changed(self, rows: pa.RecordBatch) -> Changed:
+    def changed(self, rows: pa.RecordBatch, file: str, positions: pa.Array) -> Changed:  # noqa: ARG002
         """Return the numbers and the new values of the updated rows; the other rows are deleted."""
         _, _, updated, values, _ = self._merger.probe(rows)
         return Changed(updated.to_pylist(), values)
@@ -175,12 +175,5 @@ def _merging(
     merger.seal()
     # If unmatched rows change, the filter cannot exclude any rows.
     row_filter = "" if merger.changes_unmatched() else merger.filter() or ""
-    return FileRewriter(state, options, _scan(state, row_filter, merger.target_columns()), Merging(merger), rules)
-
-
-def _scan(
-    state: TableState, row_filter: str, columns: Sequence[str], *, case_sensitive: bool = True
-) -> _native.PaimonScan:
-    """Return a scan of the columns that determine which rows change, in addition to those of the filter."""
-    arguments: dict[str, Any] = scan_arguments(row_filter, columns=columns, case_sensitive=case_sensitive)
-    return _native.PaimonScan(state.native, **arguments)
+    scan = rows_scan(state.native, row_filter, columns=merger.target_columns())
+    return FileRewriter(state, options, scan, Merging(merger), rules)

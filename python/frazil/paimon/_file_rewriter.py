@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from frazil import _native
+    from frazil._run import ReadSnapshot
     from frazil.paimon._row_rules import TableRules
     from frazil.paimon._state import CommitOptions, TableState
 
@@ -38,7 +39,7 @@ class Changed(NamedTuple):
 class RowChange:
     """The change that a statement makes to rows."""
 
-    only_deletes: ClassVar[bool] = False
+    only_deletes: bool = False
     """Whether all found rows are deleted."""
     changes_all: ClassVar[bool] = True
     """Whether all rows of a scan change."""
@@ -47,8 +48,12 @@ class RowChange:
         """Return the numbers of the rows that change, among the rows of a scan."""
         return range(rows.num_rows)
 
-    def changed(self, rows: pa.RecordBatch) -> Changed:
-        """Return the changes to rows that were found, given all their columns."""
+    def positions(self, file: str) -> pa.Array | None:  # noqa: ARG002 - for subclasses
+        """Return the positions of the rows that change in a data file; None if rows must be read to find them."""
+        return None
+
+    def changed(self, rows: pa.RecordBatch, file: str, positions: pa.Array) -> Changed:
+        """Return the changes to rows that were found in a data file, given all their columns and their positions."""
         raise NotImplementedError
 
     def inserts(self) -> Iterator[pa.RecordBatch]:
@@ -62,6 +67,11 @@ class _File(NamedTuple):
     find: _native.PaimonSplit
     task: _native.PaimonCompaction
     changed: _native.ChangedRows
+
+    @property
+    def path(self) -> str:
+        """The location of the file."""
+        return self.find.data_files()[0].file_path
 
 
 class FileRewriter:
@@ -79,10 +89,12 @@ class FileRewriter:
         scan: _native.PaimonScan,
         change: RowChange,
         rules: TableRules,
+        *,
+        read: ReadSnapshot | None = None,
     ) -> None:
-        """Keep the change, and the scan of the rows that it may apply to."""
+        """Keep the change, and the scan of the rows that it may apply to; `read` is as in `begin_commit`."""
         self._state, self._options, self._change, self._rules = state, options, change, rules
-        self._commit = state.begin_commit(options)
+        self._commit = state.begin_commit(options, read=read)
         self._plan = scan.rewrites(utc_offset_ms=utc_offset_ms())
         # A file of a later schema would lose columns.
         state.check_not_altered()
@@ -114,7 +126,10 @@ class FileRewriter:
     def _find(self, place: int) -> Iterator[_File]:
         """Find the changed rows of a file; yield the file if it has any."""
         file = _File(*self._plan.file(place))
-        if self._change.changes_all and self._plan.matches_all(place):
+        positions = self._change.positions(file.path)
+        if positions is not None:
+            file.changed.add(positions)
+        elif self._change.changes_all and self._plan.matches_all(place):
             file.changed.add_all()
         else:
             self._read_positions(file)
@@ -140,7 +155,7 @@ class FileRewriter:
         for split in file.task.reads():
             for batch in read_split(split):
                 rows, positions = _apart(batch)
-                remaining, moved = self._divided(rows, file.changed.mask(positions))
+                remaining, moved = self._divided(rows, file.path, positions, file.changed.mask(positions))
                 if remaining.num_rows:
                     writer.write([remaining])
                 if moved.num_rows:
@@ -148,13 +163,15 @@ class FileRewriter:
         writer.close()
         self._messages.append(file.task.message())
 
-    def _divided(self, rows: pa.RecordBatch, is_changed: pa.BooleanArray) -> tuple[pa.RecordBatch, pa.RecordBatch]:
+    def _divided(
+        self, rows: pa.RecordBatch, path: str, positions: pa.Array, is_changed: pa.BooleanArray
+    ) -> tuple[pa.RecordBatch, pa.RecordBatch]:
         """Return the rows that remain in a file, in order and with their new values, and those that move."""
         if not is_changed.true_count:
             return rows, rows.slice(0, 0)
         numbers = pc.indices_nonzero(is_changed)
         old = rows.take(numbers)
-        changed = self._change.changed(old)
+        changed = self._change.changed(old, path, positions.filter(is_changed))
         updated = pa.array(changed.updated, pa.int64())
         self._updated += len(updated)
         self._deleted += old.num_rows - len(updated)

@@ -123,6 +123,13 @@ def scan_arguments(row_filter: str, *, columns: Sequence[str] = ("*",), case_sen
     }
 
 
+def rows_scan(
+    table: _native.PaimonTable, row_filter: str, *, columns: Sequence[str] = (), case_sensitive: bool = True
+) -> _native.PaimonScan:
+    """Return a scan of the rows of the latest snapshot that match a filter; by default without columns."""
+    return _native.PaimonScan(table, **scan_arguments(row_filter, columns=columns, case_sensitive=case_sensitive))
+
+
 def target_schema(table: _native.PaimonTable) -> pa.Schema:
     """Return the columns of the rows of a table."""
     return _native.PaimonScan(table, **scan_arguments("false")).schema()

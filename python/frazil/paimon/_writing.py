@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from frazil._arguments import RowFilter
     from frazil._native import Files, PaimonTable
     from frazil._write_result import WriteResult
-    from frazil.paimon._operations import RowInput, TableOperation
+    from frazil.paimon._operations import TableOperation
     from frazil.paimon._views import View
 
 
@@ -328,9 +328,14 @@ def _partition(values: Any) -> dict[str, str | None]:
     }
 
 
-def carry_out(table: Writing, operation: Append | Overwrite | OverwritePartitions, rows: RowInput) -> WriteResult:
-    """Carry out an operation on a table."""
+def carry_out(table: Writing, operation: TableOperation, rows: Any) -> WriteResult:
+    """Carry out an operation on a table, with the rows that it needs."""
     return table._run(operation, rows)  # noqa: SLF001 - of this class
+
+
+def state_of(table: Writing) -> TableState:
+    """Return the state of a table."""
+    return TableState(table._native, table._files, table._options)  # noqa: SLF001 - of this class
 
 
 def commit_options(table: Writing, snapshot_properties: Mapping[str, str] | None) -> CommitOptions:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from frazil._virtual_table import VirtualTable
 from frazil.errors import InvalidArgumentError
-from frazil.spark import _sql_row_changes
+from frazil.spark import _sql_paimon_changes, _sql_row_changes
 from frazil.spark._formats import format_of
 from frazil.spark._insert import insert
 from frazil.spark._matching_rows import comparable_columns
@@ -21,6 +21,9 @@ from frazil.spark._sql_types import sql_columns
 from frazil.spark._type_conversion import spark_schema
 from frazil.sql._engine import Held
 from frazil.sql._moments import Moments
+from frazil.sql._reader import quoted
+from frazil.sql._row_queries import ADDRESS_COLUMNS
+from frazil.sql._sources import key_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -35,9 +38,6 @@ if TYPE_CHECKING:
     from frazil.sql._insert import Insertion
     from frazil.sql._row_change import Change
     from frazil.sql._sources import Source
-
-ADDRESS_COLUMNS = ("_file", "_pos")
-"""The metadata columns that contain the address of a row."""
 
 BROADCAST_LIMIT_BYTES = 32 << 20
 """The size of the source of a MERGE up to which it is sent to all workers, to find the rows that match."""
@@ -131,11 +131,22 @@ class SparkEngine:
 
         def narrowed(schema: pa.Schema) -> tuple[tuple[str, ...], list[str]]:
             columns, filters = source.narrowed(schema, moments)
-            return (*columns, *(ADDRESS_COLUMNS if source.address is not None else ())), filters
+            return (*columns, *(ADDRESS_COLUMNS if source.address is not None and not key else ())), filters
 
+        key = key_of(source.table)
+        if source.address is not None and source.table.format == "paimon" and not key:
+            from frazil.paimon._writing import state_of
+            from frazil.spark._paimon_addresses import addressed_rows
+
+            table = source.table if source.state is None else source.table.with_branch(source.state[1])
+            columns, texts = source.narrowed(table.scan().schema(), moments)
+            return addressed_rows(self._spark, state_of(table), columns, " and ".join(texts), source.address)
         frame = relation(self._spark, source.table, options, narrowed, states, source.keys)
         if source.address is None:
             return frame
+        if key:
+            copies = {name: frame[quoted(one)] for name, one in zip(source.address, key, strict=True)}
+            return frame.withColumns(copies)
         return frame.withColumnsRenamed(dict(zip(ADDRESS_COLUMNS, source.address, strict=True)))
 
     def constants(self, texts: Sequence[str]) -> list[str | None]:
@@ -197,7 +208,9 @@ class SparkEngine:
         return _sql_row_changes.assigned_constants(self._spark, table, values)
 
     def change(self, table: Any, change: Change[DataFrame]) -> WriteResult:
-        """Change the rows of an Iceberg table whose addresses are the first two columns of a query, and insert rows."""
+        """Change the rows whose addresses are the first columns of a query, and insert rows."""
+        if table.format == "paimon":
+            return _sql_paimon_changes.change(table, change, self.snapshot_properties())
         return _sql_row_changes.change(self._spark, table, change, self.snapshot_properties())
 
     def changes_in_workers(self, table: Any, branch: str) -> bool:

@@ -12,7 +12,14 @@ from frazil.sql._narrow import filters
 from frazil.sql._new_values import old_columns, path_sql, value_sql
 from frazil.sql._reader import Reader
 from frazil.sql._references import braced, replaced
-from frazil.sql._row_queries import RowQuery, check_metadata_columns, keyword_before, place_of_target, unused_prefix
+from frazil.sql._row_queries import (
+    RowQuery,
+    address_names,
+    check_metadata_columns,
+    keyword_before,
+    place_of_target,
+    unused_prefix,
+)
 from frazil.sql._scope import Sides, has_subquery, qualified
 
 if TYPE_CHECKING:
@@ -68,7 +75,7 @@ class MergeQuery:
         self._target = self._sources[place]
         self._place = place
         self.target_columns: list[str] = self._target.table.scan().schema().names
-        check_metadata_columns("MERGE", statement.target, self.target_columns, run)
+        check_metadata_columns("MERGE", statement.target, self._target.table, run)
 
     @property
     def _reads_others(self) -> bool:
@@ -138,7 +145,7 @@ class MergeQuery:
     def build(self, clauses: Sequence[ClauseValues], held: Held[Any] | None = None) -> RowQuery:
         """Return the query; if the rows of the source are held, it reads them by `held_name`.
 
-        Its columns are data file, position, whether a source row exists, the number of the clause, and then the values
+        Its columns are those of the address, whether a source row exists, the number of the clause, and then the values
         of each clause. They are NULL for the rows of other clauses, for which they are not evaluated.
 
         Raises:
@@ -151,11 +158,12 @@ class MergeQuery:
         common, target, source, *found = self._fragments(ranges, edits)
         texts = {part.start: text for part, text in zip(self._parts, found, strict=True)}
         self._check_subqueries(common, target, source, texts)
-        file, pos, has_source, number = (f"{prefix}_{name}" for name in ("file", "pos", "source", "clause"))
+        address = address_names(self._target.table, prefix)
+        has_source, number = f"{prefix}_source", f"{prefix}_clause"
         cases = {when: self._case(when, texts) for when in ("matched", "not_matched", "not_matched_by_source")}
         matched = f"WHEN {has_source} THEN {cases['matched']} ELSE {cases['not_matched_by_source']}"
-        clause = f"CASE WHEN {file} IS NULL THEN {cases['not_matched']} {matched} END AS {number}"
-        columns = [file, pos, has_source, clause]
+        clause = f"CASE WHEN {address[0]} IS NULL THEN {cases['not_matched']} {matched} END AS {number}"
+        columns = [*address, has_source, clause]
         qualifier, used = statement.target.qualifier[-1], set[str]()
         for place, (_, values) in enumerate(clauses):
             for value in values.values():
@@ -175,7 +183,7 @@ class MergeQuery:
         text = f"{common}SELECT {', '.join(columns)} FROM {target}\n {self._join} JOIN {read} ON ({on}\n)"  # noqa: S608 - as above
         sources = list(self._sources)
         narrowed = replace(self._target, conditions=self._conditions, keys=keys)
-        sources[self._place] = narrowed.with_address((file, pos), used)
+        sources[self._place] = narrowed.with_address(address, used)
         return RowQuery(text, sources, self._row_filter, self._reads_others)
 
     @cached_property

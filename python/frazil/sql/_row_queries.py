@@ -1,4 +1,4 @@
-"""Queries that select the rows to change: data file, position and new values."""
+"""Queries that select the rows to change: their addresses and new values."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from frazil.sql._lexer import Lexed, blank, unsupported
 from frazil.sql._moments import Moments
 from frazil.sql._new_values import old_columns, path_sql, value_sql
 from frazil.sql._references import replaced
+from frazil.sql._sources import key_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,7 +22,9 @@ if TYPE_CHECKING:
     from frazil.sql._statements import Delete, Target, Update
 
 __all__ = [
+    "ADDRESS_COLUMNS",
     "RowQuery",
+    "address_names",
     "check_metadata_columns",
     "keyword_before",
     "place_of_target",
@@ -30,11 +33,12 @@ __all__ = [
     "unused_prefix",
 ]
 
-_METADATA_COLUMNS = ("_file", "_pos")
+ADDRESS_COLUMNS = ("_file", "_pos")
+"""The metadata columns that contain the address of a row, in tables without a primary key."""
 
 
 class RowQuery(NamedTuple):
-    """A query that selects rows to change; its first two columns are the data file and the position."""
+    """A query that selects rows to change; its first columns are their addresses."""
 
     text: str
     sources: list[Source]
@@ -122,7 +126,7 @@ def _row_query(
     query: Lexed,
     edits: Sequence[tuple[int, int, str]],
     target: Target,
-    address: tuple[str, str],
+    address: tuple[str, ...],
     run: Run[Any],
 ) -> RowQuery:
     """Return a query that reads the table of `target` with addresses."""
@@ -131,7 +135,7 @@ def _row_query(
     sources = [run.source(one) for one in found]
     own = sources[place]
     schema = own.table.scan().schema()
-    check_metadata_columns(f"this {what}", target, schema.names, run)
+    check_metadata_columns(f"this {what}", target, own.table, run)
     row_filter = ""
     # If the statement reads the table again, rows that do not match the filter may also affect its result.
     reads_others = any(one.reads(own) for one in sources if one is not own)
@@ -156,22 +160,29 @@ def place_of_target(what: str, target: Target, found: Sequence[Reference], run: 
     return place
 
 
-def check_metadata_columns(what: str, target: Target, columns: Sequence[str], run: Run[Any]) -> None:
-    """Check that no column of the table has the name of a metadata column.
+def check_metadata_columns(what: str, target: Target, table: Any, run: Run[Any]) -> None:
+    """Check that no column of the table has the name of a metadata column, if these identify rows.
 
     Raises:
         UnsupportedError: A column has such a name.
     """
-    taken = next((name for name in columns if name.lower() in _METADATA_COLUMNS), None)
+    columns = () if key_of(table) else table.scan().schema().names
+    taken = next((name for name in columns if name.lower() in ADDRESS_COLUMNS), None)
     if taken is not None:
         problem = f"{what} is not supported for a table with a column `{taken}`, which is also a metadata column"
         raise unsupported(run.text, target.name.start, problem, "rename the column")
 
 
-def _address(target: Target, run: Run[Any]) -> tuple[str, str]:
+def _address(target: Target, run: Run[Any]) -> tuple[str, ...]:
     """Return names for the address columns that occur neither in the statement nor in the table."""
-    prefix = unused_prefix([run.text, *run.tables.source(target.name.parts).table.scan().schema().names])
-    return f"{prefix}_file", f"{prefix}_pos"
+    table = run.tables.source(target.name.parts).table
+    return address_names(table, unused_prefix([run.text, *table.scan().schema().names]))
+
+
+def address_names(table: Any, prefix: str) -> tuple[str, ...]:
+    """Return the names of the address columns of a table."""
+    names = [f"key_{place}" for place, _ in enumerate(key_of(table))] or ["file", "pos"]
+    return tuple(f"{prefix}_{name}" for name in names)
 
 
 def unused_prefix(texts: Sequence[str]) -> str:

@@ -20,16 +20,13 @@ if TYPE_CHECKING:
     from frazil.sql._run import Run
     from frazil.sql._statements import Assignment, Target
 
-__all__ = ["Opened", "named", "new_values", "open_target", "path_of", "value_of"]
+__all__ = ["Opened", "has_default", "named", "new_values", "open_target", "path_of", "value_of"]
 
 _INSTEAD = {
     ("UPDATE", "iceberg"): 'lake.table(…).update({"name": "upper(name)"}, "id = 1")',
     ("MERGE", "iceberg"): 'frazil.spark.merge(frame, lake.table(…), ["id"])',
-    ("MERGE", "paimon"): 'lake.table(…).merge(rows, ["id"])',
 }
 """The Python alternatives by statement and table format."""
-_OF_PAIMON = ("DELETE", "TRUNCATE", "UPDATE")
-"""The statements for Paimon tables."""
 
 
 class Opened(NamedTuple):
@@ -38,33 +35,19 @@ class Opened(NamedTuple):
     table: Any
     branch: str
 
-    def check_query(self, what: str, part: Text | None, run: Run[Any]) -> None:
-        """Check that a query can select the rows to change; `part` is the condition.
-
-        Raises:
-            UnsupportedError: The table is a Paimon table, whose rows are selected by filters only.
-        """
-        if self.table.format == "paimon":
-            problem = f"{what} of a Paimon table needs a condition that compares columns with constants"
-            if what == "UPDATE":
-                problem += ", and constants as values"
-            hint = f"select the rows with a query, or call lake.table(…).{what.lower()}"
-            raise unsupported(run.text, run.start if part is None else part.start, problem, hint)
-
 
 def open_target(what: str, name: Name, run: Run[Any]) -> Opened | None:
     """Open the table to change; return None if it is not in the lake.
 
     Raises:
-        UnsupportedError: The name refers to a metadata table or an immutable state, or to a table of another format.
+        UnsupportedError: The name refers to a metadata table or an immutable state, or to a table without snapshots.
     """
     if run.where(name) is None:
         return None
     source = run.tables.source(name.parts)
     branch = branch_of(name, source, run.text)
-    table_format = getattr(source.table, "format", None)
-    if table_format != "iceberg" and not (table_format == "paimon" and what in _OF_PAIMON):
-        raise _unsupported(run, what, f"{what} is not supported for Paimon tables", run.start, name)
+    if not hasattr(source.table, "merge"):
+        raise _unsupported(run, what, f"{what} is not supported for tables without snapshots", run.start, name)
     return Opened(source.table, branch)
 
 
@@ -113,6 +96,12 @@ def _new_value(path: tuple[str, ...], data_type: pa.DataType, set_values: Mappin
         return OldValue(path)
     fields = [data_type.field(place) for place in range(data_type.num_fields)]
     return NewStruct(tuple((field.name, _new_value((*path, field.name), field.type, set_values)) for field in fields))
+
+
+def has_default(field: Any) -> bool:
+    """Return whether a column has a default for omitted values."""
+    name = "default_value" if hasattr(field, "default_value") else "write_default"
+    return getattr(field, name) is not None
 
 
 def path_of(what: str, one: Assignment, target: Target, opened: Opened, run: Run[Any]) -> tuple[str, ...]:
@@ -188,8 +177,12 @@ def value_of(one: Assignment, path: Sequence[str], opened: Opened, run: Run[Any]
     if len(path) > 1:
         raise unsupported(run.text, one.start, f"DEFAULT is not supported for field `{column}` of a struct", hint)
     field = next(field for field in opened.table.schema().fields if field.name == column)
-    if field.write_default is None:
+    if not has_default(field):
         return "NULL"
+    if opened.table.format == "paimon":
+        raise unsupported(
+            run.text, one.start, f"DEFAULT is not supported for column `{column}` of a Paimon table", hint
+        )
     if field.fields:
         problem = f"DEFAULT is not supported for column `{column}`, which is not of a simple type"
         raise unsupported(run.text, one.start, problem, hint)

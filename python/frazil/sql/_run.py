@@ -51,7 +51,8 @@ class Run(Generic[Frame]):
 
         The other tables are loaded again. If the state is the same, nothing is.
         """
-        is_same = table.metadata_location == newer.metadata_location
+        # Paimon tables have no files that identify their states.
+        is_same = newer is table or (table.format == "iceberg" and table.metadata_location == newer.metadata_location)
         return self if is_same else replace(self, tables=self.tables.again(table, newer))
 
     def where(self, name: Name) -> Resolved | None:

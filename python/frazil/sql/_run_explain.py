@@ -124,7 +124,7 @@ class _Explaining:
         self.lines.append(f"Runs in: {'the workers of Spark' if in_workers else 'this process'}")
 
 
-_RECORDS = {"delete": "-D", "update": "+U"}
+_RECORDS = {"delete": "-D", "merge": "-D, +U or +I", "update": "+U"}
 """The kinds of the records that change rows of a Paimon table with a primary key."""
 
 _NO_RESULT = SimpleNamespace()

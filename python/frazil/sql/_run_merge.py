@@ -1,4 +1,4 @@
-"""MERGE of Iceberg tables."""
+"""MERGE of Iceberg tables, and of Paimon tables with a primary key."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from frazil.sql._lexer import invalid, unsupported
 from frazil.sql._merge_query import ClauseValues, MergeQuery
 from frazil.sql._row_change import Change, ClauseChange, Selection
-from frazil.sql._row_targets import Opened, named, new_values, open_target, path_of
+from frazil.sql._row_targets import Opened, has_default, named, new_values, open_target, path_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,7 +37,7 @@ def merge(statement: Merge, run: Run[Frame]) -> Frame:
     Raises:
         InvalidArgumentError: A column does not exist or is set twice, a value does not fit its column, or several rows
             of the source match a row of the table.
-        UnsupportedError: The table is not an Iceberg table, has a column with the name of a metadata column, or the
+        UnsupportedError: The rows of the table have no addresses, a column has the name of a metadata column, or the
             statement has parameters without names.
     """
     opened = open_target("MERGE", statement.target.name, run)
@@ -72,7 +72,8 @@ def merge(statement: Merge, run: Run[Frame]) -> Frame:
 
 def _held(query: MergeQuery, target: Opened, run: Run[Frame]) -> Held[Frame] | None:
     """Keep the rows of the source if they select the rows that are read of a large target."""
-    if not query.needs_matches_only or run.engine.joins_few_rows(target.table, target.branch):
+    is_paimon = target.table.format == "paimon"
+    if is_paimon or not query.needs_matches_only or run.engine.joins_few_rows(target.table, target.branch):
         return None
     return run.engine.held(query.source_rows(), query.held_name)
 
@@ -112,7 +113,7 @@ def _values(
 
 def _has_default(one: Assignment, statement: Merge, opened: Opened, run: Run[Any]) -> bool:
     column = path_of("MERGE", one, statement.target, opened, run)[0]
-    return any(field.name == column and field.write_default is not None for field in opened.table.schema().fields)
+    return any(field.name == column and has_default(field) for field in opened.table.schema().fields)
 
 
 def _check_columns(assignments: Sequence[Assignment], statement: Merge, opened: Opened, run: Run[Any]) -> None:

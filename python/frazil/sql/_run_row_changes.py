@@ -1,4 +1,4 @@
-"""DELETE, UPDATE and TRUNCATE of Iceberg tables, and of Paimon tables by filters."""
+"""DELETE, UPDATE and TRUNCATE of Iceberg tables, and of Paimon tables."""
 
 from __future__ import annotations
 
@@ -28,8 +28,7 @@ def delete(statement: Delete, run: Run[Frame]) -> Frame:
     query.
 
     Raises:
-        UnsupportedError: The condition on a Paimon table is not a filter, or the table has a column with the name of a
-            metadata column.
+        UnsupportedError: The table has a column with the name of a metadata column.
     """
     opened = open_target("DELETE", statement.target.name, run)
     if opened is None:
@@ -39,7 +38,6 @@ def delete(statement: Delete, run: Run[Frame]) -> Frame:
     if condition is None or (row_filter is not None and statement.common is None):
         result = run.engine.delete(opened.table, row_filter, opened.branch)
     else:
-        opened.check_query("DELETE", condition, run)
 
         def select(table: Any) -> Selection[Frame]:
             attempt = run.again(opened.table, table)
@@ -73,7 +71,6 @@ def update(statement: Update, run: Run[Frame]) -> Frame:
     if is_filter and len(constants) == len(values):
         result = run.engine.update(opened.table, constants, row_filter, opened.branch)
     else:
-        opened.check_query("UPDATE", condition, run)
 
         def select(table: Any) -> Selection[Frame]:
             attempt = run.again(opened.table, table)

@@ -17,7 +17,7 @@ from frazil.paimon import ObjectTable
 from frazil.sql._narrow import filters, kept
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     import pyarrow as pa
 
@@ -44,6 +44,11 @@ def kind_of(table: Any) -> str:
     return OBJECT_TABLE if isinstance(table, ObjectTable) else "metadata table"
 
 
+def key_of(table: Any) -> Sequence[str]:
+    """Return the primary key of a Paimon table, which identifies its rows; empty for other tables."""
+    return table.primary_keys if table.format == "paimon" else ()
+
+
 @dataclass(frozen=True)
 class Source:
     """A table that a query reads, and the part to read."""
@@ -63,8 +68,11 @@ class Source:
     """The conditions on rows; rows that do not meet them need not be read."""
     options: Mapping[str, str] = field(default_factory=dict)
     """Other read options, as in Spark's `option`."""
-    address: tuple[str, str] | None = None
-    """The names of two additional columns: the data file of each row, and its position. None to omit them."""
+    address: tuple[str, ...] | None = None
+    """The names of additional columns that identify a row; None to omit them.
+
+    They are the data file of the row and its position in it, or copies of the primary key.
+    """
     keys: Any = None
     """A query with some columns of the table; rows that do not equal one of its rows in them need not be read."""
 
@@ -72,9 +80,9 @@ class Source:
         """Return the columns to read, and filters by which rows may be skipped."""
         return kept(schema.names, self.names), filters(schema, self.conditions, moments)
 
-    def with_address(self, address: tuple[str, str], columns: Iterable[str] = ()) -> Source:
+    def with_address(self, address: tuple[str, ...], columns: Iterable[str] = ()) -> Source:
         """Return the same source with the addresses of rows, and with columns that must be read."""
-        names = None if self.names is None else self.names | {column.lower() for column in columns}
+        names = None if self.names is None else self.names | {one.lower() for one in (*columns, *key_of(self.table))}
         return replace(self, address=address, names=names)
 
     def reads(self, other: Source) -> bool:

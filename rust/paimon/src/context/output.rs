@@ -39,9 +39,20 @@ pub enum MetadataColumn {
 }
 
 impl MetadataColumn {
-    /// The metadata columns that a scan can select.
-    pub const ALL: [Self; 5] =
-        [Self::RowKind, Self::AuditRowKind, Self::AuditSequenceNumber, Self::SequenceNumber, Self::RowId];
+    /// All metadata columns.
+    pub const ALL: [Self; 6] = [
+        Self::RowKind,
+        Self::AuditRowKind,
+        Self::AuditSequenceNumber,
+        Self::SequenceNumber,
+        Self::RowId,
+        Self::Position,
+    ];
+
+    /// Returns whether scans of users can select the column.
+    fn is_selectable(self) -> bool {
+        self != Self::Position
+    }
 
     /// Returns the name of the column.
     pub fn name(self) -> &'static str {
@@ -124,7 +135,9 @@ impl Output {
                 }
             } else if let Some(id) = find_quoted(&schema.fields, name, case_sensitive)? {
                 ids.insert(id);
-            } else if let Some(column) = MetadataColumn::ALL.into_iter().filter(has).find(|c| c.name() == name) {
+            } else if let Some(column) =
+                MetadataColumn::ALL.into_iter().filter(has).find(|c| c.is_selectable() && c.name() == name)
+            {
                 metadata.push(column);
             } else {
                 return Err(no_such_column(schema, name));
