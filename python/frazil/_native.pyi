@@ -991,6 +991,8 @@ class PaimonCommit:
         """Begin a commit to a table."""
     def commit(self, messages: Sequence[bytes]) -> PaimonCommitResult:
         """Commit messages and returns the result."""
+    def compact_manifests(self) -> PaimonCommitResult:
+        """Merge the manifests of the latest snapshot and returns the result."""
     @property
     def max_retries(self) -> int:
         """Return how often the commit is retried (`commit.max-retries`)."""
@@ -1322,6 +1324,9 @@ class PaimonSplit:
     @property
     def partition(self) -> list[tuple[str, str | None]]:
         """Return the partition: names, and values as SQL text, with None for NULL."""
+    @property
+    def partition_values(self) -> list[tuple[str, str | None]]:
+        """Return the partition as an overwrite accepts it: names, and values as text, with None for NULL."""
     @property
     def bucket(self) -> int:
         """The bucket."""

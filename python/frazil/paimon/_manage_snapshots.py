@@ -71,6 +71,14 @@ class ManageSnapshots(Change):
         """Rename a branch."""
         return self._then("rename_branch", name=text("name", name), new_name=text("new_name", new_name))
 
+    def fast_forward(self, branch_name: str) -> Self:
+        """Replace the states of the main branch, since the first snapshot of a branch, by those of the branch.
+
+        Later schemas and tags of the main branch are replaced, too, and files that only they need are deleted. Stop all
+        writers of the table before.
+        """
+        return self._then("fast_forward", name=text("branch_name", branch_name))
+
     def set_consumer(self, consumer_id: str, next_snapshot_id: int) -> Self:
         """Record that a streaming reader has read all snapshots before a snapshot; later ones do not expire."""
         number = whole_number("next_snapshot_id", next_snapshot_id)

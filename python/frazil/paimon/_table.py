@@ -22,14 +22,13 @@ from frazil._frames import Frames
 from frazil._opened import Opened, opened_with
 from frazil.errors import CorruptMetadataError, InvalidArgumentError
 from frazil.paimon._create import NewTable
+from frazil.paimon._file_verbs import FileVerbs
 from frazil.paimon._inspect import Inspect
 from frazil.paimon._maintenance import Maintenance
 from frazil.paimon._manage_snapshots import ManageSnapshots
 from frazil.paimon._options import scan_options
-from frazil.paimon._row_verbs import RowVerbs
 from frazil.paimon._scan import Scan
 from frazil.paimon._schema import Schema
-from frazil.paimon._schema_verbs import SchemaVerbs
 from frazil.paimon._snapshot import HistoryEntry, Snapshot, Tag
 from frazil.paimon._unsupported import UnsupportedMethods
 from frazil.paimon._views import VIEWS, View
@@ -52,7 +51,7 @@ BRANCH_FOLDER = "/branch/branch-"
 """The path between the folder of a table and the name of a branch."""
 
 
-class Table(Opened, Frames, RowVerbs, SchemaVerbs, Maintenance, UnsupportedMethods):
+class Table(Opened, Frames, FileVerbs, Maintenance, UnsupportedMethods):
     """A Paimon table with the latest schema when it was opened; `refresh` loads the latest state."""
 
     format: ClassVar[Literal["paimon"]] = "paimon"

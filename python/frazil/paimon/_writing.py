@@ -254,18 +254,21 @@ class Writing:
 
     def _run(self, operation: TableOperation, rows: Any = None) -> WriteResult:
         """Carry out an operation, and update the handle to the latest schema."""
-        if self._view != "rows":
-            message = f"the view {self._view!r} of a table is read-only"
-            raise UnsupportedError(message, context={"table": self._place()}, hint="write to the table itself")
+        self._check_not_view()
         if not self._warned_of_retention:
             self._warned_of_retention = True
             warn_of_retention(self.options)
-        target = Target(TableState(self._native, self._files, self._options, self._lock()))
+        target = Target(state_of(self, self._lock()))
         result = run(target, operation, rows)
         self._native = target.state().native
         if result.snapshot_id is not None:
             expire_after_commit(self._native, self._files, self.options, result.snapshot_id)
         return result
+
+    def _check_not_view(self) -> None:
+        if self._view != "rows":
+            message = f"the view {self._view!r} of a table is read-only"
+            raise UnsupportedError(message, context={"table": self._place()}, hint="change the table itself")
 
     def _commit_options(
         self,
@@ -333,9 +336,9 @@ def carry_out(table: Writing, operation: TableOperation, rows: Any) -> WriteResu
     return table._run(operation, rows)  # noqa: SLF001 - of this class
 
 
-def state_of(table: Writing) -> TableState:
+def state_of(table: Writing, lock: Lock | None = None) -> TableState:
     """Return the state of a table."""
-    return TableState(table._native, table._files, table._options)  # noqa: SLF001 - of this class
+    return TableState(table._native, table._files, table._options, lock)  # noqa: SLF001 - of this class
 
 
 def commit_options(table: Writing, snapshot_properties: Mapping[str, str] | None) -> CommitOptions:

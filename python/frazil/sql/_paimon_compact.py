@@ -1,4 +1,4 @@
-"""The procedures `compact` and `compact_database`, which compact Paimon tables."""
+"""The procedures that write the files of Paimon tables again."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 from frazil.errors import FrazilError, InvalidArgumentError, UnsupportedError
 from frazil.paimon import Table
+from frazil.sql._paimon_maintenance import table_of
 from frazil.sql._reader import quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from frazil.sql._procedure_types import Context, Rows
 
-__all__ = ["compact", "compact_database"]
+__all__ = ["compact", "compact_database", "compact_manifest", "rescale"]
 
 _LOGGER = logging.getLogger(__name__)
 _STRATEGIES = ("full", "minor")
@@ -65,6 +66,19 @@ def compact_database(context: Context, given: Mapping[str, Any]) -> Rows:
     return [(f"Compact database finished. Success: {compacted}, Failed: {failed}",)]
 
 
+def compact_manifest(context: Context, given: Mapping[str, Any]) -> Rows:
+    """Merge the manifests of a table."""
+    table_of(context, given).compact_manifests()
+    return [(True,)]
+
+
+def rescale(context: Context, given: Mapping[str, Any]) -> Rows:
+    """Write the rows of partitions again, with another number of buckets."""
+    partitions = [dict(_pairs(text)) for text in given.get("partitions", "").split(";") if text.strip()] or None
+    table_of(context, given).rescale(given.get("bucket_num"), partitions=partitions)
+    return [(True,)]
+
+
 def _pattern(given: Mapping[str, Any], name: str) -> re.Pattern[str]:
     try:
         return re.compile(given[name])
@@ -80,18 +94,23 @@ def _where(partitions: str) -> str:
     "(day = '2024-02-29' AND hour = '1') OR (day = '2024-03-01')"
     """
     return " OR ".join(
-        f"({' AND '.join(map(_equality, partition.split(',')))})" for partition in partitions.split(";") if partition
+        f"({' AND '.join(map(_equality, _pairs(partition)))})" for partition in partitions.split(";") if partition
     )
 
 
-def _equality(text: str) -> str:
-    name, equals, value = (part.strip() for part in text.partition("="))
-    if not equals or not name:
-        message = f"compact: invalid partition {text.strip()!r}"
-        raise InvalidArgumentError(
-            message, hint="write column=value pairs separated by commas, and partitions separated by semicolons"
-        )
-    if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"":
-        value = value[1:-1]
+def _pairs(partition: str) -> Iterator[tuple[str, str]]:
+    """Yield the columns and values of a partition."""
+    for text in partition.split(","):
+        name, equals, value = (part.strip() for part in text.partition("="))
+        if not equals or not name:
+            message = f"invalid partition {text.strip()!r}"
+            raise InvalidArgumentError(
+                message, hint="write column=value pairs separated by commas, and partitions separated by semicolons"
+            )
+        yield name, value[1:-1] if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"" else value
+
+
+def _equality(pair: tuple[str, str]) -> str:
+    name, value = pair
     value = value.replace("'", "''")
     return f"{quoted(name)} = '{value}'"

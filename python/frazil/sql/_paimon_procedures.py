@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from frazil.errors import InvalidArgumentError
 from frazil.paimon import ObjectTable
-from frazil.sql._paimon_compact import compact, compact_database
+from frazil.sql._paimon_compact import compact, compact_database, compact_manifest, rescale
 from frazil.sql._paimon_maintenance import (
     clear_consumers,
     create_tag_from_timestamp,
@@ -103,6 +103,11 @@ def _delete_branch(context: Context, given: Mapping[str, Any]) -> Rows:
 
 def _rename_branch(context: Context, given: Mapping[str, Any]) -> Rows:
     _references(context, given).rename_branch(given["from_branch"], given["to_branch"]).commit()
+    return [(True,)]
+
+
+def _fast_forward(context: Context, given: Mapping[str, Any]) -> Rows:
+    _references(context, given).fast_forward(given["branch"]).commit()
     return [(True,)]
 
 
@@ -296,10 +301,10 @@ PROCEDURES = by_name(
             _TABLE,
             Parameter("bucket_num", "int"),
             _PARTITIONS,
-            _WHERE,
+            Parameter("where", "string", support="no"),
         ),
         columns=_RESULT,
-        instead=_ELSEWHERE,
+        act=rescale,
     ),
     Procedure(
         name="migrate_database",
@@ -392,7 +397,7 @@ PROCEDURES = by_name(
             _BRANCH,
         ),
         columns=_RESULT,
-        instead=_ELSEWHERE,
+        act=_fast_forward,
     ),
     Procedure(
         name="reset_consumer",
@@ -417,10 +422,10 @@ PROCEDURES = by_name(
         name="compact_manifest",
         parameters=(
             _TABLE,
-            _OPTIONS,
+            Parameter("options", "string", support="no"),
         ),
         columns=_RESULT,
-        instead=_ELSEWHERE,
+        act=compact_manifest,
     ),
     Procedure(
         name="clear_consumers",

@@ -55,6 +55,19 @@ impl MergeSettings {
         Ok(settings)
     }
 
+    /// Returns settings with which all small manifests, and all that remove files, are merged.
+    pub(super) fn full(self) -> Self {
+        Self { least_count: 1, full_bytes: 1, ..self }
+    }
+
+    /// Returns whether a full merge changes manifests of the latest snapshot.
+    pub(super) fn merges(self, manifests: &[ManifestFileMeta]) -> bool {
+        let numbers = manifests.iter().map(|manifest| ManifestNumbers::of(manifest, false));
+        let changed = numbers.filter(|numbers| self.must_change(*numbers)).count();
+        let removes = manifests.iter().any(|manifest| manifest.num_deleted_files > 0);
+        changed > 1 || (removes && manifests.len() > 1)
+    }
+
     /// Returns whether a full merge rewrites a manifest regardless of its entries: it is small or removes files.
     pub(super) fn must_change(&self, manifest: ManifestNumbers) -> bool {
         !manifest.is_fixed && (manifest.removed_files > 0 || manifest.size_bytes < self.target_bytes)

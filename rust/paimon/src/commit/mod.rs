@@ -136,7 +136,33 @@ fn committed(
     Ok(outcome)
 }
 
-/// Commits one snapshot.
+/// Merges the manifests of the latest snapshot, in a separate snapshot (Java's `compactManifest`). Nothing is committed
+/// if no manifest can be merged.
+///
+/// # Errors
+/// As for [`commit`].
+pub fn compact_manifests(
+    table: &Table,
+    request: &Request,
+    lock: &dyn SnapshotLock,
+    context: &Context,
+) -> Result<Committed> {
+    let merged = || {
+        request.check()?;
+        check_committable(table.schema())?;
+        let settings = MergeSettings::try_new(&Options::new(table.schema().options.clone()))?.full();
+        let latest = table.latest_snapshot()?;
+        let manifests = latest.map_or(Ok(Vec::new()), |latest| table.manifests(&latest, context))?;
+        if !settings.merges(&manifests) {
+            return Ok(Committed::default());
+        }
+        let changes = Changes::compacted(std::iter::empty())?;
+        one_snapshot(&Attempt { table, request, changes: &changes, context }, settings, lock)
+    };
+    merged().map_err(|error: Error| error.with("table", table.location()))
+}
+
+/// Commits the changes as one snapshot.
 fn snapshot(
     table: &Table,
     request: &Request,
@@ -144,11 +170,15 @@ fn snapshot(
     lock: &dyn SnapshotLock,
     context: &Context,
 ) -> Result<Committed> {
-    let options = Options::new(table.schema().options.clone());
-    let mut writer = MetadataWriter::try_new(table, &options)?;
-    let attempt = Attempt { table, request, changes, context };
-    let mut merger = ManifestMerger::new(table, context, MergeSettings::try_new(&options)?);
-    let outcome = attempts(&attempt, (&mut writer, &mut merger), lock, &retry(&options)?);
+    let settings = MergeSettings::try_new(&Options::new(table.schema().options.clone()))?;
+    one_snapshot(&Attempt { table, request, changes, context }, settings, lock)
+}
+
+fn one_snapshot(attempt: &Attempt<'_>, settings: MergeSettings, lock: &dyn SnapshotLock) -> Result<Committed> {
+    let options = Options::new(attempt.table.schema().options.clone());
+    let mut writer = MetadataWriter::try_new(attempt.table, &options)?;
+    let mut merger = ManifestMerger::new(attempt.table, attempt.context, settings);
+    let outcome = attempts(attempt, (&mut writer, &mut merger), lock, &retry(&options)?);
     match &outcome {
         Err(error) if error.kind() == ErrorKind::CommitStateUnknown => {}
         // If the commit had already been made, its metadata files were written before, and the new ones are not needed.

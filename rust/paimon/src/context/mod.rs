@@ -117,20 +117,38 @@ impl ReadContext {
     /// # Errors
     /// `CorruptManifest` if `partition` does not decode.
     pub fn partition_texts(&self, partition: &[u8]) -> Result<Vec<(String, Option<String>)>> {
+        self.texts_of_partition(partition, |field, value| {
+            let scalar = match field.data_type.scalar() {
+                Some(data_type) => Scalar::from_array(comparable(value)?.as_ref(), 0, data_type)?,
+                None => None,
+            };
+            Ok(scalar.map(|scalar| scalar.to_string()))
+        })
+    }
+
+    /// Returns the names and values of the partition columns as an overwrite accepts them, with None for NULL.
+    ///
+    /// # Errors
+    /// As for [`ReadContext::partition_texts`].
+    pub fn partition_values(&self, partition: &[u8]) -> Result<Vec<(String, Option<String>)>> {
+        self.texts_of_partition(partition, |field, value| {
+            partition_path::value_text(value, 0, &field.data_type.root, false)
+        })
+    }
+
+    fn texts_of_partition(
+        &self,
+        partition: &[u8],
+        text: impl Fn(&DataField, &ArrayRef) -> Result<Option<String>>,
+    ) -> Result<Vec<(String, Option<String>)>> {
         let fields = self.partition_fields();
         if fields.is_empty() {
             return Ok(Vec::new());
         }
         let values = binary_row::decode(partition, &self.partition_types());
         let values = values.map_err(|e| e.corrupt_as(ErrorKind::CorruptManifest))?;
-        let text = |(field, value): (&&DataField, &ArrayRef)| {
-            let scalar = match field.data_type.scalar() {
-                Some(data_type) => Scalar::from_array(comparable(value)?.as_ref(), 0, data_type)?,
-                None => None,
-            };
-            Ok((field.name.clone(), scalar.map(|scalar| scalar.to_string())))
-        };
-        fields.iter().zip(&values).map(text).collect()
+        let of = |(field, value): (&&DataField, &ArrayRef)| Ok((field.name.clone(), text(field, value)?));
+        fields.iter().zip(&values).map(of).collect()
     }
 
     /// Returns the folder of a bucket, relative to the table. `folder` is that of its partition, empty without

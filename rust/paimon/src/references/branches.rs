@@ -55,6 +55,52 @@ impl Table {
         self.delete_metadata(name)
     }
 
+    /// Replaces the states of the main branch since the first snapshot of a branch by the states of the branch. Files that
+    /// only the replaced states need are deleted.
+    ///
+    /// The branch keeps its states, so that an interrupted call can be repeated.
+    pub(super) fn fast_forward(&self, name: &str, context: &Context) -> Result<()> {
+        let main = self.with_branch(MAIN_BRANCH)?;
+        if name == MAIN_BRANCH {
+            return Err(Error::invalid("the main branch cannot be fast-forwarded to itself"));
+        }
+        let branch = self.known_branch(name)?;
+        let snapshots = branch.snapshots()?;
+        let (Some(first), Some(last)) = (snapshots.first(), snapshots.last()) else {
+            let message = format!("the branch `{name}` has no snapshot");
+            return Err(Error::new(ErrorKind::NoSuchSnapshot, message).with("table", self.location()));
+        };
+        let mut gone = References::new();
+        let mut replaced = main.snapshots()?;
+        replaced.retain(|snapshot| snapshot.id >= first.id);
+        let mut tags = main.tags()?;
+        tags.retain(|(_, tagged)| tagged.id >= first.id);
+        for snapshot in replaced.iter().chain(tags.iter().map(|(_, tagged)| tagged)) {
+            main.find_files(snapshot, &mut gone, context)?;
+        }
+        let (from, to) = (root(self.location(), name), self.location());
+        self.files().delete(&format!("{}/LATEST", main.snapshot_folder()))?;
+        for snapshot in replaced.iter().rev() {
+            self.files().delete(&main.snapshot_location(snapshot.id))?;
+        }
+        for (tag, _) in &tags {
+            self.files().delete(&main.tag_location(tag))?;
+        }
+        let known = branch.schema_ids()?;
+        for id in main.schema_ids()?.iter().rev().filter(|id| **id >= first.schema_id && !known.contains(*id)) {
+            self.files().delete(&format!("{to}/schema/schema-{id}"))?;
+        }
+        for folder in ["schema", "snapshot", "tag"] {
+            for file in self.sorted_names(&format!("{from}/{folder}"))?.iter().filter(|name| is_numbered(folder, name))
+            {
+                let content = self.files().read(&format!("{from}/{folder}/{file}"), LIMIT_BYTES)?;
+                self.files().put(&format!("{to}/{folder}/{file}"), content)?;
+            }
+        }
+        self.files().put(&format!("{}/LATEST", main.snapshot_folder()), last.id.to_string().into())?;
+        main.delete_unreferenced(gone, context)
+    }
+
     fn check_new_branch(&self, name: &str) -> Result<()> {
         check_new_name("branch", name)?;
         if name == MAIN_BRANCH || self.branches()?.iter().any(|known| known == name) {
@@ -75,6 +121,10 @@ impl Table {
         if options.fallback_branch() == Some(name) {
             return refused("is that of the option `scan.fallback-branch`");
         }
+        self.known_branch(name)
+    }
+
+    fn known_branch(&self, name: &str) -> Result<Self> {
         if !self.branches()?.iter().any(|known| known == name) {
             let message = format!("there is no branch `{name}`");
             return Err(Error::new(ErrorKind::NoSuchSnapshot, message).with("table", self.location()));
@@ -100,4 +150,9 @@ impl Table {
         names.sort_unstable();
         Ok(names)
     }
+}
+
+/// Returns whether a file in a folder of a branch is part of its states, unlike hints.
+fn is_numbered(folder: &str, name: &str) -> bool {
+    name.strip_prefix(folder).is_some_and(|rest| rest.starts_with('-'))
 }

@@ -41,6 +41,8 @@ pub enum ReferenceChange {
     DeleteBranch { name: String },
     /// Renames a branch.
     RenameBranch { name: String, new_name: String },
+    /// Replaces the states of the main branch by those of a branch.
+    FastForward { name: String },
     /// Sets the first snapshot that a consumer has not read.
     SetConsumer { name: String, next_snapshot: i64 },
     /// Deletes a consumer.
@@ -75,6 +77,7 @@ impl ManageReferences {
             R::CreateBranch { name, tag } => table.create_branch(name, tag.as_deref()),
             R::DeleteBranch { name } => table.delete_branch(name, context),
             R::RenameBranch { name, new_name } => table.rename_branch(name, new_name),
+            R::FastForward { name } => table.fast_forward(name, context),
             R::SetConsumer { name, next_snapshot } => table.set_consumer(name, *next_snapshot),
             R::DeleteConsumer { name } => table.delete_consumer(name),
         })

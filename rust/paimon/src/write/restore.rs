@@ -107,7 +107,7 @@ impl Restorer {
             let message = format!(
                 "the table has the option `bucket` = {total_buckets}, but a partition of the rows has {found} buckets"
             );
-            return Err(Error::invalid(message).hint("overwrite the partition to change its number of buckets"));
+            return Err(Error::invalid(message).hint("call rescale() to write the rows of the partition again"));
         }
         let next = self.max_sequences.get(home).map_or(Some(0), |greatest| greatest.checked_add(1));
         next.ok_or_else(|| Error::new(ErrorKind::LimitExceeded, "the sequence numbers of a bucket are exhausted"))

@@ -149,6 +149,14 @@ impl PaimonCommit {
         })
     }
 
+    /// Merges the manifests of the latest snapshot and returns the result.
+    fn compact_manifests(&self, py: Python<'_>) -> PyResult<PaimonCommitResult> {
+        interruptible(py, |context| {
+            let commit = |lock: &dyn SnapshotLock| commit::compact_manifests(&self.table, &self.request, lock, context);
+            with_lock(self.lock.as_ref(), context, commit).map(PaimonCommitResult)
+        })
+    }
+
     /// Returns how often the commit is retried (`commit.max-retries`).
     #[getter]
     fn max_retries(&self, py: Python<'_>) -> PyResult<u32> {

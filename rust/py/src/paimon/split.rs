@@ -53,6 +53,12 @@ impl PaimonSplit {
         detached(py, || self.0.partition())
     }
 
+    /// Returns the partition as an overwrite accepts it: names, and values as text, with None for NULL.
+    #[getter]
+    fn partition_values(&self, py: Python<'_>) -> PyResult<Vec<(String, Option<String>)>> {
+        detached(py, || self.0.read.context.partition_values(&self.0.split.partition))
+    }
+
     /// The bucket.
     #[getter]
     fn bucket(&self) -> i32 {
