@@ -165,6 +165,8 @@ def test_what_is_refused_changes_nothing(lake: Lake[DataFrame]) -> None:
     }
     if lake.table("p.default.k").primary_keys:
         problems["UPDATE p.default.k SET id = id + 1"] = "cannot set the primary key column `id`"
+    else:
+        problems["UPDATE p.default.k SET id = nullif(id, id)"] = "column `id` is required"
     for statement, problem in problems.items():
         with pytest.raises(Exception, match=problem):
             lake.sql(statement)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from support.paimon_addresses import Selected, change
 from support.paimon_faults import (
     BUCKETS,
     DELETED,
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from support.faults import Operation
     from support.paimon_faults import Row
 
+MOVING: Any = {**PARTED, "primary_keys": ("id",), "properties": {"bucket": "-1"}}
 UNKEYED_BUCKETS: Any = {"properties": {"bucket": "2", "bucket-key": "id"}}
 CHANGED_IDS = (1, 7)
 MATCHES = "id in (1, 7)"
@@ -67,6 +69,14 @@ def evolve(table: Any) -> None:
         update.set_option("snapshot.num-retained.min", 5)
 
 
+def by_address(rows: list[Row]) -> list[Row]:
+    return [(i, p, 107 if i == 7 else n) for i, p, n in rows if i != 1]
+
+
+def moved_by_key(rows: list[Row]) -> list[Row]:
+    return [*({row[0]: row for row in rows} | {row[0]: row for row in NEW}).values()]
+
+
 DELETE = on_table(lambda table: table.delete(MATCHES))
 DELETE_PARTITION = on_table(lambda table: table.delete("p = 'a'"))
 DELETE_ALL = on_table(lambda table: table.delete())
@@ -76,6 +86,9 @@ MERGE = on_table(merge)
 UPSERT = on_table(lambda table: table.upsert(dicts(NEW), ["id", "p"]))
 STREAM_OF_UPDATES = repeated(lambda table, **about: table.update({"n": "n + 100"}, MATCHES, **about))
 STREAM_OF_MERGES = repeated(merge)
+BY_ADDRESS = on_table(lambda table: change(table, Selected("id = 1", {"id = 7": {"n": 107}})))
+APPEND = on_table(lambda table: table.append(dicts(NEW)))
+COMPACT_MANIFESTS = on_table(lambda table: table.compact_manifests())
 ALTER = on_table(evolve)
 SET_OPTION = on_table(lambda table: table.set_properties({"snapshot.num-retained.min": 5}))
 
@@ -105,6 +118,10 @@ OPERATIONS: list[Operation] = [
     PaimonOperation("paimon update with keys", UPDATE, model=updated, **KEYED),
     PaimonOperation("paimon update with a changelog", UPDATE, model=updated, **LOGGED),
     PaimonOperation("paimon merge with keys", MERGE, model=merged_and_deleted, **KEYED_PARTED),
+    PaimonOperation("paimon upsert that moves keys", APPEND, writes=1, model=moved_by_key, **MOVING),
+    PaimonOperation("paimon update that moves keys", MOVE, writes=1, model=moved, **MOVING),
+    PaimonOperation("paimon change by addresses", BY_ADDRESS, model=by_address, **PARTED),
+    PaimonOperation("paimon compact_manifests", COMPACT_MANIFESTS, writes=3),
     PaimonOperation("paimon alter", ALTER),
     PaimonOperation("paimon alter in a catalog", ALTER, world=PaimonCatalogWorld),
     PaimonOperation("paimon alter of an empty table", ALTER, writes=0),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from frazil.errors import CommitConflictError
+from frazil.errors import CommitConflictError, InvalidArgumentError
 from frazil.paimon._append_changes import Rewrite
 from frazil.paimon._file_rewriter import Changed, FileRewriter, RowChange
 from frazil.paimon._row_attempts import Ready
@@ -108,7 +108,11 @@ class _Addressed(RowChange):
         )
 
     def changed(self, rows: pa.RecordBatch, file: str, positions: pa.Array) -> Changed:
-        """Return the new values of the updated rows; the other rows are deleted."""
+        """Return the new values of the updated rows; the other rows are deleted.
+
+        Raises:
+            InvalidArgumentError: The new value of a required column is NULL.
+        """
         columns = list(rows.columns)
         is_updated = pa.array([False] * rows.num_rows, pa.bool_())
         for names, table in self._by_file[file]:
@@ -120,6 +124,9 @@ class _Addressed(RowChange):
                 at = rows.schema.get_field_index(name)
                 new = values.combine_chunks().take(places)
                 columns[at] = pc.if_else(places.is_valid(), new, columns[at])
+                if columns[at].null_count and not rows.schema.field(at).nullable:
+                    message = f"column `{name}` is required, but its new value is NULL"
+                    raise InvalidArgumentError(message, context={"table": self._location, "column": name})
         updated = pc.indices_nonzero(is_updated)
         return Changed(updated.to_pylist(), pa.RecordBatch.from_arrays(columns, schema=rows.schema).take(updated))
 

@@ -161,12 +161,12 @@ def place_of_target(what: str, target: Target, found: Sequence[Reference], run: 
 
 
 def check_metadata_columns(what: str, target: Target, table: Any, run: Run[Any]) -> None:
-    """Check that no column of the table has the name of a metadata column, if these identify rows.
+    """Check that no column of an Iceberg table has the name of a metadata column, by which its rows are addressed.
 
     Raises:
         UnsupportedError: A column has such a name.
     """
-    columns = () if key_of(table) else table.scan().schema().names
+    columns = () if table.format == "paimon" else table.scan().schema().names
     taken = next((name for name in columns if name.lower() in ADDRESS_COLUMNS), None)
     if taken is not None:
         problem = f"{what} is not supported for a table with a column `{taken}`, which is also a metadata column"
