@@ -67,6 +67,7 @@ def main() -> None:
     show_lake()
     show_upserts()
     show_changelog()
+    show_administration()
 
 
 def show_iceberg(title: str, name: str, row_filter: str, columns: tuple[str, ...]) -> int:
@@ -198,6 +199,23 @@ def show_changelog() -> None:
         print_rows(table.changes(read, selected_fields=("id", "city", "price")).to_arrow())
         print_rows(table.inspect.files(selected_fields=["level", "record_count"]))
         print_rows(table.inspect.table_indexes(selected_fields=["index_type", "row_count"]))
+
+
+def show_administration() -> None:
+    """Change and tag a Paimon table, roll it back, and expire its partitions and snapshots."""
+    with tempfile.TemporaryDirectory() as folder:
+        columns = {"id": "BIGINT", "day": "STRING"}
+        table = frazil.create_table(f"{folder}/t", columns, format="paimon", partition_keys=["day"])
+        print("--- a Paimon table is changed, tagged, rolled back and expired")
+        table.append([{"id": number, "day": day} for number, day in enumerate(["2020-01-31", "2999-01-31"] * 3)])
+        table.manage_snapshots().create_tag(None, "loaded").commit()
+        print(f"delete: {told(table.delete('id > 3'))}")
+        print(f"update: {told(table.update({'id': 'id + 100'}, 'id = 1'))}")
+        rolled_back = table.rollback_to(tag="loaded").apply()
+        print(f"rollback_to: snapshots {rolled_back.deleted_snapshot_ids} deleted, {table.scan().count()} rows again")
+        print(f"expire_partitions: {table.expire_partitions('30 d').apply().partitions}")
+        expired = table.expire_snapshots("2100-01-01T00:00:00Z", retain_min=1).apply()
+        print(f"expire_snapshots: {expired.snapshot_ids}; the tag still has {table.scan(ref='loaded').count()} rows")
 
 
 def told(result: WriteResult) -> str:
