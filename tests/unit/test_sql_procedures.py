@@ -293,6 +293,59 @@ def test_tags_and_branches_are_changed(paimon_lake: Any, paimon: Any) -> None:
     assert (table.tags(), table.branches()) == ({}, [])
 
 
+def test_partitions_tags_and_consumers_expire(paimon_lake: Any, paimon: Any) -> None:
+    table = paimon.create_table("db.days", {"id": "int", "day": "string"}, partition_keys=["day"])
+    call = "CALL p.sys."
+    none = [{"expired_partitions": "No expired partitions."}]
+    assert paimon_lake.sql(f"{call}expire_partitions('db.days', '30 d')") == none
+    table.append([{"id": 1, "day": "20200131"}, {"id": 2, "day": "29991231"}])
+    text = f"{call}expire_partitions(table => 'db.days', expiration_time => '30 d', timestamp_formatter => 'yyyyMMdd')"
+    assert paimon_lake.sql(text) == [{"expired_partitions": "day=20200131"}]
+    assert paimon.load_table("db.days").scan().to_arrow()["id"].to_pylist() == [2]
+    paimon_lake.sql(f"{call}create_tag(table => 'db.days', tag => 'short', time_retained => '0 ms')")
+    [found] = paimon_lake.sql(f"{call}create_tag_from_timestamp('db.days', 'first', 0)")
+    assert (found["tagName"], found["snapshot"], found["watermark"]) == ("first", 1, None)
+    assert paimon_lake.sql(f"{call}expire_tags('db.days')") == [{"expired_tags": "short"}]
+    assert paimon_lake.sql(f"{call}expire_tags('db.days')") == [{"expired_tags": "No expired tags."}]
+    for name in ("a1", "a2", "b1"):
+        assert paimon_lake.sql(f"{call}reset_consumer('db.days', '{name}', 1)") == [{"result": True}]
+    paimon_lake.sql(f"{call}reset_consumer('db.days', 'a2')")
+    paimon_lake.sql(f"{call}clear_consumers(table => 'db.days', includingConsumers => 'a.*')")
+    assert paimon.load_table("db.days").inspect.consumers()["consumer_id"].to_pylist() == ["b1"]
+
+
+def test_a_table_is_rolled_back_to_a_watermark(paimon_lake: Any, paimon: Any) -> None:
+    table = paimon.create_table("db.marked", {"id": "int"})
+    for watermark in (10, 20, 30):
+        table.append([{"id": watermark}], watermark=watermark)
+    moved = paimon_lake.sql("CALL p.sys.rollback_to_watermark('db.marked', 25)")
+    assert moved == [{"previous_snapshot_id": 3, "current_snapshot_id": 2}]
+    assert sorted(paimon.load_table("db.marked").scan().to_arrow()["id"].to_pylist()) == [10, 20]
+
+
+def test_buckets_and_manifests_are_written_again(paimon_lake: Any, paimon: Any) -> None:
+    keys = {"primary_keys": ["day", "id"], "partition_keys": ["day"], "options": {"bucket": 1}}
+    table = paimon.create_table("db.keyed", {"id": "int", "day": "string"}, **keys)
+    for day in ("a", "b"):
+        table.append([{"id": number, "day": day} for number in range(9)])
+
+    def buckets() -> dict[str, int]:
+        splits = paimon.load_table("db.keyed").scan().plan_files()
+        return {dict(split.partition)["day"]: split.total_buckets for split in splits}
+
+    assert paimon_lake.sql("CALL p.sys.rescale('db.keyed', 2, 'day=a')") == [{"result": True}]
+    assert buckets() == {"'a'": 2, "'b'": 1}
+    paimon_lake.sql("CALL p.sys.rescale('db.keyed')")
+    assert buckets() == {"'a'": 2, "'b'": 2}
+    assert paimon_lake.sql("CALL p.sys.compact_manifest('db.keyed')") == [{"result": True}]
+    assert paimon.load_table("db.keyed").inspect.manifests().num_rows == 1
+    paimon_lake.sql("CALL p.sys.create_tag('db.keyed', 'v')")
+    paimon_lake.sql("CALL p.sys.create_branch('db.keyed', 'dev', 'v')")
+    paimon.load_table("db.keyed").with_branch("dev").append([{"id": 100, "day": "c"}])
+    assert paimon_lake.sql("CALL p.sys.fast_forward('db.keyed', 'dev')") == [{"result": True}]
+    assert paimon.load_table("db.keyed").scan().count() == 19
+
+
 def test_tables_that_cannot_be_compacted_are_counted(
     paimon_lake: Any, paimon: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -321,6 +374,11 @@ def test_tables_that_cannot_be_compacted_are_counted(
         ("CALL p.sys.delete_tag('db.t', 'none')", NoSuchSnapshotError, "no tag `none`"),
         ("CALL p.sys.create_branch('db.t', 'main')", InvalidArgumentError, "already exists"),
         ("CALL p.sys.delete_branch('db.t', 'none')", NoSuchSnapshotError, "no branch `none`"),
+        ("CALL p.sys.rescale('db.t', 2)", InvalidArgumentError, "not fixed"),
+        ("CALL p.sys.rescale(table => 'db.t', where => 'day = 1')", UnsupportedError, "argument where"),
+        ("CALL p.sys.fast_forward('db.t', 'none')", NoSuchSnapshotError, "no branch `none`"),
+        ("CALL p.sys.expire_tags('db.t', 'then')", InvalidArgumentError, "older_than is 'then'"),
+        ("CALL p.sys.clear_consumers('db.t', '(')", InvalidArgumentError, "not a regular expression"),
         ("CALL p.sys.copy('db.t', 'db.u')", UnsupportedError, "copy is not supported.*CREATE TABLE"),
         ("CALL p.system.compact('db.t')", InvalidArgumentError, "unknown procedure system.compact .*use p.sys.<name>"),
         ("CALL p.sys.compact(' ')", InvalidArgumentError, "table must not be NULL"),
