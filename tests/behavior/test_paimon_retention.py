@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import os
 import time
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -208,3 +210,45 @@ def test_rollback_to_a_watermark(tmp_path: Path) -> None:
     assert (plan.snapshot_id, plan.snapshot_ids) == (3, (4,))
     assert plan.apply().snapshot_id == 3
     assert table.refresh().current_snapshot().watermark == 20
+
+
+def test_commits_expire_tags_and_consumers_by_options(tmp_path: Path) -> None:
+    options = {"tag.default-time-retained": "0 ms", "consumer.expiration-time": "1 h"}
+    table = table_of(tmp_path, ["a"], **options)
+    table.manage_snapshots().create_tag(None, "short").create_tag(None, "long", time_retained="9 d").commit()
+    table.manage_snapshots().set_consumer("old", 1).set_consumer("new", 1).commit()
+    long_ago = time.time() - 7200
+    os.utime(tmp_path / "t" / "consumer" / "consumer-old", (long_ago, long_ago))
+    assert sorted(table.tags()) == ["long", "short"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        table.append([{"id": 5, "day": "b", "hour": 1}])
+    assert list(table.tags()) == ["long"]
+    assert table.inspect.consumers()["consumer_id"].to_pylist() == ["new"]
+
+
+@pytest.mark.parametrize(
+    "option", [{"end-input.check-partition-expire": "true"}, {"partition.expiration-check-interval": "0 s"}]
+)
+def test_commits_expire_partitions_by_options(tmp_path: Path, option: dict[str, str]) -> None:
+    table = table_of(tmp_path, ["2020-01-31", "2999-01-31"], **{"partition.expiration-time": "1 d"} | option)
+    assert days(table) == ["2999-01-31"]
+    table.append([{"id": 5, "day": "2020-01-30", "hour": 1}, {"id": 6, "day": None, "hour": 1}])
+    assert days(table) == ["2999-01-31", None]
+    kinds = [snapshot.commit_kind for snapshot in table.snapshots()]
+    assert kinds == ["APPEND", "OVERWRITE", "APPEND", "OVERWRITE"]
+    assert not garbage(tmp_path / "t")
+
+
+def test_a_failed_expiry_is_logged(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = table_of(tmp_path, ["a"], **{"tag.default-time-retained": "1 d"})
+
+    def fail(*_: Any) -> None:
+        message = "no access"
+        raise errors.StorageError(message)
+
+    monkeypatch.setattr(type(table), "tags", fail)
+    assert table.append([{"id": 5, "day": "b", "hour": 1}]).snapshot_id == 2
+    assert "were not expired: no access" in caplog.text

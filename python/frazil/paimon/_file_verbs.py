@@ -50,7 +50,7 @@ class FileVerbs(RowVerbs, SchemaVerbs):
         self._native = state.native
         if not done.snapshot_ids:
             return WriteResult(None)
-        expire_after_commit(self._native, self._files, self.options, done.snapshot_ids[-1])
+        expire_after_commit(self, self._native, self._files, self.options, done.snapshot_ids[-1])
         return WriteResult(done.snapshot_ids[-1], attempts=done.attempts, seconds=time.perf_counter() - began)
 
     @operation_of

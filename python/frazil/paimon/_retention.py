@@ -1,20 +1,21 @@
 """The expiry after a commit, and the options by which Java's commits delete more.
 
-As in Java, each commit to a table that is not write-only expires old snapshots. It does not delete changelogs,
-partitions, tags and consumers, so a table with such an option keeps more data than its owner intends until
-`expire_partitions` and `expire_tags` are called.
+As in Java, each commit to a table that is not write-only expires old snapshots, and what `expire_by_options` deletes.
+It does not delete changelogs, and does not check partitions in intervals. A table with such an option keeps more data
+than its owner intends until `expire_partitions` is called.
 """
 
 from __future__ import annotations
 
 import logging
 import warnings
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from frazil import _native
 from frazil._caller import caller_depth
 from frazil._deletion import DeletionPlan
 from frazil.errors import FrazilError, UnsupportedError
+from frazil.paimon._commit_expiry import expire_by_options, expires_partitions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,8 +28,6 @@ RETENTION_OPTIONS = (
     "changelog.time-retained",
     "partition.expiration-time",
     "tag.num-retained-max",
-    "tag.default-time-retained",
-    "consumer.expiration-time",
 )
 """Options that have no effect when frazil commits."""
 
@@ -37,14 +36,15 @@ _LOGGER = logging.getLogger(__name__)
 
 
 def expire_after_commit(
-    table: _native.PaimonTable, files: _native.Files, options: Mapping[str, str], snapshot_id: int
+    handle: Any, table: _native.PaimonTable, files: _native.Files, options: Mapping[str, str], snapshot_id: int
 ) -> None:
-    """Expire snapshots that the options of the table no longer retain, after `snapshot_id` was committed.
+    """Expire what the options of the table no longer retain, after `snapshot_id` was committed.
 
     A failure is logged, because the rows are already committed.
     """
     if _is_write_only(options):
         return
+    expire_by_options(handle, files, options)
     expiry = _native.PaimonExpiry(older_than_ms=None, retain_max=None, retain_min=None, max_deletes=None)
     try:
         due = expiry.due(table, snapshot_id)
@@ -72,10 +72,12 @@ def warn_of_retention(options: Mapping[str, str]) -> None:
     if _is_write_only(options):
         return
     names = [f"`{name}`" for name in RETENTION_OPTIONS if name in options]
+    if expires_partitions(options):
+        names.remove("`partition.expiration-time`")
     if not names:
         return
     what = f"option {names[0]} has" if len(names) == 1 else f"options {', '.join(names)} have"
-    message = f"the table {what} no effect when frazil commits: call expire_partitions() and expire_tags()"
+    message = f"the table {what} no effect when frazil commits: call expire_partitions()"
     warnings.warn(message, UserWarning, stacklevel=caller_depth())
 
 

@@ -262,7 +262,7 @@ class Writing:
         result = run(target, operation, rows)
         self._native = target.state().native
         if result.snapshot_id is not None:
-            expire_after_commit(self._native, self._files, self.options, result.snapshot_id)
+            expire_after_commit(self, self._native, self._files, self.options, result.snapshot_id)
         return result
 
     def _check_not_view(self) -> None:
