@@ -74,7 +74,11 @@ def test_schemas_from_arrow_data_frames_and_type_names(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "error", "named"),
     [
-        ({"primary_keys": ["id"], "partition_keys": ["name"]}, errors.UnsupportedError, "primary key"),
+        (
+            {"primary_keys": ["id"], "partition_keys": ["name"], "options": {"bucket": 2}},
+            errors.InvalidArgumentError,
+            "in the primary key, which lacks `name`",
+        ),
         ({"partition_keys": ["nome"]}, errors.InvalidArgumentError, "`nome` is not a column"),
         ({"options": {"bucket": 4}}, errors.InvalidArgumentError, "needs the option `bucket-key`"),
         ({"options": {"bucket": -2}}, errors.InvalidArgumentError, "`bucket` is `-2` on a table without a primary key"),
