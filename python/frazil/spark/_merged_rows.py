@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from frazil.iceberg.operations.rows import WrittenRows
     from frazil.sql._row_change import ClauseChange
 
-__all__ = ["merged_rows"]
+__all__ = ["check_matches", "merged_rows", "needed_rows"]
 
 INSERT_LIMIT_BYTES = 64 << 20
 """The size of the inserted rows up to which they are written in this process."""
@@ -48,11 +48,20 @@ def merged_rows(frame: DataFrame, table: Table, clauses: Sequence[ClauseChange],
     fields = {field.name: field for field in spark_schema(pa.schema([own.field(name) for name in names]), "error")}
     targets = [fields[name] for clause in clauses for name in clause.columns]
     frame = assigned_values(frame, [*(None,) * _FIRST_VALUE, *targets])
-    file, _, has_source, clause = (frame[f"`{name}`"] for name in frame.columns[:_FIRST_VALUE])
+    frame = needed_rows(frame, _FIRST_VALUE - 2, checks_matches=checks_matches)
+    return Merged(frame, table, clauses, checks_matches=checks_matches)
+
+
+def needed_rows(frame: DataFrame, address: int, *, checks_matches: bool) -> DataFrame:
+    """Return the rows that a clause applies to, and those whose matches are counted.
+
+    The columns are the address of a row, `address` of them, whether a source row exists, and the number of the clause.
+    """
+    place, has_source, clause = (frame[f"`{frame.columns[at]}`"] for at in (0, address, address + 1))
     is_needed = clause.isNotNull()
     if checks_matches:
-        is_needed |= file.isNotNull() & has_source.isNotNull()
-    return Merged(frame.where(is_needed), table, clauses, checks_matches=checks_matches)
+        is_needed |= place.isNotNull() & has_source.isNotNull()
+    return frame.where(is_needed)
 
 
 class Merged:
@@ -95,7 +104,7 @@ class Merged:
     def _merged(self, rows: pa.Table, state: TableState) -> MergedRows:
         """Return collected rows by clause."""
         if self._checks_matches:
-            _check_matches(rows)
+            check_matches(rows, _FIRST_VALUE - 2)
         changed, inserted = [], []
         for number, (clause, places) in enumerate(zip(self._clauses, self._places, strict=True)):
             own = rows.filter(pc.equal(rows.column(_FIRST_VALUE - 1), number))
@@ -151,10 +160,17 @@ def _taken(values: pa.Table, names: tuple[str, ...], state: TableState) -> pa.Ta
     return pa.Table.from_batches([taking.apply(part) for part in values.to_batches() or [no_rows(values.schema)]])
 
 
-def _check_matches(rows: pa.Table) -> None:
-    """Check that at most one row of the source matches each row of the table."""
-    matched = rows.filter(pc.and_(rows.column(0).is_valid(), rows.column(2).is_valid())).select([0, 1])
-    counts = matched.rename_columns(["file", "position"]).group_by(["file", "position"]).aggregate([([], "count_all")])
+def check_matches(rows: pa.Table, address: int) -> None:
+    """Check that at most one row of the source matches each row of the table.
+
+    The rows have the columns of `needed_rows`.
+
+    Raises:
+        InvalidArgumentError: Several rows match.
+    """
+    is_matched = pc.and_(rows.column(0).is_valid(), rows.column(address).is_valid())
+    matched = rows.filter(is_matched).select(range(address))
+    counts = matched.group_by(matched.column_names).aggregate([([], "count_all")])
     most = pc.max(counts.column("count_all")).as_py() or 0
     if most > 1:
         message = f"{most} rows of the source match a row of the table"

@@ -13,12 +13,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from frazil._run import ReadSnapshot
-from frazil.errors import InvalidArgumentError, UnsupportedError
+from frazil.errors import UnsupportedError
 from frazil.paimon import Table
 from frazil.paimon._addressed_rows import AddressedClause, AddressedRows, ChangeRows
 from frazil.paimon._writing import carry_out, commit_options
 from frazil.spark._assignment import assigned_values
 from frazil.spark._input import collected
+from frazil.spark._merged_rows import check_matches, needed_rows
 from frazil.spark._row_level import BROADCAST_LIMIT_BYTES
 from frazil.spark._type_conversion import spark_schema
 from frazil.sql._row_change import ClauseChange
@@ -122,7 +123,9 @@ class _Source:
         names = [name for clause in self.clauses for name in clause.columns]
         types = spark_schema(pa.schema([self._schema.field(name) for name in dict.fromkeys(names)]), "error")
         frame = assigned_values(found.frame, [*(None,) * self._first_value, *(types[name] for name in names)])
-        self._frame = self._needed(frame) if of_merge else frame
+        if of_merge:
+            frame = needed_rows(frame, len(self._keys), checks_matches=asked.checks_matches)
+        self._frame = frame
 
     def _check_keys(self, table: Table) -> None:
         """Check that a key that Spark returns equals the key of one row.
@@ -140,14 +143,6 @@ class _Source:
             hint = "select the rows by a filter that compares columns with constants"
             raise UnsupportedError(message, context={"table": table.location, "column": floating}, hint=hint)
 
-    def _needed(self, frame: DataFrame) -> DataFrame:
-        """Return the rows that a clause applies to; those whose matches are counted, too."""
-        key, (has_source, clause) = frame.columns[0], frame.columns[self._first_value - 2 : self._first_value]
-        is_needed = frame[f"`{clause}`"].isNotNull()
-        if self._asked.checks_matches:
-            is_needed |= frame[f"`{key}`"].isNotNull() & frame[f"`{has_source}`"].isNotNull()
-        return frame.where(is_needed)
-
     def on(self) -> str:
         """Return the ON condition of the merge."""
         pairs = (f"target.{_quoted(name)} = source.{_key(place)}" for place, name in enumerate(self._keys))
@@ -164,7 +159,7 @@ class _Source:
         keys = [_key(place) for place in range(len(self._keys))]
         if self._asked.kind == "merge":
             if self._asked.checks_matches:
-                _check_matches(rows, len(keys))
+                check_matches(rows, len(keys))
             number = rows.column(self._first_value - 1)
         else:
             number = pa.chunked_array([pa.array([0] * rows.num_rows, pa.int32())])
@@ -186,17 +181,6 @@ def _once(source: pa.Table, keys: Sequence[str]) -> pa.Table:
     keyed = keyed.append_column("__row", pa.array(range(keyed.num_rows), pa.int64()))
     first = keyed.group_by(list(keys)).aggregate([("__row", "min")]).column("__row_min")
     return pa.concat_tables([keyed.take(first).drop_columns("__row"), source.filter(pc.invert(has_key))])
-
-
-def _check_matches(rows: pa.Table, keys: int) -> None:
-    """Check that at most one row of the source matches each row of the table."""
-    matched = rows.filter(pc.and_(rows.column(0).is_valid(), rows.column(keys).is_valid())).select(range(keys))
-    counts = matched.group_by(matched.column_names).aggregate([([], "count_all")])
-    most = pc.max(counts.column("count_all")).as_py() or 0
-    if most > 1:
-        message = f"{most} rows of the source match a row of the table"
-        hint = "remove duplicates from the source, or make the ON condition more specific"
-        raise InvalidArgumentError(message, hint=hint)
 
 
 def _fitted(values: pa.ChunkedArray, target: pa.DataType) -> pa.ChunkedArray:
