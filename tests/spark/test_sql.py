@@ -331,25 +331,14 @@ def test_a_rejection_names_the_call_to_use(lake: Lake[DataFrame]) -> None:
     )
 
 
-def test_rejection_suggests_supported_paimon_operations(spark: SparkSession, tmp_path: Path) -> None:
+def test_statements_that_paimon_tables_do_not_have_change_nothing(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "paimon").mkdir()
     lake = frazil.spark.connect(spark, {"p": {"type": "paimon", "warehouse": str(tmp_path / "paimon")}})
     lake.script("USE p; CREATE TABLE orders (id INT); INSERT INTO orders VALUES (1)")
     before = contents(tmp_path)
-    for statement, hint in [
-        (
-            "DELETE FROM orders WHERE abs(orders.id) = 1",
-            "select the rows with a query, or call lake.table(…).delete",
-        ),
-        (
-            "MERGE INTO orders USING orders AS s ON orders.id = s.id WHEN MATCHED THEN DELETE",
-            'use lake.table("orders").merge(rows, ["id"])',
-        ),
-        ("ALTER TABLE p.default.orders WRITE ORDERED BY id", None),
-    ]:
-        with pytest.raises(UnsupportedError, match=r"is not supported|needs a condition") as caught:
+    for statement in ("ALTER TABLE p.default.orders WRITE ORDERED BY id", "DELETE FROM p.default.`orders$files`"):
+        with pytest.raises(UnsupportedError, match=r"is not supported|cannot be changed"):
             lake.sql(statement)
-        assert caught.value.hint == hint, statement
     assert contents(tmp_path) == before
 
 
