@@ -447,7 +447,7 @@ def test_a_compaction_without_files_makes_no_snapshot(tmp_path: Path, keys: list
     assert len(table.snapshots()) == snapshots
 
 
-RETENTION = {"tag.num-retained-max": "5", "tag.default-time-retained": "1 d"}
+RETENTION = {"tag.num-retained-max": "5", "changelog.time-retained": "1 d"}
 
 
 @pytest.mark.parametrize("write", ["append", "overwrite", "truncate", "compact"])

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import frazil
-from support.spark_settings import SETTINGS, use_this_python
+from support.spark_settings import JVM_OPTIONS, SETTINGS, use_this_python
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -23,8 +23,8 @@ def run(script: Path, *arguments: str) -> Any:
     packages = [str(Path(frazil.__file__).parents[1]), str(TESTS), str(script.parent), os.environ.get("PYTHONPATH", "")]
     environment = os.environ | {
         "PYTHONPATH": os.pathsep.join(filter(None, packages)),
-        # The driver is configured only by these options; short jobs do not benefit from a better compiler.
-        "PYSPARK_SUBMIT_ARGS": f"--driver-memory 1g --driver-java-options '{_JAVA}' pyspark-shell",
+        # The driver is configured only by these options.
+        "PYSPARK_SUBMIT_ARGS": f"--driver-memory 1g --driver-java-options '{JVM_OPTIONS}' pyspark-shell",
     }
     use_this_python(environment)
     done = subprocess.run(  # noqa: S603
@@ -64,7 +64,7 @@ def two_hosts(folder: str, **settings: str) -> SparkSession:
     cluster = {
         "spark.cores.max": "2",
         "spark.executor.memory": "512m",
-        "spark.executor.extraJavaOptions": _JAVA,
+        "spark.executor.extraJavaOptions": JVM_OPTIONS,
         "spark.executorEnv.PYTHONPATH": os.environ["PYTHONPATH"],
         "spark.scheduler.minRegisteredResourcesRatio": "1.0",
         "spark.scheduler.maxRegisteredResourcesWaitingTime": "100s",
@@ -73,6 +73,3 @@ def two_hosts(folder: str, **settings: str) -> SparkSession:
     session = SparkSession.builder.master(url).config(map=SETTINGS | cluster | named).getOrCreate()
     session.sparkContext.setLogLevel("OFF")
     return session
-
-
-_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
