@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import logging
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from frazil import _native
-from frazil._progress import reported
-from frazil.config import config
 from frazil.errors import FrazilError
+from frazil.files.write.concurrent import run_writes
 from frazil.files.write.writer import DataFileWriter
 from frazil.paimon._input_rows import write_rows
 from frazil.paimon._messages import Messages
@@ -20,6 +20,8 @@ from frazil.paimon._writer_options import utc_offset_ms, writer_options
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from frazil._threads import Stop
+    from frazil.config import Progress
     from frazil.paimon._state import CommitOptions, TableState
 
 __all__ = ["Wanted", "assignment", "compaction", "with_compaction"]
@@ -113,7 +115,7 @@ def assignment(state: TableState, options: CommitOptions, wanted: Wanted) -> Mes
 
 
 def compacted(state: TableState, wanted: Wanted) -> list[bytes]:
-    """Rewrite files, one bucket at a time, and return the commit messages.
+    """Rewrite files, several buckets at a time, and return the commit messages.
 
     On failure the new files are deleted.
     """
@@ -130,23 +132,41 @@ def compacted(state: TableState, wanted: Wanted) -> list[bytes]:
     )
     if not tasks:
         return upgrades
-    writers = []
-    with reported(config.progress) as progress:
-        try:
-            for task in tasks:
-                changelog = task.changelog()
-                beside = (
-                    None if changelog is None else DataFileWriter(state.files, changelog, writer_options(changelog))
-                )
-                writer = DataFileWriter(state.files, task, writer_options(task), beside=beside, progress=progress)
-                writers.append(writer)
-                for number, split in enumerate(task.reads()):
-                    task.begin(number)
-                    writer.write(read_split(split))
-                writer.close()
-        except BaseException:
-            for writer in writers:
-                writer.abort()
-                writer.rows.abort()
-            raise
-    return [*upgrades, *(task.message() for task in tasks)]
+    rewritten = run_writes([functools.partial(_rewrite, state, task) for task in tasks], _delete)
+    return [*upgrades, *(one.message for one in rewritten)]
+
+
+class _Rewritten(NamedTuple):
+    """The new files of a task."""
+
+    writer: DataFileWriter[_native.PaimonCompaction]
+    message: bytes
+
+
+def _rewrite(
+    state: TableState, task: _native.PaimonCompaction, *, progress: Progress | None, stop: Stop
+) -> _Rewritten:
+    """Write the merged rows of a task into new files."""
+    changelog = task.changelog()
+    beside = None if changelog is None else DataFileWriter(state.files, changelog, writer_options(changelog))
+    options = writer_options(task)
+    writer = DataFileWriter(state.files, task, options, beside=beside, progress=progress, stop=stop)
+    try:
+        for number, split in enumerate(task.reads()):
+            task.begin(number)
+            writer.write(read_split(split))
+        writer.close()
+        return _Rewritten(writer, task.message())
+    except BaseException:
+        _delete_files(writer)
+        raise
+
+
+def _delete(rewritten: _Rewritten) -> None:
+    _delete_files(rewritten.writer)
+
+
+def _delete_files(writer: DataFileWriter[_native.PaimonCompaction]) -> None:
+    """Delete the data files, and the other files of the task."""
+    writer.abort()
+    writer.rows.abort()

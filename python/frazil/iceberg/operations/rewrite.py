@@ -8,13 +8,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from frazil import _native
-from frazil._progress import Together, reported
 from frazil._run import Done
-from frazil._threads import run_in_threads
 from frazil._write_result import RowCounts
 from frazil.config import config
 from frazil.errors import InternalError, MissingFileError
-from frazil.files.write.writer import write_memory
+from frazil.files.write.concurrent import concurrent_writes, run_writes
 from frazil.iceberg._write import write_rows
 from frazil.iceberg.operations.file_plan import FilePlan
 from frazil.iceberg.operations.values import Filter, SnapshotOptions, SnapshotRequest, Validation
@@ -109,17 +107,8 @@ class Rewriting:
 
         A group with missing files is skipped if concurrent commits removed these files from the latest state.
         """
-        # Each concurrent write buffers rows twice: before sorting and before encoding.
-        fitting = config.memory_limit // (2 * write_memory())
-        at_once = max(1, min(config.max_workers, fitting, len(self.groups)))
-        readers = max(1, config.max_workers // at_once)
-        with reported(config.progress) as tell:
-            together = None if tell is None else Together(tell)
-            tasks = [
-                functools.partial(self._write, group, readers, None if together is None else together.part())
-                for group in self.groups
-            ]
-            outcomes = run_in_threads(tasks, at_once, _abort, "frazil-rewrite")
+        readers = max(1, config.max_workers // concurrent_writes(len(self.groups)))
+        outcomes = run_writes([functools.partial(self._write, group, readers) for group in self.groups], _abort)
         missing = [one if isinstance(one, MissingFileError) else None for one in outcomes]
         if any(missing):
             try:
@@ -135,7 +124,7 @@ class Rewriting:
         return self
 
     def _write(
-        self, group: _native.FileGroup, readers: int, progress: Progress | None, stop: Stop
+        self, group: _native.FileGroup, readers: int, *, progress: Progress | None, stop: Stop
     ) -> Written | MissingFileError:
         state = self._plan.state
         try:
