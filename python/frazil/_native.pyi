@@ -1205,12 +1205,24 @@ class PaimonRewrites:
         """Return a file: the split with the columns of the scan and the positions of its rows, the task that
         replaces the file, and its changed rows. The task reads the whole rows and their positions.
         """
+    def marks_rows(self) -> bool:
+        """Return whether deletion vectors mark the changed rows. Otherwise the files are rewritten."""
+    def mark(self, index: int, changed: ChangedRows) -> None:
+        """Mark the changed rows of a file as deleted."""
+    def remove(self, index: int) -> None:
+        """Remove the vector of a file that is removed or rewritten."""
+    def messages(self) -> list[bytes]:
+        """Write the vectors, and returns the commit messages of their buckets."""
+    def abort(self) -> None:
+        """Delete the written files of vectors."""
 
 @final
 class ChangedRows:
     """The positions of the changed rows of a data file."""
     def add(self, positions: pa.Array) -> None:
         """Add positions."""
+    def add_selected(self, positions: pa.Array) -> None:
+        """Add positions of rows that were selected in an earlier read, none of which may be deleted."""
     def add_all(self) -> None:
         """Add the positions of all rows."""
     def mask(self, positions: pa.Array) -> pa.BooleanArray:

@@ -21,6 +21,7 @@ KINDS: dict[str, tuple[list[str], dict[str, Any]]] = {
     "unaware": ([], {}),
     "partitioned": (["part"], {"file.format": "orc"}),
     "bucketed": (["part"], {"bucket": 2, "bucket-key": "id"}),
+    "vectors": ([], {"deletion-vectors.enabled": "true"}),
     "small files": ([], {"target-file-size": "1 kb", "file.format": "avro"}),
 }
 INSERTED = pa.table({"id": pa.array([100, 101], pa.int64()), "part": ["new", None]})
@@ -97,14 +98,16 @@ def evolved(other: Any) -> None:
     other.append([{"id": 51, "more": 5}])
 
 
+@pytest.mark.parametrize("kind", ["unaware", "vectors"])
 @pytest.mark.parametrize("concurrent", [compacted, overwritten, appended, evolved])
 @pytest.mark.parametrize("reads_others", [False, True])
 def test_a_concurrent_change_is_kept(
     tmp_path: Path,
+    kind: str,
     concurrent: Callable[[Any], None],
     reads_others: bool,  # noqa: FBT001
 ) -> None:
-    table = create(tmp_path, "unaware")
+    table = create(tmp_path, kind)
     for part in range(3):
         table.append([{"id": 10 * part + number, "n": 1} for number in range(5)])
     other = frazil.load_table(table.location)

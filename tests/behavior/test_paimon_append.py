@@ -327,13 +327,8 @@ def test_tables_of_other_kinds_are_refused_before_a_row_is_read(tmp_path: Path) 
         pytest.fail("a row was read")
         yield pa.record_batch({})
 
-    tables = [
-        ("row_tracking_compacted", "row-tracking.enabled"),
-        ("append_dv_parquet_b64_bucketed", "deletion-vectors.enabled"),
-    ]
-    for name, named in tables:
-        with pytest.raises(errors.UnsupportedError, match=named):
-            frazil.load_table(golden / name).append(unread())
+    with pytest.raises(errors.UnsupportedError, match=r"row-tracking\.enabled"):
+        frazil.load_table(golden / "row_tracking_compacted").append(unread())
     with pytest.raises(errors.UnsupportedError, match="read-optimized"):
         create(tmp_path).read_optimized().append(unread())
 

@@ -14,9 +14,9 @@ import pytest
 
 import frazil
 from frazil import errors
-from frazil.paimon import _file_rewriter
+from frazil.paimon import _compacting, _file_rewriter
 from support.added_columns import AddedColumns
-from support.cases import GOLDEN
+from support.cases import GOLDEN, SHARED
 from support.paimon_garbage import garbage, missing
 
 if TYPE_CHECKING:
@@ -36,6 +36,12 @@ KINDS: dict[str, tuple[list[str], dict[str, object]]] = {
     "bucketed by two": (["part"], {"bucket": 2, "bucket-key": "id,x", "write-only": "true"}),
     "orc": (["part"], {"file.format": "orc"}),
     "avro": ([], {"bucket": 2, "bucket-key": "id", "file.format": "avro"}),
+    "vectors": ([], {"deletion-vectors.enabled": "true"}),
+    "vectors in partitions": (["part"], {"deletion-vectors.enabled": "true", "file.format": "orc"}),
+    "vectors in buckets": (
+        ["part"],
+        {"bucket": 2, "bucket-key": "id", "deletion-vectors.enabled": "true", "deletion-vectors.bitmap64": "true"},
+    ),
     "indexes": ([], {"file-index.bloom-filter.columns": "id,part", "file-index.bitmap.columns": "v"}),
 }
 
@@ -244,7 +250,10 @@ def test_histories(tmp_path: Path, kind: str, seed: int) -> None:
     assert not missing(folder)
     assert not garbage(folder)
     files = history.table.inspect.files().to_pylist()
-    assert sum(file["record_count"] for file in files) == len(history.rows)
+    vectors = [one for index in history.table.inspect.table_indexes().to_pylist() for one in index["dv_ranges"]]
+    assert {one["f0"] for one in vectors} <= {file["file_path"].rpartition("/")[2] for file in files}
+    deleted = sum(one["_CARDINALITY"] for one in vectors)
+    assert sum(file["record_count"] for file in files) == len(history.rows) + deleted
 
 
 def test_files_without_matches_stay_and_no_match_makes_no_snapshot(tmp_path: Path) -> None:
@@ -277,7 +286,7 @@ def test_rows_keep_their_order_and_sequence_numbers_in_buckets(tmp_path: Path) -
     assert sorted((file["min_sequence_number"], file["max_sequence_number"]) for file in files) == [(0, 3), (5, 7)]
 
 
-@pytest.mark.parametrize("kind", ["unaware", "bucketed"])
+@pytest.mark.parametrize("kind", ["unaware", "bucketed", "vectors", "vectors in buckets"])
 def test_a_concurrent_append_is_no_conflict(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     table = create(tmp_path, kind)
     table.append([row(n) for n in range(6)])
@@ -286,11 +295,12 @@ def test_a_concurrent_append_is_no_conflict(tmp_path: Path, kind: str, monkeypat
     assert sorted(one["id"] for one in stored(table)) == [1, 3, 4, 5, 7]
 
 
+@pytest.mark.parametrize("kind", ["unaware", "vectors", "vectors in partitions"])
 @pytest.mark.parametrize("other", ["delete", "compact", "overwrite", "update"])
 def test_a_change_is_planned_again_after_a_concurrent_rewrite(
-    tmp_path: Path, other: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, kind: str, other: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    table = create(tmp_path)
+    table = create(tmp_path, kind)
     for start in range(0, 6, 2):
         table.append([row(start), row(start + 1)])
     calls: dict[str, Callable[[Table], object]] = {
@@ -311,6 +321,54 @@ def test_a_change_is_planned_again_after_a_concurrent_rewrite(
     assert found == expected[other]
     assert result.updated_rows == sum(key < 3 for key in found)
     assert not garbage(tmp_path / "t")
+
+
+@pytest.mark.parametrize("kind", ["vectors", "vectors in partitions", "vectors in buckets"])
+@pytest.mark.parametrize("has_vectors", [False, True])
+def test_a_compaction_keeps_concurrent_deletes(
+    tmp_path: Path,
+    kind: str,
+    has_vectors: bool,  # noqa: FBT001
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    table = create(tmp_path, kind)
+    for start in range(0, 12, 4):
+        table.append([row(start + n) for n in range(4)])
+    if has_vectors:
+        table.delete("id in (0, 5)")
+    compacted, left = _compacting.compacted, [1]
+
+    def interrupted(*arguments: Any) -> list[bytes]:
+        messages = compacted(*arguments)
+        if left:
+            left.clear()
+            create_again(tmp_path).delete("id in (1, 6)")
+        return messages
+
+    monkeypatch.setattr(_compacting, "compacted", interrupted)
+    table.compact()
+    assert not left
+    expected = {*range(12)} - {1, 6} - ({0, 5} if has_vectors else set())
+    assert {one["id"] for one in stored(table)} == expected
+    table.compact()
+    assert {one["id"] for one in stored(table)} == expected
+    assert table.inspect.table_indexes().num_rows == 0
+    assert not garbage(tmp_path / "t")
+
+
+def test_files_with_many_deleted_rows_are_compacted(tmp_path: Path) -> None:
+    table = create(tmp_path, "vectors")
+    table.append([row(n) for n in range(10)])
+    table.delete("id < 2")
+    assert table.compact(full=False).snapshot_id is None
+    table.delete("id = 2")
+    assert table.compact(full=False).snapshot_id == 4
+    assert [file["record_count"] for file in table.inspect.files().to_pylist()] == [7]
+    table.set_properties({"compaction.delete-ratio-threshold": "0.9"})
+    table.delete("id > 4")
+    assert table.compact(full=False).snapshot_id is None
+    assert table.compact().snapshot_id == 6
+    assert sorted(one["id"] for one in stored(table)) == [3, 4]
 
 
 CHANGES: dict[str, Callable[[Table], Any]] = {
@@ -382,8 +440,9 @@ def test_a_change_that_always_loses_is_a_conflict(tmp_path: Path, monkeypatch: p
     assert not garbage(tmp_path / "t")
 
 
-def test_racing_writers_lose_no_row(tmp_path: Path) -> None:
-    create(tmp_path).append([row(n) for n in range(40)])
+@pytest.mark.parametrize("kind", ["unaware", "vectors"])
+def test_racing_writers_lose_no_row(tmp_path: Path, kind: str) -> None:
+    create(tmp_path, kind).append([row(n) for n in range(40)])
     failures: list[BaseException] = []
 
     def work(writer: int) -> None:
@@ -433,7 +492,7 @@ def test_null_is_refused_in_required_columns(tmp_path: Path) -> None:
     assert table.scan().to_arrow().to_pylist() == [{"id": 1, "v": 1}]
 
 
-@pytest.mark.parametrize("name", ["row_tracking_compacted", "data_evolution", "append_dv_parquet_b64_bucketed"])
+@pytest.mark.parametrize("name", ["row_tracking_compacted", "data_evolution"])
 def test_tables_that_append_refuses_are_refused(tmp_path: Path, name: str) -> None:
     shutil.copytree(GOLDEN / "paimon/g.db" / name, tmp_path / "t")
     table = create_again(tmp_path)
@@ -446,9 +505,34 @@ def test_tables_that_append_refuses_are_refused(tmp_path: Path, name: str) -> No
     ]
     before = {path for path in tmp_path.rglob("*") if path.is_file()}
     for call in calls:
-        with pytest.raises(errors.UnsupportedError, match=r"row-tracking|data-evolution|deletion-vectors"):
+        with pytest.raises(errors.UnsupportedError, match=r"row-tracking|data-evolution"):
             call()
     assert {path for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize(
+    "name", sorted(path.name for path in (SHARED / "golden/paimon/g.db").glob("append_dv_*")) or [None]
+)
+def test_vectors_of_java_are_kept(tmp_path: Path, name: str | None) -> None:
+    if name is None:
+        pytest.skip("no tables in ../shared")
+    shutil.copytree(SHARED / "golden/paimon/g.db" / name, tmp_path / "t")
+    table = create_again(tmp_path)
+    key = table.scan().schema().names[0]
+    rows = stored(table)
+    chosen = sorted(row[key] for row in rows)[:: len(rows) // 3]
+    for value in chosen:
+        assert table.delete(f"{key} = {value}").deleted_rows == 1
+        rows = [row for row in rows if row[key] != value]
+        assert counted(stored(table)) == counted(rows)
+    assert table.inspect.table_indexes().num_rows
+    table.compact()
+    assert counted(stored(table)) == counted(rows)
+    assert not table.inspect.table_indexes().num_rows
+    table.expire_snapshots(retain_max=1, retain_min=1).apply()
+    assert counted(stored(table)) == counted(rows)
+    assert not garbage(tmp_path / "t")
 
 
 def test_a_commit_identifier_is_committed_once(tmp_path: Path) -> None:

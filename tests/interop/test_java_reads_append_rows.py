@@ -22,6 +22,9 @@ KINDS: dict[str, tuple[list[str], dict[str, Any]]] = {
     "partitioned and bucketed": (["part"], BUCKETS),
     "small files": ([], {"target-file-size": "1 kb"}),
     "indexes": ([], {"file-index.bloom-filter.columns": "id,name", "file-index.bitmap.columns": "v"}),
+    "vectors": ([], {"deletion-vectors.enabled": "true"}),
+    "vectors in partitions": (["part"], {"deletion-vectors.enabled": "true", "deletion-vectors.bitmap64": "true"}),
+    "vectors in buckets": (["part"], {**BUCKETS, "deletion-vectors.enabled": "true"}),
     "small manifests": (["part"], {"manifest.merge-min-count": 2}),
 }
 

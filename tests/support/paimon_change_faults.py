@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 MOVING: Any = {**PARTED, "primary_keys": ("id",), "properties": {"bucket": "-1"}}
 UNKEYED_BUCKETS: Any = {"properties": {"bucket": "2", "bucket-key": "id"}}
+MARKED: Any = {"properties": {"deletion-vectors.enabled": "true", "bucket": "-1"}}
+MARKED_PARTED: Any = {**PARTED, **MARKED}
 CHANGED_IDS = (1, 7)
 MATCHES = "id in (1, 7)"
 
@@ -106,6 +108,9 @@ OPERATIONS: list[Operation] = [
     PaimonOperation("paimon update that moves rows of buckets", MOVE, model=moved, **BUCKETS),
     PaimonOperation("paimon update in a catalog", UPDATE, model=updated, world=PaimonCatalogWorld),
     PaimonOperation("paimon update of a branch", UPDATE, model=updated, **PARTED, **ON_BRANCH),
+    PaimonOperation("paimon delete that marks rows", DELETE, model=deleted, **MARKED),
+    PaimonOperation("paimon update that marks rows", UPDATE, model=updated, **MARKED_PARTED),
+    PaimonOperation("paimon merge that marks rows", MERGE, model=merged_and_deleted, **MARKED_PARTED),
     PaimonOperation("paimon merge", MERGE, model=merged_and_deleted),
     PaimonOperation("paimon merge in partitions", MERGE, model=merged_and_deleted, **PARTED),
     PaimonOperation("paimon merge in buckets", MERGE, model=merged_and_deleted, **UNKEYED_BUCKETS),

@@ -143,9 +143,7 @@ class _Rewritten(NamedTuple):
     message: bytes
 
 
-def _rewrite(
-    state: TableState, task: _native.PaimonCompaction, *, progress: Progress | None, stop: Stop
-) -> _Rewritten:
+def _rewrite(state: TableState, task: _native.PaimonCompaction, *, progress: Progress | None, stop: Stop) -> _Rewritten:
     """Write the merged rows of a task into new files."""
     changelog = task.changelog()
     beside = None if changelog is None else DataFileWriter(state.files, changelog, writer_options(changelog))

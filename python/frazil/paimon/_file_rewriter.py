@@ -1,4 +1,4 @@
-"""Writes the data files of a table without a primary key again whose rows change (copy-on-write)."""
+"""Changes the rows of data files of a table without a primary key, by deletion vectors or copy-on-write."""
 
 from __future__ import annotations
 
@@ -64,6 +64,8 @@ class RowChange:
 class _File(NamedTuple):
     """A data file whose rows may change."""
 
+    place: int
+    """Its number in the plan."""
     find: _native.PaimonSplit
     task: _native.PaimonCompaction
     changed: _native.ChangedRows
@@ -77,9 +79,13 @@ class _File(NamedTuple):
 class FileRewriter:
     """Changes rows of one snapshot of a table.
 
-    The changed rows of a file are found first, by the columns that determine them. Files without changed rows are not
-    rewritten. Updated rows keep their places, except those whose partition or bucket changes, which are added to the
-    files of new rows.
+    The changed rows of a file are found first, by the columns that determine them.
+
+    With deletion vectors, these rows are marked as deleted, and updated rows are added to the files of new rows. Files
+    whose rows all change are removed.
+
+    Otherwise, files with changed rows are rewritten. Updated rows keep their places, except those whose partition or
+    bucket changes, which are added to the files of new rows.
     """
 
     def __init__(
@@ -99,6 +105,7 @@ class FileRewriter:
         # A file of a later schema would lose columns.
         state.check_not_altered()
         self._placing = rules.placing_columns()
+        self._marks_rows = self._plan.marks_rows()
         self._messages: list[bytes] = []
         self._writers: list[DataFileWriter[_native.PaimonCompaction]] = []
         self._deleted = self._updated = self._inserted = 0
@@ -107,13 +114,15 @@ class FileRewriter:
         """Write the new files and return the commit; on failure the files are deleted."""
         try:
             added = write_rows(self._state, self._new_rows(), overwrites=False)
+            vectors = self._plan.messages()
         except BaseException:
+            self._plan.abort()
             for writer in self._writers:
                 writer.abort()
                 writer.rows.abort()
             raise
         counts = RowCounts(self._deleted, self._updated, self._inserted)
-        return Messages(self._commit, [*self._messages, *added], counts=counts)
+        return Messages(self._commit, [*self._messages, *vectors, *added], counts=counts)
 
     def _new_rows(self) -> Iterator[pa.RecordBatch]:
         """Rewrite the files with changed rows; stream the rows that are added to other files."""
@@ -125,10 +134,10 @@ class FileRewriter:
 
     def _find(self, place: int) -> Iterator[_File]:
         """Find the changed rows of a file; yield the file if it has any."""
-        file = _File(*self._plan.file(place))
+        file = _File(place, *self._plan.file(place))
         positions = self._change.positions(file.path)
         if positions is not None:
-            file.changed.add(positions)
+            file.changed.add_selected(positions)
         elif self._change.changes_all and self._plan.matches_all(place):
             file.changed.add_all()
         else:
@@ -145,11 +154,44 @@ class FileRewriter:
             file.changed.add(positions)
 
     def _rewrite(self, file: _File) -> Iterator[pa.RecordBatch]:
-        """Write the rows that remain in a file to its replacement; stream the rows that move to another file."""
-        if self._change.only_deletes and file.changed.is_whole():
+        """Mark or replace the changed rows of a file; stream the rows that move to another file."""
+        is_whole = file.changed.is_whole()
+        if self._marks_rows and not is_whole:
+            self._plan.mark(file.place, file.changed)
+        else:
+            self._plan.remove(file.place)
+        if self._change.only_deletes and (is_whole or self._marks_rows):
             self._deleted += len(file.changed)
-            self._messages.append(file.task.message())
+        elif self._marks_rows:
+            yield from self._moved(file)
+        else:
+            yield from self._replace(file)
             return
+        if is_whole:
+            self._messages.append(file.task.message())
+
+    def _moved(self, file: _File) -> Iterator[pa.RecordBatch]:
+        """Stream the updated rows of a file with their new values."""
+        for split in file.task.reads():
+            for batch in read_split(split):
+                rows, positions = _apart(batch)
+                is_changed = file.changed.mask(positions)
+                if is_changed.true_count:
+                    yield self._updated_rows(rows.filter(is_changed), file.path, positions.filter(is_changed))[1]
+
+    def _updated_rows(self, old: pa.RecordBatch, path: str, positions: pa.Array) -> tuple[pa.Array, pa.RecordBatch]:
+        """Return the numbers of the changed rows that are updated, and their new values; count all changed rows."""
+        changed = self._change.changed(old, path, positions)
+        updated = pa.array(changed.updated, pa.int64())
+        self._updated += len(updated)
+        self._deleted += old.num_rows - len(updated)
+        new = pa.RecordBatch.from_arrays(changed.values.columns, schema=old.schema)
+        if len(updated):
+            self._rules.check_defaults(new)
+        return updated, new
+
+    def _replace(self, file: _File) -> Iterator[pa.RecordBatch]:
+        """Write the rows that remain in a file to its replacement; stream the rows that move to another file."""
         writer = DataFileWriter(self._state.files, file.task, writer_options(file.task))
         self._writers.append(writer)
         for split in file.task.reads():
@@ -171,14 +213,9 @@ class FileRewriter:
             return rows, rows.slice(0, 0)
         numbers = pc.indices_nonzero(is_changed)
         old = rows.take(numbers)
-        changed = self._change.changed(old, path, positions.filter(is_changed))
-        updated = pa.array(changed.updated, pa.int64())
-        self._updated += len(updated)
-        self._deleted += old.num_rows - len(updated)
+        updated, new = self._updated_rows(old, path, positions.filter(is_changed))
         if not len(updated):
             return rows.filter(pc.invert(is_changed)), rows.slice(0, 0)
-        new = pa.RecordBatch.from_arrays(changed.values.columns, schema=rows.schema)
-        self._rules.check_defaults(new)
         moves = _differs(old.take(updated), new, self._placing)
         stays = pc.invert(moves)
         kept = pc.indices_nonzero(pc.invert(is_changed))

@@ -75,9 +75,6 @@ def _make_writable(rng: Random, plan: Plan) -> None:
     """Remove features that frazil cannot write."""
     for name in NOT_WRITTEN:
         plan.options.pop(name, None)
-    if not plan.keys:
-        for name in ("deletion-vectors.enabled", "deletion-vectors.bitmap64"):
-            plan.options.pop(name, None)
     if rng.random() < WRITE_ONLY:
         plan.options["write-only"] = "true"
     # Java's write buffer always sorts sequence fields in ascending order (docs/paimon.md, "Where Java differs").

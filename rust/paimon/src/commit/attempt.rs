@@ -11,12 +11,12 @@ use frazil_core::storage::publish::{Swap, publish};
 
 use super::changes::Changes;
 use super::conflict;
-use super::indexes::has_vectors;
 use super::lock::SnapshotLock;
 use super::manifests::MetadataWriter;
 use super::merge::ManifestMerger;
 use super::overwrite::Replaced;
 use super::request::{BATCH_IDENTIFIER, Counts, Request};
+use crate::compact::vectors::has_one_vector_file;
 use crate::spec::index_manifest::IndexEntry;
 use crate::spec::json::{self, Object};
 use crate::spec::manifest::{DELETE, ManifestEntries, WantedFields};
@@ -131,6 +131,7 @@ impl Attempt<'_> {
     ) -> Result<(Cow<'_, Changes>, Option<Vec<IndexEntry>>)> {
         let changes = self.changes;
         let (table, schema) = (self.table, self.table.schema());
+        let has_one_vector_file = has_one_vector_file(schema, &Options::new(schema.options.clone()))?;
         let live = |partitions: Option<&BTreeSet<Vec<u8>>>, wanted: WantedFields| match before {
             Some(before) => table.live_files(before, partitions, wanted, self.context),
             None => ManifestEntries::concat(&[]),
@@ -143,16 +144,13 @@ impl Attempt<'_> {
                 of_indexes = Cow::Owned(changes.indexes.reconciled(table, before, self.context, write)?);
             }
             let checks_append = self.request.checks_append || has_waiting_rows(schema)?;
+            let after = of_indexes.applied(indexes, None, has_one_vector_file)?;
             if changes.kind != CommitKind::Append || checks_append {
-                let keeps_vectors = changes.kind == CommitKind::Compact && !schema.primary_keys.is_empty();
-                if !keeps_vectors && has_vectors(indexes) && !changes.removed.is_empty() {
-                    return Err(Error::unsupported(
-                        "removing files from tables that have deletion vectors is not supported",
-                    ));
-                }
-                conflict::check(schema, &live(Some(&changes.partitions()), WantedFields::FILES)?, changes)?;
+                let live = live(Some(&changes.partitions()), WantedFields::FILES)?;
+                conflict::check(schema, &live, changes)?;
+                conflict::check_vectors(&live, changes, after.as_deref().unwrap_or(indexes))?;
             }
-            return Ok((Cow::Borrowed(changes), of_indexes.applied(indexes, None)?));
+            return Ok((Cow::Borrowed(changes), after));
         };
         let replaced = Replaced::try_new(schema, overwrite, changes.added.partitions())?;
         let partitions = matches!(replaced, Replaced::These(_)).then(|| changes.partitions());
@@ -160,7 +158,7 @@ impl Attempt<'_> {
         let removed = files.filter(&replaced.of(files.partitions())?)?.with_kind(DELETE)?;
         let changes = Changes { removed, ..changes.clone() };
         conflict::check(schema, &files, &changes)?;
-        let after = changes.indexes.applied(indexes, Some(&replaced))?;
+        let after = changes.indexes.applied(indexes, Some(&replaced), has_one_vector_file)?;
         Ok((Cow::Owned(changes), after))
     }
 

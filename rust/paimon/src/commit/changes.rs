@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use frazil_core::error::Result;
 
-use super::indexes::IndexChanges;
+use super::indexes::{IndexChanges, has_vectors};
 use super::request::Request;
+use crate::spec::index_manifest::DELETION_VECTORS;
 use crate::spec::manifest::{ADD, DELETE, ManifestEntries};
 use crate::spec::snapshot::CommitKind;
 use crate::write::change::{BucketChange, Home, Increment};
@@ -31,7 +32,9 @@ impl Changes {
     /// `InvalidArgument` for contradictory changes.
     pub(super) fn written(changes: &[BucketChange], request: &Request) -> Result<Self> {
         let mut written = Self::of_increments(changes.iter().map(|change| &change.append), CommitKind::Append)?;
-        let replaces = request.overwrite.is_some() || !written.removed.is_empty();
+        let indexes = &written.indexes;
+        let deletes_rows = has_vectors(&indexes.added) || has_vectors(&indexes.removed);
+        let replaces = request.overwrite.is_some() || !written.removed.is_empty() || deletes_rows;
         let kind = if replaces { CommitKind::Overwrite } else { CommitKind::Append };
         // Streaming readers would read the changelog of an overwrite instead of its changes, so it is omitted.
         let changelog = if request.overwrite.is_some() { ManifestEntries::concat(&[])? } else { written.changelog };
@@ -82,7 +85,9 @@ impl Changes {
     /// Returns the partitions of the files.
     pub(super) fn partitions(&self) -> BTreeSet<Vec<u8>> {
         let partitions = self.removed.partitions().iter().chain(self.added.partitions().iter());
-        let mut found = BTreeSet::new();
+        let vectors = self.indexes.added.iter().chain(&self.indexes.removed);
+        let vectors = vectors.filter(|entry| entry.index_type == DELETION_VECTORS);
+        let mut found: BTreeSet<Vec<u8>> = vectors.map(|entry| entry.partition.clone()).collect();
         for partition in partitions.flatten() {
             if !found.contains(partition) {
                 found.insert(partition.to_vec());

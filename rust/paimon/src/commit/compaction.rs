@@ -11,7 +11,9 @@ use super::clean::abort_compaction;
 use super::lock::SnapshotLock;
 use super::request::{Committed, Request};
 use super::{conflict, snapshot};
+use crate::compact::vectors::has_one_vector_file;
 use crate::spec::manifest::{ManifestEntries, WantedFields};
+use crate::spec::options::Options;
 use crate::spec::partition_path::POSTPONED;
 use crate::table::Table;
 use crate::write::change::{BucketChange, Home};
@@ -82,6 +84,7 @@ fn moved(table: &Table, changes: &[(usize, &BucketChange)], context: &Context) -
         let bucket = Some(*bucket).filter(|_| !assigned.contains(partition));
         units.entry((partition, bucket)).or_default().push((*at, change));
     }
+    let has_one_vector_file = has_one_vector_file(table.schema(), &Options::new(table.schema().options.clone()))?;
     let mut moved = Vec::new();
     for changes in units.into_values() {
         let homes: BTreeSet<&Home> = changes.iter().map(|(_, change)| &change.home).collect();
@@ -89,7 +92,8 @@ fn moved(table: &Table, changes: &[(usize, &BucketChange)], context: &Context) -
         let files = live.take(&UInt32Array::from(files))?;
         let compacted = Changes::compacted(changes.iter().map(|(_, change)| *change))?;
         let applies = conflict::check(table.schema(), &files, &compacted)
-            .and_then(|()| compacted.indexes.applied(&indexes, None).map(drop));
+            .and_then(|()| compacted.indexes.applied(&indexes, None, has_one_vector_file))
+            .and_then(|after| conflict::check_vectors(&files, &compacted, after.as_deref().unwrap_or(&indexes)));
         match applies {
             Ok(()) => {}
             Err(error) if error.kind() == ErrorKind::CommitConflict => moved.extend(changes.iter().map(|(at, _)| *at)),

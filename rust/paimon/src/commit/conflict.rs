@@ -8,6 +8,7 @@ use frazil_core::error::{Error, ErrorKind, Result};
 use super::changes::Changes;
 use crate::merge::section::KeyRanges;
 use crate::spec::data_file_meta::DataFileMeta;
+use crate::spec::index_manifest::{DELETION_VECTORS, IndexEntry};
 use crate::spec::manifest::ManifestEntries;
 use crate::spec::schema::TableSchema;
 use crate::spec::snapshot::CommitKind;
@@ -95,6 +96,55 @@ fn check_ages(live: &ManifestEntries, removed: &ManifestEntries, key_types: &[Da
         }
     }
     Ok(())
+}
+
+/// Rejects changes after which a deletion vector would be of no use: another writer deleted rows of a file that the
+/// changes remove, or removed a file whose rows the changes delete, or both deleted rows of one file.
+///
+/// `indexes` are the index files after the changes.
+///
+/// # Errors
+/// `CommitConflict` naming the file.
+pub(super) fn check_vectors(live: &ManifestEntries, changes: &Changes, indexes: &[IndexEntry]) -> Result<()> {
+    let vectors = || indexes.iter().filter(|entry| entry.index_type == DELETION_VECTORS);
+    if vectors().next().is_none() {
+        return Ok(());
+    }
+    let added = files_of(&changes.added);
+    let mut removed = files_of(&changes.removed);
+    removed.retain(|file| !added.contains(file));
+    let marked: HashSet<FileId<'_>> = changes.indexes.added.iter().flat_map(files_of_vectors).collect();
+    let live = if marked.is_empty() { HashSet::new() } else { files_of(live) };
+    let mut known = HashSet::new();
+    for file in vectors().flat_map(files_of_vectors) {
+        let named = |message: &str| Err(conflict(message).with("file", file.2));
+        if removed.contains(&file) {
+            return named("another writer deleted rows of a file that the commit removes");
+        }
+        if !marked.contains(&file) {
+            continue;
+        }
+        if !live.contains(&file) && !added.contains(&file) {
+            return named("another writer removed a file in which the commit deletes rows");
+        }
+        if !known.insert(file) {
+            return named("another writer deleted rows of the same file");
+        }
+    }
+    Ok(())
+}
+
+/// A data file: its partition, bucket and name.
+type FileId<'a> = (&'a [u8], i32, &'a str);
+
+fn files_of(entries: &ManifestEntries) -> HashSet<FileId<'_>> {
+    let files = entries.partitions().iter().zip(entries.buckets().values()).zip(entries.file_names());
+    files.filter_map(|((partition, bucket), name)| Some((partition?, *bucket, name?))).collect()
+}
+
+/// Returns the data files that have a vector in an index file.
+fn files_of_vectors(entry: &IndexEntry) -> impl Iterator<Item = FileId<'_>> {
+    entry.deletion_ranges.iter().map(|range| (&*entry.partition, entry.bucket, range.data_file.as_str()))
 }
 
 fn check_buckets(live: &ManifestEntries, changes: &Changes) -> Result<()> {

@@ -31,7 +31,7 @@ impl IndexChanges {
     }
 
     /// Returns the list after these changes, or None if it is unchanged. An overwrite also removes the index files of the
-    /// partitions that it replaces.
+    /// partitions that it replaces. `has_one_vector_file` is whether a bucket has one file of deletion vectors.
     ///
     /// # Errors
     /// `CommitConflict` if a removed file is not in the list, or a bucket would have two indexes of keys or two files of
@@ -40,6 +40,7 @@ impl IndexChanges {
         &self,
         before: &[IndexEntry],
         replaced: Option<&Replaced>,
+        has_one_vector_file: bool,
     ) -> Result<Option<Vec<IndexEntry>>> {
         let mut after = before.to_vec();
         if let Some(replaced) = replaced.filter(|_| !before.is_empty()) {
@@ -55,9 +56,9 @@ impl IndexChanges {
         }
         after.extend(self.added.iter().map(|entry| IndexEntry { kind: ADD, ..entry.clone() }));
         let mut buckets = BTreeMap::new();
-        // Buckets of tables without a primary key may have several files of deletion vectors.
         let is_added = |entry: &IndexEntry| self.added.iter().any(|added| is_in_bucket_of(added, entry));
-        for entry in after.iter().filter(|entry| entry.index_type == HASH || is_added(entry)) {
+        let is_single = |entry: &&IndexEntry| entry.index_type == HASH || has_one_vector_file && is_added(entry);
+        for entry in after.iter().filter(is_single) {
             let bucket = (&entry.index_type, &entry.partition, entry.bucket);
             if let Some(other) = buckets.insert(bucket, &entry.file_name) {
                 return Err(conflict("another writer added an index file for the same bucket")

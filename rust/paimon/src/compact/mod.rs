@@ -26,7 +26,7 @@ pub mod rewrite;
 mod strategy;
 pub mod task;
 mod upgrade;
-mod vectors;
+pub mod vectors;
 
 pub use levels::{Levels, Run};
 pub use pick::{Now, Picker, Unit, pick_full};

@@ -31,7 +31,7 @@ use crate::scan::deletions::DeletionIndex;
 use crate::scan::mode::ReadMode;
 use crate::scan::partitions::Partitions;
 use crate::scan::prune::EntryStats;
-use crate::spec::data_file_meta::DataFileMeta;
+use crate::spec::data_file_meta::{DataFileMeta, DeletionFile};
 use crate::spec::index_manifest::IndexEntry;
 use crate::spec::manifest::{ManifestEntries, WantedFields};
 use crate::spec::options::Options;
@@ -49,6 +49,8 @@ const MS_PER_HOUR: i64 = 3_600_000;
 const MS_PER_DAY: i64 = 24 * MS_PER_HOUR;
 /// The default number of small files that triggers a compaction (`compaction.min.file-num`).
 const DEFAULT_MIN_FILES: i64 = 5;
+/// The default of `compaction.delete-ratio-threshold`.
+const DEFAULT_MAX_DELETED: f64 = 0.2;
 
 /// The request for a compaction.
 #[derive(Debug, Clone)]
@@ -117,7 +119,7 @@ pub fn plan(table: &Table, request: &CompactRequest, context: &Context) -> Resul
     let live = selected(&read, live, request)?;
     let homes = request.buckets.as_ref().map(|buckets| buckets.iter().map(|change| &change.home).collect());
     let indexes = match &latest {
-        Some(latest) if rule.lookup().is_some_and(|lookup| lookup.has_vectors) => {
+        Some(latest) if rule.lookup().is_none_or(|lookup| lookup.has_vectors) => {
             table.index_entries(latest, context)?
         }
         _ => Vec::new(),
@@ -130,8 +132,8 @@ pub fn plan(table: &Table, request: &CompactRequest, context: &Context) -> Resul
             continue;
         }
         let entries = live.take(&UInt32Array::from(rows))?;
-        let has_vector = |name: &str| deletions.of(&home.partition, home.bucket, name).is_some();
-        let picks = rule.pick(&entries, &read, &has_vector)?;
+        let vector = |name: &str| deletions.of(&home.partition, home.bucket, name);
+        let picks = rule.pick(&entries, &read, &vector)?;
         picked.extend(picks.into_iter().map(|pick| (home.clone(), entries.clone(), pick)));
     }
     if picked.is_empty() {
@@ -204,7 +206,12 @@ impl Planner<'_> {
         }
         let task = |groups, removed| CompactTask::try_new(self.shared.clone(), groups, home.clone(), removed, level);
         let Some(lookup) = self.lookup else {
-            return groups.into_iter().zip(removed).map(|(group, removed)| task(vec![group], removed)).collect();
+            let has_vectors = groups.iter().any(|group| group.read.split.deletion_files.iter().any(Option::is_some));
+            if !has_vectors {
+                return groups.into_iter().zip(removed).map(|(group, removed)| task(vec![group], removed)).collect();
+            }
+            let task = task(groups, ManifestEntries::concat(&removed)?)?;
+            return Ok(vec![task.with_vectors(self.vectors(home)?)]);
         };
         if groups.is_empty() {
             return Ok(Vec::new());
@@ -214,9 +221,13 @@ impl Planner<'_> {
             task = task.with_changelog(ChangelogOutput::try_new(self.table, &self.options, level, self.utc_offset_ms)?);
         }
         if lookup.has_vectors {
-            task = task.with_vectors(BucketVectors::try_new(self.table, &self.options, home, &self.indexes)?);
+            task = task.with_vectors(self.vectors(home)?);
         }
         Ok(vec![task])
+    }
+
+    fn vectors(&self, home: &Home) -> Result<BucketVectors> {
+        BucketVectors::try_new(self.table, &self.options, home, &self.indexes)
     }
 }
 
@@ -346,6 +357,8 @@ struct SmallFiles {
     full: bool,
     target_bytes: i64,
     min_files: i64,
+    /// The share of deleted rows above which a file is rewritten (`compaction.delete-ratio-threshold`).
+    max_deleted: f64,
     /// Whether rows keep their order, as in fixed buckets.
     is_ordered: bool,
 }
@@ -375,6 +388,7 @@ impl CompactionRule {
             full: request.full,
             target_bytes: i64::try_from(target).unwrap_or(i64::MAX),
             min_files: options.integer("compaction.min.file-num")?.unwrap_or(DEFAULT_MIN_FILES),
+            max_deleted: options.number("compaction.delete-ratio-threshold")?.unwrap_or(DEFAULT_MAX_DELETED),
             is_ordered: options.bucket()? > 0,
         }))
     }
@@ -395,23 +409,22 @@ impl CompactionRule {
         }
     }
 
-    /// Returns the files of a bucket to rewrite. `has_vector` tells whether a file has deleted rows.
-    fn pick(
+    /// Returns the files of a bucket to rewrite. `vector` returns the deletion vector of a file.
+    fn pick<'a>(
         &self,
         entries: &ManifestEntries,
         read: &ReadContext,
-        has_vector: &dyn Fn(&str) -> bool,
+        vector: &dyn Fn(&str) -> Option<&'a DeletionFile>,
     ) -> Result<Vec<BucketPick>> {
         match self {
             Self::Append(small) => {
-                let pick = |files| BucketPick {
-                    rewritten: vec![RewriteGroup { files, looked_up: None, is_written: true }],
-                    upgraded: Vec::new(),
-                    level: 0,
-                    keeps_retracts: false,
-                    watch: None,
-                };
-                Ok(small.pick(entries).into_iter().map(pick).collect())
+                let group = |files| RewriteGroup { files, looked_up: None, is_written: true };
+                let rewritten: Vec<RewriteGroup> = small.pick(entries, vector).into_iter().map(group).collect();
+                if rewritten.is_empty() {
+                    return Ok(Vec::new());
+                }
+                let upgraded = Vec::new();
+                Ok(vec![BucketPick { rewritten, upgraded, level: 0, keeps_retracts: false, watch: None }])
             }
             Self::Keyed { picker, full, now, key_types, upgrades, expiry, lookup, options } => {
                 let files = (0..entries.len()).map(|row| entries.file(row)).collect::<Result<Vec<DataFileMeta>>>()?;
@@ -419,7 +432,7 @@ impl CompactionRule {
                 // The picker is cloned, so no picks are remembered: each call starts without state.
                 let expired = expiry.as_ref().map(|expiry| expired(expiry, entries, read)).transpose()?;
                 let is_expired = |file: usize| expired.as_ref().is_some_and(|expired| expired.value(file));
-                let has_vector = |file: usize| files.get(file).is_some_and(|file| has_vector(&file.file_name));
+                let has_vector = |file: usize| files.get(file).is_some_and(|file| vector(&file.file_name).is_some());
                 let must_rewrite = |file: usize| upgrades.rewrites_all || is_expired(file) || has_vector(file);
                 let unit = if *full { pick_full(&levels, &must_rewrite) } else { picker.clone().pick(&levels, *now) };
                 let Some(unit) = unit else { return Ok(Vec::new()) };
@@ -497,8 +510,14 @@ fn numbers(files: &[usize]) -> Vec<u32> {
 }
 
 impl SmallFiles {
-    /// Picks small files, up to the target length of files.
-    fn pick(&self, entries: &ManifestEntries) -> Vec<Vec<u32>> {
+    /// Picks small files, up to the target length of files, and files with many deleted rows.
+    fn pick<'a>(&self, entries: &ManifestEntries, vector: &dyn Fn(&str) -> Option<&'a DeletionFile>) -> Vec<Vec<u32>> {
+        let has_deletes = |row: u32| {
+            let row = usize::try_from(row).unwrap_or(usize::MAX);
+            let Some(vector) = vector(entries.file_names().value(row)) else { return false };
+            let rows = entries.row_counts().value(row) as f64;
+            self.full || vector.cardinality.is_some_and(|deleted| deleted as f64 > rows * self.max_deleted)
+        };
         let sizes = entries.file_sizes().values();
         let size = |row: u32| usize::try_from(row).ok().and_then(|row| sizes.get(row)).copied().unwrap_or(i64::MAX);
         let small = self.target_bytes / 10 * 7;
@@ -507,7 +526,7 @@ impl SmallFiles {
         order.sort_by_key(|row| usize::try_from(*row).ok().and_then(|row| first.get(row)).copied());
         let (mut groups, mut group, mut bytes) = (Vec::new(), Vec::new(), 0_i64);
         for row in order {
-            if size(row) >= small {
+            if size(row) >= small && !has_deletes(row) {
                 // Rows keep their order, so files are not joined across a file that is kept.
                 if self.is_ordered {
                     groups.push((std::mem::take(&mut group), std::mem::take(&mut bytes)));
@@ -523,7 +542,8 @@ impl SmallFiles {
         groups.push((group, bytes));
         let is_due = |(files, bytes): &(Vec<u32>, i64)| {
             let count = i64::try_from(files.len()).unwrap_or(i64::MAX);
-            count > 1 && (self.full || count >= self.min_files || *bytes >= self.target_bytes)
+            let is_full = self.full || count >= self.min_files || *bytes >= self.target_bytes;
+            count > 1 && is_full || files.iter().any(|row| has_deletes(*row))
         };
         groups.into_iter().filter(is_due).map(|(files, _)| files).collect()
     }

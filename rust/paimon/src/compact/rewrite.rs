@@ -1,6 +1,7 @@
-//! Rewrites the data files of a table without a primary key whose rows a DELETE, UPDATE or MERGE changes
-//! (copy-on-write). Files are rewritten one by one: first the positions of the changed rows are found by the columns that
-//! determine them, then all rows are read and written again.
+//! Changes the rows of data files of a table without a primary key by a DELETE, UPDATE or MERGE.
+//!
+//! Files are changed one by one: first the positions of the changed rows are found by the columns that determine them.
+//! Then deletion vectors mark these rows or, in tables without vectors, all rows are read and written again.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,18 +9,24 @@ use std::sync::Arc;
 use arrow_array::{BooleanArray, UInt32Array};
 use frazil_core::bitmap::Positions;
 use frazil_core::context::Context;
-use frazil_core::error::{Error, Result};
+use frazil_core::error::{Error, ErrorKind, Result};
 use frazil_core::sql::predicate::BoundPredicate;
+use frazil_core::storage::Files;
 
 use super::task::{CommitPart, CompactTask, GroupRead, Shared};
+use super::vectors::RowVectors;
 use crate::context::ReadContext;
 use crate::context::output::{MetadataColumn, Output};
 use crate::context::split::DataSplit;
+use crate::deletion_vector;
 use crate::read::scan_read::ScanRead;
 use crate::scan::plan::Plan;
 use crate::scan::table_scan::TableScan;
+use crate::spec::data_file_meta::DeletionFile;
+use crate::spec::index_manifest::IndexEntry;
 use crate::spec::manifest::{ManifestEntries, WantedFields};
 use crate::spec::options::Options;
+use crate::table::Table;
 use crate::task::SplitTask;
 use crate::write::change::Home;
 use crate::write::check::check_writable;
@@ -40,6 +47,11 @@ struct PlannedFiles {
     /// The files as recorded in manifests, and the split of each.
     entries: ManifestEntries,
     splits: Vec<DataSplit>,
+    /// The index files of the snapshot.
+    indexes: Vec<IndexEntry>,
+    table: Table,
+    options: Options,
+    snapshot: i64,
 }
 
 /// A data file that may be rewritten.
@@ -61,6 +73,9 @@ pub struct ChangedRows {
     rows: u64,
     /// Whether all rows change; if so, `positions` is not complete.
     is_all: bool,
+    /// The deletion vector of the file.
+    vector: Option<DeletionFile>,
+    storage: Files,
 }
 
 impl RewritePlan {
@@ -99,6 +114,10 @@ impl RewritePlan {
                 whole: Arc::new(ScanRead::try_new(Arc::new(whole), all)?),
                 entries: live.take(&UInt32Array::from(rows))?,
                 splits,
+                indexes: table.index_entries(snapshot, context)?,
+                table: table.clone(),
+                options,
+                snapshot: snapshot.id,
             }),
         })
     }
@@ -123,13 +142,49 @@ impl RewritePlan {
         })
     }
 
+    /// Returns the deletion vectors of the changed rows.
+    pub fn vectors(&self) -> Option<RowVectors> {
+        let state = self.state.as_ref()?;
+        Some(RowVectors::new(&state.table, &state.options, state.indexes.clone(), Some(state.snapshot)))
+    }
+
+    /// Returns whether deletion vectors mark the changed rows, and the files are not rewritten.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for an option that does not parse.
+    pub fn marks_rows(&self) -> Result<bool> {
+        self.state.as_ref().map_or(Ok(false), |state| state.options.boolean("deletion-vectors.enabled", false))
+    }
+
+    /// Marks the changed rows of the file at `index` as deleted.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if there is no such file; as for [`RowVectors::mark`].
+    pub fn mark(&self, vectors: &mut RowVectors, index: usize, changed: &ChangedRows) -> Result<()> {
+        let (_, split) = self.found(index)?;
+        vectors.mark(split, &changed.positions)
+    }
+
+    /// Removes the vector of the file at `index`, which the operation removes.
+    ///
+    /// # Errors
+    /// As for [`RewritePlan::mark`].
+    pub fn remove(&self, vectors: &mut RowVectors, index: usize) -> Result<()> {
+        let (_, split) = self.found(index)?;
+        vectors.remove(split)
+    }
+
+    fn found(&self, index: usize) -> Result<(&PlannedFiles, &DataSplit)> {
+        let found = self.state.as_ref().and_then(|state| Some((state, state.splits.get(index)?)));
+        found.ok_or_else(|| Error::invalid(format!("the plan has no file {index}")))
+    }
+
     /// Returns the file at `index`.
     ///
     /// # Errors
     /// `InvalidArgument` if there is no such file; as for [`CompactTask::try_new`].
     pub fn file(&self, index: usize) -> Result<FileRewrite> {
-        let found = self.state.as_ref().and_then(|state| Some((state, state.splits.get(index)?)));
-        let (state, split) = found.ok_or_else(|| Error::invalid(format!("the plan has no file {index}")))?;
+        let (state, split) = self.found(index)?;
         let read = |read: &Arc<ScanRead>| SplitTask { read: read.clone(), split: split.clone(), before: None };
         let group = GroupRead { read: read(&state.whole), is_written: true, drops_deletes: None };
         let home = Home { partition: split.partition.clone().into(), bucket: split.bucket };
@@ -144,6 +199,8 @@ impl RewritePlan {
                 positions: Positions::new(),
                 rows: u64::try_from(recorded.saturating_sub(deleted)).unwrap_or(0),
                 is_all: false,
+                vector: split.deletion_files.iter().flatten().next().cloned(),
+                storage: state.table.files().clone(),
             },
         })
     }
@@ -156,6 +213,22 @@ impl ChangedRows {
     /// `CorruptDeletes` for a negative position.
     pub fn add(&mut self, positions: &[i64]) -> Result<()> {
         self.positions.insert_all(positions)
+    }
+
+    /// Adds positions of rows that were selected in an earlier read.
+    ///
+    /// # Errors
+    /// `CommitConflict` if one of the rows is deleted; `CorruptDeletes` for a negative position, or a vector that does not
+    /// decode.
+    pub fn add_selected(&mut self, positions: &[i64]) -> Result<()> {
+        if let Some(vector) = &self.vector {
+            let deleted = deletion_vector::read(&self.storage, vector)?;
+            if positions.iter().any(|at| u64::try_from(*at).is_ok_and(|at| deleted.contains(at))) {
+                let message = "another writer deleted rows after they were selected";
+                return Err(Error::new(ErrorKind::CommitConflict, message).with("vector", &vector.path));
+            }
+        }
+        self.add(positions)
     }
 
     /// Adds the positions of all rows.

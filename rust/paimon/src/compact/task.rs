@@ -74,6 +74,12 @@ pub(super) struct GroupRead {
     pub(super) drops_deletes: Option<bool>,
 }
 
+impl GroupRead {
+    fn first_sequence(&self) -> i64 {
+        self.read.split.files.iter().map(|file| file.min_sequence_number).min().unwrap_or(0)
+    }
+}
+
 /// The part of a commit that replaces files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CommitPart {
@@ -98,7 +104,8 @@ pub struct CompactTask {
     keyed: Option<(FileSchema, Vec<usize>)>,
     paths: DataFilePaths,
     side_files: SideFiles,
-    next_sequence: i64,
+    /// The next sequence number of each group; not used in tables with a primary key.
+    next_sequences: Vec<i64>,
     /// The files that are being written, by group.
     open: BTreeMap<usize, FileBuilder>,
     files: Vec<NewFile>,
@@ -131,7 +138,7 @@ impl CompactTask {
             folder: partition_folder(schema, &home.partition, &shared.naming)?,
             paths: DataFilePaths::try_new(&shared.files, &shared.location, &shared.options)?,
             side_files: SideFiles::new(&shared.files),
-            next_sequence: removed.min_sequence_numbers().values().iter().copied().min().unwrap_or(0),
+            next_sequences: groups.iter().map(GroupRead::first_sequence).collect(),
             align,
             groups,
             home,
@@ -276,8 +283,9 @@ impl CompactTask {
         });
         let Some((schema, places)) = &self.keyed else {
             let count = i64::try_from(records.values.num_rows()).unwrap_or(i64::MAX);
-            file.add(&records.values, self.next_sequence)?;
-            self.next_sequence = self.next_sequence.saturating_add(count);
+            let next = self.next_sequences.get_mut(group).ok_or_else(|| Error::internal("a group has no number"))?;
+            file.add(&records.values, *next)?;
+            *next = next.saturating_add(count);
             return filled(records.values.clone());
         };
         let keys: Vec<ArrayRef> = places.iter().map(|place| records.values.column(*place).clone()).collect();

@@ -54,6 +54,15 @@ impl Options {
         self.text(name).map(parse).transpose()
     }
 
+    /// Returns a finite number, or None if it is not set.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for anything else.
+    pub fn number(&self, name: &str) -> Result<Option<f64>> {
+        let parse = |text: &str| text.trim().parse().ok().filter(|number: &f64| number.is_finite());
+        self.text(name).map(|text| parse(text).ok_or_else(|| refused(name, text, "a number"))).transpose()
+    }
+
     /// Returns a size such as `128 mb` in bytes, or None if it is not set. A number without a unit is in bytes.
     ///
     /// # Errors

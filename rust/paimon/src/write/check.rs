@@ -86,9 +86,6 @@ pub fn check_writable(schema: &TableSchema) -> Result<()> {
 
 fn check_keys(schema: &TableSchema, options: &Options) -> Result<()> {
     if schema.primary_keys.is_empty() {
-        if options.boolean("deletion-vectors.enabled", false)? {
-            return Err(refused("deletion-vectors.enabled", "true").hint("the table has no primary key"));
-        }
         return match OF_KEYS.iter().find(|name| options.text(name).is_some_and(|text| !text.trim().is_empty())) {
             Some(name) => {
                 Err(refused(name, options.text(name).unwrap_or_default()).hint("the option requires a primary key"))
@@ -207,6 +204,7 @@ mod tests {
             ("file.format.per.level", "0:avro"),
             ("manifest.format", "avro"),
             ("write-only", "true"),
+            ("deletion-vectors.enabled", "true"),
             ("row-tracking.enabled", "false"),
             ("commit.callbacks", ""),
             ("file-index.in-manifest-threshold", "1 kb"),
@@ -226,7 +224,6 @@ mod tests {
                 json!({"primaryKeys": ["k"], "partitionKeys": ["v"], "options": {"ignore-delete": "true"}}),
                 "ignore-delete",
             ),
-            (json!({"options": {"deletion-vectors.enabled": "true"}}), "deletion-vectors.enabled"),
             (json!({"options": {"sequence.field": "v"}}), "sequence.field"),
             (json!({"fields": [{"id": 0, "name": "a", "type": {"type": "ARRAY", "element": "BLOB"}}]}), "column: a"),
             (

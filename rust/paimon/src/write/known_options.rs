@@ -50,7 +50,7 @@ impl Kind {
             Integer => text.parse::<i32>().is_ok(),
             Count => text.parse::<i32>().is_ok_and(|number| number >= 1),
             Long => text.parse::<i64>().is_ok(),
-            Number => text.trim().parse::<f64>().is_ok_and(f64::is_finite),
+            Number => options.number(name)?.is_some(),
             Size => options.size_bytes(name)?.is_some(),
             Duration => options.duration(name)?.is_some(),
             OneOf(words) => is_one_of(text, words),
