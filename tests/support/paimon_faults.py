@@ -232,7 +232,8 @@ class PaimonOperation(Operation):
     @property
     def looks_up(self) -> bool:
         """Whether each write is compacted."""
-        return not {"deletion-vectors.enabled", "changelog-producer"}.isdisjoint(self.properties)
+        looked_up = {"deletion-vectors.enabled", "changelog-producer"}
+        return bool(self.primary_keys) and not looked_up.isdisjoint(self.properties)
 
     @property
     def waits(self) -> bool:

@@ -114,7 +114,6 @@ class FileRewriter:
         """Write the new files and return the commit; on failure the files are deleted."""
         try:
             added = write_rows(self._state, self._new_rows(), overwrites=False)
-            vectors = self._plan.messages()
         except BaseException:
             self._plan.abort()
             for writer in self._writers:
@@ -122,7 +121,7 @@ class FileRewriter:
                 writer.rows.abort()
             raise
         counts = RowCounts(self._deleted, self._updated, self._inserted)
-        return Messages(self._commit, [*self._messages, *vectors, *added], counts=counts)
+        return Messages(self._commit, [*self._messages, *added], counts=counts)
 
     def _new_rows(self) -> Iterator[pa.RecordBatch]:
         """Rewrite the files with changed rows; stream the rows that are added to other files."""
@@ -131,6 +130,8 @@ class FileRewriter:
         for rows in self._change.inserts():
             self._inserted += rows.num_rows
             yield rows
+        # Written before the new rows are complete: a failure then deletes their files.
+        self._messages += self._plan.messages()
 
     def _find(self, place: int) -> Iterator[_File]:
         """Find the changed rows of a file; yield the file if it has any."""
