@@ -350,6 +350,9 @@ ROWS = (
     Row("W11", "Paimon: changelog of 100 k rows upserted into 1 M", frazil("log_paimon", "T3r"), None, Mark(1.0)),
     Row("W12", "Paimon: upsert 1 M rows into 10 M, deletion vectors", frazil("mark_paimon", "T3r"), None, Mark(4.0)),
     Row("W13m", "memory of 10 M keys in dynamic buckets", frazil("assign_paimon", "T3r"), None, Mark(512), "rise_mib"),
+    Row("W16", "Paimon: update 1,000 of 5 M rows with keys", frazil("update_paimon", "T3r"), None, Mark(1.0)),
+    Row("W17", "Paimon: expire 999 snapshots", frazil("expire_paimon", "T3r"), None, Mark(0.5)),
+    Row("W18", "Paimon: find orphans among 20,000 files", frazil("find_orphans", "T3r"), None, Mark(0.5)),
     # The statement of W3 in Spark, whose figures include Java's virtual machine.
     Row("W14", "W3 by MERGE in Spark SQL, over Java's source", SQL_MERGE, JAVA_MERGE, Mark(0.6), full=True),
     # 40 statements, as in S1.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import os
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -125,6 +126,38 @@ def append_paimon_row(target: Target) -> Callable[[], dict[str, float]]:
     for _ in range(1_000):
         table.append(ONE_ROW)
     return lambda: {"rows": table.append(ONE_ROW).added_records}
+
+
+def update_paimon(target: Target) -> Callable[[], dict[str, float]]:
+    """Update scattered rows of a Paimon table with a primary key by an `IN` of their keys."""
+    rows = some_rows(target)
+    table = _paimon(target, rows.schema, primary_keys=["id"], options={"bucket": "4"})
+    table.append(rows)
+    ids = rows.column("id").take(range(0, rows.num_rows, rows.num_rows // 1_000)).to_pylist()
+    row_filter = f"id IN ({', '.join(map(str, ids))})"
+    return lambda: {"updated": table.update({"ts": dt.datetime(2025, 1, 1, tzinfo=dt.UTC)}, row_filter).updated_rows}
+
+
+def expire_paimon(target: Target) -> Callable[[], dict[str, float]]:
+    """Expire 999 snapshots of one file each."""
+    table = _paimon(target, pa.Table.from_pylist(ONE_ROW).schema)
+    for _ in range(1_000):
+        table.append(ONE_ROW)
+    count = {"retain_min": 1, "retain_max": 1, "max_deletes": 1_000}
+    return lambda: {"snapshots": len(table.expire_snapshots(**count).apply().snapshot_ids)}
+
+
+def find_orphans(target: Target) -> Callable[[], dict[str, float]]:
+    """Find and delete 100 files that no snapshot references, among 20,000 that one references."""
+    rows = pa.table({"id": range(20_000), "part": [number % 100 for number in range(20_000)]})
+    table = _paimon(target, rows.schema, partition_keys=["part"], options={"bucket": "200", "bucket-key": "id"})
+    table.append(rows)
+    folders = sorted(Path(table.location.removeprefix("file:")).glob("part=*/bucket-0"))
+    for number in range(100):
+        orphan = folders[number % len(folders)] / f"data-orphan-{number}.parquet"
+        orphan.write_bytes(b"x")
+        os.utime(orphan, (0, 0))
+    return lambda: {"files": table.remove_orphan_files().apply().deleted_files}
 
 
 def _paimon(target: Target, schema: pa.Schema, **arguments: Any) -> Any:

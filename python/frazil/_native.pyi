@@ -891,6 +891,8 @@ class PaimonTable:
         """Return the consumers as a JSON object of names and next snapshots."""
     def manage_references(self, change: str, utc_offset_ms: int) -> None:
         """Change tags and branches by operations in JSON."""
+    def mark_partitions_done(self, partitions: Sequence[Mapping[str, str | None]]) -> None:
+        """Write the `_SUCCESS` files of partitions, which are given by the values of all partition columns as text."""
     def alter(self, changes: str, lock: object | None) -> PaimonTable:
         """Apply schema changes, which are given as a JSON array of operations, to the latest schema. Returns the
         table with the new schema. `lock` is held while the schema is published.

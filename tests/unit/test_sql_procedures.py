@@ -342,8 +342,12 @@ def test_buckets_and_manifests_are_written_again(paimon_lake: Any, paimon: Any) 
     paimon_lake.sql("CALL p.sys.create_tag('db.keyed', 'v')")
     paimon_lake.sql("CALL p.sys.create_branch('db.keyed', 'dev', 'v')")
     paimon.load_table("db.keyed").with_branch("dev").append([{"id": 100, "day": "c"}])
+    assert paimon_lake.sql("CALL p.sys.mark_partition_done('db.keyed', 'day=a; day=z')") == [{"result": True}]
     assert paimon_lake.sql("CALL p.sys.fast_forward('db.keyed', 'dev')") == [{"result": True}]
     assert paimon.load_table("db.keyed").scan().count() == 19
+    purged = [{"result": "Success purge files with table: db.keyed."}]
+    assert paimon_lake.sql("CALL p.sys.purge_files('db.keyed')") == purged
+    assert paimon.load_table("db.keyed").scan().count() == 0
 
 
 def test_tables_that_cannot_be_compacted_are_counted(
@@ -367,7 +371,8 @@ def test_tables_that_cannot_be_compacted_are_counted(
         ("CALL p.sys.expire_snapshots('db.t', older_than => 'then')", InvalidArgumentError, "older_than is 'then'"),
         ("CALL p.sys.expire_snapshots('db.t', retain_min => 0)", InvalidArgumentError, "retain_min is 0"),
         ("CALL p.sys.expire_snapshots('db.t', options => 'a=b')", UnsupportedError, "options is not supported"),
-        ("CALL p.sys.purge_files('db.t')", UnsupportedError, "purge_files is not supported.*Paimon's own catalog"),
+        ("CALL p.sys.repair('db.t')", UnsupportedError, "repair is not supported.*omit it"),
+        ("CALL p.sys.mark_partition_done('db.t', 'day')", InvalidArgumentError, "invalid partition 'day'"),
         ("CALL p.sys.create_tag('db.t', '5')", InvalidArgumentError, "cannot have the name `5`"),
         ("CALL p.sys.create_tag('db.t', 'a', 99)", NoSuchSnapshotError, "no snapshot 99"),
         ("CALL p.sys.create_tag('db.t', 'a', 1, 'x')", InvalidArgumentError, "a duration such as"),

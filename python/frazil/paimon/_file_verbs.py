@@ -1,4 +1,4 @@
-"""The methods of a Paimon table that write its files again in another form."""
+"""The methods of a Paimon table that change its files, but not its rows one by one."""
 
 from __future__ import annotations
 
@@ -17,11 +17,15 @@ from frazil.paimon._writing import commit_options, replaced_partitions, state_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from frazil.paimon._expire import ExpireResult
+
 __all__ = ["FileVerbs"]
+
+_MAX_SNAPSHOTS = 2**31 - 1
 
 
 class FileVerbs(RowVerbs, SchemaVerbs):
-    """Methods that keep the rows, and change the number of buckets or manifests."""
+    """Methods for manifests, buckets, partitions and all files."""
 
     @operation_of
     def compact_manifests(self) -> WriteResult:
@@ -102,3 +106,60 @@ class FileVerbs(RowVerbs, SchemaVerbs):
         if number != int(of_table):
             self.set_properties({"bucket": str(number)})
         return self._run(Rescale(options=commit_options(self, None), buckets=number, partitions=wanted))
+
+    @operation_of
+    def mark_partition_done(self, partitions: Sequence[Mapping[str, Any]]) -> None:
+        """Write a file `_SUCCESS` into the folders of partitions, which tells other jobs that their rows are complete.
+
+        Args:
+            partitions: A value for each partition column, for each partition. A partition may have no rows.
+
+        Raises:
+            InvalidArgumentError: A partition column is missing or unknown, or has a value of another type.
+            UnsupportedError: The option `partition.mark-done-action` is not `success-file`.
+
+        >>> import frazil, tempfile
+        >>> columns = {"id": "BIGINT", "day": "STRING"}
+        >>> table = frazil.create_table(tempfile.mkdtemp() + "/t", columns, format="paimon", partition_keys=["day"])
+        >>> table.mark_partition_done([{"day": "2024-02-29"}])
+        """
+        self._check_not_view()
+        self._native.mark_partitions_done(replaced_partitions(partitions) or [])
+
+    @operation_of
+    def purge_files(self) -> ExpireResult:
+        """Delete all rows, branches, tags and consumers, all snapshots but a new one, and the files that they need.
+
+        The schema and the options stay. Stop all readers and writers of the table before. Orphan files are deleted by
+        `remove_orphan_files`.
+
+        Returns:
+            The snapshots and files that expired. Files of branches and tags are not counted.
+
+        Raises:
+            InvalidArgumentError: The table is a branch.
+            CommitConflictError: As in `truncate`.
+
+        >>> import frazil, tempfile
+        >>> table = frazil.create_table(tempfile.mkdtemp() + "/t", {"id": "BIGINT"}, format="paimon")
+        >>> _ = table.append([{"id": 1}])
+        >>> table.purge_files().deleted_files["data"], table.scan().count()
+        (1, 0)
+        """
+        table: Any = self  # with the other methods of a table
+        self._check_not_view()
+        if table.branch != "main":
+            message = f"{self.location}: the files of all branches are purged together"
+            raise InvalidArgumentError(message, hint="load the table without a branch; remove_branch deletes a branch")
+        changes = table.manage_snapshots()
+        for name in table.branches():
+            changes.remove_branch(name)
+        for name in table.tags():
+            changes.remove_tag(name)
+        for name in table.inspect.consumers().column("consumer_id").to_pylist():
+            changes.remove_consumer(name)
+        changes.commit()
+        table.truncate()
+        plan = table.expire_snapshots(retain_max=1, retain_min=1, max_deletes=_MAX_SNAPSHOTS)
+        result: ExpireResult = plan.apply()
+        return result

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from frazil.errors import FrazilError, InvalidArgumentError, UnsupportedError
 from frazil.paimon import Table
-from frazil.sql._paimon_maintenance import table_of
+from frazil.sql._paimon_maintenance import partitions_of, table_of
 from frazil.sql._reader import quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from frazil.sql._procedure_types import Context, Rows
 
@@ -74,7 +74,7 @@ def compact_manifest(context: Context, given: Mapping[str, Any]) -> Rows:
 
 def rescale(context: Context, given: Mapping[str, Any]) -> Rows:
     """Write the rows of partitions again, with another number of buckets."""
-    partitions = [dict(_pairs(text)) for text in given.get("partitions", "").split(";") if text.strip()] or None
+    partitions = partitions_of(given.get("partitions", "")) or None
     table_of(context, given).rescale(given.get("bucket_num"), partitions=partitions)
     return [(True,)]
 
@@ -94,20 +94,8 @@ def _where(partitions: str) -> str:
     "(day = '2024-02-29' AND hour = '1') OR (day = '2024-03-01')"
     """
     return " OR ".join(
-        f"({' AND '.join(map(_equality, _pairs(partition)))})" for partition in partitions.split(";") if partition
+        f"({' AND '.join(map(_equality, partition.items()))})" for partition in partitions_of(partitions)
     )
-
-
-def _pairs(partition: str) -> Iterator[tuple[str, str]]:
-    """Yield the columns and values of a partition."""
-    for text in partition.split(","):
-        name, equals, value = (part.strip() for part in text.partition("="))
-        if not equals or not name:
-            message = f"invalid partition {text.strip()!r}"
-            raise InvalidArgumentError(
-                message, hint="write column=value pairs separated by commas, and partitions separated by semicolons"
-            )
-        yield name, value[1:-1] if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"" else value
 
 
 def _equality(pair: tuple[str, str]) -> str:

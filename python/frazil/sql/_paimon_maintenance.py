@@ -10,7 +10,7 @@ from frazil.errors import InvalidArgumentError, NoSuchSnapshotError, Unsupported
 from frazil.paimon import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from frazil.sql._procedure_types import Context, Rows
 
@@ -20,6 +20,9 @@ __all__ = [
     "expire_partitions",
     "expire_snapshots",
     "expire_tags",
+    "mark_partition_done",
+    "partitions_of",
+    "purge_files",
     "remove_orphan_files",
     "reset_consumer",
     "rollback",
@@ -125,6 +128,39 @@ def clear_consumers(context: Context, given: Mapping[str, Any]) -> Rows:
             changes.remove_consumer(name)
     changes.commit()
     return [(True,)]
+
+
+def mark_partition_done(context: Context, given: Mapping[str, Any]) -> Rows:
+    """Mark partitions as done."""
+    table_of(context, given).mark_partition_done(partitions_of(given["partitions"]))
+    return [(True,)]
+
+
+def purge_files(context: Context, given: Mapping[str, Any]) -> Rows:
+    """Delete all rows and earlier states of a table."""
+    table_of(context, given).purge_files()
+    return [(f"Success purge files with table: {given['table']}.",)]
+
+
+def partitions_of(text: str) -> list[dict[str, str]]:
+    """Return the partitions in a text of Java's syntax.
+
+    >>> partitions_of("day=2024-02-29,hour=1; day='2024-03-01'")
+    [{'day': '2024-02-29', 'hour': '1'}, {'day': '2024-03-01'}]
+    """
+    return [dict(_pairs(partition)) for partition in text.split(";") if partition.strip()]
+
+
+def _pairs(partition: str) -> Iterator[tuple[str, str]]:
+    """Yield the columns and values of a partition."""
+    for text in partition.split(","):
+        name, equals, value = (part.strip() for part in text.partition("="))
+        if not equals or not name:
+            message = f"invalid partition {text.strip()!r}"
+            raise InvalidArgumentError(
+                message, hint="write column=value pairs separated by commas, and partitions separated by semicolons"
+            )
+        yield name, value[1:-1] if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"" else value
 
 
 def _pattern(name: str, text: str) -> re.Pattern[str]:

@@ -13,6 +13,8 @@ from frazil.sql._paimon_maintenance import (
     expire_partitions,
     expire_snapshots,
     expire_tags,
+    mark_partition_done,
+    purge_files,
     remove_orphan_files,
     reset_consumer,
     rollback,
@@ -148,7 +150,7 @@ PROCEDURES = by_name(
         columns=_MOVED,
         act=rollback_to_watermark,
     ),
-    Procedure(name="purge_files", parameters=(_TABLE,), columns=("result string",), instead=_ELSEWHERE),
+    Procedure(name="purge_files", parameters=(_TABLE,), columns=("result string",), act=purge_files),
     Procedure(
         name="create_tag",
         parameters=(
@@ -416,7 +418,7 @@ PROCEDURES = by_name(
             Parameter("partitions", "string", required=True),
         ),
         columns=_RESULT,
-        instead=_ELSEWHERE,
+        act=mark_partition_done,
     ),
     Procedure(
         name="compact_manifest",

@@ -16,7 +16,6 @@ use super::manifests::MetadataWriter;
 use super::merge::ManifestMerger;
 use super::overwrite::Replaced;
 use super::request::{BATCH_IDENTIFIER, Counts, Request};
-use crate::compact::vectors::has_one_vector_file;
 use crate::spec::index_manifest::IndexEntry;
 use crate::spec::json::{self, Object};
 use crate::spec::manifest::{DELETE, ManifestEntries, WantedFields};
@@ -27,6 +26,7 @@ use crate::spec::snapshot::{CommitKind, Snapshot};
 use crate::table::{Table, present};
 use crate::write::change::Home;
 use crate::write::check::check_committable;
+use crate::write::index_files::has_one_vector_file;
 use crate::write::postponed::has_waiting_rows;
 
 /// The maximum length of a statistics file that is read.

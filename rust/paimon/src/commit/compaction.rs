@@ -11,12 +11,12 @@ use super::clean::abort_compaction;
 use super::lock::SnapshotLock;
 use super::request::{Committed, Request};
 use super::{conflict, snapshot};
-use crate::compact::vectors::has_one_vector_file;
 use crate::spec::manifest::{ManifestEntries, WantedFields};
 use crate::spec::options::Options;
 use crate::spec::partition_path::POSTPONED;
 use crate::table::Table;
 use crate::write::change::{BucketChange, Home};
+use crate::write::index_files::has_one_vector_file;
 
 /// Commits the compacted files of all buckets that no other writer has changed. The new files of the other buckets are
 /// deleted, and their positions are returned.

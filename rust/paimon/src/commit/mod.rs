@@ -60,7 +60,7 @@ use upgrade::upgraded;
 pub use crate::write::change::{BucketChange, Home, Increment};
 pub use clean::{abort, sweep};
 pub use lock::{NoLock, SnapshotLock};
-pub(crate) use overwrite::Replaced;
+pub(crate) use overwrite::{Replaced, partition_values};
 pub use request::{BATCH_IDENTIFIER, Committed, Counts, Overwrite, Request};
 
 /// Commits changes of buckets to a table, which may have been loaded at an older state than the latest one.

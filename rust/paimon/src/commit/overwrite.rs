@@ -43,7 +43,7 @@ impl Replaced {
                 }
                 let fields = schema.partition_keys.iter().filter_map(|key| schema.field(key));
                 let types: Vec<DataType> = fields.map(|field| field.data_type.clone()).collect();
-                let specs = specs.iter().map(|spec| values(schema, &types, spec)).collect::<Result<_>>()?;
+                let specs = specs.iter().map(|spec| partition_values(schema, &types, spec)).collect::<Result<_>>()?;
                 Self::Equal(specs, types)
             }
         };
@@ -84,7 +84,10 @@ impl Replaced {
 }
 
 /// Returns the values of a partition specification, with the indexes of their columns.
-fn values(
+///
+/// # Errors
+/// `InvalidArgument` for a column that is not a partition key, or a value of another type.
+pub(crate) fn partition_values(
     schema: &TableSchema,
     types: &[DataType],
     spec: &BTreeMap<String, Option<String>>,

@@ -14,10 +14,9 @@ use crate::merge::Trace;
 use crate::spec::data_file_meta::{DataFileMeta, DeletionFile};
 use crate::spec::index_manifest::{DELETION_VECTORS, IndexEntry};
 use crate::spec::options::Options;
-use crate::spec::schema::TableSchema;
 use crate::table::Table;
 use crate::write::change::{BucketChange, Home, Increment};
-use crate::write::index_files::IndexFiles;
+use crate::write::index_files::{IndexFiles, has_one_vector_file};
 use crate::write::side_files::SideFiles;
 
 /// The deletion vectors of a bucket.
@@ -121,15 +120,6 @@ impl BucketVectors {
             if all.is_empty() { Vec::new() } else { vec![self.index_files.of_vectors(&self.home, vectors, put)?] };
         Ok((replaced, added))
     }
-}
-
-/// Returns whether a bucket has one index file for all its deletion vectors. Buckets of tables without a primary key
-/// may have several, unless rows are assigned to buckets.
-///
-/// # Errors
-/// `InvalidArgument` for an option that does not parse.
-pub(crate) fn has_one_vector_file(schema: &TableSchema, options: &Options) -> Result<bool> {
-    Ok(!schema.primary_keys.is_empty() || options.bucket()? > 0)
 }
 
 /// The deletion vectors of the buckets whose rows an operation changes (Java's `AppendDeleteFileMaintainer`).

@@ -4,6 +4,7 @@
 //! reach     the files that snapshots, tags and changelogs of all branches reference
 //! expire    which snapshots are too old
 //! orphans   which files in the folder of the table nothing references
+//! mark_done partitions whose rows are complete
 //! rollback  which snapshots and tags are newer than a state
 //! ```
 //!
@@ -11,6 +12,7 @@
 //! tag that is created at the same time is therefore either kept with all of its files, or not created.
 
 pub mod expire;
+mod mark_done;
 pub mod orphans;
 pub mod reach;
 pub mod rollback;

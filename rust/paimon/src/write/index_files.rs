@@ -9,6 +9,8 @@ use crate::deletion_vector::VectorFile;
 use crate::spec::hash_index;
 use crate::spec::index_manifest::{DELETION_VECTORS, HASH, IndexEntry};
 use crate::spec::manifest::ADD;
+use crate::spec::options::Options;
+use crate::spec::schema::TableSchema;
 use crate::table::Table;
 
 /// The generator of the names of the index files of one writer.
@@ -79,4 +81,13 @@ impl IndexFiles {
             global_index: None,
         })
     }
+}
+
+/// Returns whether a bucket has one index file for all its deletion vectors. Buckets of tables without a primary key
+/// may have several, unless rows are assigned to buckets.
+///
+/// # Errors
+/// `InvalidArgument` for an option that does not parse.
+pub(crate) fn has_one_vector_file(schema: &TableSchema, options: &Options) -> Result<bool> {
+    Ok(!schema.primary_keys.is_empty() || options.bucket()? > 0)
 }

@@ -1,5 +1,7 @@
 //! Paimon tables.
 
+use std::collections::BTreeMap;
+
 use frazil_core::sql::expression::bind::now_micros;
 use frazil_paimon::bucket;
 use frazil_paimon::references::ManageReferences;
@@ -103,6 +105,12 @@ impl PaimonTable {
             let local_us = now_micros().saturating_add(utc_offset_ms.saturating_mul(1000));
             ManageReferences::from_json(change)?.apply(&self.0, local_us, context)
         })
+    }
+
+    /// Writes the `_SUCCESS` files of partitions, which are given by the values of all partition columns as text.
+    #[expect(clippy::needless_pass_by_value, reason = "PyO3 extracts objects by value")]
+    fn mark_partitions_done(&self, py: Python<'_>, partitions: Vec<BTreeMap<String, Option<String>>>) -> PyResult<()> {
+        interruptible(py, |_| self.0.mark_partitions_done(&partitions))
     }
 
     /// Applies schema changes, which are given as a JSON array of operations, to the latest schema. Returns the
