@@ -246,7 +246,8 @@ nightly: test-release $(PAIMON_JAVA)/.installed
 	FRAZIL_SQL_QUERIES=$(SQL_QUERIES) $(RELEASE)/bin/python -m pytest --quiet tests/spark/test_sql_narrowing.py
 	$(call say,'Comparing $(SQL_MERGES) random MERGE statements of Spark SQL with a model')
 	FRAZIL_SQL_MERGES=$(SQL_MERGES) $(RELEASE)/bin/python -m pytest --quiet tests/spark/test_sql_merge.py -k random
-	$(call say,'Merging into one table by concurrent statements of Spark SQL')
+	$(call say,'Inserting, and merging into one table by concurrent statements of Spark SQL')
+	FRAZIL_SQL_INSERTS=all $(RELEASE)/bin/python -m pytest --quiet tests/spark/test_sql_insert.py -k native
 	FRAZIL_SQL_COMMITS=200 $(RELEASE)/bin/python -m pytest --quiet tests/spark/test_sql_concurrent.py -k lose_no_change
 
 # Once as on the oldest processor and once as on one with wide vectors; Miri knows no processor but that of its flags.

@@ -510,6 +510,32 @@ def test_tables_that_append_refuses_are_refused(tmp_path: Path, name: str) -> No
     assert {path for path in tmp_path.rglob("*") if path.is_file()} == before
 
 
+@pytest.mark.parametrize("keys", [[], ["id"]])
+def test_vectors_stay_in_force_after_they_are_switched_off(tmp_path: Path, keys: list[str]) -> None:
+    options = {
+        "bucket": 1,
+        "bucket-key": "id",
+        "deletion-vectors.enabled": "true",
+        "deletion-vectors.modifiable": "true",
+    }
+    table = frazil.create_table(tmp_path / "t", SCHEMA, format="paimon", primary_keys=keys, options=options)
+    for start in (0, 10, 20):
+        table.append([row(start + n) for n in range(10)])
+    table.delete("id in (1, 2, 11)")
+    assert table.inspect.table_indexes().num_rows
+    table.set_properties({"deletion-vectors.enabled": "false"})
+    left = {*range(30)} - {1, 2, 11}
+    assert {one["id"] for one in stored(table)} == left
+    table.delete("id in (3, 12, 25)")
+    left -= {3, 12, 25}
+    assert {one["id"] for one in stored(table)} == left
+    table.append([row(40)])
+    table.compact()
+    assert {one["id"] for one in stored(table)} == left | {40}
+    assert not table.inspect.table_indexes().num_rows
+    assert not garbage(tmp_path / "t")
+
+
 @pytest.mark.shared
 @pytest.mark.parametrize(
     "name", sorted(path.name for path in (SHARED / "golden/paimon/g.db").glob("append_dv_*")) or [None]

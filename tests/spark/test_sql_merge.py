@@ -39,7 +39,7 @@ ROWS = [
     {"id": 5, "k": 5, "name": "e", "v": 50},
 ]
 NEWS = "(1L, 11, 'x', 1), (2L, 12, 'y', 0), (9L, 19, 'z', 9), (NULL, 20, 'q', 2)"
-PER_CASE = int(os.environ.get("FRAZIL_SQL_MERGES", "70")) // len(CASES)
+PER_CASE = int(os.environ.get("FRAZIL_SQL_MERGES", "30")) // len(CASES)
 """The number of random statements for each format version and mode."""
 
 

@@ -119,10 +119,8 @@ pub fn plan(table: &Table, request: &CompactRequest, context: &Context) -> Resul
     let live = selected(&read, live, request)?;
     let homes = request.buckets.as_ref().map(|buckets| buckets.iter().map(|change| &change.home).collect());
     let indexes = match &latest {
-        Some(latest) if rule.lookup().is_none_or(|lookup| lookup.has_vectors) => {
-            table.index_entries(latest, context)?
-        }
-        _ => Vec::new(),
+        Some(latest) => table.index_entries(latest, context)?,
+        None => Vec::new(),
     };
     let deletions = DeletionIndex::try_new(indexes.clone(), &|entry| table.index_location(entry))?;
     let mut picked = Vec::new();
@@ -205,8 +203,9 @@ impl Planner<'_> {
             }
         }
         let task = |groups, removed| CompactTask::try_new(self.shared.clone(), groups, home.clone(), removed, level);
+        // Vectors remain after the table no longer has deletion vectors.
+        let has_vectors = groups.iter().any(|group| group.read.split.deletion_files.iter().any(Option::is_some));
         let Some(lookup) = self.lookup else {
-            let has_vectors = groups.iter().any(|group| group.read.split.deletion_files.iter().any(Option::is_some));
             if !has_vectors {
                 return groups.into_iter().zip(removed).map(|(group, removed)| task(vec![group], removed)).collect();
             }
@@ -220,7 +219,7 @@ impl Planner<'_> {
         if lookup.has_changelog {
             task = task.with_changelog(ChangelogOutput::try_new(self.table, &self.options, level, self.utc_offset_ms)?);
         }
-        if lookup.has_vectors {
+        if lookup.has_vectors || has_vectors {
             task = task.with_vectors(self.vectors(home)?);
         }
         Ok(vec![task])
