@@ -37,14 +37,10 @@ ICEBERG = {
 PAIMON = {
     "`clustering.incremental` = `true`": "append_bucketed_clustered",
     "`data-evolution.enabled` = `true`": "data_evolution data_evolution_compacted data_evolution_partitioned",
-    "`deletion-vectors.enabled` = `true`": """
-        append_dv_avro append_dv_avro_b64 append_dv_orc append_dv_orc_b64 append_dv_orc_b64_bucketed
-        append_dv_parquet_b64 append_dv_parquet_b64_bucketed medium_append_dv row_tracking_dv
-    """,
     "`fields.s.default-value` = `dflt`": "pk_default_value",
     "`manifest.format` = `orc`": "old_0_8_2_pk_orc_manifest old_0_9_0_pk_orc_manifest pk_manifest_orc",
     "`metadata.iceberg.storage` = `table-location`": "iceberg_append iceberg_append_partitioned iceberg_pk",
-    "`row-tracking.enabled` = `true`": "row_tracking_compacted",
+    "`row-tracking.enabled` = `true`": "row_tracking_compacted row_tracking_dv",
     "`tag.automatic-creation` = `batch`": "tag_auto_batch",
     "`type` = `materialized-table`": "materialized_options",
     "columns of type BINARY": "append_types_orc pk_types_orc_b1 pk_types_orc_b4",
