@@ -130,7 +130,7 @@ def is_known(schema: dict[str, Any], operation: dict[str, Any], *, has_rows: boo
     if kind == "remove_option" and has_rows:
         # Java checks only changes of these options, although their removal also sets them to false.
         return name in ("deletion-vectors.enabled", "ignore-delete")
-    if kind == "set_option" and not schema["primaryKeys"] and name in ("deletion-vectors.enabled", "sequence.field"):
+    if kind == "set_option" and not schema["primaryKeys"] and name == "sequence.field":
         # frazil does not write such tables. Java ignores `sequence.field` without a primary key.
         return True
     if kind == "update_column" and "type" in operation:
