@@ -64,7 +64,15 @@ def random_twin(seed: int) -> History:
 
 
 def _is_written(plan: Plan) -> bool:
-    """Return whether frazil can write such tables. A column `_ROW_KIND` would leave no name for the row kinds."""
+    """Return whether both can write such tables.
+
+    A column `_ROW_KIND` would leave frazil no name for the row kinds. Java cannot look up keys of bytes in files above
+    level 0 (`ClassCastException`).
+    """
+    has_bytes = any(column.name in plan.keys and column.type.root in ("BYTES", "BINARY") for column in plan.columns)
+    looks_up = {"changelog-producer", "deletion-vectors.enabled", "force-lookup"} & {*plan.options}
+    if has_bytes and (looks_up or plan.options.get("merge-engine") == "first-row"):
+        return False
     if plan.keys and not set(plan.partitions) <= set(plan.keys):
         return False
     is_ambiguous = plan.keys and any(column.name == KIND for column in plan.columns)
