@@ -187,6 +187,7 @@ def test_a_failed_compaction_leaves_nothing_outside(tmp_path: Path, monkeypatch:
         return original(split)
 
     monkeypatch.setattr(compacting, "read_split", second_fails)
+    monkeypatch.setattr(frazil.config, "max_workers", 1)
     with pytest.raises(OSError, match="out of luck"):
         table.compact()
     assert len(calls[1]) > len(before), "the first bucket was written"
