@@ -74,8 +74,7 @@ def test_tags_keep_snapshots(tmp_path: Path) -> None:
 
 
 def test_the_default_retention_of_tags(tmp_path: Path) -> None:
-    with pytest.warns(UserWarning, match="tag.default-time-retained"):
-        table = keyed(tmp_path, **{"tag.default-time-retained": "2 d"})
+    table = keyed(tmp_path, **{"tag.default-time-retained": "2 d"})
     table.manage_snapshots().create_tag(None, "a").create_tag(None, "b", max_ref_age_ms=0).commit()
     table.manage_snapshots().create_tag(None, "c", time_retained="90 min").commit()
     assert [row["time_retained"] for row in table.inspect.tags().to_pylist()] == ["PT48H", "PT0S", "PT1H30M"]
