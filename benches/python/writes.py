@@ -133,7 +133,7 @@ def update_paimon(target: Target) -> Callable[[], dict[str, float]]:
     rows = some_rows(target)
     table = _paimon(target, rows.schema, primary_keys=["id"], options={"bucket": "4"})
     table.append(rows)
-    ids = rows.column("id").take(range(0, rows.num_rows, rows.num_rows // 1_000)).to_pylist()
+    ids = rows.column("id").take(pa.array(range(0, rows.num_rows, rows.num_rows // 1_000))).to_pylist()
     row_filter = f"id IN ({', '.join(map(str, ids))})"
     return lambda: {"updated": table.update({"ts": dt.datetime(2025, 1, 1, tzinfo=dt.UTC)}, row_filter).updated_rows}
 
