@@ -1214,7 +1214,7 @@ class PaimonRewrites:
     def remove(self, index: int) -> None:
         """Remove the vector of a file that is removed or rewritten."""
     def messages(self) -> list[bytes]:
-        """Write the vectors, and returns the commit messages of their buckets."""
+        """Write the vectors. Returns the commit messages of their buckets."""
     def abort(self) -> None:
         """Delete the written files of vectors."""
 

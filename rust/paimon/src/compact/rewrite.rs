@@ -159,7 +159,7 @@ impl RewritePlan {
     /// Marks the changed rows of the file at `index` as deleted.
     ///
     /// # Errors
-    /// `InvalidArgument` if there is no such file; as for [`RowVectors::mark`].
+    /// `InvalidArgument` if there is no such file; the errors of [`RowVectors::mark`].
     pub fn mark(&self, vectors: &mut RowVectors, index: usize, changed: &ChangedRows) -> Result<()> {
         let (_, split) = self.found(index)?;
         vectors.mark(split, &changed.positions)

@@ -82,7 +82,7 @@ impl PaimonRewrites {
         self.with(py, |vectors| self.plan.remove(vectors, index))
     }
 
-    /// Writes the vectors, and returns the commit messages of their buckets.
+    /// Writes the vectors. Returns the commit messages of their buckets.
     fn messages<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyBytes>>> {
         let messages = self.with(py, |vectors| vectors.changes()?.iter().map(BucketChange::seal).collect())?;
         let messages: Vec<Vec<u8>> = messages;
