@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 CARGO ?= cargo
 JOBS ?= $(shell $(PYTHON) -c 'import os; print(max(2, min(4, os.cpu_count() or 2)))')
-FUZZ_SECONDS ?= 8
+FUZZ_SECONDS ?= 4
 HISTORIES ?= 10000
 ICEBERG_HISTORIES ?= 5000
 PAIMON_HISTORIES ?= 2000
@@ -191,6 +191,7 @@ test-release: $(WHEEL)
 	$(RELEASE)/bin/python -m pytest --quiet -m alone tests/spark
 
 # What `make test` does with some of the tables. Java comes from the public Java registry, unless Ivy has it.
+interop: export FRAZIL_SAMPLES := all
 interop: dev $(INTEROP)/.installed $(PAIMON_JAVA)/.installed
 	$(call say,'Having others read what frazil writes (twenty minutes on two cores)')
 	FRAZIL_INTEROP=1 FRAZIL_DUCKDB="$(abspath $(INTEROP))/bin/python" $(BIN)/python -m pytest tests/interop/test_java_reads.py \
@@ -225,13 +226,15 @@ faults: export FRAZIL_FAULTS := all
 faults: export FRAZIL_WRITERS := 16
 faults: export FRAZIL_KILLS := 100
 faults: export FRAZIL_RACES := all
+faults: export FRAZIL_SAMPLES := all
 faults: $(WHEEL)
 	$(call say,'Failing every request of every operation, writing at the same time and killing writers (an hour)')
 	$(CARGO) test --locked --quiet --package frazil-iceberg --lib fault
 	$(RELEASE)/bin/python -m pytest --capture=no tests/behavior/test_faults.py tests/behavior/test_bad_writes.py tests/behavior/test_writers.py \
 		tests/behavior/test_paimon_writers.py tests/behavior/test_races.py tests/spark/test_sql_faults.py
 
-# What `make test` does with 500 histories of each engine, and with 60 of Iceberg tables.
+# What `make test` does with 500 histories of each engine, with 60 of Iceberg tables, and with samples of some cases.
+nightly: export FRAZIL_SAMPLES := all
 nightly: test-release $(PAIMON_JAVA)/.installed
 	$(call say,'Merging $(HISTORIES) random histories with each merge engine')
 	FRAZIL_HISTORIES=$(HISTORIES) $(CARGO) test --locked --quiet --package frazil-paimon --lib random_histories

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import random
 import signal
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -46,6 +48,23 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         item.add_marker(pytest.mark.slow)
     if item.path.stem in ALONE:
         item.add_marker(pytest.mark.alone)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the cases of tests marked `sampled` beyond their count; the choice is the same in each run."""
+    if os.environ.get("FRAZIL_SAMPLES") == "all":
+        return
+    cases: dict[tuple[str, int], list[pytest.Item]] = {}
+    for item in items:
+        if marker := item.get_closest_marker("sampled"):
+            cases.setdefault((item.nodeid.partition("[")[0], marker.args[0]), []).append(item)
+    dropped: set[pytest.Item] = set()
+    for (name, count), found in cases.items():
+        chance = random.Random(name)  # noqa: S311 - not cryptography
+        dropped |= {*found} - {*chance.sample(found, min(count, len(found)))}
+    if dropped:
+        config.hook.pytest_deselected(items=sorted(dropped, key=lambda item: item.nodeid))
+        items[:] = [item for item in items if item not in dropped]
 
 
 def group(nodeid: str) -> str:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from frazil.config import config
-from frazil.errors import FrazilError, StorageError
+from frazil.errors import StorageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,11 +14,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from frazil import _native
+    from frazil.errors import FrazilError
 
 __all__ = ["DeletionPlan"]
 
 _CHUNK = 1024
-"""The number of files that are deleted per batch of locations read from the plan."""
+"""The number of files that are deleted by one call: referenced files are gone before later ones are deleted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,18 +66,17 @@ class DeletionPlan:
         Raises:
             StorageError: Some files could not be deleted; the other files were deleted.
         """
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
         failures: list[tuple[str, FrazilError]] = []
-
-        def delete(location: str) -> None:
-            try:
-                self.files.delete(location)
-            except FrazilError as error:
-                failures.append((location, error))
-
-        with ThreadPoolExecutor(max_workers=config.max_workers, thread_name_prefix="frazil-delete") as pool:
-            for start in range(0, len(self), _CHUNK):
-                locations = self.batch["location"][start : start + _CHUNK].to_pylist()
-                list(pool.map(delete, (location for location in locations if location not in keep)))
+        locations = self.batch["location"]
+        if keep:
+            locations = locations.filter(pc.invert(pc.is_in(locations, pa.array(keep, pa.string()))))
+        for start in range(0, len(locations), _CHUNK):
+            chunk = locations[start : start + _CHUNK]
+            failed = self.files.delete_all(chunk, config.max_workers)
+            failures.extend((chunk[index].as_py(), error) for index, error in failed)
         if failures:
             location, error = failures[0]
             message = (

@@ -4,6 +4,7 @@ from typing import ClassVar, Final, Literal, Protocol, TypeAlias, final
 import pyarrow as pa
 
 from frazil._credentials import Credentials
+from frazil.errors import FrazilError
 from frazil.iceberg._pointer import CatalogRow, ServerRow
 
 __all__ = [
@@ -131,6 +132,10 @@ class Files:
         """Begin a file that is written in parts; None if files can only be written as a whole."""
     def delete(self, recorded: str) -> None:
         """Delete a file; a missing file is not an error."""
+    def delete_all(self, recorded: pa.Array, workers: int) -> list[tuple[int, FrazilError]]:
+        """Delete files on at most `workers` threads. Returns the indices of the files that could not be deleted,
+        with their errors.
+        """
     def size(self, recorded: str) -> int:
         """Return the length of a file in bytes."""
     def read_range(self, recorded: str, start: int, end: int) -> bytes:

@@ -432,6 +432,7 @@ def limited(table: Path, what: str, number: int, verb: str) -> str:
     return done.stdout
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.skipif(sys.platform != "linux", reason="counts open files in /proc")
 @pytest.mark.parametrize("verb", ["append", "delete"])
 @pytest.mark.parametrize("what", ["RLIMIT_FSIZE", "RLIMIT_NOFILE"])

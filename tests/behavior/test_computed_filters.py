@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import functools
 import pickle
 from typing import TYPE_CHECKING, Any
 
@@ -160,9 +161,14 @@ def table(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     return TABLES[request.param](tmp_path_factory.mktemp("tables"))
 
 
+@functools.cache
+def duckdb_connection() -> duckdb.DuckDBPyConnection:
+    return duckdb.connect(config={"threads": 1})
+
+
 def judged(everything: pa.Table, condition: str) -> list[int]:
     """Return the ids of the rows for which the condition is true in DuckDB."""
-    database = duckdb.connect()
+    database = duckdb_connection()
     database.register("everything", everything)
     found = database.execute(f"SELECT id FROM everything WHERE {condition} ORDER BY id").fetchall()  # noqa: S608
     return [number for (number,) in found]
@@ -172,6 +178,7 @@ def ids(scan: Any) -> list[int]:
     return sorted(scan.to_arrow()["id"].to_pylist())
 
 
+@pytest.mark.sampled(120)
 @pytest.mark.parametrize("condition", CONDITIONS)
 def test_conditions_select_the_rows_of_another_engine(table: Any, condition: str) -> None:
     everything = table.scan().to_arrow()

@@ -375,6 +375,21 @@ def test_equal_rows_are_no_change(tmp_path: Path) -> None:
     ]
 
 
+def test_the_changelog_of_first_rows_has_inserts_only(tmp_path: Path) -> None:
+    table = create(tmp_path, LOOKUP | FIRST_ROW)
+    table.append([{"id": i, "part": "x", "n": 0} for i in range(2)])
+    table.append([{"id": i, "part": "x", "n": 1} for i in range(3)])
+    changes = table.changes().to_arrow().to_pylist()
+    assert [(row["_change_type"], row["id"], row["n"]) for row in changes] == [
+        ("INSERT", 0, 0),
+        ("INSERT", 1, 0),
+        ("INSERT", 2, 1),
+    ]
+    written = list(tmp_path.rglob("changelog-*"))
+    table.append([{"id": 1, "part": "x", "n": 2}])
+    assert list(tmp_path.rglob("changelog-*")) == written
+
+
 def test_first_rows_are_uploaded_once(tmp_path: Path) -> None:
     """A file that shares no key with others only changes its level, and its rows are also written to the changelog."""
     table = create(tmp_path, LOOKUP)

@@ -472,6 +472,7 @@ def test_progress_is_that_of_all_groups(tmp_path: Path, monkeypatch: pytest.Monk
 # Tables by other writers
 
 
+@pytest.mark.sampled(80)
 @pytest.mark.parametrize("case", list(golden_cases()), ids=lambda case: case.id)
 def test_tables_that_others_wrote_keep_their_rows(case: Case, tmp_path: Path) -> None:
     folder = tmp_path / case.root.name

@@ -131,6 +131,7 @@ def in_a_transaction(change: Change, table: Table) -> str:
         return outcome(change, changes)
 
 
+@pytest.mark.sampled(80)
 @pytest.mark.parametrize(("earlier", "name"), PAIRS)
 def test_a_change_by_an_old_handle_is_one_of_the_newest_state(tmp_path: Path, earlier: str, name: str) -> None:
     before, change = (EARLIER | ALL)[earlier], ALL[name]

@@ -460,6 +460,16 @@ class Failing:
             raise errors.StorageError(message)
         self._files.delete(location)
 
+    def delete_all(self, locations: pa.Array, workers: int) -> list[tuple[int, errors.FrazilError]]:
+        del workers
+        failures = []
+        for index, location in enumerate(locations.to_pylist()):
+            try:
+                self.delete(location)
+            except errors.FrazilError as error:
+                failures.append((index, error))
+        return failures
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self._files, name)
 

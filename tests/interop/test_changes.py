@@ -74,6 +74,7 @@ def counted(rows: pa.Table) -> Counter[str]:
     return Counter(texts(rows))
 
 
+@pytest.mark.sampled(120)
 @each("expect")
 def test_replayed_changes_give_the_next_snapshot(case: Case) -> None:
     """Covers every type of delete file in the golden tables."""

@@ -34,6 +34,7 @@ def outcome(java: Java, catalog: Any, text: str, version: int, name: str) -> Any
     return sql_alterations.changed(before, sql_alterations.facts(sql_alterations.metadata(table.location)))
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("version", [1, 2, 3])
 def test_java_matches_the_golden_file(java: Java, warehouse: Path, version: int) -> None:
     catalog = frazil.load_catalog(type="hadoop", warehouse=str(warehouse))

@@ -80,6 +80,7 @@ def run(java: Java, of_java: str, lake: Lake[DataFrame], ours: str) -> list[Any]
 TWINS = [(shape, version, mode) for version, mode in CASES for shape in SHAPES]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "number", range(0, len(TWINS), 1 if WHOLE else 7), ids=lambda number: "-".join(map(str, names_of(number)))
 )

@@ -45,6 +45,7 @@ def change(chance: random.Random, table: Any) -> None:
             ).commit()
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", range(10))
 def test_java_expiration_deletes_the_planned_files(java: Java, warehouse: Path, seed: int) -> None:
     chance = random.Random(seed)  # noqa: S311

@@ -61,6 +61,7 @@ def of_java(value: Any) -> str:
     return str(value).lower()
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("seed", range(20))
 def test_java_writes_the_same_files_again(java: Java, warehouse: Path, seed: int) -> None:
     chance = random.Random(seed)  # noqa: S311
@@ -86,6 +87,7 @@ def test_java_writes_the_same_files_again(java: Java, warehouse: Path, seed: int
     assert after.rewrite_data_files(min_input_files=2).input_files == 0
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", range(10))
 def test_java_finds_the_same_orphans(java: Java, warehouse: Path, seed: int) -> None:
     chance = random.Random(seed)  # noqa: S311

@@ -75,6 +75,7 @@ MEANWHILE: dict[str, tuple[Callable[[Table], Any], tuple[str, ...], bool]] = {
 """The concurrent commit, the partition columns, and whether the replacement can then be picked."""
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("version", [2, 3])
 @pytest.mark.parametrize("case", MEANWHILE)
 def test_java_and_frazil_cherry_picks_agree(java: Java, warehouse: Path, case: str, version: int) -> None:

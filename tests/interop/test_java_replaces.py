@@ -39,6 +39,7 @@ def metadata(table: Table) -> dict[str, Any]:
     return found | {"refs": sorted(table.refs()), "history": history}
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("version", [1, 2, 3])
 @pytest.mark.parametrize("case", SECOND)
 def test_a_definition_is_that_of_java(java: Java, warehouse: Path, case: str, version: int) -> None:

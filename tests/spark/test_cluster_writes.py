@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,9 @@ if TYPE_CHECKING:
     from frazil.iceberg import Table
 
 SCRIPT = Path(__file__).with_name("cluster_writes.py")
-CASES = ["write-slow", "update-slow", "save-slow", "merge-worker", "save-worker", "write-job", "save-job"]
+CASES = ["write-slow", "merge-worker", "save-job"]
+if os.environ.get("FRAZIL_SAMPLES") == "all":
+    CASES += ["update-slow", "save-slow", "save-worker", "write-job"]
 LAST = "write-executor"
 """The case that runs last, because it takes some seconds until the executor is restarted."""
 

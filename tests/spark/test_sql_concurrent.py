@@ -131,6 +131,7 @@ def interruptions(monkeypatch: pytest.MonkeyPatch) -> Interruptions:
     return Interruptions(monkeypatch)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("other", OTHERS, ids=lambda other: other.__name__)
 def test_statements_run_again_after_conflicts(
     spark: SparkSession,

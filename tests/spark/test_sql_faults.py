@@ -83,6 +83,7 @@ def rows(world: World) -> list[Any]:
     return sorted(map(str, world.table().scan().to_arrow().to_pylist()))
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(("version", "how"), [(2, "copy-on-write"), (2, "merge-on-read"), (3, "merge-on-read")])
 @pytest.mark.parametrize("name", STATEMENTS)
 def test_a_fault_leaves_the_rows_before_or_after(

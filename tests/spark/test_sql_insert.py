@@ -81,6 +81,7 @@ STATEMENTS = [
 ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["i.db.t", "p.default.t"])
 @pytest.mark.parametrize("what", ["INTO", "static", "dynamic"])
@@ -152,6 +153,7 @@ def accepted(spark: SparkSession, lake: Lake[DataFrame], table: str, value: str)
     return True
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.slow
 @pytest.mark.parametrize("target", [name for name in TYPES if name not in NOT_IN_ICEBERG])
 def test_each_pair_of_types_is_assigned_as_by_spark(

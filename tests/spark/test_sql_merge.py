@@ -89,6 +89,7 @@ def constants(source: Sequence[dict[str, Any]]) -> str:
     return f"SELECT {columns} FROM VALUES {values} AS c({', '.join(COLUMNS)})" + ("" if source else " WHERE false")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("number", range(len(CASES)))
 def test_random_statements(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
     chooser = Random(number)  # noqa: S311 - of a test

@@ -80,6 +80,7 @@ def lake(spark: SparkSession, tmp_path: Path) -> Iterator[Lake[DataFrame]]:
     spark.catalog.dropTempView("plain")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("zone", ZONES)
 @pytest.mark.parametrize("column", ["z", "n"])
 def test_conditions_select_the_rows_that_spark_selects(

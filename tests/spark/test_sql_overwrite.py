@@ -64,6 +64,7 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch, action: Callable[[], Any]) -> Non
     monkeypatch.setattr(SparkEngine, "insert", first)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("table", TABLES)
 @pytest.mark.parametrize("what", STATEMENTS)
 def test_concurrent_appends_conflict_with_overwrite(
@@ -211,6 +212,7 @@ def test_a_compaction_does_not_conflict_with_a_replacement(
     assert ids(lake, "i.db.t") == [11, 12, 13]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("table", TABLES)
 @pytest.mark.parametrize(
     ("made", "change"), [("sql", "append"), ("sql", "delete"), ("dataframe", "append"), ("nested", "delete")]
@@ -246,6 +248,7 @@ READS: dict[str, Callable[[SparkSession, Any], DataFrame]] = {
 }
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("table", TABLES)
 @pytest.mark.parametrize(
     ("how", "change", "mode"),

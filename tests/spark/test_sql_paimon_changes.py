@@ -94,6 +94,7 @@ def view(spark: SparkSession, lake: Lake[DataFrame]) -> DataFrame:
     return before
 
 
+@pytest.mark.sampled(6)
 @cases(len(CONDITIONS))
 def test_deletes_and_updates_of_any_condition(spark: SparkSession, lake: Lake[DataFrame], number: int) -> None:
     fill(lake, number)
@@ -134,6 +135,7 @@ MERGES = [
 ]
 
 
+@pytest.mark.sampled(5)
 @cases(len(MERGES))
 def test_merge(spark: SparkSession, lake: Lake[DataFrame], number: int) -> None:
     """The same statement is run on an Iceberg table, whose MERGE is compared with a model elsewhere."""

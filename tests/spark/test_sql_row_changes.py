@@ -52,6 +52,7 @@ def settings(spark: SparkSession) -> Iterator[None]:
         yield
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("version", "mode"), CASES)
 def test_delete_leaves_the_rows_that_do_not_match_in_spark(
     judge: SparkSession, tmp_path: Path, version: int, mode: str
@@ -92,6 +93,7 @@ UPDATES: list[tuple[dict[str, str], str]] = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("version", "mode"), CASES)
 @pytest.mark.parametrize("in_workers", [False, True])
 def test_update_sets_the_values_that_spark_computes(

@@ -125,6 +125,7 @@ def check(judge: SparkSession, lake: Lake[DataFrame], number: int, condition: st
     assert lake.last.deleted_rows == sum(map(len, FILES)) - len(found), condition
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("number", range(len(CASES)))
 def test_delete_with_conditions_of_spark(
     judge: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
@@ -139,6 +140,7 @@ def test_delete_with_conditions_of_spark(
         check(judge, lake, place, condition)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("number", range(len(CASES)))
 def test_queries_select_the_same_rows_as_filters(
     judge: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
@@ -272,6 +274,7 @@ UPDATES: list[tuple[dict[str, str], str]] = [
 ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("number", range(len(CASES)))
 def test_update_with_expressions_of_spark(
     judge: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int

@@ -118,6 +118,7 @@ def expected(spark: SparkSession, values: dict[str, str], condition: str) -> lis
     return rows(spark.sql(f"SELECT {', '.join(columns)} FROM judged").toArrow())
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("number", range(len(CASES)))
 def test_fields_of_structs(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
     lake = connect(spark, tmp_path, *CASES[number])

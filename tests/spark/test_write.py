@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("version", [1, 2, 3])
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_write_mode_matches_the_table_api(spark: SparkSession, tmp_path: Path, kind: str, version: int) -> None:

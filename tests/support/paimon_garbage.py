@@ -11,9 +11,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["garbage", "missing"]
+__all__ = ["METADATA", "garbage", "missing"]
 
-_METADATA = ("schema", "snapshot", "tag", "branch", "changelog", "consumer")
+METADATA = ("schema", "snapshot", "tag", "branch", "changelog", "consumer")
+"""The folders of files that are found by their names."""
 
 
 def garbage(folder: Path) -> set[str]:
@@ -28,7 +29,7 @@ def missing(folder: Path) -> set[str]:
 
 def _present(folder: Path) -> set[str]:
     files = (path for path in folder.rglob("*") if path.is_file())
-    return {path.name for path in files if path.relative_to(folder).parts[0] not in _METADATA}
+    return {path.name for path in files if path.relative_to(folder).parts[0] not in METADATA}
 
 
 def _needed(folder: Path) -> Iterator[str]:

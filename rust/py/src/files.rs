@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use arrow_array::cast::AsArray;
 use bytes::Bytes;
-use frazil_core::error::Result;
+use frazil_core::error::{Error, Result};
 use frazil_core::storage::files::Files as CoreFiles;
 use frazil_core::storage::options::is_option;
 use frazil_core::storage::{PART_BYTES, Upload as CoreUpload};
@@ -12,8 +13,10 @@ use frazil_storage::{CredentialSource, Vended};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use crate::arrow::ArrowArray;
 use crate::catalog::of_python;
-use crate::interrupt::detached;
+use crate::errors::to_python;
+use crate::interrupt::{detached, interruptible};
 
 /// A `frazil.catalog._vended.VendedCredentials`. Python is attached only during calls.
 #[derive(Debug)]
@@ -81,6 +84,18 @@ impl Files {
     /// Deletes a file; a missing file is not an error.
     fn delete(&self, py: Python<'_>, recorded: &str) -> PyResult<()> {
         detached(py, || self.0.delete(recorded))
+    }
+
+    /// Deletes files on at most `workers` threads. Returns the indices of the files that could not be deleted, with
+    /// their errors.
+    fn delete_all(&self, py: Python<'_>, recorded: ArrowArray, workers: usize) -> PyResult<Vec<(usize, PyErr)>> {
+        let ArrowArray(recorded, _) = recorded;
+        let failures = interruptible(py, |context| {
+            let recorded = recorded.as_string_opt::<i32>();
+            let recorded = recorded.ok_or_else(|| Error::internal("the locations of files are not text"))?;
+            self.0.delete_all(&recorded.iter().map(Option::unwrap_or_default).collect::<Vec<_>>(), workers, context)
+        })?;
+        Ok(failures.into_iter().map(|(i, error)| (i, to_python(py, &error))).collect())
     }
 
     /// Returns the length of a file in bytes.

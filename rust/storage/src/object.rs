@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bytes::{Bytes, BytesMut};
 use frazil_core::error::{Error, ErrorKind, Result};
 use frazil_core::storage::location::redacted;
-use frazil_core::storage::{Location, ObjectMeta, Storage, Upload, check_ranges, slice, too_long};
+use frazil_core::storage::{Entries, Location, ObjectMeta, Storage, Upload, check_ranges, slice, too_long};
 use futures::StreamExt;
 use object_store::path::Path;
 use object_store::{ListResult, ObjectStore, ObjectStoreExt, PutMode, PutOptions};
@@ -52,6 +52,14 @@ impl ObjectStorage {
             Ok(listing) => Ok(Some(listing)),
             Err(e) if e.kind() == ErrorKind::MissingFile => Ok(None),
             Err(e) => Err(e),
+        }
+    }
+
+    fn meta(&self, object: object_store::ObjectMeta) -> ObjectMeta {
+        ObjectMeta {
+            location: self.root.join(object.location.as_ref()).canonical(),
+            size_bytes: object.size,
+            modified_ms: object.last_modified.timestamp_millis(),
         }
     }
 
@@ -140,24 +148,29 @@ impl Storage for ObjectStorage {
     }
 
     fn list_named(&self, folder: &str, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<ObjectMeta>> {
-        let (listing, own) = (self.listing(folder)?, self.path(folder)?);
-        let meta = |object: object_store::ObjectMeta| ObjectMeta {
-            location: self.root.join(object.location.as_ref()).canonical(),
-            size_bytes: object.size,
-            modified_ms: object.last_modified.timestamp_millis(),
-        };
+        let listing = self.listing(folder)?;
+        let own = self.path(folder)?;
         let objects = listing.map_or_else(Vec::new, |listing| listing.objects);
         // Empty objects whose keys end with a slash are skipped, because some writers create them to mark folders.
         let is_wanted = |object: &object_store::ObjectMeta| {
             object.location != own && wanted(object.location.filename().unwrap_or_default())
         };
-        Ok(objects.into_iter().filter(is_wanted).map(meta).collect())
+        Ok(objects.into_iter().filter(is_wanted).map(|object| self.meta(object)).collect())
     }
 
     fn folders(&self, folder: &str) -> Result<Vec<String>> {
         let listing = self.listing(folder)?;
-        let prefixes = listing.map_or_else(Vec::new, |listing| listing.common_prefixes);
-        Ok(prefixes.iter().filter_map(|prefix| prefix.filename().map(str::to_string)).collect())
+        Ok(listing.map_or_else(Vec::new, |listing| names(&listing.common_prefixes)))
+    }
+
+    fn entries(&self, folder: &str) -> Result<Entries> {
+        let Some(listing) = self.listing(folder)? else { return Ok(Entries::default()) };
+        let own = self.path(folder)?;
+        let objects = listing.objects.into_iter().filter(|object| object.location != own);
+        Ok(Entries {
+            files: objects.map(|object| self.meta(object)).collect(),
+            folders: names(&listing.common_prefixes),
+        })
     }
 
     fn put(&self, location: &str, content: Bytes) -> Result<()> {
@@ -196,6 +209,11 @@ impl Storage for ObjectStorage {
             other => other,
         }
     }
+}
+
+/// Returns the names of the folders that a listing has as prefixes.
+fn names(prefixes: &[Path]) -> Vec<String> {
+    prefixes.iter().filter_map(|prefix| prefix.filename().map(str::to_string)).collect()
 }
 
 /// Fetches a whole file. The length that the store declares is checked first and the received bytes are counted, so

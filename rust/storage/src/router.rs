@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 use frazil_core::error::Result;
 use frazil_core::storage::local::turn_of_remote;
-use frazil_core::storage::{LocalStorage, Location, ObjectMeta, Storage, Turn, Upload, Version};
+use frazil_core::storage::{Entries, LocalStorage, Location, ObjectMeta, Storage, Turn, Upload, Version};
 
 use crate::config;
 use crate::credentials::CredentialSource;
@@ -124,6 +124,10 @@ impl Storage for Router {
 
     fn folders(&self, folder: &str) -> Result<Vec<String>> {
         self.route(folder, |storage| storage.folders(folder))
+    }
+
+    fn entries(&self, folder: &str) -> Result<Entries> {
+        self.route(folder, |storage| storage.entries(folder))
     }
 
     fn real_folder(&self, folder: &str) -> Option<String> {

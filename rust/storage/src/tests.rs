@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use frazil_core::error::{ErrorKind, Result};
-use frazil_core::storage::Storage;
+use frazil_core::storage::{Entries, Storage};
 use object_store::memory::InMemory;
 
 use super::*;
@@ -222,6 +222,10 @@ fn a_store_in_memory_keeps_the_contract() {
     assert_eq!(storage.list("s3://b/none").unwrap(), []);
     assert_eq!(storage.folders("s3a://b/wh").unwrap(), ["t x"]);
     assert_eq!(storage.folders("s3://b/none").unwrap(), Vec::<String>::new());
+    for folder in ["s3a://b/wh", "s3://b/wh/t x", "s3://b/none"] {
+        let expected = Entries { files: storage.list(folder).unwrap(), folders: storage.folders(folder).unwrap() };
+        assert_eq!(storage.entries(folder).unwrap(), expected);
+    }
     assert_eq!(kind(storage.read("s3://other/k", 1)), ErrorKind::Internal);
     assert_eq!(kind(storage.read("s3://b/a//k", 1)), ErrorKind::Unsupported);
 }

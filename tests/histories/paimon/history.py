@@ -181,7 +181,7 @@ class Truncate:
 class Ours:
     """A step that frazil performs instead of Java."""
 
-    step: Write | Compact | Truncate
+    step: Write | Compact | Truncate | Tag | DropTag | Branch | DropBranch | FastForward | Rollback | Expire
 
 
 Step: TypeAlias = (

@@ -11,6 +11,7 @@ import json
 import re
 import shutil
 import warnings
+from collections import Counter
 from dataclasses import replace
 from decimal import Decimal
 from random import Random
@@ -19,15 +20,31 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 import frazil
-from frazil.errors import FrazilError
+from frazil.errors import FrazilError, NoSuchSnapshotError
 from histories.paimon.compare import KIND, Comparison, Failure, Normal, compare_reads
 from histories.paimon.generate import history_of
-from histories.paimon.history import MAIN, Compact, Concurrently, History, Ours, Truncate, Write
+from histories.paimon.history import (
+    MAIN,
+    Branch,
+    Compact,
+    Concurrently,
+    DropBranch,
+    DropTag,
+    Expire,
+    FastForward,
+    History,
+    Ours,
+    Rollback,
+    Tag,
+    Truncate,
+    Write,
+)
 from histories.paimon.java_process import TABLE
 from histories.paimon.known import JAVA_FAILS
 from histories.paimon.reads import Outcome, Read, Rows
 from histories.paimon.shrink import shrunk
 from histories.paimon.tables import Plan, random_table
+from support.paimon_garbage import METADATA, missing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -44,6 +61,9 @@ OURS = 0.65
 """The fraction of the supported steps that frazil performs."""
 FINDS = 12
 """The number of rows that Java must find by the value of a column."""
+
+SUPPORTED = (Write, Compact, Truncate, Tag, DropTag, Branch, DropBranch, FastForward, Rollback, Expire)
+"""The steps that frazil can perform."""
 
 NOT_WRITTEN = (*("full-compaction.delta-commits", "manifest.format", "row-tracking.enabled"),)
 """Options that frazil cannot write with, or that have no meaning without these."""
@@ -69,7 +89,9 @@ def _is_written(plan: Plan) -> bool:
     A column `_ROW_KIND` would leave frazil no name for the row kinds. Java cannot look up keys of bytes in files above
     level 0 (`ClassCastException`).
     """
-    has_bytes = any(column.name in plan.keys and column.type.root in ("BYTES", "BINARY") for column in plan.columns)
+    has_bytes = any(
+        column.name in plan.keys and column.type.root in ("BINARY", "BYTES", "VARBINARY") for column in plan.columns
+    )
     looks_up = {"changelog-producer", "deletion-vectors.enabled", "force-lookup"} & {*plan.options}
     if has_bytes and (looks_up or plan.options.get("merge-engine") == "first-row"):
         return False
@@ -97,8 +119,7 @@ def _make_writable(rng: Random, plan: Plan) -> None:
 def _by_somebody(rng: Random, step: Step) -> Step:
     if isinstance(step, Write):
         step = replace(step, writer="", options=())
-    known = isinstance(step, Write | Compact | Truncate)
-    return Ours(step) if known and rng.random() < OURS else step  # type: ignore[arg-type]
+    return Ours(step) if isinstance(step, SUPPORTED) and rng.random() < OURS else step
 
 
 # Execution
@@ -174,7 +195,7 @@ class Twins:
         ours = isinstance(step, Ours)
         plain = step.step if isinstance(step, Ours) else step
         outcome = self._oracle.adopt([plain], TABLE)
-        expected, states = outcome.rejected[0], outcome.snapshots
+        expected = outcome.rejected[0]
         branch = getattr(plain, "branch", MAIN)
         theirs = self._oracle.read([Read(branch=branch)])[0]
         refused = self._own(plain) if ours else None
@@ -185,17 +206,25 @@ class Twins:
             return None
         if (refused is None) != (expected is None):
             return next(self._differ(f"step {number}", refused, expected))
-        twin = self._oracle.adopt([], TWIN)
-        found = self._oracle.read([Read(branch=branch)])[0]
         what = f"step {number}{', of frazil' if ours else ''}: {str(plain)[:300]}"
-        if self._compacts_by_length(plain):
-            self._is_stuck |= twin.snapshots != states or self._files_differ(what) is not None
-            return self._rows_differ(what, branch, found, theirs)
+        return self._states_differ(what, plain, outcome, theirs)
+
+    def _states_differ(self, what: str, step: Any, java: Outcome, theirs: Rows | str) -> Failure | None:
+        """Compare the state of the twin with that of the table of Java, and its rows `theirs`."""
+        twin, branch = self._oracle.adopt([], TWIN), getattr(step, "branch", MAIN)
+        rows_differ = self._rows_differ(what, branch, self._oracle.read([Read(branch=branch)])[0], theirs)
+        if self._compacts_by_length(step):
+            self._is_stuck |= twin.snapshots != java.snapshots or self._files_differ(what) is not None
+            if rows_differ or self._is_stuck:
+                return rows_differ
         # Java's commits expire snapshots.
-        if any(kept[-len(states.get(branch, ())) :] != states.get(branch) for branch, kept in twin.snapshots.items()):
-            return Failure(Read(), "snapshots", f"{what}\ntwin {twin.snapshots}\njava {states}")
-        found_differ = self._rows_differ(what, branch, found, theirs) or self._files_differ(what)
-        return found_differ or self._changelog_differs(what, plain, twin.snapshots)
+        kept = {name: found[-len(java.snapshots.get(name, ())) :] for name, found in twin.snapshots.items()}
+        if any(found != java.snapshots.get(name) for name, found in kept.items()):
+            return Failure(Read(), "snapshots", f"{what}\ntwin {twin.snapshots}\njava {java.snapshots}")
+        if twin.tags != java.tags:
+            return Failure(Read(), "tags", f"{what}\ntwin {twin.tags}\njava {java.tags}")
+        files_differ = self._files_differ(what) or self._folders_differ(what)
+        return rows_differ or files_differ or self._changelog_differs(what, step, twin.snapshots)
 
     def _compacts_by_length(self, step: Any) -> bool:
         """Return whether the lengths of files, which differ, decide what is merged.
@@ -211,7 +240,7 @@ class Twins:
     def _changelog_differs(self, what: str, step: Any, snapshots: Any) -> Failure | None:
         """Compare the changelog of the latest snapshot."""
         of_branch = snapshots.get(getattr(step, "branch", MAIN), ())
-        if dict(self._history.create.options).get("changelog-producer") != "input" or not of_branch:
+        if dict(self._history.create.options).get("changelog-producer", "none") == "none" or not of_branch:
             return None
         newest = of_branch[-1][0]
         options = (("incremental-between", f"{newest - 1},{newest}"), ("incremental-between-scan-mode", "changelog"))
@@ -260,6 +289,18 @@ class Twins:
             [*(f"twin {file}" for file in ours if file not in theirs), *(f"java {f}" for f in theirs if f not in ours)]
         )
         return Failure(Read(), "files", f"{what}\n{text}")
+
+    def _folders_differ(self, what: str) -> Failure | None:
+        """Compare the files that exist, except manifests, whose number depends on their lengths.
+
+        There may be fewer: Java's rollback leaves files that nothing needs.
+        """
+        if absent := missing(self._folder):
+            return Failure(Read(), "missing files", f"{what}\n{sorted(absent)}")
+        ours, theirs = (_existing(folder) for folder in (self._folder, self._oracle.table))
+        if ours <= theirs:
+            return None
+        return Failure(Read(), "existing files", f"{what}\ntwin {ours - theirs}\njava {theirs - ours}")
 
     def _lost(self) -> Iterator[Failure]:
         """Yield rows that Java does not find by the value of a column, but finds in its own table.
@@ -315,8 +356,48 @@ def _files(folder: Path, history: History) -> list[str]:
     return sorted(found)
 
 
+_UNIQUE = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}(-[0-9]+)?")
+"""The part of the name of a file that differs between files of one kind."""
+
+
+def _existing(folder: Path) -> Counter[str]:
+    """Return the number of files by folder and kind, except metadata and manifests."""
+    files = [path.relative_to(folder) for path in folder.rglob("*") if path.is_file()]
+    data = (path for path in files if path.parts[0] not in {*METADATA, "manifest"})
+    return Counter(_UNIQUE.sub("*", str(path)) for path in data)
+
+
 def carry_out(table: Table, step: Any) -> None:
     """Perform a step with frazil."""
+    match step:
+        case Compact() | Truncate() | Write():
+            _change_rows(table, step)
+        case _:
+            _change_references(table, step)
+
+
+def _change_references(table: Table, step: Any) -> None:
+    references = table.manage_snapshots()
+    match step:
+        case Tag(name=name, back=back):
+            references.create_tag(_latest(table) - back, name).commit()
+        case DropTag(name=name):
+            references.remove_tag(name).commit()
+        case Branch(name=name, tag=tag):
+            references.create_branch(tag, name).commit()
+        case DropBranch(name=name):
+            references.remove_branch(name).commit()
+        case FastForward(branch=name):
+            references.fast_forward(name).commit()
+        case Rollback(to=str(name)):
+            table.rollback_to(tag=name).apply()
+        case Rollback(to=int(back)):
+            table.rollback_to(_latest(table) - back).apply()
+        case Expire(retain=retain):
+            table.expire_snapshots(retain_max=retain, retain_min=1).apply()
+
+
+def _change_rows(table: Table, step: Any) -> None:
     match step:
         case Compact(full=full):
             # Java's API has no full compaction of tables without buckets.
@@ -334,6 +415,15 @@ def carry_out(table: Table, step: Any) -> None:
                 table.dynamic_partition_overwrite(rows_of(table, step))
             else:
                 table.overwrite(rows_of(table, step), partitions=[dict(partition)] if partition else None)
+
+
+def _latest(table: Table) -> int:
+    """Return the id of the latest snapshot."""
+    snapshot = table.current_snapshot()
+    if snapshot is None:
+        message = "the table has no snapshot"
+        raise NoSuchSnapshotError(message)
+    return snapshot.snapshot_id
 
 
 # Types and values

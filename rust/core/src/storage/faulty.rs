@@ -8,7 +8,7 @@ use bytes::Bytes;
 
 use crate::error::{Error, ErrorKind, Result};
 
-use super::{ObjectMeta, Storage};
+use super::{Entries, ObjectMeta, Storage};
 
 /// The fault at the selected call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,6 +75,10 @@ impl Storage for FaultyStorage {
 
     fn folders(&self, folder: &str) -> Result<Vec<String>> {
         self.call(|inner| inner.folders(folder), |found| found)
+    }
+
+    fn entries(&self, folder: &str) -> Result<Entries> {
+        self.call(|inner| inner.entries(folder), |found| found)
     }
 
     fn put(&self, location: &str, content: Bytes) -> Result<()> {

@@ -6,12 +6,14 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use crate::context::Context;
 use crate::error::{Error, Result};
+use crate::parallel;
 
 use super::confinement::Confinement;
 use super::location::{Location, Scheme, redacted};
 use super::relocation::Relocation;
-use super::{ObjectMeta, Storage, Turn, Upload, Version};
+use super::{Entries, ObjectMeta, Storage, Turn, Upload, Version};
 
 /// The files of a table, with the mapping of their locations and the locations that may be read. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -181,6 +183,15 @@ impl Files {
         self.0.storage.list(&folder).map_err(|e| e.with("folder", redacted(recorded)))
     }
 
+    /// Returns the files and folders directly in a recorded folder.
+    ///
+    /// # Errors
+    /// See [`Files::list`].
+    pub fn entries(&self, recorded: &str) -> Result<Entries> {
+        let folder = self.resolve(recorded)?;
+        self.0.storage.entries(&folder).map_err(|e| e.with("folder", redacted(recorded)))
+    }
+
     /// Returns the files directly in a recorded folder whose names satisfy `wanted`.
     ///
     /// # Errors
@@ -246,6 +257,16 @@ impl Files {
     /// See [`Storage::delete`]; `PathNotAllowed`.
     pub fn delete(&self, recorded: &str) -> Result<()> {
         self.at_new(recorded, |storage, location| storage.delete(location))
+    }
+
+    /// Deletes files on at most `workers` threads, and returns those that could not be deleted, by their indices.
+    /// Deletions begin in the given order.
+    ///
+    /// # Errors
+    /// `Cancelled`; some files are deleted then.
+    pub fn delete_all(&self, recorded: &[&str], workers: usize, context: &Context) -> Result<Vec<(usize, Error)>> {
+        let deleted = parallel::map(recorded, workers, |file| context.check().map(|()| self.delete(file)))?;
+        Ok(deleted.into_iter().enumerate().filter_map(|(i, result)| Some((i, result.err()?))).collect())
     }
 
     /// Waits for a turn among the writers of this machine; see [`Storage::turn`].

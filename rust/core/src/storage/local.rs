@@ -13,7 +13,7 @@ use bytes::Bytes;
 use crate::error::{Error, ErrorKind, Result};
 
 use super::location::{Location, redacted};
-use super::{ObjectMeta, Storage, Turn, Version, too_long};
+use super::{Entries, ObjectMeta, Storage, Turn, Version, too_long};
 
 /// The age from which a file's modification time is reliable: file systems have a resolution of up to two seconds.
 const SETTLED_AFTER: Duration = Duration::from_secs(2);
@@ -66,29 +66,25 @@ impl Storage for LocalStorage {
     /// Lists links to files but not links to folders: a listing never leaves its folder.
     fn list_named(&self, folder: &str, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<ObjectMeta>> {
         let base = Location::parse_absolute(folder)?;
-        let mut found = Vec::new();
-        for (name, entry) in entries(folder)?.into_iter().filter(|(name, _)| wanted(name)) {
-            let Ok(mut meta) = entry.metadata() else { continue };
-            if meta.is_symlink() {
-                // A dangling link is listed with the length of the link itself, so that opening the file reports the
-                // dangling link.
-                meta = fs::metadata(entry.path()).unwrap_or(meta);
-            }
-            if meta.is_file() || meta.is_symlink() {
-                let modified = meta.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-                found.push(ObjectMeta {
-                    location: base.join(&name).canonical(),
-                    size_bytes: meta.len(),
-                    modified_ms: modified.and_then(|d| i64::try_from(d.as_millis()).ok()).unwrap_or(0),
-                });
-            }
-        }
-        Ok(found)
+        let wanted = entries(folder)?.into_iter().filter(|(name, _)| wanted(name));
+        Ok(wanted.filter_map(|(name, entry)| object_of(&base, &name, &entry)).collect())
     }
 
     fn folders(&self, folder: &str) -> Result<Vec<String>> {
-        let is_folder = |entry: &fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir());
         Ok(entries(folder)?.into_iter().filter(|(_, entry)| is_folder(entry)).map(|(name, _)| name).collect())
+    }
+
+    fn entries(&self, folder: &str) -> Result<Entries> {
+        let base = Location::parse_absolute(folder)?;
+        let mut found = Entries::default();
+        for (name, entry) in entries(folder)? {
+            if is_folder(&entry) {
+                found.folders.push(name);
+            } else {
+                found.files.extend(object_of(&base, &name, &entry));
+            }
+        }
+        Ok(found)
     }
 
     fn real_folder(&self, folder: &str) -> Option<String> {
@@ -209,6 +205,29 @@ fn entries(folder: &str) -> Result<Vec<(String, fs::DirEntry)>> {
         }
     }
     Ok(found)
+}
+
+fn is_folder(entry: &fs::DirEntry) -> bool {
+    entry.file_type().is_ok_and(|kind| kind.is_dir())
+}
+
+/// Returns the file of an entry; None for what is not a file.
+fn object_of(base: &Location, name: &str, entry: &fs::DirEntry) -> Option<ObjectMeta> {
+    let mut meta = entry.metadata().ok()?;
+    if meta.is_symlink() {
+        // A dangling link is listed with the length of the link itself, so that opening the file reports the dangling
+        // link.
+        meta = fs::metadata(entry.path()).unwrap_or(meta);
+    }
+    if !meta.is_file() && !meta.is_symlink() {
+        return None;
+    }
+    let modified = meta.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    Some(ObjectMeta {
+        location: base.join(name).canonical(),
+        size_bytes: meta.len(),
+        modified_ms: modified.and_then(|d| i64::try_from(d.as_millis()).ok()).unwrap_or(0),
+    })
 }
 
 fn regular_file(path: &Path, location: &str) -> Result<u64> {

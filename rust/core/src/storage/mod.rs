@@ -42,6 +42,15 @@ pub struct ObjectMeta {
     pub modified_ms: i64,
 }
 
+/// What is directly in a folder, in no particular order; nothing if the folder does not exist.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Entries {
+    /// The files.
+    pub files: Vec<ObjectMeta>,
+    /// The names of the folders.
+    pub folders: Vec<String>,
+}
+
 /// A version that distinguishes the file at a location from earlier ones. Equal versions of a location have equal
 /// contents.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -103,6 +112,11 @@ pub trait Storage: fmt::Debug + Send + Sync {
     /// Returns the names of the folders directly in a folder, in no particular order; empty if the folder does not
     /// exist. In a store without folders, the names are the parts of the keys up to the next `/`.
     fn folders(&self, folder: &str) -> Result<Vec<String>>;
+
+    /// Returns the files and folders directly in a folder. A store that lists files and folders by the same request sends it once.
+    fn entries(&self, folder: &str) -> Result<Entries> {
+        Ok(Entries { files: self.list(folder)?, folders: self.folders(folder)? })
+    }
 
     /// Returns a folder with its links resolved; None if there are no links, or if the folder does not exist.
     fn real_folder(&self, folder: &str) -> Option<String> {

@@ -11,6 +11,7 @@ use rstest::rstest;
 use super::faulty::{Fault, FaultyStorage};
 use super::location::redacted;
 use super::*;
+use crate::context::Context;
 
 /// A new folder, which is removed when dropped.
 struct Folder(std::path::PathBuf);
@@ -308,6 +309,11 @@ fn every_storage_keeps_the_contract() {
         assert_eq!(storage.folders(&root).unwrap(), ["b"]);
         assert_eq!(storage.folders(&at("b")).unwrap(), ["d"]);
         assert_eq!(storage.folders(&at("none")).unwrap(), Vec::<String>::new());
+        for folder in [root.clone(), at("b"), at("b/d"), at("none")] {
+            let expected =
+                Entries { files: storage.list(&folder).unwrap(), folders: storage.folders(&folder).unwrap() };
+            assert_eq!(storage.entries(&folder).unwrap(), expected);
+        }
 
         storage.delete(&at("a")).unwrap();
         storage.delete(&at("a")).unwrap();
@@ -331,6 +337,21 @@ fn of_many_writers_of_one_name_exactly_one_succeeds() {
 }
 
 #[cfg(unix)]
+#[test]
+fn a_file_that_cannot_be_deleted_keeps_no_other_file() {
+    let (context, names) = (Context::default(), ["/t/a", "/elsewhere/b", "/t/c", "/t/none"]);
+    for workers in [1, 3] {
+        let files = files("/t");
+        names.iter().for_each(|name| files.storage().put(name, Bytes::new()).unwrap());
+        let failures = files.delete_all(&names, workers, &context).unwrap();
+        assert_eq!(failures.iter().map(|(i, e)| (*i, e.kind())).collect::<Vec<_>>(), [(1, ErrorKind::PathNotAllowed)]);
+        let left = |name: &&&str| files.storage().size(name).is_ok();
+        assert_eq!(names.iter().filter(left).collect::<Vec<_>>(), [&"/elsewhere/b"]);
+    }
+    context.cancel();
+    assert_eq!(kind(files("/t").delete_all(&names, 3, &context)), ErrorKind::Cancelled);
+}
+
 #[test]
 fn local_storage_opens_regular_files_only() {
     let folder = Folder::new();

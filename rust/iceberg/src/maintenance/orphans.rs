@@ -8,8 +8,8 @@ use std::collections::{HashMap, HashSet};
 use frazil_core::context::Context;
 use frazil_core::error::{Error, ErrorKind, Result};
 use frazil_core::parallel;
-use frazil_core::storage::Files;
 use frazil_core::storage::location::Location;
+use frazil_core::storage::{Entries, Files};
 
 use super::reach::{entries, manifests_of};
 use crate::locate::HINT_FILE;
@@ -202,12 +202,12 @@ fn list(
     hidden: &HiddenNames,
     older_than_ms: i64,
 ) -> Result<(Listing, Vec<String>)> {
-    let mut folders = files.folders(folder)?;
+    let Entries { files: objects, mut folders } = files.entries(folder)?;
     if !is_root && is_table(files, folder, &folders)? {
         return Ok((Listing::default(), Vec::new()));
     }
     let mut found = Listing::default();
-    for object in files.list(folder)? {
+    for object in objects {
         let name = object.location.rsplit('/').next().unwrap_or_default();
         if hidden.is_hidden(name) {
             continue;

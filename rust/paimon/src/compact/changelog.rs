@@ -6,6 +6,8 @@
 //! | none | row | `+I` after |
 //! | row | none | `-D` before |
 //! | row | row | `-U` before, `+U` after; none if both are equal and `changelog-producer.row-deduplicate` is set |
+//!
+//! With `merge-engine` = `first-row`, the row of a key never changes, so only inserts are written.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -15,7 +17,7 @@ use arrow_select::filter::filter_record_batch;
 use arrow_select::interleave::interleave_record_batch;
 use frazil_core::error::{Error, Result};
 
-use crate::merge::Trace;
+use crate::merge::{Trace, keeps_first};
 use crate::read::unordered::with_ordered_entries;
 use crate::spec::entries_builder::NewFile;
 use crate::spec::options::Options;
@@ -36,6 +38,8 @@ const DELETE: i8 = 3;
 pub(super) struct ChangelogOutput {
     level: i32,
     settings: Changelog,
+    /// Whether the row of a key never changes.
+    keeps_first: bool,
     /// Compares rows, if an unchanged row is left out.
     equality: Option<Equality>,
     /// Rows of files that wait to be written, by group.
@@ -54,6 +58,7 @@ impl ChangelogOutput {
         Ok(Self {
             level,
             settings: Changelog::try_new(table, options, (level, utc_offset_ms), None)?,
+            keeps_first: keeps_first(options),
             equality: Equality::from_options(table.schema(), options)?,
             pending: VecDeque::new(),
             open: BTreeMap::new(),
@@ -86,6 +91,7 @@ impl ChangelogOutput {
                 match (is_known, is_added) {
                     (false, true) => push(1, row, INSERT),
                     (true, false) => push(0, old, DELETE),
+                    (true, true) if self.keeps_first => {}
                     (true, true) if is_equal.as_ref().is_none_or(|equal| !equal.is_same(old, row)) => {
                         push(0, old, UPDATE_BEFORE);
                         push(1, row, UPDATE_AFTER);

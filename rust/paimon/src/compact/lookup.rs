@@ -6,7 +6,7 @@ use frazil_core::error::Result;
 use super::levels::Levels;
 use super::pick::Unit;
 use crate::merge::section::KeyRanges;
-use crate::merge::{OldRecords, Watch, looks_up};
+use crate::merge::{OldRecords, Watch, keeps_first, looks_up};
 use crate::spec::data_file_meta::DataFileMeta;
 use crate::spec::options::Options;
 use crate::spec::schema::TableSchema;
@@ -35,7 +35,7 @@ impl LookupRule {
     pub(super) fn from_options(schema: &TableSchema, options: &Options, replaces: bool) -> Result<Option<Self>> {
         let is =
             |name: &str, value: &str| options.text(name).is_some_and(|text| text.trim().eq_ignore_ascii_case(value));
-        let keeps_first = is("merge-engine", "first-row");
+        let keeps_first = keeps_first(options);
         let of_full = is("changelog-producer", "full-compaction");
         let looks_up = keeps_first || looks_up(options)?;
         if schema.primary_keys.is_empty() || !(looks_up || of_full && !replaces) {

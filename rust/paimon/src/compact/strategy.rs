@@ -3,7 +3,7 @@
 
 use frazil_core::error::{Error, Result};
 
-use crate::merge::looks_up;
+use crate::merge::{keeps_first, looks_up};
 use crate::spec::options::Options;
 
 /// The options that decide when files of a bucket are compacted.
@@ -122,9 +122,7 @@ impl EarlyFull {
 impl Level0 {
     fn try_new(options: &Options, trigger: i32) -> Result<Self> {
         let forced = options.boolean("compaction.force-up-level-0", false)?;
-        let is_first_row =
-            options.text("merge-engine").is_some_and(|name| name.trim().eq_ignore_ascii_case("first-row"));
-        if !is_first_row && !looks_up(options)? {
+        if !keeps_first(options) && !looks_up(options)? {
             return Ok(if forced { Self::Always } else { Self::Stay });
         }
         let name = "lookup-compact";

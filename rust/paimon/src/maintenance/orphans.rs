@@ -7,6 +7,7 @@
 use frazil_core::context::Context;
 use frazil_core::error::{Error, ErrorKind, Result};
 use frazil_core::parallel;
+use frazil_core::storage::Entries;
 
 use super::reach::{FileKind, Kept, OwnedFile, References, in_order};
 use crate::table::Table;
@@ -93,13 +94,12 @@ impl Listing {
 impl Folder {
     /// Returns the files of the folder, and the subfolders to be listed.
     fn list(&self, table: &Table, older_than_ms: i64) -> Result<(Listing, Vec<Folder>)> {
-        let files = table.files();
-        let mut folders = files.folders(&self.location)?;
+        let Entries { files, mut folders } = table.files().entries(&self.location)?;
         if !self.is_root && is_table(&folders) {
             return Ok((Listing::default(), Vec::new()));
         }
         let mut found = Listing::default();
-        for object in files.list(&self.location)? {
+        for object in files {
             let name = object.location.rsplit('/').next().unwrap_or_default();
             if name.contains(char::is_control) {
                 continue;

@@ -41,6 +41,6 @@ mod watch_tests;
 
 pub use self::held::Source;
 pub use self::merger::{Merger, Step};
-pub(crate) use self::spec::looks_up;
 pub use self::spec::{MergeSpec, with_nullable_values};
+pub(crate) use self::spec::{keeps_first, looks_up};
 pub use self::watch::{OldRecords, Trace, Watch};

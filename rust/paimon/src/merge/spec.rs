@@ -206,6 +206,11 @@ fn retracts_columns(options: &Options) -> bool {
     matches!(engine.as_str(), "partial-update" | "aggregation")
 }
 
+/// Returns whether the merge engine is `first-row`.
+pub(crate) fn keeps_first(options: &Options) -> bool {
+    options.text("merge-engine").is_some_and(|name| name.trim().eq_ignore_ascii_case("first-row"))
+}
+
 /// Returns whether the table needs lookup (`CoreOptions.needLookup`).
 pub(crate) fn looks_up(options: &Options) -> Result<bool> {
     let producer = options.text("changelog-producer").is_some_and(|name| name.trim().eq_ignore_ascii_case("lookup"));

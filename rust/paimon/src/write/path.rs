@@ -41,7 +41,7 @@ impl DataFilePaths {
         Ok(Self {
             location: location.to_string(),
             prefix: options.text("data-file.prefix").unwrap_or(PREFIX).to_string(),
-            codec: if has_codec { format!(".{codec}") } else { String::new() },
+            codec: if has_codec { codec_extension(codec) } else { String::new() },
             options: options.clone(),
             uuid: ids::uuid()?,
             count: 0,
@@ -87,12 +87,28 @@ impl DataFilePaths {
     }
 }
 
+/// Returns the part of a file name for a codec, with its dot (Java's `HadoopCompressionType`).
+fn codec_extension(codec: &str) -> String {
+    let extension = match codec.to_ascii_lowercase().as_str() {
+        "" | "none" => return String::new(),
+        "zstd" => "zst",
+        "gzip" => "gz",
+        "bzip2" => "bz2",
+        "deflate" => "deflate",
+        "snappy" => "snappy",
+        "lz4" => "lz4",
+        _ => codec,
+    };
+    format!(".{extension}")
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
     use frazil_core::error::ErrorKind;
     use frazil_core::storage::MemoryStorage;
+    use rstest::rstest;
 
     use super::*;
 
@@ -123,6 +139,19 @@ mod tests {
         .unwrap();
         let location = found.next_location("p=1", 0, "parquet").unwrap();
         assert_eq!(location, format!("/w/t/data/p=1/bucket-0/part-{}-0.lz4.parquet", found.uuid));
+    }
+
+    #[rstest]
+    #[case("zstd", ".zst")]
+    #[case("ZSTD", ".zst")]
+    #[case("Snappy", ".snappy")]
+    #[case("zlib", ".zlib")]
+    #[case("none", "")]
+    fn file_names_have_the_extensions_of_their_codecs(#[case] codec: &str, #[case] extension: &str) {
+        let options = [("file.suffix.include.compression", "true"), ("file.compression", codec)];
+        let mut found = paths(&options).unwrap();
+        let location = found.next_location("", 0, "orc").unwrap();
+        assert_eq!(location, format!("/w/t/bucket-0/data-{}-0{extension}.orc", found.uuid));
     }
 
     #[test]
