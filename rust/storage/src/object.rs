@@ -55,7 +55,7 @@ impl ObjectStorage {
         }
     }
 
-    fn meta(&self, object: object_store::ObjectMeta) -> ObjectMeta {
+    fn meta(&self, object: &object_store::ObjectMeta) -> ObjectMeta {
         ObjectMeta {
             location: self.root.join(object.location.as_ref()).canonical(),
             size_bytes: object.size,
@@ -155,7 +155,7 @@ impl Storage for ObjectStorage {
         let is_wanted = |object: &object_store::ObjectMeta| {
             object.location != own && wanted(object.location.filename().unwrap_or_default())
         };
-        Ok(objects.into_iter().filter(is_wanted).map(|object| self.meta(object)).collect())
+        Ok(objects.into_iter().filter(is_wanted).map(|object| self.meta(&object)).collect())
     }
 
     fn folders(&self, folder: &str) -> Result<Vec<String>> {
@@ -168,7 +168,7 @@ impl Storage for ObjectStorage {
         let own = self.path(folder)?;
         let objects = listing.objects.into_iter().filter(|object| object.location != own);
         Ok(Entries {
-            files: objects.map(|object| self.meta(object)).collect(),
+            files: objects.map(|object| self.meta(&object)).collect(),
             folders: names(&listing.common_prefixes),
         })
     }

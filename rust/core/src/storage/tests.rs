@@ -342,7 +342,9 @@ fn a_file_that_cannot_be_deleted_keeps_no_other_file() {
     let (context, names) = (Context::default(), ["/t/a", "/elsewhere/b", "/t/c", "/t/none"]);
     for workers in [1, 3] {
         let files = files("/t");
-        names.iter().for_each(|name| files.storage().put(name, Bytes::new()).unwrap());
+        for name in names {
+            files.storage().put(name, Bytes::new()).unwrap();
+        }
         let failures = files.delete_all(&names, workers, &context).unwrap();
         assert_eq!(failures.iter().map(|(i, e)| (*i, e.kind())).collect::<Vec<_>>(), [(1, ErrorKind::PathNotAllowed)]);
         let left = |name: &&&str| files.storage().size(name).is_ok();
