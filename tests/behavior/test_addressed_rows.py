@@ -74,6 +74,7 @@ def row_ids(table: Any) -> dict[int, int]:
     return dict(zip(found["id"].to_pylist(), found["_row_id"].to_pylist(), strict=True))
 
 
+@pytest.mark.sampled(9)
 @each_case
 @pytest.mark.parametrize("seed", range(3))
 def test_random_changes_match_a_model(tmp_path: Path, version: int, mode: str, seed: int) -> None:

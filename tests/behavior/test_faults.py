@@ -52,6 +52,7 @@ def chosen(sweep: Sweep) -> list[tuple[str, int]]:
     return points
 
 
+@pytest.mark.sampled(70)
 @pytest.mark.parametrize("operation", EVERY, ids=lambda operation: operation.name)
 def test_a_fault_at_any_request_leaves_the_table_before_or_after(tmp_path: Path, operation: Operation) -> None:
     with Sweep.of(operation, tmp_path) as sweep:

@@ -235,6 +235,7 @@ STEPS = (
 )
 
 
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("kind", KINDS)
 def test_histories(tmp_path: Path, kind: str, seed: int) -> None:

@@ -186,6 +186,41 @@ def test_random_histories(tmp_path: Path, kind: str, seed: int) -> None:
     assert not [path for path in world.folder.rglob("*.tmp") if path.name in TEMPORARY]
 
 
+def is_found(folder: Path, lost: str) -> bool:
+    """Return whether the checks of a history report that a file is missing."""
+    try:
+        return missing(folder) == {lost}
+    except FileNotFoundError as error:
+        return lost in str(error)
+
+
+def test_the_checks_find_each_file_that_is_left_or_lost(tmp_path: Path) -> None:
+    """A defect of an expiry leaves a file of an expired snapshot, or deletes one that another state needs."""
+    table = create(tmp_path, bucket=-1, **{"changelog-producer": "lookup"})
+    world = World(table, random.Random(5))  # noqa: S311 - of a test
+    for make in (world.write, world.write, world.tag, world.make_branch, *[world.write] * 4):
+        make()
+    plan, folder = world.table.expire_snapshots(retain_min=2, retain_max=2), world.folder
+    kinds = {"data", "changelog", "index", "index-manifest", "manifest", "manifest-list"}
+    assert plan.by_kind().keys() == kinds
+    contents = {Path(location): Path(location).read_bytes() for location in plan.files["location"].to_pylist()}
+    plan.apply()
+    world.check({})
+    for path, content in contents.items():
+        path.write_bytes(content)
+        assert garbage(folder) == {path.name}
+        path.unlink()
+    needed = [
+        path for name in ("part=*", "index", "manifest") for path in folder.glob(f"{name}/**/*") if path.is_file()
+    ]
+    assert {kind for kind in kinds if any(path.name.startswith(f"{kind}-") for path in needed)} == kinds
+    for path in needed:
+        path.rename(tmp_path / "aside")
+        assert is_found(folder, path.name), path
+        (tmp_path / "aside").rename(path)
+    world.check({})
+
+
 TEMPORARY = {".snapshot-9.1f.tmp", ".frazil-1f.tmp"}
 
 

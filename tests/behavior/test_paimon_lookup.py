@@ -101,6 +101,7 @@ def some(seeded: random.Random, count: int, *, deletes: bool, sequence: bool) ->
     ]
 
 
+@pytest.mark.sampled(18)
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("name", TABLES)
 def test_rows_are_visible_after_each_write(tmp_path: Path, name: str, seed: int) -> None:

@@ -283,6 +283,7 @@ def one_after_the_other(lake: Lake, plan: str, change: str) -> list[Any]:
     return found
 
 
+@pytest.mark.sampled(24)
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["sql", "hadoop", "rest"])
 @pytest.mark.parametrize("plan", PLANS)

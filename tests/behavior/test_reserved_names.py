@@ -107,6 +107,7 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize(
     ("name", "version", "mode"),
     [(name, *state) for name in NAMES[:METADATA] for state in STATES]

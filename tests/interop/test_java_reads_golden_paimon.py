@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import shutil
+import warnings
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 import frazil
 from frazil.errors import CorruptDataFileError, InvalidArgumentError, UnsupportedError
 from frazil.paimon import Table
-from histories.paimon.reads import Read, Rows
+from histories.paimon.reads import MOST_ROWS, Read, Rows
 from support.canonical import canonical_rows
 from support.cases import golden_paimon_cases
 
@@ -52,7 +53,13 @@ def test_golden_table_can_be_written(oracle: Oracle, case: PaimonCase) -> None:
     table = frazil.load_table(folder, format="paimon", relocate=case.relocate)
     assert isinstance(table, Table)
     before = sorted(path for path in folder.rglob("*") if path.is_file())
-    if not written(table):
+    if table.scan().count() > MOST_ROWS:
+        pytest.skip("the table has more rows than Java is asked for")
+    with warnings.catch_warnings():
+        # The table may have options by which only Java deletes files.
+        warnings.filterwarnings("ignore", "the table option", UserWarning)
+        was_written = written(table)
+    if not was_written:
         assert sorted(path for path in folder.rglob("*") if path.is_file()) == before
         pytest.skip("frazil does not write this table")
     assert oracle.adopt([], folder.name).rejected == ()

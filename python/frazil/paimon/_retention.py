@@ -22,14 +22,16 @@ if TYPE_CHECKING:
 
 __all__ = ["RETENTION_OPTIONS", "expire_after_commit", "warn_of_retention"]
 
-RETENTION_OPTIONS = (
-    "changelog.num-retained.min",
-    "changelog.num-retained.max",
-    "changelog.time-retained",
-    "partition.expiration-time",
-    "tag.num-retained-max",
-)
-"""Options that have no effect when frazil commits."""
+_CHANGELOG_REMEDY = "expire changelogs with Paimon's own connectors"
+
+RETENTION_OPTIONS = {
+    "changelog.num-retained.min": _CHANGELOG_REMEDY,
+    "changelog.num-retained.max": _CHANGELOG_REMEDY,
+    "changelog.time-retained": _CHANGELOG_REMEDY,
+    "partition.expiration-time": "call expire_partitions()",
+    "tag.num-retained-max": "delete tags with manage_snapshots().remove_tag()",
+}
+"""Options that have no effect when frazil commits, with what to do instead."""
 
 _WRITE_ONLY = ("write-only", "write.compaction-skip")
 _LOGGER = logging.getLogger(__name__)
@@ -71,13 +73,15 @@ def warn_of_retention(options: Mapping[str, str]) -> None:
     """
     if _is_write_only(options):
         return
-    names = [f"`{name}`" for name in RETENTION_OPTIONS if name in options]
+    names = [name for name in RETENTION_OPTIONS if name in options]
     if expires_partitions(options):
-        names.remove("`partition.expiration-time`")
+        names.remove("partition.expiration-time")
     if not names:
         return
-    what = f"option {names[0]} has" if len(names) == 1 else f"options {', '.join(names)} have"
-    message = f"the table {what} no effect when frazil commits: call expire_partitions()"
+    quoted = [f"`{name}`" for name in names]
+    what = f"option {quoted[0]} has" if len(names) == 1 else f"options {', '.join(quoted)} have"
+    remedies = ", ".join(dict.fromkeys(RETENTION_OPTIONS[name] for name in names))
+    message = f"the table {what} no effect when frazil commits: {remedies}"
     warnings.warn(message, UserWarning, stacklevel=caller_depth())
 
 

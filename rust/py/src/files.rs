@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arrow_array::cast::AsArray;
 use bytes::Bytes;
 use frazil_core::error::{Error, Result};
+use frazil_core::parallel;
 use frazil_core::storage::files::Files as CoreFiles;
 use frazil_core::storage::options::is_option;
 use frazil_core::storage::{PART_BYTES, Upload as CoreUpload};
@@ -86,16 +87,18 @@ impl Files {
         detached(py, || self.0.delete(recorded))
     }
 
-    /// Deletes files on at most `workers` threads. Returns the indices of the files that could not be deleted, with
-    /// their errors.
+    /// Deletes files on at most `workers` threads; deletions begin in the given order. Returns the indices of the files
+    /// that could not be deleted, with their errors.
     fn delete_all(&self, py: Python<'_>, recorded: ArrowArray, workers: usize) -> PyResult<Vec<(usize, PyErr)>> {
         let ArrowArray(recorded, _) = recorded;
-        let failures = interruptible(py, |context| {
+        let deleted = interruptible(py, |context| {
             let recorded = recorded.as_string_opt::<i32>();
             let recorded = recorded.ok_or_else(|| Error::internal("the locations of files are not text"))?;
-            self.0.delete_all(&recorded.iter().map(Option::unwrap_or_default).collect::<Vec<_>>(), workers, context)
+            let recorded: Vec<&str> = recorded.iter().map(Option::unwrap_or_default).collect();
+            parallel::map(&recorded, workers, |file| context.check().map(|()| self.0.delete(file)))
         })?;
-        Ok(failures.into_iter().map(|(i, error)| (i, to_python(py, &error))).collect())
+        let failures = deleted.into_iter().enumerate().filter_map(|(i, result)| Some((i, result.err()?)));
+        Ok(failures.map(|(i, error)| (i, to_python(py, &error))).collect())
     }
 
     /// Returns the length of a file in bytes.

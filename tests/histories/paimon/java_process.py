@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 TABLE = "t"
 FLAGS = ("-Xmx1g", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Duser.timezone=UTC")
-ROWS = 20_000
-"""The maximum number of rows of a read in a history."""
 
 
 def serve(pipe: Connection, folder: str) -> None:
@@ -191,7 +189,7 @@ def _equal(steps: Steps, table: Any, kind: Any, column: str, number: int) -> Any
 def _rows(steps: Steps, read: Read) -> Rows:
     from histories.paimon.java_steps import java_map
     from histories.paimon.java_values import java, row_reader
-    from histories.paimon.reads import Rows
+    from histories.paimon.reads import MOST_ROWS, Rows
 
     table = steps.table(read.branch).copy(java_map(read.options))
     if read.view == "audit_log":
@@ -208,6 +206,6 @@ def _rows(steps: Steps, read: Read) -> Rows:
     for row in _each(steps, builder):
         found.append(plain(row))
         kinds.append(str(row.getRowKind().shortString()))
-        if len(found) > ROWS:
-            raise ValueError(f"more than {ROWS} rows")
+        if len(found) > MOST_ROWS:
+            raise ValueError(f"more than {MOST_ROWS} rows")
     return Rows(tuple((str(field.name()), str(field.type())) for field in kind.getFields()), found, kinds)

@@ -7,6 +7,9 @@ from typing import Any, Literal, TypeAlias
 
 from histories.paimon.history import MAIN, Options
 
+MOST_ROWS = 20_000
+"""The maximum number of rows that Java returns."""
+
 View: TypeAlias = Literal["rows", "audit_log", "ro"]
 
 

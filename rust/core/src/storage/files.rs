@@ -6,9 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::parallel;
 
 use super::confinement::Confinement;
 use super::location::{Location, Scheme, redacted};
@@ -257,16 +255,6 @@ impl Files {
     /// See [`Storage::delete`]; `PathNotAllowed`.
     pub fn delete(&self, recorded: &str) -> Result<()> {
         self.at_new(recorded, |storage, location| storage.delete(location))
-    }
-
-    /// Deletes files on at most `workers` threads, and returns those that could not be deleted, by their indices.
-    /// Deletions begin in the given order.
-    ///
-    /// # Errors
-    /// `Cancelled`; some files are deleted then.
-    pub fn delete_all(&self, recorded: &[&str], workers: usize, context: &Context) -> Result<Vec<(usize, Error)>> {
-        let deleted = parallel::map(recorded, workers, |file| context.check().map(|()| self.delete(file)))?;
-        Ok(deleted.into_iter().enumerate().filter_map(|(i, result)| Some((i, result.err()?))).collect())
     }
 
     /// Waits for a turn among the writers of this machine; see [`Storage::turn`].

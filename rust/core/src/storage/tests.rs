@@ -11,7 +11,6 @@ use rstest::rstest;
 use super::faulty::{Fault, FaultyStorage};
 use super::location::redacted;
 use super::*;
-use crate::context::Context;
 
 /// A new folder, which is removed when dropped.
 struct Folder(std::path::PathBuf);
@@ -337,23 +336,6 @@ fn of_many_writers_of_one_name_exactly_one_succeeds() {
 }
 
 #[cfg(unix)]
-#[test]
-fn a_file_that_cannot_be_deleted_keeps_no_other_file() {
-    let (context, names) = (Context::default(), ["/t/a", "/elsewhere/b", "/t/c", "/t/none"]);
-    for workers in [1, 3] {
-        let files = files("/t");
-        for name in names {
-            files.storage().put(name, Bytes::new()).unwrap();
-        }
-        let failures = files.delete_all(&names, workers, &context).unwrap();
-        assert_eq!(failures.iter().map(|(i, e)| (*i, e.kind())).collect::<Vec<_>>(), [(1, ErrorKind::PathNotAllowed)]);
-        let left = |name: &&&str| files.storage().size(name).is_ok();
-        assert_eq!(names.iter().filter(left).collect::<Vec<_>>(), [&"/elsewhere/b"]);
-    }
-    context.cancel();
-    assert_eq!(kind(files("/t").delete_all(&names, 3, &context)), ErrorKind::Cancelled);
-}
-
 #[test]
 fn local_storage_opens_regular_files_only() {
     let folder = Folder::new();
