@@ -133,8 +133,8 @@ class Files:
     def delete(self, recorded: str) -> None:
         """Delete a file; a missing file is not an error."""
     def delete_all(self, recorded: pa.Array, workers: int) -> list[tuple[int, FrazilError]]:
-        """Delete files on at most `workers` threads. Returns the indices of the files that could not be deleted,
-        with their errors.
+        """Delete files on at most `workers` threads; deletions begin in the given order. Returns the indices of the
+        files that could not be deleted, with their errors.
         """
     def size(self, recorded: str) -> int:
         """Return the length of a file in bytes."""
@@ -1035,8 +1035,10 @@ class PaimonExpiry:
         """
     def due(self, table: PaimonTable, latest: int) -> list[int]:
         """Return the ids of the snapshots that expire. `latest` is a snapshot that was just committed."""
-    def apply(self, table: PaimonTable, last: int) -> tuple[list[int], pa.RecordBatch]:
-        """Delete the snapshots up to `last` that expire. Returns their ids, and the files that can be deleted then."""
+    def apply(self, table: PaimonTable, last: int | None) -> tuple[list[int], pa.RecordBatch]:
+        """Delete the snapshots that expire, up to `last` if it is given. Returns their ids, and the files that can
+        be deleted then.
+        """
 
 @final
 class PaimonListing:

@@ -99,13 +99,17 @@ class ExpireSnapshots(MaintenancePlan[_Plan]):
             StorageError: The snapshots were removed, but some files could not be deleted.
         """
         began = time.perf_counter()
-        plan = self._take()
-        if not plan.snapshot_ids:
+        # If the plan was not inspected before, the metadata is read only once.
+        plan = None if self._planned is None else self._take()
+        if plan is not None and not plan.snapshot_ids:
             return ExpireResult(seconds=time.perf_counter() - began)
         with operation(self._method, self._place):
             table, files = self._table()
-            snapshot_ids, batch = self._expiry.apply(table, plan.snapshot_ids[-1])
+            snapshot_ids, batch = self._expiry.apply(table, None if plan is None else plan.snapshot_ids[-1])
             deletion = DeletionPlan(batch=batch, files=files)
+            if plan is None:
+                self._planned = _Plan(snapshot_ids=tuple(snapshot_ids), deletion=deletion)
+                self._is_applied = True
             deletion.delete_files("the snapshots were removed", {"table": self._place()})
         return ExpireResult(
             snapshot_ids=tuple(snapshot_ids),

@@ -4,6 +4,7 @@
 //! Snapshots of a branch follow each other. A data file that an expired snapshot needs is therefore needed by a later
 //! snapshot only if it is live in the first one that remains.
 
+use std::collections::HashMap;
 use std::ops::Range;
 
 use frazil_core::context::Context;
@@ -11,6 +12,7 @@ use frazil_core::error::{Error, ErrorKind, Result};
 
 use super::reach::{Kept, MAX_ATTEMPTS, OwnedFile, References, has_expired, in_order};
 use crate::spec::manifest::DELETE;
+use crate::spec::manifest_list::ManifestFileMeta;
 use crate::spec::options::Options;
 use crate::spec::snapshot::Snapshot;
 use crate::table::Table;
@@ -153,18 +155,20 @@ impl Expiring {
             Err(error) if error.kind() == ErrorKind::NoSuchSnapshot => return Ok((Vec::new(), gone)),
             found => found?,
         };
-        for (snapshot, next) in expired.iter().zip(expired.iter().skip(1).chain([&first])) {
-            context.check()?;
-            if next.id == snapshot.id + 1 {
-                table.find_changed(next, DELETE, &mut gone, context)?;
-            } else {
-                table.find_live(snapshot, &mut gone, context)?;
-            }
-        }
+        let mut deltas: HashMap<i64, Vec<ManifestFileMeta>> = HashMap::new();
         for snapshot in &expired {
             context.check()?;
             table.find_changelog(snapshot, &mut gone, context)?;
-            table.find_metadata(snapshot, &mut gone, context)?;
+            let [_, delta] = table.find_metadata(snapshot, &mut gone, context)?;
+            deltas.insert(snapshot.id, delta);
+        }
+        deltas.insert(first.id, table.list(&first.delta_manifest_list, true, context)?);
+        for snapshot in &expired {
+            context.check()?;
+            match deltas.get(&(snapshot.id + 1)) {
+                Some(delta) => table.find_changed(delta, DELETE, &mut gone, context)?,
+                None => table.find_live(snapshot, &mut gone, context)?,
+            }
         }
         Ok((expired.iter().map(|snapshot| snapshot.id).collect(), gone))
     }

@@ -167,17 +167,17 @@ impl Table {
         Ok(())
     }
 
-    /// Finds the data files that a snapshot added (`kind` = `ADD`) or removed, whether or not they are live.
+    /// Finds the data files that a snapshot added (`kind` = `ADD`) or removed, whether or not they are live. `delta` are
+    /// the manifests of its changes.
     pub(crate) fn find_changed(
         &self,
-        of: &Snapshot,
+        delta: &[ManifestFileMeta],
         kind: i32,
         found: &mut impl Sink,
         context: &Context,
     ) -> Result<()> {
-        let mut manifests = self.list(&of.delta_manifest_list, found.skips_missing(), context)?;
-        manifests.retain(|meta| kind == ADD || meta.num_deleted_files > 0);
-        for entries in self.entries_of(&manifests, found.skips_missing(), context)? {
+        let manifests = delta.iter().filter(|meta| kind == ADD || meta.num_deleted_files > 0);
+        for entries in self.entries_of(manifests, found.skips_missing(), context)? {
             let is_of_kind = entries.kinds().values().iter().map(|of_entry| Some(*of_entry == kind)).collect();
             self.find_data(&entries.filter(&is_of_kind)?, FileKind::Data, found)?;
         }
@@ -214,7 +214,7 @@ impl Table {
             // If a snapshot begins with the manifests of the previous one, its files are those of the previous one, or
             // were added since. Otherwise, manifests were merged, or the previous one belongs to another branch.
             if manifests == before {
-                self.find_changed(&snapshot, ADD, found, context)?;
+                self.find_changed(&delta, ADD, found, context)?;
             } else {
                 self.find_live(&snapshot, found, context)?;
             }
@@ -297,7 +297,7 @@ impl Table {
     }
 
     /// Returns the manifests of a list.
-    fn list(&self, name: &str, skips_missing: bool, context: &Context) -> Result<Vec<ManifestFileMeta>> {
+    pub(crate) fn list(&self, name: &str, skips_missing: bool, context: &Context) -> Result<Vec<ManifestFileMeta>> {
         let location = self.manifest_location(name);
         let content = unless_missing(self.files().read(&location, LIMIT_BYTES), skips_missing)?;
         let Some(content) = content else { return Ok(Vec::new()) };
@@ -305,13 +305,13 @@ impl Table {
     }
 
     /// Returns the entries of manifests.
-    fn entries_of(
+    fn entries_of<'a>(
         &self,
-        manifests: &[ManifestFileMeta],
+        manifests: impl IntoIterator<Item = &'a ManifestFileMeta>,
         skips_missing: bool,
         context: &Context,
     ) -> Result<Vec<ManifestEntries>> {
-        let mut parts = Vec::with_capacity(manifests.len());
+        let mut parts = Vec::new();
         for meta in manifests {
             let location = self.manifest_location(&meta.file_name);
             if let Some(content) = unless_missing(self.files().read(&location, LIMIT_BYTES), skips_missing)? {

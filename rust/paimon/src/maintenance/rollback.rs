@@ -51,15 +51,15 @@ pub fn apply(table: &Table, target: &Snapshot, context: &Context) -> Result<Roll
     for id in planned.snapshot_ids.iter().rev() {
         context.check()?;
         let snapshot = table.snapshot(*id)?;
+        let [_, delta] = table.find_metadata(&snapshot, &mut gone, context)?;
         if *id == before + 1 {
-            table.find_changed(&snapshot, ADD, &mut gone, context)?;
+            table.find_changed(&delta, ADD, &mut gone, context)?;
         } else {
             // Snapshots between a tag and the earliest snapshot have expired.
             table.find_live(&snapshot, &mut gone, context)?;
         }
         before = *id;
         table.find_changelog(&snapshot, &mut gone, context)?;
-        table.find_metadata(&snapshot, &mut gone, context)?;
     }
     for name in &planned.tags {
         context.check()?;

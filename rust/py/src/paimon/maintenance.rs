@@ -66,9 +66,10 @@ impl PaimonExpiry {
         interruptible(py, |_| Ok(expiring(&table.0, &request)?.map_or(Vec::new(), |found| found.ids.collect())))
     }
 
-    /// Deletes the snapshots up to `last` that expire. Returns their ids, and the files that can be deleted then.
-    fn apply<'py>(&self, py: Python<'py>, table: &PaimonTable, last: i64) -> PyResult<Expired<'py>> {
-        let request = ExpireRequest { end: Some(last.saturating_add(1)), ..self.0 };
+    /// Deletes the snapshots that expire, up to `last` if it is given. Returns their ids, and the files that can be
+    /// deleted then.
+    fn apply<'py>(&self, py: Python<'py>, table: &PaimonTable, last: Option<i64>) -> PyResult<Expired<'py>> {
+        let request = ExpireRequest { end: last.map(|last| last.saturating_add(1)), ..self.0 };
         let (ids, files) = interruptible(py, |context| match expiring(&table.0, &request)? {
             None => Ok((Vec::new(), batch(&[])?)),
             Some(found) => {
