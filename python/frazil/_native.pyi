@@ -26,6 +26,7 @@ __all__ = [
     "Files",
     "Listing",
     "Merger",
+    "PaimonAnalysis",
     "PaimonChangePlan",
     "PaimonChangeScan",
     "PaimonChangeStage",
@@ -998,6 +999,8 @@ class PaimonCommit:
         """Begin a commit to a table."""
     def commit(self, messages: Sequence[bytes]) -> PaimonCommitResult:
         """Commit messages and returns the result."""
+    def record_statistics(self, schema_id: int, content: str) -> PaimonCommitResult:
+        """Record the content of a statistics file, which belongs to a schema, and returns the result."""
     def compact_manifests(self) -> PaimonCommitResult:
         """Merge the manifests of the latest snapshot and returns the result."""
     @property
@@ -1038,6 +1041,21 @@ class PaimonExpiry:
     def apply(self, table: PaimonTable, last: int | None) -> tuple[list[int], pa.RecordBatch]:
         """Delete the snapshots that expire, up to `last` if it is given. Returns their ids, and the files that can
         be deleted then.
+        """
+
+@final
+class PaimonAnalysis:
+    """The statistics of a table, to which its rows are added."""
+    def __new__(cls, table: PaimonTable, columns: Sequence[str] | None) -> PaimonAnalysis:
+        """Create the statistics of columns; None for all columns that are not nested."""
+    @property
+    def columns(self) -> list[str]:
+        """Return the names of the columns."""
+    def add(self, rows: pa.RecordBatch) -> None:
+        """Add rows with these columns."""
+    def finish(self, snapshot_id: int, rows: int) -> tuple[int, str]:
+        """Return the id of the schema that the statistics belong to, and the content of their file. `rows` is the
+        number of rows of the table in the snapshot.
         """
 
 @final

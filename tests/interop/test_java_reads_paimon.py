@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 import random
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -293,6 +294,24 @@ def test_java_reads_and_continues_upserts(oracle: Oracle, engine: str, keys: tup
     table.append(some(20))
     table.compact()
     check(oracle, table)
+
+
+def test_statistics_are_read(oracle: Oracle) -> None:
+    """Java parses the least and greatest values by the types of their columns."""
+    columns = [("id", "INT"), *((name, text) for name, (text, _) in TYPES.items())]
+    table = create(oracle, "analyzed", columns)
+    table.append([{"id": i, **{name: values[i] for name, (_, values) in TYPES.items()}} for i in range(2)])
+    table.analyze()
+    (own,) = table.inspect.statistics().to_pylist()
+    assert oracle.adopt([], "analyzed").rejected == ()
+    [found] = oracle.read([Read("statistics")])
+    assert isinstance(found, Rows), found
+    (read,) = found.rows
+    assert json.loads(read.pop("colstat")) == json.loads(own.pop("colstat"))
+    assert {name: int(value) for name, value in read.items()} == own
+    write = Write(("id", "whole"), (("+I", 7, 1),))
+    assert oracle.adopt([write], "analyzed").rejected == (None,)
+    assert table.refresh().inspect.statistics().num_rows == 1
 
 
 def test_manifest_entries_match_java(oracle: Oracle) -> None:

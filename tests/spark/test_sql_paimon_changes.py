@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import random
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import frazil.spark
-from frazil.errors import UnsupportedError
+from frazil.errors import FrazilError, UnsupportedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -133,6 +134,34 @@ MERGES = [
     """USING (SELECT id, max(name) AS name FROM p.default.k GROUP BY id) AS s ON k.id = s.id
     WHEN MATCHED AND k.id < 9 THEN UPDATE SET n = length(s.name)""",
 ]
+
+
+def test_statistics_are_recorded(spark: SparkSession, tmp_path: Path) -> None:
+    lake = frazil.spark.connect(spark, {"p": {"type": "paimon", "warehouse": str(tmp_path)}})
+    with lake:
+        lake.sql("CREATE TABLE p.default.k (id INT, `dä y` STRING) USING paimon")
+        lake.sql("INSERT INTO p.default.k VALUES (1, 'a'), (2, 'b'), (2, NULL)")
+        for clause, columns in [
+            ("", set()),
+            ("FOR COLUMNS ID, `dä y`", {"id", "dä y"}),
+            ("FOR COLUMNS id", {"id"}),
+            ("FOR ALL COLUMNS", {"id", "dä y"}),
+        ]:
+            lake.sql(f"ANALYZE TABLE p.default.k COMPUTE STATISTICS {clause}")
+            assert lake.last is not None
+            (row,) = lake.table("p.default.k").inspect.statistics(snapshot_id=lake.last.snapshot_id).to_pylist()
+            assert (row["mergedRecordCount"], json.loads(row["colstat"]).keys()) == (3, columns)
+        for statement, problem in [
+            ("ANALYZE TABLE p.default.k COMPUTE STATISTICS NOSCAN", "NOSCAN is not supported"),
+            ("ANALYZE TABLE p.default.k PARTITION (id = 1) COMPUTE STATISTICS", "PARTITION is not supported"),
+            ("ANALYZE TABLE p.default.k COMPUTE STATISTICS FOR COLUMNS x", "the table has no column `x`"),
+            ("ANALYZE TABLE p.default.k COMPUTE", "expected COMPUTE STATISTICS"),
+            ("ANALYZE TABLE p.default.`k$files` COMPUTE STATISTICS", "cannot be changed"),
+            ("ANALYZE TABLES IN p.default COMPUTE STATISTICS", "ANALYZE is not supported"),
+        ]:
+            with pytest.raises(FrazilError, match=problem):
+                lake.sql(statement)
+        assert len(lake.table("p.default.k").snapshots()) == 5
 
 
 @pytest.mark.sampled(5)

@@ -64,6 +64,8 @@ def _files_of(table: Table, snapshot: Snapshot) -> Iterator[str]:
         yield from _waiting_files(Path(table.location), manifests)
     for name in (snapshot.base_manifest_list, snapshot.delta_manifest_list, *manifests):
         yield f"manifest/{name}"
+    if snapshot.statistics is not None:
+        yield f"statistics/{snapshot.statistics}"
     if snapshot.index_manifest is not None:
         yield f"manifest/{snapshot.index_manifest}"
         names = table.inspect.table_indexes(snapshot_id=snapshot.snapshot_id)["file_name"].to_pylist()

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 _HANDLERS: dict[type[Any], Callable[[Any, Run[Any]], Any]] = {
     st.AlterNamespace: alter.alter_namespace,
     st.AlterTable: alter.alter_table,
+    st.Analyze: others.analyze,
     st.Call: others.call,
     st.CreateCatalog: catalogs.create_catalog,
     st.CreateNamespace: tables.create_namespace,

@@ -14,6 +14,7 @@ from frazil.sql._parse_parts import properties
 from frazil.sql._parse_rows import delete, merge, truncate, update
 from frazil.sql._reader import Reader
 from frazil.sql._statements import (
+    Analyze,
     Argument,
     Call,
     CreateNamespace,
@@ -154,6 +155,30 @@ def _create_view(reader: Reader) -> Statement | None:
     return CreateView(name, reader.rest(), columns, replaces, is_global)
 
 
+def _analyze(reader: Reader) -> Analyze:
+    """Parse `ANALYZE TABLE`.
+
+    >>> from frazil.sql._reader import Reader
+    >>> _analyze(Reader("ANALYZE TABLE t COMPUTE STATISTICS FOR COLUMNS a, b")).columns
+    ('a', 'b')
+    """
+    reader.expect("ANALYZE", "TABLE")
+    name = reader.name("the name of a table")
+    if reader.at("PARTITION"):
+        reader.reject("PARTITION is not supported for ANALYZE TABLE", "analyze the whole table")
+    reader.expect("COMPUTE", "STATISTICS")
+    if reader.at("NOSCAN"):
+        reader.reject("NOSCAN is not supported for ANALYZE TABLE", "leave it out")
+    if reader.accept("FOR", "ALL", "COLUMNS"):
+        return Analyze(name, None)
+    if not reader.accept("FOR", "COLUMNS"):
+        return Analyze(name)
+    columns = [reader.identifier("a column")]
+    while reader.accept(","):
+        columns.append(reader.identifier("a column"))
+    return Analyze(name, tuple(columns))
+
+
 def _call(reader: Reader) -> Call:
     """Parse CALL.
 
@@ -217,6 +242,7 @@ _STATEMENTS: tuple[tuple[tuple[str, ...], Callable[[Reader], Statement | None]],
     (("DESC",), show.describe),
     *((("CREATE", *words), _create_view) for words in (("TEMPORARY",), ("TEMP",), ("GLOBAL",), ("OR", "REPLACE"))),
     (("EXPLAIN",), _explain),
+    (("ANALYZE", "TABLE"), _analyze),
     (("CALL",), _call),
     (("INSERT", "INTO"), insert),
     (("INSERT", "OVERWRITE"), insert),

@@ -1,4 +1,4 @@
-"""CALL, and statements that lake tables do not support."""
+"""CALL, ANALYZE, and statements that lake tables do not support."""
 
 from __future__ import annotations
 
@@ -8,13 +8,36 @@ from frazil.sql._lexer import unsupported
 from frazil.sql._other import instead
 from frazil.sql._procedure_types import Context
 from frazil.sql._procedures import arguments, procedure, typed
+from frazil.sql._row_targets import named, open_target
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from frazil.sql._engine import Frame
     from frazil.sql._run import Run
-    from frazil.sql._statements import Call, Other
+    from frazil.sql._statements import Analyze, Call, Other
 
-__all__ = ["call", "other"]
+__all__ = ["analyze", "call", "other"]
+
+
+def analyze(statement: Analyze, run: Run[Frame]) -> Frame:
+    """Record the statistics of a table.
+
+    Raises:
+        UnsupportedError: The table is not a Paimon table with snapshots.
+    """
+    opened = open_target("ANALYZE", statement.name, run)
+    if opened is None:
+        return run.pass_on()
+    if not hasattr(opened.table, "analyze"):
+        raise unsupported(run.text, run.start, "ANALYZE is not supported for Iceberg tables", None)
+    table = opened.table.with_branch(opened.branch)
+    columns: Sequence[str] | None = statement.columns
+    if columns is not None:
+        known = table.scan().schema().names
+        columns = [next(iter(named(known, column, run)), column) for column in columns]
+    run.results.append(table.analyze(columns))
+    return run.done()
 
 
 def call(statement: Call, run: Run[Frame]) -> Frame:

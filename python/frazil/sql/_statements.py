@@ -327,6 +327,15 @@ class Truncate:
 
 
 @dataclass(frozen=True, slots=True)
+class Analyze:
+    """`ANALYZE TABLE name COMPUTE STATISTICS FOR COLUMNS column, column`."""
+
+    name: Name
+    columns: tuple[str, ...] | None = ()
+    """The columns; None for all columns."""
+
+
+@dataclass(frozen=True, slots=True)
 class Argument:
     """An argument of a procedure: an expression that does not use columns, with or without a name."""
 
@@ -408,6 +417,7 @@ Statement = (
     | Update
     | Merge
     | Truncate
+    | Analyze
     | Call
     | Query
     | Explain

@@ -10,6 +10,7 @@ pub mod changes;
 pub mod clock;
 pub mod code_table;
 pub mod context;
+pub mod distinct;
 pub mod envelope;
 pub mod error;
 pub mod extremes;

@@ -196,6 +196,8 @@ def _rows(steps: Steps, read: Read) -> Rows:
         table = java("paimon.table.system.AuditLogTable")(table)
     elif read.view == "ro":
         table = java("paimon.table.system.ReadOptimizedTable")(table)
+    elif read.view == "statistics":
+        table = java("paimon.table.system.StatisticTable")(table)
     builder = table.newReadBuilder()
     kind = builder.readType()
     if read.equal_to_row is not None:

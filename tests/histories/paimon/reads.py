@@ -10,7 +10,7 @@ from histories.paimon.history import MAIN, Options
 MOST_ROWS = 20_000
 """The maximum number of rows that Java returns."""
 
-View: TypeAlias = Literal["rows", "audit_log", "ro"]
+View: TypeAlias = Literal["rows", "audit_log", "ro", "statistics"]
 
 
 @dataclass(frozen=True)

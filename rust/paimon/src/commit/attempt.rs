@@ -233,8 +233,15 @@ impl Attempt<'_> {
         Ok((snapshot, Counts::of(&changes)))
     }
 
-    /// Returns the statistics of the previous snapshot, if they belong to the latest schema.
+    /// Returns the statistics of the request, or those of the previous snapshot if they belong to the latest schema.
     fn statistics(&self, base: &Base) -> Result<Option<String>> {
+        if let Some((schema_id, name)) = &self.request.statistics {
+            if *schema_id != base.schema_id {
+                let message = "the table was altered while it was analyzed";
+                return Err(Error::new(ErrorKind::CommitConflict, message).hint("analyze it again"));
+            }
+            return Ok(Some(name.clone()));
+        }
         let Some(name) = base.snapshot.as_ref().and_then(|snapshot| snapshot.statistics.as_ref()) else {
             return Ok(None);
         };

@@ -42,6 +42,7 @@ use std::time::{Duration, Instant};
 
 use frazil_core::context::Context;
 use frazil_core::error::{Error, ErrorKind, Result};
+use frazil_core::ids;
 use frazil_core::retry::{Retry, pause};
 use frazil_core::storage::publish::Swap;
 
@@ -160,6 +161,34 @@ pub fn compact_manifests(
         one_snapshot(&Attempt { table, request, changes: &changes, context }, settings, lock)
     };
     merged().map_err(|error: Error| error.with("table", table.location()))
+}
+
+/// Records statistics, which belong to a schema, in a separate snapshot (Java's `commitStatistics`).
+///
+/// # Errors
+/// As for [`commit`]; `CommitConflict` if the table has another schema by now.
+pub fn record_statistics(
+    table: &Table,
+    request: &Request,
+    (schema_id, content): (i64, String),
+    lock: &dyn SnapshotLock,
+    context: &Context,
+) -> Result<Committed> {
+    let recorded = || {
+        request.check()?;
+        check_committable(table.schema())?;
+        let name = format!("stat-{}-0", ids::uuid()?);
+        let location = format!("{}/statistics/{name}", table.location());
+        table.files().put_if_absent(&location, content.into())?;
+        let changes = Changes { kind: CommitKind::Analyze, ..Changes::compacted(std::iter::empty())? };
+        let request = Request { statistics: Some((schema_id, name)), ..request.clone() };
+        let outcome = snapshot(table, &request, &changes, lock, context);
+        if outcome.as_ref().is_err_and(|error| error.kind() != ErrorKind::CommitStateUnknown) {
+            let _ = table.files().delete(&location);
+        }
+        outcome
+    };
+    recorded().map_err(|error: Error| error.with("table", table.location()))
 }
 
 /// Commits the changes as one snapshot.

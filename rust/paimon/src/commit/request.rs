@@ -35,6 +35,9 @@ pub struct Request {
     pub overwrite: Option<Overwrite>,
     /// Whether appends are checked against the files of the latest snapshot.
     pub checks_append: bool,
+    /// The statistics that the snapshot records: the id of their schema and the name of their file. None for those of
+    /// the previous snapshot.
+    pub statistics: Option<(i64, String)>,
 }
 
 impl Request {
@@ -47,6 +50,7 @@ impl Request {
             properties: BTreeMap::new(),
             overwrite: None,
             checks_append: false,
+            statistics: None,
         }
     }
 

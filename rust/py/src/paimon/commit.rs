@@ -157,6 +157,16 @@ impl PaimonCommit {
         })
     }
 
+    /// Records the content of a statistics file, which belongs to a schema, and returns the result.
+    fn record_statistics(&self, py: Python<'_>, schema_id: i64, content: String) -> PyResult<PaimonCommitResult> {
+        interruptible(py, |context| {
+            let commit = |lock: &dyn SnapshotLock| {
+                commit::record_statistics(&self.table, &self.request, (schema_id, content), lock, context)
+            };
+            with_lock(self.lock.as_ref(), context, commit).map(PaimonCommitResult)
+        })
+    }
+
     /// Returns how often the commit is retried (`commit.max-retries`).
     #[getter]
     fn max_retries(&self, py: Python<'_>) -> PyResult<u32> {

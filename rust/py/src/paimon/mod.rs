@@ -1,5 +1,6 @@
 //! Paimon tables: scans, plans, splits, rows, commits.
 
+mod analyze;
 mod changes;
 mod commit;
 mod compact;
@@ -33,6 +34,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<reader::SplitReader>()?;
     module.add_class::<rows::PaimonFileSpec>()?;
     module.add_class::<rows::PaimonRows>()?;
+    module.add_class::<analyze::PaimonAnalysis>()?;
     module.add_class::<commit::PaimonCommit>()?;
     module.add_class::<commit::PaimonCommitResult>()?;
     module.add_class::<compact::PaimonCompaction>()?;
