@@ -1000,7 +1000,7 @@ class PaimonCommit:
     def commit(self, messages: Sequence[bytes]) -> PaimonCommitResult:
         """Commit messages and returns the result."""
     def record_statistics(self, schema_id: int, content: str) -> PaimonCommitResult:
-        """Record the content of a statistics file, which belongs to a schema, and returns the result."""
+        """Record the content of a statistics file, which belongs to a schema. Returns the result."""
     def compact_manifests(self) -> PaimonCommitResult:
         """Merge the manifests of the latest snapshot and returns the result."""
     @property

@@ -162,6 +162,14 @@ def test_statistics_are_recorded(spark: SparkSession, tmp_path: Path) -> None:
             with pytest.raises(FrazilError, match=problem):
                 lake.sql(statement)
         assert len(lake.table("p.default.k").snapshots()) == 5
+        lake.sql("CREATE TABLE spark_catalog.default.analyzed (id INT, day INT) USING parquet PARTITIONED BY (day)")
+        try:
+            lake.sql("INSERT INTO spark_catalog.default.analyzed VALUES (1, 2)")
+            for clause in ("NOSCAN", "FOR COLUMNS id"):
+                lake.sql(f"ANALYZE TABLE spark_catalog.default.analyzed COMPUTE STATISTICS {clause}")
+            lake.sql("ANALYZE TABLE spark_catalog.default.analyzed PARTITION (day = 2) COMPUTE STATISTICS NOSCAN")
+        finally:
+            lake.sql("DROP TABLE spark_catalog.default.analyzed")
 
 
 @pytest.mark.sampled(5)

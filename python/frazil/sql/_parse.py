@@ -9,7 +9,7 @@ from frazil.sql._other import other
 from frazil.sql._parse_alter import alter_namespace, alter_table, comment_on
 from frazil.sql._parse_catalog import catalog_statement
 from frazil.sql._parse_create import create_table, reject_materialized_table
-from frazil.sql._parse_insert import QUERY, column_list, insert, word_after_common_tables
+from frazil.sql._parse_insert import QUERY, column_list, insert, partition_values, word_after_common_tables
 from frazil.sql._parse_parts import properties
 from frazil.sql._parse_rows import delete, merge, truncate, update
 from frazil.sql._reader import Reader
@@ -164,19 +164,21 @@ def _analyze(reader: Reader) -> Analyze:
     """
     reader.expect("ANALYZE", "TABLE")
     name = reader.name("the name of a table")
+    refused = []
     if reader.at("PARTITION"):
-        reader.reject("PARTITION is not supported for ANALYZE TABLE", "analyze the whole table")
+        refused.append(("PARTITION", reader.take("PARTITION").start))
+        tuple(partition_values(reader))
     reader.expect("COMPUTE", "STATISTICS")
     if reader.at("NOSCAN"):
-        reader.reject("NOSCAN is not supported for ANALYZE TABLE", "leave it out")
+        refused.append(("NOSCAN", reader.take("NOSCAN").start))
+    columns: list[str] | None = []
     if reader.accept("FOR", "ALL", "COLUMNS"):
-        return Analyze(name, None)
-    if not reader.accept("FOR", "COLUMNS"):
-        return Analyze(name)
-    columns = [reader.identifier("a column")]
-    while reader.accept(","):
-        columns.append(reader.identifier("a column"))
-    return Analyze(name, tuple(columns))
+        columns = None
+    elif reader.accept("FOR", "COLUMNS"):
+        columns = [reader.identifier("a column")]
+        while reader.accept(","):
+            columns.append(reader.identifier("a column"))
+    return Analyze(name, None if columns is None else tuple(columns), tuple(refused))
 
 
 def _call(reader: Reader) -> Call:

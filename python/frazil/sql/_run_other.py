@@ -24,11 +24,13 @@ def analyze(statement: Analyze, run: Run[Frame]) -> Frame:
     """Record the statistics of a table.
 
     Raises:
-        UnsupportedError: The table is not a Paimon table with snapshots.
+        UnsupportedError: The table is not a Paimon table with snapshots, or a clause is not supported.
     """
     opened = open_target("ANALYZE", statement.name, run)
     if opened is None:
         return run.pass_on()
+    for clause, start in statement.refused:
+        raise unsupported(run.text, start, f"{clause} is not supported for ANALYZE TABLE", "leave it out")
     if not hasattr(opened.table, "analyze"):
         raise unsupported(run.text, run.start, "ANALYZE is not supported for Iceberg tables", None)
     table = opened.table.with_branch(opened.branch)

@@ -333,6 +333,8 @@ class Analyze:
     name: Name
     columns: tuple[str, ...] | None = ()
     """The columns; None for all columns."""
+    refused: tuple[tuple[str, int], ...] = ()
+    """The clauses that only Spark's tables support, with their positions."""
 
 
 @dataclass(frozen=True, slots=True)

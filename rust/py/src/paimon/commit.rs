@@ -157,7 +157,7 @@ impl PaimonCommit {
         })
     }
 
-    /// Records the content of a statistics file, which belongs to a schema, and returns the result.
+    /// Records the content of a statistics file, which belongs to a schema. Returns the result.
     fn record_statistics(&self, py: Python<'_>, schema_id: i64, content: String) -> PyResult<PaimonCommitResult> {
         interruptible(py, |context| {
             let commit = |lock: &dyn SnapshotLock| {
