@@ -29,9 +29,6 @@ SETTINGS = {
     "spark.driver.extraJavaOptions": JVM_OPTIONS,
     "spark.sql.session.timeZone": "UTC",
 }
-if os.environ.get("FRAZIL_SAMPLES") != "all":
-    # Queries of few rows take less time than the compilation of their plans.
-    SETTINGS |= {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 
 
 def use_this_python(environment: MutableMapping[str, str]) -> None:
