@@ -345,6 +345,10 @@ _SAME = (
 """The compared entries. Statistics of values are excluded: frazil has more of them, but no bounds for NaN."""
 
 
+_INDEX = ("partition", "bucket", "index_type", "row_count")
+"""The compared columns of index files, which have hashes of keys or deletion vectors."""
+
+
 def _files(folder: Path, history: History) -> list[str]:
     table: Any = frazil.load_table(folder, format="paimon")
     # Java skips numbers when it writes to many buckets at once; without keys, only their order matters.
@@ -353,6 +357,8 @@ def _files(folder: Path, history: History) -> list[str]:
     for branch in (MAIN, *table.branches()):
         files = table.with_branch(branch).inspect.files(selected_fields=fields)
         found += [f"{branch} {row}" for row in files.to_pylist()]
+        indexes = table.with_branch(branch).inspect.table_indexes(selected_fields=_INDEX)
+        found += [f"{branch} index {row}" for row in indexes.to_pylist()]
     return sorted(found)
 
 
