@@ -179,10 +179,11 @@ pub fn record_statistics(
         check_committable(table.schema())?;
         let name = format!("stat-{}-0", ids::uuid()?);
         let location = format!("{}/statistics/{name}", table.location());
-        table.files().put_if_absent(&location, content.into())?;
         let changes = Changes { kind: CommitKind::Analyze, ..Changes::compacted(std::iter::empty())? };
         let request = Request { statistics: Some((schema_id, name)), ..request.clone() };
-        let outcome = snapshot(table, &request, &changes, lock, context);
+        // A request that fails may have written the file.
+        let written = table.files().put(&location, content.into());
+        let outcome = written.and_then(|()| snapshot(table, &request, &changes, lock, context));
         if outcome.as_ref().is_err_and(|error| error.kind() != ErrorKind::CommitStateUnknown) {
             let _ = table.files().delete(&location);
         }
