@@ -131,5 +131,6 @@ OPERATIONS: list[Operation] = [
     PaimonOperation("paimon alter in a catalog", ALTER, world=PaimonCatalogWorld),
     PaimonOperation("paimon alter of an empty table", ALTER, writes=0),
     PaimonOperation("paimon set_properties", SET_OPTION, **KEYED),
+    PaimonOperation("paimon analyze", on_table(lambda table: table.analyze()), **PARTED),
 ]
 """The names of the operations include whether they compact."""

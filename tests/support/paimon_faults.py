@@ -365,7 +365,6 @@ OPERATIONS: list[Operation] = [
     PaimonOperation("paimon compact with keys", COMPACT, **KEYED_PARTED),
     PaimonOperation("paimon compact with file indexes", COMPACT, **INDEXED),
     PaimonOperation("paimon compact of levels only", COMPACT, writes=1, **KEYED),
-    PaimonOperation("paimon analyze", on_table(lambda table: table.analyze()), **PARTED),
     PaimonOperation("paimon append that compacts", APPEND, **FIVE_FILES),
     PaimonOperation("paimon upsert that compacts", APPEND, writes=4, model=upserted, **KEYED),
     PaimonOperation("paimon upsert to partitions that compacts", APPEND, writes=4, model=upserted, **KEYED_PARTED),
