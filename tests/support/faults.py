@@ -432,7 +432,11 @@ def go_on(sweep: Sweep, world: World, state: dict[str, Any]) -> None:
     elif sweep.operation.is_repeatable:
         files = files_of(world)
         sweep.operation.act(world)
-        assert (world.state(), files_of(world)) == (state, files)
+        if state == sweep.after:
+            assert (world.state(), files_of(world)) == (state, files)
+        else:
+            # A compaction that failed after its rows were committed is done by the repeated change.
+            assert world.state() == sweep.after
     elif state:
         # Continue with a table that other clients see.
         name = "ns.u" if "ns.u" in state else "ns.t"
