@@ -7,6 +7,9 @@ BIN := $(VENV)/bin
 CARGO ?= cargo
 JOBS ?= $(shell $(PYTHON) -c 'import os; print(max(2, min(4, os.cpu_count() or 2)))')
 FUZZ_SECONDS ?= 4
+# Chooses the samples and damages the input of fuzz targets; another one each day.
+FRAZIL_SEED ?= $(shell $(PYTHON) -c 'import time; print(int(time.time()) // 86400)')
+export FRAZIL_SEED
 HISTORIES ?= 10000
 ICEBERG_HISTORIES ?= 5000
 PAIMON_HISTORIES ?= 2000
@@ -40,6 +43,10 @@ BENCH_TABLES ?= $(BENCH)/tables
 COMPARE = $(RELEASE)/bin/python benches/compare/run.py --tables $(BENCH_TABLES) --environments $(BENCH) \
 	--limits $(TARGET)/release/limits $(addprefix --row ,$(ROW)) $(if $(STRICT),--strict)
 PYTEST_PARALLEL := -m pytest --numprocesses $(JOBS)
+# The test files to run; all by default.
+FILES ?=
+# Where `tools/ci.py` wants the times of tests.
+REPORT = $(if $(FRAZIL_REPORTS),--junitxml '$(FRAZIL_REPORTS)/$@.xml' -o junit_family=xunit1)
 
 # Java opens files with non-ASCII paths only in a UTF-8 locale.
 ifneq ($(shell locale charmap 2>/dev/null),UTF-8)
@@ -64,8 +71,9 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help dev check test test-rust test-python test-oldest test-spark test-release demo build interop faults nightly miri lint bench bench-full \
-	bench-inputs fuzz worktree clean
+.PHONY: help tools build-extension dev check test build-tests test-rust test-early test-rest test-python test-alone test-docstrings test-oldest \
+	test-spark test-release demo build interop faults nightly miri lint lint-style lint-format lint-ruff lint-ruff-format \
+	lint-budgets lint-prose lint-stub lint-types lint-rust bench bench-full bench-inputs fuzz worktree clean
 
 help:
 	@echo 'make dev     build the extension quickly and install the package, editable, into $(VENV)'
@@ -73,6 +81,7 @@ help:
 	@echo 'make test    run everything: cargo tests, pytest, doctests, README, fuzz targets'
 	@echo 'make demo    read tables of this repository from Python and from PySpark, with a wheel of the quick build'
 	@echo 'make lint    formatters, linters, types and size budgets'
+	@echo '.ci/run      lint, test and demo at the same time, in a copy of the checkout; FAST=1 for ten minutes of it'
 	@echo 'make interop have Java, PyIceberg and DuckDB read all that is written, and Java write on top'
 	@echo 'make faults  fail every request of every operation on tables, and kill writers'
 	@echo 'make nightly run slow tests, all tests on the release build, and random histories against models:'
@@ -99,10 +108,15 @@ $(EDITABLE): | $(TOOLS)
 	@echo '$(CURDIR)/python' > "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/frazil.pth"
 	@touch $@
 
-# The extension is replaced by a rename: a process that has it loaded goes on with the old one.
-dev: $(TOOLS) $(EDITABLE)
+tools: $(TOOLS)
+
+# Without the tools, so that both can be set up at the same time.
+build-extension:
 	$(call say,'Building the extension without optimizing it fully')
-	$(CARGO) build --locked --quiet --package frazil-py
+	@$(CARGO) build --locked --quiet --package frazil-py
+
+# The extension is replaced by a rename: a process that has it loaded goes on with the old one.
+dev: $(TOOLS) $(EDITABLE) build-extension
 	@library=$$(ls $(TARGET)/debug/lib_native.so $(TARGET)/debug/lib_native.dylib 2>/dev/null | head -n 1); \
 	cmp --silent "$$library" $(NATIVE) || { cp "$$library" $(NATIVE).new && mv $(NATIVE).new $(NATIVE); }
 
@@ -128,24 +142,42 @@ $(WHEEL): $(TOOLS) $(RUST_SOURCES) $(PYTHON_SOURCES) README.md LICENSE
 build: $(WHEEL)
 
 # From an installed wheel, which shows that it holds what it needs, but of the build that the tests use.
-demo: $(TOOLS)
+demo:
+	$(call say,'This builds frazil and reads the tables of tests/golden in Python and Spark:')
+	@echo '    six minutes the first time on two cores (tools, dependencies in Rust), then one minute'
+	@$(MAKE) --no-print-directory --jobs 2 tools build-extension
 	$(call say,'Building a wheel without optimizing it fully')
 	$(call install_wheel,dev,$(QUICK),$(TARGET)/quick-wheels)
 	$(call say,'Reading tables in tests/golden')
 	$(QUICK)/bin/python tools/demo.py
 
-test: test-rust test-python test-oldest test-spark fuzz
+test:
+	@$(PYTHON) tools/ci.py test
+
+build-tests:
+	$(CARGO) test --locked --quiet --workspace --exclude frazil-py --no-run
+	$(CARGO) build --locked --quiet --package frazil-fuzz
 
 test-rust:
-	$(call say,'Testing the Rust crates')
 	$(CARGO) test --locked --quiet --workspace --exclude frazil-py
 
-test-python: dev
-	$(call say,'Testing the Python package')
-	$(BIN)/python $(PYTEST_PARALLEL) --durations 20 -m 'not alone'
-	$(BIN)/python -m pytest --quiet -m alone tests/spark
-	$(call say,'Running the examples of the documentation strings')
-	$(BIN)/python -m pytest --quiet --doctest-modules --pyargs frazil
+test-python: test-early test-rest test-docstrings test-alone
+
+# A minute in which most mistakes show: the rules of the repository, the facts of the documentation, messages, modules.
+EARLY := tests/architecture tests/unit tests/docs/test_facts.py tests/docs/test_links.py tests/docs/test_types.py \
+	tests/behavior/test_errors.py tests/behavior/test_messages.py tests/behavior/test_property_names.py
+
+test-early: dev
+	$(BIN)/python -m pytest --quiet $(REPORT) $(EARLY)
+
+test-rest: dev
+	$(BIN)/python $(PYTEST_PARALLEL) -m 'not alone' $(REPORT) $(FILES) $(EARLY:%=--ignore=%)
+
+test-alone: dev
+	$(BIN)/python -m pytest -m alone $(REPORT) tests/spark
+
+test-docstrings: dev
+	$(BIN)/python -m pytest --quiet --doctest-modules $(REPORT) --pyargs frazil
 
 $(OLDEST)/.installed: pyproject.toml | $(TOOLS)
 	$(call say,'Installing Daft with pyarrow $(OLDEST_PYARROW) and sqlglot $(OLDEST_SQLGLOT) into $(OLDEST)')
@@ -264,21 +296,38 @@ miri:
 # In the build with overflow checks.
 fuzz:
 	$(call say,'Feeding damaged bytes to every decoder')
-	$(CARGO) run --locked --quiet --package frazil-fuzz -- --seconds $(FUZZ_SECONDS) --jobs $(JOBS)
+	$(CARGO) run --locked --quiet --package frazil-fuzz -- --seconds $(FUZZ_SECONDS) --jobs $(JOBS) --seed $(FRAZIL_SEED)
 
-lint: dev
-	$(call say,'Checking the Rust crates')
+lint:
+	@$(PYTHON) tools/ci.py lint
+
+# All of them run with `make -k`, even if one fails.
+lint-style: lint-format lint-ruff lint-ruff-format lint-budgets lint-prose
+
+lint-format:
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --locked --workspace --all-targets -- --deny warnings
-	$(call say,'Checking the Python package')
+
+lint-ruff: $(TOOLS)
 	$(BIN)/python -m ruff check .
+
+lint-ruff-format: $(TOOLS)
 	$(BIN)/python -m ruff format --check .
-	$(BIN)/python -m mypy python/frazil tools
-	MYPYPATH=python $(BIN)/python -m mypy.stubtest --mypy-config-file pyproject.toml frazil._native
-	$(call say,'Checking budgets and prose')
+
+lint-budgets: $(TOOLS)
 	$(BIN)/python tools/check_budgets.py
+
+lint-prose: $(TOOLS)
 	$(BIN)/python tools/check_prose.py
+
+lint-stub: dev
+	MYPYPATH=python $(BIN)/python -m mypy.stubtest --mypy-config-file pyproject.toml frazil._native
 	$(BIN)/python tools/document_stub.py --check
+
+lint-types: $(TOOLS)
+	$(BIN)/python -m mypy python/frazil tools
+
+lint-rust:
+	$(CARGO) clippy --locked --workspace --all-targets -- --deny warnings
 
 bench: bench-inputs $(BENCH)/peers/.installed
 	$(call say,'Comparing with limits and peers (ten minutes on two cores)')

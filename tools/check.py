@@ -17,6 +17,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ci_cache import files_of
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -35,7 +37,6 @@ CRATES = {
 }
 WORKSPACE = ("Cargo.toml", "Cargo.lock", "clippy.toml", "rust/workspace-hack/")
 WITHOUT_TESTS = ("frazil-py", "frazil-benches")
-STUB = "python/frazil/_native.pyi"
 FAST = "not spark and not slow"
 
 
@@ -59,14 +60,7 @@ def main() -> int:
 
 def digests() -> dict[str, str]:
     """Return the digest of each file that git would commit, by path."""
-    listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate"],
-        cwd=ROOT,
-        capture_output=True,
-        check=True,
-    )
-    paths = [path for path in listed.stdout.decode().split("\0") if path and (ROOT / path).is_file()]
-    return {path: hashlib.sha256((ROOT / path).read_bytes()).hexdigest() for path in paths}
+    return {path: hashlib.sha256((ROOT / path).read_bytes()).hexdigest() for path in files_of(ROOT)}
 
 
 def rust_steps(changed: Iterable[str]) -> list[list[str]]:
@@ -86,23 +80,25 @@ def rust_steps(changed: Iterable[str]) -> list[list[str]]:
 
 
 def python_steps(changed: Iterable[str], jobs: str) -> list[list[str]]:
-    """Return the commands for Python, which also test the extension."""
-    steps = []
+    """Return the commands for Python, which also test the extension; what takes seconds checks all files."""
+    changed = list(changed)
+    if not changed:
+        return []
     python = [sys.executable, "-m"]
+    steps = [
+        [*python, "ruff", "check", "."],
+        [*python, "ruff", "format", "--check", "."],
+        [sys.executable, "tools/check_budgets.py"],
+        [sys.executable, "tools/check_prose.py"],
+        [sys.executable, "tools/document_stub.py", "--check"],
+    ]
     if any(path.endswith((".py", ".pyi", ".toml")) for path in changed):
-        steps += [[*python, "ruff", "check", "."], [*python, "ruff", "format", "--check", "."]]
         steps += [[*python, "mypy", "python/frazil", "tools"]]
-    if any(path.startswith("rust/py/") or path == STUB for path in changed):
-        stubtest = ["mypy.stubtest", "--mypy-config-file", "pyproject.toml", "frazil._native"]
-        steps += [["env", "MYPYPATH=python", *python, *stubtest]]
-    if prose := [path for path in changed if path.endswith((".rs", ".py", ".pyi", ".md")) and (ROOT / path).exists()]:
-        steps += [[sys.executable, "tools/check_prose.py", *prose]]
-    if changed:
-        steps += [[sys.executable, "tools/check_budgets.py"], [sys.executable, "tools/document_stub.py", "--check"]]
-        pytest = [*python, "pytest", "--quiet", "--numprocesses", jobs, "-m", FAST]
-        steps += [[*pytest, "tests/architecture", "tests/unit", "tests/catalog", "tests/behavior"]]
-        steps += [[*python, "pytest", "--quiet", "--doctest-modules", "--pyargs", "frazil"]]
-    return steps
+    stubtest = ["mypy.stubtest", "--mypy-config-file", "pyproject.toml", "frazil._native"]
+    steps += [["env", "MYPYPATH=python", *python, *stubtest]]
+    pytest = [*python, "pytest", "--quiet", "--numprocesses", jobs, "-m", FAST]
+    steps += [[*pytest, "tests/architecture", "tests/unit", "tests/catalog", "tests/behavior"]]
+    return [*steps, [*python, "pytest", "--quiet", "--doctest-modules", "--pyargs", "frazil"]]
 
 
 def run_steps(steps: Iterable[list[str]]) -> bool:

@@ -13,6 +13,8 @@ import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ci_cache import files_of
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -21,6 +23,9 @@ WHEELS = Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target") / "wheels"
 FILE_CODE_LINES = 600
 WHEEL_BYTES = 25 * 1000 * 1000
 GOLDEN_BYTES = 10 * 1000 * 1000
+FILE_BYTES = 200 * 1000
+# Files by other engines, with which results are compared.
+RECORDED = re.compile(r"tests/golden/|rust/\w+/testdata/")
 README_LINES = 120
 # Clippy rejects unwrap, expect, panic and indexing; these are the remaining ways to end a process.
 ABORTS = re.compile(
@@ -34,7 +39,7 @@ TEST_MODULE = re.compile(r"^#\[cfg\(test\)\]\n(?:#\[.*\]\n)*(?:pub\S* )?mod \w+ 
 def main() -> int:
     """Run every check."""
     found = [*long_files(), *aborts(), *repeated_types(), *arrow_versions(), *unused_dependencies()]
-    found += [*wheel_size(), *golden_size(), *readme_length()]
+    found += [*wheel_size(), *golden_size(), *large_files(), *readme_length()]
     for violation in found:
         print(f"error: {violation}")
     print(f"budgets: {len(found)} violations" if found else "budgets: all met")
@@ -117,6 +122,16 @@ def golden_size() -> Iterator[str]:
     size = sum(path.stat().st_size for path in (ROOT / "tests" / "golden").rglob("*") if path.is_file())
     if size > GOLDEN_BYTES:
         yield f"tests/golden has {size} bytes, but {GOLDEN_BYTES} are allowed"
+
+
+def large_files() -> Iterator[str]:
+    """Yield large files and wheels, which stay in every clone of the repository for ever."""
+    for name in sorted(files_of(ROOT)):
+        size = (ROOT / name).stat().st_size
+        if name.endswith(".whl"):
+            yield f"{name} is a wheel; install it from a registry"
+        elif size > FILE_BYTES and not RECORDED.match(name):
+            yield f"{name} has {size} bytes, but {FILE_BYTES} are allowed outside tests/golden and testdata"
 
 
 def readme_length() -> Iterator[str]:

@@ -7,7 +7,6 @@ No data is lost, duplicated or left incomplete.
 
 from __future__ import annotations
 
-import os
 import sys
 import zlib
 from typing import TYPE_CHECKING
@@ -19,12 +18,13 @@ from support import paimon_change_faults, paimon_faults
 from support.faults import OPERATIONS, CatalogWorld, Operation, Sweep
 from support.faulty_database import look_at_statement, statements_of
 from support.object_store import FAULTS
+from support.sizes import size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-ALL = os.environ.get("FRAZIL_FAULTS") == "all"
+ALL = bool(size("FRAZIL_FAULTS"))
 EVERY = [*OPERATIONS, *paimon_faults.OPERATIONS, *paimon_change_faults.OPERATIONS]
 counted: dict[str, list[int]] = {"iceberg": [], "paimon": []}
 """The number of fault points of each operation, by format."""

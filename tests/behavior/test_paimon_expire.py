@@ -19,6 +19,7 @@ import pytest
 import frazil
 from frazil import errors
 from support.paimon_garbage import garbage, missing
+from support.sizes import size
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from frazil.paimon import Table
 
 SCHEMA = {"id": "BIGINT NOT NULL", "part": "STRING NOT NULL", "n": "INT"}
-HISTORIES = int(os.environ.get("FRAZIL_PAIMON_EXPIRIES", "1"))
+HISTORIES = size("FRAZIL_PAIMON_EXPIRIES")
 """The number of random histories for each kind of table."""
 
 KINDS: dict[str, dict[str, Any]] = {

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from dataclasses import dataclass, field
 from random import Random
@@ -14,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import frazil
+from support.sizes import size
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from frazil.paimon import Table
 
-HISTORIES = int(os.environ.get("FRAZIL_PAIMON_MODELS", "100"))
+HISTORIES = size("FRAZIL_PAIMON_MODELS")
 QUICK = 10
 """The number of histories that are not marked as slow."""
 STEPS = 14

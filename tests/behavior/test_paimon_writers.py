@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import concurrent.futures
 import multiprocessing
-import os
 import random
 import signal
 import subprocess
@@ -20,15 +19,16 @@ import pytest
 
 import frazil
 from support.paimon_files import HINTS, branch_root, files_in, files_known, make_branch
+from support.sizes import size
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from frazil.paimon import Table
 
-WRITERS = int(os.environ.get("FRAZIL_WRITERS", "2"))
+WRITERS = size("FRAZIL_WRITERS")
 COMMITS = 25 if WRITERS > 4 else 10
-KILLS = int(os.environ.get("FRAZIL_KILLS", "6"))
+KILLS = size("FRAZIL_KILLS")
 
 APPEND_TABLE: dict[str, Any] = {}
 BUCKETS: dict[str, Any] = {"options": {"bucket": 2, "bucket-key": "id", "compaction.min.file-num": 3}}

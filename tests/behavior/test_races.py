@@ -27,13 +27,14 @@ from frazil.errors import (
     NoSuchTableError,
 )
 from support.rest_server import RestServer
+from support.sizes import size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     Apply = Callable[[], Any]
 
-ALL = os.environ.get("FRAZIL_RACES") == "all"
+ALL = bool(size("FRAZIL_RACES"))
 SCHEMA = {"id": "long", "p": "string", "v": "long", "note": "string"}
 FUTURE_MS = 4_000_000_000_000
 REFUSALS = (CommitConflictError, CommitValidationError, InvalidArgumentError, NoSuchSnapshotError, NoSuchTableError)

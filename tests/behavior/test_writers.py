@@ -23,6 +23,7 @@ import pytest
 import frazil
 from frazil.errors import CommitConflictError, CommitValidationError
 from frazil.iceberg._staged import StagedTable
+from support.sizes import size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -30,9 +31,9 @@ if TYPE_CHECKING:
 
     from frazil.iceberg import Table
 
-WRITERS = int(os.environ.get("FRAZIL_WRITERS", "4"))
+WRITERS = size("FRAZIL_WRITERS")
 COMMITS = 25 if WRITERS > 4 else 10
-KILLS = int(os.environ.get("FRAZIL_KILLS", "6"))
+KILLS = size("FRAZIL_KILLS")
 
 SCHEMA = pa.schema([("id", pa.int64()), ("writer", pa.int64())])
 EVERY = 5

@@ -24,11 +24,12 @@ import frazil
 from frazil import errors
 from frazil.catalog._paimon_lock import LockSettings, SnapshotLock
 from support.faulty_database import FAULTS, FaultyDatabase
+from support.sizes import size
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-WRITERS = int(os.environ.get("FRAZIL_WRITERS", "4"))
+WRITERS = size("FRAZIL_WRITERS")
 COMMITS = 25 if WRITERS > 4 else 5
 COLUMNS = {"writer": "INT", "at": "INT"}
 GOLDEN = Path(__file__).parents[1] / "golden" / "paimon_catalogs" / "catalog_jdbc.json"

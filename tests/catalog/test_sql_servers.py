@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import signal
 import subprocess
 import sys
@@ -22,6 +21,7 @@ from frazil import errors
 from frazil.catalog._server_database import ServerDatabase
 from frazil.catalog._server_session import is_rolled_back
 from support.servers import INTEROP, KINDS, run
+from support.sizes import size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -34,7 +34,7 @@ SCHEMA = pa.schema([pa.field("id", pa.int64()), ("name", pa.string())])
 ROWS = [{"id": 1, "name": "a"}, {"id": 2, "name": None}]
 
 WRITERS, COMMITS = 4, 20
-KILLS = int(os.environ.get("FRAZIL_KILLS", "3"))
+KILLS = size("FRAZIL_KILLS")
 
 JAVA_TABLES = """
 CREATE TABLE iceberg_tables (

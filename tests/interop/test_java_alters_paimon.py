@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import shutil
 from typing import TYPE_CHECKING, Any
@@ -15,13 +14,14 @@ import pytest
 
 from frazil import _native, errors
 from frazil.paimon import Table
+from support.sizes import size
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from histories.paimon.oracle import Oracle
 
-CHANGES = int(os.environ.get("FRAZIL_PAIMON_ALTERATIONS", "60"))
+CHANGES = size("FRAZIL_PAIMON_ALTERATIONS")
 STEPS = 12
 """The number of changes to one table."""
 

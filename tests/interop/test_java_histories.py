@@ -17,6 +17,7 @@ from histories.iceberg.history import Elsewhere
 from histories.iceberg.run import World
 from histories.iceberg.tables import java_table, spark_takes
 from support.java_checks import check_rows
+from support.sizes import size
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from support.java import Java
 
 COUNT = 100 if os.environ.get("FRAZIL_INTEROP") else 4
-FIRST = int(os.environ.get("FRAZIL_HISTORY_SEED", "0"))
+FIRST = size("FRAZIL_HISTORY_SEED")
 TURNS = 3
 
 STATEMENTS = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +9,7 @@ import pytest
 
 import frazil
 from support.frames import rows
+from support.sizes import size
 from support.spark_cluster import run
 from support.spark_tables import data, files, listed, make
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 SCRIPT = Path(__file__).with_name("cluster_writes.py")
 CASES = ["write-slow", "merge-worker", "save-job"]
-if os.environ.get("FRAZIL_SAMPLES") == "all":
+if size("FRAZIL_SAMPLES"):
     CASES += ["update-slow", "save-slow", "save-worker", "write-job"]
 LAST = "write-executor"
 """The case that runs last, because it takes some seconds until the executor is restarted."""

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections import Counter
 from typing import TYPE_CHECKING, Any
@@ -18,6 +17,7 @@ import frazil.spark
 from frazil.errors import CommitConflictError, FrazilError, InvalidArgumentError
 from frazil.iceberg.operations.addressed import ChangeRows
 from frazil.spark import _sql_row_changes
+from support.sizes import size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
-COMMITS = int(os.environ.get("FRAZIL_SQL_COMMITS", "10"))
+COMMITS = size("FRAZIL_SQL_COMMITS")
 KEYS = 4
 SCHEMA = pa.schema([("id", pa.int64()), ("k", pa.int32()), ("v", pa.int64())])
 WAITS = {"commit.retry.min-wait-ms": "1", "commit.retry.max-wait-ms": "10"}

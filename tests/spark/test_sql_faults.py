@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import zlib
 from functools import partial
@@ -18,6 +17,7 @@ import frazil
 import frazil.spark
 from frazil.errors import FrazilError
 from support.faults import Operation, Sweep, World, check, copied, mode
+from support.sizes import size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
-ALL = os.environ.get("FRAZIL_FAULTS") == "all"
+ALL = bool(size("FRAZIL_FAULTS"))
 FAULTS = ("refused", "lost", "answer lost", "gone", "blind")
 SAMPLE, QUERIED_SAMPLE = 4, 1
 """The number of faults for each statement without and with a query of the table, unless all are tested."""

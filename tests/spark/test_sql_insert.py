@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 import pytest
 
 import frazil.spark
 from frazil.errors import InvalidArgumentError, UnsupportedError
+from support.sizes import size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
-ON_BOTH = os.environ.get("FRAZIL_SQL_INSERTS") == "all"
+ON_BOTH = bool(size("FRAZIL_SQL_INSERTS"))
 MODE = "spark.sql.sources.partitionOverwriteMode"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from dataclasses import replace
 from random import Random
@@ -17,6 +16,7 @@ from frazil.errors import FrazilError, InvalidArgumentError, LimitExceededError,
 from frazil.iceberg.operations.addressed import ChangeRows
 from frazil.spark import _engine, _merged_rows, _row_level, _sql_row_changes
 from frazil.spark._engine import SparkEngine
+from support.sizes import size
 from support.sql_merge_model import COLUMNS, SeveralMatchesError, random_rows, random_statement
 from support.sql_row_tables import CASES, contents
 
@@ -39,7 +39,7 @@ ROWS = [
     {"id": 5, "k": 5, "name": "e", "v": 50},
 ]
 NEWS = "(1L, 11, 'x', 1), (2L, 12, 'y', 0), (9L, 19, 'z', 9), (NULL, 20, 'q', 2)"
-PER_CASE = int(os.environ.get("FRAZIL_SQL_MERGES", "30")) // len(CASES)
+PER_CASE = size("FRAZIL_SQL_MERGES") // len(CASES)
 """The number of random statements for each format version and mode."""
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections import Counter
 from pathlib import Path
@@ -14,6 +13,7 @@ import frazil.spark
 from frazil.errors import FrazilError, UnsupportedError
 from frazil.sql._references import references, replaced
 from frazil.sql._sources import Source
+from support.sizes import size
 from support.sql_grammar import Queries
 from support.sql_lakes import grammar_catalog
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 WRITTEN = (Path(__file__).parents[1] / "support" / "sql_queries.txt").read_text(encoding="utf-8").splitlines()
-GENERATED = int(os.environ.get("FRAZIL_SQL_QUERIES", "40"))
+GENERATED = size("FRAZIL_SQL_QUERIES")
 """The number of generated queries; `make nightly` runs 500."""
 
 RELATION = re.compile(r"'UnresolvedRelation \[([^\]]*)\]")
@@ -99,7 +99,7 @@ def rows_or_error(lake: Lake[DataFrame], text: str) -> tuple[str, object]:
 def test_queries_have_the_rows_of_queries_that_read_everything(
     lake: Lake[DataFrame], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    series = Queries(int(os.environ.get("FRAZIL_SQL_SEED", "11")))
+    series = Queries(size("FRAZIL_SQL_SEED"))
     narrowed, ran = Source.narrowed, 0
     for _ in range(GENERATED):
         text = series.query()

@@ -25,6 +25,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 import frazil
+from support.sizes import size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -60,7 +61,7 @@ TABLES = (
     "type_all_v3",
 )
 
-EXAMPLES = int(os.environ.get("FRAZIL_EXAMPLES", "8"))
+EXAMPLES = size("FRAZIL_EXAMPLES")
 
 
 def examples(count: int) -> settings:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 from typing import Any
 
@@ -13,10 +12,11 @@ import pytest
 from frazil.errors import FrazilError, NoSuchTableError
 from frazil.sql._narrow import Condition, filters, kept
 from frazil.sql._references import references, replaced
+from support.sizes import size
 from support.sql_grammar import Queries
 from support.sql_lakes import RecordingEngine, recorded
 
-FUZZED = int(os.environ.get("FRAZIL_SQL_STATEMENTS", "2000"))
+FUZZED = size("FRAZIL_SQL_STATEMENTS")
 SCHEMA = pa.schema(
     [
         ("id", pa.int64()),

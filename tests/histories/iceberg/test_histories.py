@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import os
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -16,12 +15,13 @@ from histories.iceberg.run import run
 from histories.iceberg.seeds import failures, parsed, shrunk
 from histories.shrink import fewer
 from histories.types import Field, Simple, Struct
+from support.sizes import size
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-COUNT = int(os.environ.get("FRAZIL_ICEBERG_HISTORIES", "60"))
-FIRST = int(os.environ.get("FRAZIL_HISTORY_SEED", "0"))
+COUNT = size("FRAZIL_ICEBERG_HISTORIES")
+FIRST = size("FRAZIL_HISTORY_SEED")
 PARTS = 20
 
 COLUMNS = Struct((Field(1, "id", Simple("long")),))

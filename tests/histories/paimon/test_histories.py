@@ -6,7 +6,6 @@ and `python -m histories.paimon --twins SEED` a pair of twins.
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,11 +15,12 @@ from histories.paimon.generate import random_history
 from histories.paimon.oracle import Oracle, missing
 from histories.paimon.shrink import shrink
 from histories.paimon.twins import compare_twins, random_twin, smaller
+from support.sizes import size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-HISTORIES = int(os.environ.get("FRAZIL_PAIMON_HISTORIES", "10"))
+HISTORIES = size("FRAZIL_PAIMON_HISTORIES")
 
 
 @pytest.fixture(scope="module")
