@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["CompactCursor"]
+__all__ = ["STRUCT", "CompactCursor"]
 
-_BYTE, _VARINTS, _BINARY, _LISTS, _STRUCT = 3, (4, 5, 6), 8, (9, 10), 12
+STRUCT = 12
+"""The type of structs."""
+
+_BYTE, _VARINTS, _BINARY, _LISTS = 3, (4, 5, 6), 8, (9, 10)
 _FIXED = {_BYTE: 1, 7: 8}
 """The size in bytes of each fixed-size type: byte and double."""
 
@@ -71,7 +74,7 @@ class CompactCursor:
             count, of = self.list_header()
             for _ in range(count):
                 self.skip(_BYTE if of in _BOOLEANS else of)
-        elif kind == _STRUCT:
+        elif kind == STRUCT:
             for of, _ in self.fields():
                 self.skip(of)
         elif kind not in _BOOLEANS:

@@ -129,7 +129,8 @@ def test_a_parquet_file_whose_groups_have_logical_types_is_read(tmp_path: Path) 
     content = path.read_bytes()
     start = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
     # The root is 0, followed by id, s, s.x, s.inner.
-    path.write_bytes(content[:start] + parquet_footer._annotated(content[start:], dict.fromkeys([2, 4], UNKNOWN)))
+    metadata = parquet_footer.annotated(content[start:-8], dict.fromkeys([2, 4], UNKNOWN))
+    path.write_bytes(content[:start] + metadata + len(metadata).to_bytes(4, "little") + b"PAR1")
     with pytest.raises(OSError, match="applied to group node"):
         pq.ParquetFile(path)
     opened = frazil.load_table(tmp_path / "t")

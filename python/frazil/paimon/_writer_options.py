@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
-from frazil.files.write.leaves import FIELD_ID, leaves
+from frazil.files.write.leaves import FIELD_ID
 from frazil.files.write.options import WriterOptions
 from frazil.paimon._data_types import type_of_arrow
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from frazil import _native
 
 __all__ = ["type_name", "utc_offset_ms", "writer_options"]
@@ -32,9 +32,6 @@ def writer_options(rows: _native.PaimonRows | _native.PaimonCompaction) -> Write
         # so Java would not find any rows.
         fixed_dictionaries=False,
         int96_nanoseconds=True,
-        # Parquet bounds exclude NaN, but Java's readers treat NaN as the largest value. They would skip files that
-        # contain matching NaN values.
-        without_statistics=frozenset(leaf.path for leaf in leaves(rows.schema()) if pa.types.is_floating(leaf.type)),
         type_name=type_name,
         parquet_hint=_PARQUET_HINT,
         # The ORC library supports two levels for its codecs: fastest and default.

@@ -11,12 +11,14 @@ import pyarrow.parquet as pq
 
 from frazil._extras import has_pyarrow
 from frazil.files.write.leaves import leaves, stored_schema
-from frazil.files.write.parquet_footer import AnnotatingSink, schema_annotations
+from frazil.files.write.parquet_bounds import NAN_FREE_BOUNDS, float_leaves, leaves_with_nan, without_bounds
+from frazil.files.write.parquet_footer import FooterSink, annotated, schema_annotations
 from frazil.files.write.stored import as_stored, with_types, without_offsets
 
 if TYPE_CHECKING:
     from frazil.files.write.leaves import Leaf
     from frazil.files.write.options import BloomFilter, SortedColumn, WriterOptions, WrittenColumns
+    from frazil.files.write.parquet_bounds import FloatLeaf
 
 __all__ = ["BLOOM_VERSION", "ParquetFormat"]
 
@@ -53,6 +55,7 @@ class ParquetFormat:
         )
         self._schema = pa.schema([with_types(field, _without_timestamp) for field in columns]) if has_int96 else columns
         self._leaves = leaves(self._schema)
+        self._floats = float_leaves(self._schema, self._leaves)
         self._annotations = schema_annotations(columns, self._schema)
         self.group_bytes = options.row_group_bytes
         self._bloom, self._bloom_bytes = options.bloom_filters, options.bloom_max_bytes
@@ -80,7 +83,7 @@ class ParquetFormat:
             sizes = {path: self._bloom_size(first.num_rows, found) for path, found in self._bloom.items()}
             options["bloom_filter_options"] = sizes
         metadata: list[pq.FileMetaData] = []
-        end = AnnotatingSink(sink, self._annotations) if self._annotations else None
+        end = FooterSink(sink) if self._annotations or self._floats else None
         writer = pq.ParquetWriter(
             end or sink,
             self._schema,
@@ -92,7 +95,8 @@ class ParquetFormat:
             metadata_collector=metadata,
             **options,
         )
-        return _ParquetWriter(writer, self._schema, self._leaves, metadata, end)
+        footer = _Footer(end, self._floats, self._annotations)
+        return _ParquetWriter(writer, self._schema, self._leaves, metadata, footer)
 
     def _bloom_size(self, rows: int, bloom: BloomFilter) -> dict[str, float]:
         """Return the size of a Bloom filter for `rows` values, limited to the maximum that the table allows."""
@@ -123,6 +127,37 @@ class ParquetFormat:
         return [leaf.path for leaf in leaves if not _is_distinct(columns.get(leaf.path))]
 
 
+class _Footer:
+    """The parts of the footer that pyarrow does not write."""
+
+    def __init__(self, end: FooterSink | None, floats: list[FloatLeaf], annotations: dict[int, bytes]) -> None:
+        self._end, self._floats, self._annotations = end, floats, annotations
+        self._rows = 0
+        # The leaves with NaN of each row group.
+        self._unbounded: list[frozenset[int]] = []
+
+    def add(self, rows: pa.Table) -> None:
+        """Record the rows of a row group."""
+        if self._floats:
+            self._rows += rows.num_rows
+            self._unbounded.append(leaves_with_nan(rows, self._floats))
+
+    def close(self, writer: pq.ParquetWriter) -> None:
+        """Close the file."""
+        if self._floats:
+            writer.add_key_value_metadata({NAN_FREE_BOUNDS: str(self._rows)})
+        if self._end is not None:
+            self._end.hold()
+        writer.close()
+        if self._end is not None:
+            self._end.finish(self._changed)
+
+    def _changed(self, metadata: bytes) -> bytes:
+        if self._annotations:
+            metadata = annotated(metadata, self._annotations)
+        return without_bounds(metadata, self._unbounded) if any(self._unbounded) else metadata
+
+
 class _ParquetWriter:
     def __init__(
         self,
@@ -130,9 +165,10 @@ class _ParquetWriter:
         schema: pa.Schema,
         leaves: list[Leaf],
         metadata: list[pq.FileMetaData],
-        end: AnnotatingSink | None,
+        footer: _Footer,
     ) -> None:
-        self._writer, self._schema, self._leaves, self._metadata, self._end = writer, schema, leaves, metadata, end
+        self._writer, self._schema, self._leaves, self._metadata = writer, schema, leaves, metadata
+        self._footer = footer
 
     def write(self, rows: pa.Table) -> None:
         if rows.num_columns != len(self._schema):
@@ -140,14 +176,11 @@ class _ParquetWriter:
         if rows.schema.types != self._schema.types:
             columns = [as_stored(without_offsets(rows.column(field.name)), field.type) for field in self._schema]
             rows = pa.Table.from_arrays(columns, schema=self._schema)
+        self._footer.add(rows)
         self._writer.write_table(rows, row_group_size=max(rows.num_rows, 1))
 
     def close(self) -> WrittenColumns:
-        if self._end is not None:
-            self._end.hold()
-        self._writer.close()
-        if self._end is not None:
-            self._end.finish()
+        self._footer.close(self._writer)
         [metadata] = self._metadata
         sizes: dict[int, int] = {}
         offsets = []

@@ -1,4 +1,4 @@
-"""Adds schema annotations to the footer of a Parquet file for types that pyarrow's writer omits.
+"""Changes the footer of a Parquet file: adds schema annotations for types that pyarrow's writer omits.
 
 A file ends with `FileMetaData` in Thrift's compact protocol, its length in four bytes, and `PAR1`:
 
@@ -22,9 +22,9 @@ from frazil.errors import InternalError
 from frazil.files.write.leaves import is_variant
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
-__all__ = ["AnnotatingSink", "schema_annotations"]
+__all__ = ["FooterSink", "annotated", "schema_annotations"]
 
 _TAIL_BYTES = 8
 
@@ -45,12 +45,12 @@ def schema_annotations(schema: pa.Schema, stored: pa.Schema) -> dict[int, bytes]
     return {position: found for position, found in enumerate(elements, start=1) if found is not None}
 
 
-class AnnotatingSink:
+class FooterSink:
     """A sink for pyarrow that forwards bytes but holds back the end of the file, so that the footer can be changed."""
 
-    def __init__(self, sink: Any, found: dict[int, bytes]) -> None:
-        """Create a sink for the annotations that `schema_annotations` returns."""
-        self._sink, self._annotations = sink, found
+    def __init__(self, sink: Any) -> None:
+        """Create a sink that forwards to `sink`."""
+        self._sink = sink
         self._held: bytearray | None = None
         self.closed = False
 
@@ -58,16 +58,17 @@ class AnnotatingSink:
         """Hold back all further bytes, which are the end of the file including the footer."""
         self._held = bytearray()
 
-    def finish(self) -> None:
-        """Pass on the held bytes, with the annotations added to the footer."""
+    def finish(self, change: Callable[[bytes], bytes]) -> None:
+        """Pass on the held bytes, with `FileMetaData` changed."""
         held = bytes(self._held or b"")
         length = int.from_bytes(held[-_TAIL_BYTES:-4], "little")
         start = len(held) - _TAIL_BYTES - length
         if length == 0 or start < 0:
             message = "a footer was written before its file was closed"
             raise InternalError(message)
+        metadata = change(held[start : start + length])
         self._sink.write(held[:start])
-        self._sink.write(_annotated(held[start:], self._annotations))
+        self._sink.write(metadata + len(metadata).to_bytes(4, "little") + held[-4:])
 
     def write(self, data: Any) -> int:
         """Forward or hold back bytes, and return their number."""
@@ -99,9 +100,9 @@ class AnnotatingSink:
         """Do nothing, because the owner closes the underlying sink."""
 
 
-def _annotated(footer: bytes, found: dict[int, bytes]) -> bytes:
-    """Return the footer, including its length and magic, with the schema annotations added."""
-    cursor = CompactCursor(footer)
+def annotated(metadata: bytes, found: dict[int, bytes]) -> bytes:
+    """Return `FileMetaData` with the annotations that `schema_annotations` returns."""
+    cursor = CompactCursor(metadata)
     for kind, field in cursor.fields():
         if field == _SCHEMA:
             break
@@ -118,10 +119,9 @@ def _annotated(footer: bytes, found: dict[int, bytes]) -> bytes:
                 message = f"schema element {element} ends with the unexpected field {last}"
                 raise InternalError(message)
             end = cursor.position - 1
-            out += [footer[copied:end], found[element]]
+            out += [metadata[copied:end], found[element]]
             copied = end
-    metadata = b"".join([*out, footer[copied:-_TAIL_BYTES]])
-    return metadata + len(metadata).to_bytes(4, "little") + footer[-4:]
+    return b"".join([*out, metadata[copied:]])
 
 
 def _elements(field: pa.Field, stored: pa.Field) -> Iterator[bytes | None]:
