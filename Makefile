@@ -43,6 +43,9 @@ BENCH_TABLES ?= $(BENCH)/tables
 COMPARE = $(RELEASE)/bin/python benches/compare/run.py --tables $(BENCH_TABLES) --environments $(BENCH) \
 	--limits $(TARGET)/release/limits $(addprefix --row ,$(ROW)) $(if $(STRICT),--strict)
 PYTEST_PARALLEL := -m pytest --numprocesses $(JOBS)
+# Of the cases of a test, other versions of libraries run one in PORTION, and others each day.
+PORTION ?= 3
+PYTEST_PORTION := -m pytest --quiet --portion $(PORTION)
 # The test files to run; all by default.
 FILES ?=
 # Where `tools/ci.py` wants the times of tests.
@@ -194,12 +197,12 @@ OLDEST_ORC := oldts or p_v2_day_timestamptz_orc or append_ltz_orc_legacy_false o
 # Arguments of pyarrow differ between its versions where files are written, and trees of sqlglot wherever they are read.
 test-oldest: dev $(OLDEST)/.installed
 	$(call say,'Testing with pyarrow $(OLDEST_PYARROW) and sqlglot $(OLDEST_SQLGLOT)')
-	$(OLDEST)/bin/python -m pytest --quiet --numprocesses $(JOBS) tests/behavior/test_append.py tests/behavior/test_data_files.py \
-		tests/behavior/test_reading.py
-	$(OLDEST)/bin/python -m pytest --quiet --numprocesses $(JOBS) tests/interop/test_golden_tables.py \
-		tests/interop/test_paimon_found.py tests/interop/test_paimon_tables.py -k '$(OLDEST_ORC)'
-	$(OLDEST)/bin/python -m pytest --quiet tests/behavior/test_pyiceberg_lines.py -k daft
-	$(OLDEST)/bin/python -m pytest --quiet tests/unit/test_sql_narrow.py tests/unit/test_sql_sources.py tests/unit/test_sql_statements.py
+	$(OLDEST)/bin/python $(PYTEST_PORTION) --numprocesses $(JOBS) tests/behavior/test_append.py \
+		tests/behavior/test_data_files.py tests/behavior/test_reading.py tests/unit/test_sql_narrow.py \
+		tests/unit/test_sql_sources.py tests/unit/test_sql_statements.py
+	$(OLDEST)/bin/python $(PYTEST_PORTION) --numprocesses $(JOBS) tests/interop/test_golden_tables.py \
+		tests/interop/test_paimon_found.py tests/interop/test_paimon_tables.py tests/behavior/test_pyiceberg_lines.py \
+		-k 'daft or $(OLDEST_ORC)'
 
 $(TARGET)/spark-%/.installed: pyproject.toml | $(TOOLS)
 	$(call say,'Installing pyspark $* into $(@D)')
@@ -213,7 +216,7 @@ $(TARGET)/spark-%/.installed: pyproject.toml | $(TOOLS)
 test-spark: dev $(SPARK_LINES:%=$(TARGET)/spark-%/.installed)
 	@for line in $(SPARK_LINES); do \
 		printf '\n==> %s\n' "Testing with pyspark $$line"; \
-		$(TARGET)/spark-$$line/bin/python -m pytest --quiet $(SPARK_TESTS) || exit 1; \
+		$(TARGET)/spark-$$line/bin/python $(PYTEST_PORTION) $(SPARK_TESTS) || exit 1; \
 	done
 
 # The same tests on what is shipped.
@@ -267,7 +270,7 @@ faults: $(WHEEL)
 
 # What `make test` does with 500 histories of each engine, with 60 of Iceberg tables, and with samples of some cases.
 nightly: export FRAZIL_SAMPLES := all
-nightly: test-release $(PAIMON_JAVA)/.installed
+nightly: test-release test-oldest test-spark $(PAIMON_JAVA)/.installed
 	$(call say,'Merging $(HISTORIES) random histories with each merge engine')
 	FRAZIL_HISTORIES=$(HISTORIES) $(CARGO) test --locked --quiet --package frazil-paimon --lib random_histories
 	$(call say,'Comparing $(ICEBERG_HISTORIES) random histories of Iceberg tables with a model')

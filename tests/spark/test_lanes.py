@@ -80,6 +80,7 @@ def parquet_scans(frame: DataFrame) -> tuple[bool, bool]:
     return "FileScan parquet" in nodes, "BatchScan frazil" in nodes
 
 
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("name", NAMES)
 def test_every_lane_gives_the_same_rows(spark: SparkSession, table: Where, name: str) -> None:
     expected = read(spark, table(name), read_lane="arrow")
