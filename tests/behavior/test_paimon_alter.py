@@ -406,3 +406,54 @@ def test_a_write_beside_a_rescale_conflicts(tmp_path: Path) -> None:
         table.append(rows())
     assert "overwrite" not in str(found.value)
     assert table.scan().to_arrow().to_pylist() == [{"id": 1, "n": 5}]
+
+
+VECTORS = {"bucket": "1", "changelog-producer": "lookup", "deletion-vectors.modifiable": "true"}
+
+
+def keyed(folder: Path, **options: str) -> Table:
+    schema = pa.schema([pa.field("k", pa.int32(), nullable=False), ("v", pa.int32())])
+    return frazil.paimon.Table.create(folder, schema, primary_keys=["k"], options=VECTORS | options)
+
+
+def test_deletion_vectors_are_switched_on_only_if_no_bucket_needs_a_merge(tmp_path: Path) -> None:
+    table = keyed(tmp_path / "t")
+    table.append([{"k": 1, "v": 1}, {"k": 2, "v": 2}])
+    for value in range(3, 8):
+        table.append([{"k": 1, "v": value}])
+    with pytest.raises(errors.InvalidArgumentError, match=r"more than once, or not at all.*compact\(\)") as raised:
+        table.set_properties({"deletion-vectors.enabled": "true"})
+    assert "deletion-vectors.enabled" in str(raised.value)
+    table.compact()
+    table.set_properties({"deletion-vectors.enabled": "true"})
+    assert rows(frazil.load_table(table.location, format="paimon")) == [{"k": 1, "v": 7}, {"k": 2, "v": 2}]
+
+
+def test_a_file_on_level_0_would_be_invisible_with_deletion_vectors(tmp_path: Path) -> None:
+    table = keyed(tmp_path / "t", **{"write-only": "true"})
+    table.append([{"k": 1, "v": 1}])
+    with pytest.raises(errors.InvalidArgumentError, match="not at all"):
+        table.set_properties({"deletion-vectors.enabled": "true"})
+
+
+def test_deletion_vectors_are_switched_off_only_if_no_file_has_one(tmp_path: Path) -> None:
+    table = keyed(tmp_path / "t", **{"deletion-vectors.enabled": "true"})
+    table.append([{"k": k, "v": k} for k in range(1000)])
+    table.compact()
+    table.append([{"k": 1, "_ROW_KIND": "-D"}, {"k": 2, "v": 20}])
+    expected = rows(table)
+    with pytest.raises(errors.InvalidArgumentError, match="deleted rows would appear again"):
+        table.set_properties({"deletion-vectors.enabled": "false"})
+    table.compact()
+    table.set_properties({"deletion-vectors.enabled": "false"})
+    assert rows(frazil.load_table(table.location, format="paimon")) == expected
+
+
+def test_tables_without_files_and_tables_without_keys_switch_deletion_vectors(tmp_path: Path) -> None:
+    table = keyed(tmp_path / "t")
+    table.set_properties({"deletion-vectors.enabled": "true"})
+    schema = pa.schema([("v", pa.int32())])
+    options = {"bucket": "-1", "deletion-vectors.modifiable": "true"}
+    table = frazil.paimon.Table.create(tmp_path / "a", schema, options=options)
+    table.append([{"v": 1}])
+    table.set_properties({"deletion-vectors.enabled": "true"})

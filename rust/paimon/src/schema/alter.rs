@@ -19,6 +19,7 @@ use super::check::check_schema;
 use super::create::{Definition, next_id, number_fields};
 use super::nested::{PathTarget, position, siblings};
 use super::renamed_options::{can_be_listed, renamed};
+use super::switched_vectors::{check_switch, is_switched};
 use crate::cast::altered::check_cast;
 use crate::commit::SnapshotLock;
 use crate::spec::json::shown;
@@ -39,15 +40,23 @@ pub fn alter(table: &Table, changes: &[Change], lock: &dyn SnapshotLock, context
     loop {
         context.check()?;
         let latest = table.successor()?;
-        let has_snapshots = latest.latest_snapshot()?.is_some();
+        let snapshot = latest.latest_snapshot()?;
+        let has_snapshots = snapshot.is_some();
         let schema = altered(latest.schema(), changes, has_snapshots, now_ms())?;
         check_fallback(&latest, &Options::new(schema.options.clone()))?;
+        let switched = if is_switched(latest.schema(), &schema)? { snapshot } else { None };
+        if let Some(snapshot) = &switched {
+            check_switch(&latest, &schema, snapshot, context)?;
+        }
+        let checked = switched.map(|snapshot| snapshot.id);
         let content = Bytes::from(schema.to_pretty_json());
         let schema = TableSchema::parse(&content)?;
         let location = latest.schema_location(schema.id);
         let mut publication = || match latest.latest_snapshot() {
             // The options that cannot change once there are snapshots were not checked.
             Ok(Some(_)) if !has_snapshots => Swap::Lost,
+            // Another writer changed the files that were checked.
+            Ok(newest) if checked.is_some_and(|id| newest.as_ref().is_none_or(|one| one.id != id)) => Swap::Lost,
             Err(error) => Swap::Refused(error),
             Ok(_) => publish(latest.files(), &location, &content),
         };

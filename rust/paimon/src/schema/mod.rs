@@ -6,5 +6,6 @@ mod check;
 pub mod create;
 mod nested;
 mod renamed_options;
+mod switched_vectors;
 
 pub use change::{Change, ColumnPath, Position};
