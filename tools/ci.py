@@ -55,7 +55,7 @@ STEPS = (
     Step("test-early", "test", ("tools", "build-extension"), fast=True),
     Step("test-rest", "test", ("tools", "build-extension"), cores=CORES, fast=True),
     Step("lint-types", "lint", ("tools",), fast=True),
-    Step("lint-rust", "lint", fast=True),
+    Step("lint-rust", "lint", ("build-extension",), fast=True),
     Step("build-tests", "compile", ("build-extension",)),
     Step("test-rust", "test", ("build-tests",)),
     Step("fuzz", "test", ("build-tests",)),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+import warnings
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,13 +19,15 @@ class Change:
     failed commit can be retried.
     """
 
-    _update: str
+    _update: ClassVar[str]
+    _operations: list[dict[str, Any]] = []  # noqa: RUF012 - for builders whose creation failed
 
     def __init__(self, commit: Commit, **options: Any) -> None:
         """Not for direct use; use the methods of a table or a transaction."""
         self._commit = commit
         self._options = options
-        self._operations: list[dict[str, Any]] = []
+        self._operations = []
+        self._is_abandoned = False
 
     def commit(self) -> None:
         """Commit the changes and update the table to the new state.
@@ -34,9 +37,15 @@ class Change:
             CommitConflictError: Concurrent commits won in every attempt.
             CommitStateUnknownError: The outcome of the commit is unknown.
         """
-        if self._operations:
-            self._commit({"update": self._update, **self._options, "operations": self._operations})
-            self._operations = []
+        operations, self._operations = self._operations, []
+        if not operations:
+            return
+        try:
+            self._commit({"update": self._update, **self._options, "operations": operations})
+        except BaseException:
+            self._operations = operations
+            self._is_abandoned = True
+            raise
 
     def _then(self, operation: str, **arguments: Any) -> Self:
         self._operations.append({"operation": operation, **arguments})
@@ -50,3 +59,12 @@ class Change:
         """Commit unless the block raised."""
         if kind is None:
             self.commit()
+        else:
+            self._is_abandoned = True
+
+    def __del__(self) -> None:
+        """Warn of operations that were collected but never committed."""
+        if self._operations and not self._is_abandoned:
+            names = ", ".join(operation["operation"] for operation in self._operations)
+            message = f"changes of a table were not committed ({names}); call commit(), or use a `with` block"
+            warnings.warn(message, ResourceWarning, source=self, stacklevel=2)

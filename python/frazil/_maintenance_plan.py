@@ -60,9 +60,15 @@ class MaintenancePlan(ABC, Generic[Planned]):
             hint = f"call {self._method}() again for a new plan"
             raise InvalidArgumentError(message, context={"table": self._place()}, hint=hint)
 
+    def __str__(self) -> str:
+        """Return a summary of the plan, which is computed if it has not been, so that `print` shows the work to do."""
+        self._plan()
+        return repr(self)
+
     def __repr__(self) -> str:
         """Return a summary of the plan if it has been computed, without reading anything."""
-        what = "not planned yet" if self._planned is None else self._summary(self._planned)
+        unknown = "not planned yet, print it to plan, or call apply()"
+        what = unknown if self._planned is None else self._summary(self._planned)
         applied = ", applied" if self._is_applied else ""
         package = type(self).__module__.rpartition(".")[0]
         return f"<{package}.{type(self).__name__} {self._place()!r}: {what}{applied}>"

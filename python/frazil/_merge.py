@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -99,6 +100,8 @@ class MergeBuilder(Generic[Result]):
     literals.
     """
 
+    _is_used = True
+
     def __reduce__(self) -> NoReturn:
         """Raise `UnsupportedError`."""
         message = "a merge cannot be pickled before it is executed; execute it in the process that created it"
@@ -113,6 +116,7 @@ class MergeBuilder(Generic[Result]):
         target_alias: str = "target",
     ) -> None:
         self._execute = execute
+        self._is_used = False
         self._plan = MergePlan(
             str(on) if isinstance(on, str | SqlText) else field_names(on, "on"),
             text("source_alias", source_alias),
@@ -176,7 +180,18 @@ class MergeBuilder(Generic[Result]):
         if not self._plan.clauses:
             message = "the merge has no clauses"
             raise InvalidArgumentError(message, hint="add a clause, such as when_matched_update_all()")
+        self._is_used = True
         return self._execute(self._plan)
+
+    def __repr__(self) -> str:
+        """Return the condition and the clauses."""
+        clauses = "".join(f", {clause.when} {clause.action}" for clause in self._plan.clauses)
+        return f"<merge on {self._plan.on!r}{clauses}; not executed yet, call execute()>"
+
+    def __del__(self) -> None:
+        """Warn of clauses that were collected but never executed."""
+        if not self._is_used and self._plan.clauses:
+            warnings.warn(f"a merge was not executed: {self!r}", ResourceWarning, source=self, stacklevel=2)
 
     def _with(
         self,
@@ -198,6 +213,7 @@ class MergeBuilder(Generic[Result]):
         plan = MergePlan(plan.on, plan.source_alias, plan.target_alias, (*plan.clauses, clause))
         built = MergeBuilder(self._execute, plan.on, source_alias=plan.source_alias, target_alias=plan.target_alias)
         built._plan = plan
+        self._is_used = True
         return built
 
 

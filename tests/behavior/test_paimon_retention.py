@@ -80,7 +80,7 @@ def test_partitions_expire_by_their_values(tmp_path: Path) -> None:
     recent = str(today - dt.timedelta(days=2))
     table = table_of(tmp_path, ["2020-01-31", "2019-12-01", recent, "soon", None, "2020-01-31"])
     plan = table.expire_partitions("7 d")
-    assert repr(plan).endswith("not planned yet>")
+    assert "not planned yet" in repr(plan)
     assert plan.partitions == (
         {"day": "2019-12-01", "hour": "1"},
         {"day": "2020-01-31", "hour": "0"},

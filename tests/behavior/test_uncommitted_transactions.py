@@ -129,3 +129,45 @@ def test_a_transaction_shows_only_its_api(tmp_path: Path) -> None:
         shown = {name for name in dir(changes) if not name.startswith("_")}
     of_tables = {name for name in dir(table) if not name.startswith("_")}
     assert shown - of_tables == {"abort", "attempts", "commit_transaction", "table"}
+
+
+BUILDERS: dict[str, Callable[[Table], Any]] = {
+    "update_schema": lambda table: table.update_schema().add_column("a", "string"),
+    "manage_snapshots": lambda table: table.manage_snapshots().create_branch(None, "b"),
+    "merge": lambda table: table.merge([{"id": 4}], ["id"]).when_not_matched_insert_all().when_matched_delete(),
+}
+
+
+def drop(_: object) -> None:
+    """Release the last reference to a builder."""
+
+
+@pytest.mark.parametrize("name", BUILDERS)
+def test_a_builder_that_is_collected_warns_once(table: Table, name: str) -> None:
+    with pytest.warns(ResourceWarning, match="was not executed|were not committed") as raised:
+        drop(BUILDERS[name](table))
+    assert len(raised) == 1
+    assert "add_column" in str(raised[0].message) or name != "update_schema"
+
+
+@pytest.mark.parametrize("name", BUILDERS)
+def test_a_builder_that_is_finished_or_fails_does_not_warn(table: Table, name: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        builder = BUILDERS[name](table)
+        builder.execute() if name == "merge" else builder.commit()
+        with pytest.raises(InvalidArgumentError), table.update_schema() as update:
+            update.add_column("id", "string")
+        with pytest.raises(InvalidArgumentError), table.update_schema() as update:
+            update.add_column("c", "string").add_column("", "string")
+        del builder, update
+        gc.collect()
+
+
+def test_plans_and_builders_show_themselves(table: Table) -> None:
+    plan = table.rewrite_data_files(rewrite_all=True)
+    assert "print it to plan, or call apply()" in repr(plan)
+    assert "not planned yet" not in str(plan)
+    merge = table.merge([{"id": 4}], ["id"]).when_not_matched_insert_all()
+    assert repr(merge) == "<merge on ['id'], not_matched insert_all; not executed yet, call execute()>"
+    merge.execute()
