@@ -23,12 +23,12 @@ from frazil.config import config
 from frazil.errors import FrazilError
 
 if TYPE_CHECKING:
-    from frazil import iceberg, paimon
+    from frazil import iceberg, paimon, spark, variant
 else:
 
     def __getattr__(name: str) -> object:
-        """Import the package of a format on first use, as in `frazil.iceberg.Table`."""
-        if name in ("iceberg", "paimon"):
+        """Import a module on first use, as in `frazil.iceberg.Table` or `frazil.spark.read`."""
+        if name in ("iceberg", "paimon", "spark", "variant"):
             return importlib.import_module(f"frazil.{name}")
         message = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(message)
@@ -48,4 +48,5 @@ __all__ = [
     "load_catalog",
     "load_table",
     "paimon",
+    "variant",
 ]

@@ -134,7 +134,8 @@ def without_docstrings(tree: ast.Module) -> ast.Module:
 
 
 def test_spark_and_the_command_line_are_outermost() -> None:
-    modules = [module for module in FILES if not within(module, OUTERMOST)]
+    # The package itself references them, too; `test_importing_frazil_imports_no_heavy_library`.
+    modules = [module for module in FILES if module != "frazil" and not within(module, OUTERMOST)]
     assert not breaches(modules, lambda name: within(name, OUTERMOST))
 
 

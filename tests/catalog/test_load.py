@@ -152,3 +152,10 @@ def test_properties_mask_secrets_in_their_repr() -> None:
 def test_importing_frazil_imports_no_database_library() -> None:
     code = "import sys, frazil; print([m for m in ('sqlalchemy', 'yaml', 'pyarrow') if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"  # noqa: S603
+
+
+def test_a_misspelt_property_is_answered_with_a_near_name(tmp_path: Path) -> None:
+    for wrong, near in [("wharehouse", "warehouse"), ("tokenn", "token"), ("catalog_key", "catalog-key")]:
+        with pytest.warns(UserWarning, match=f"unknown catalog property `{wrong}`; did you mean `{near}`"):
+            frazil.load_catalog("x", type="hadoop", warehouse=str(tmp_path), **{wrong: "x"})
+    frazil.load_catalog("x", type="hadoop", warehouse=str(tmp_path), owner="me", **{"s3.endpoint": "http://x"})

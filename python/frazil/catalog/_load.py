@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from frazil._arguments import locations
+from frazil.catalog._properties import warn_of_misspelt
 from frazil.catalog._settings import configured_names, configured_properties
 from frazil.errors import InvalidArgumentError, UnsupportedError
 
@@ -96,6 +97,7 @@ def catalog_of(name: str | None, properties: Mapping[str, object]) -> Catalog[An
         raise InvalidArgumentError(message)
     merged = {**configured_properties(name), **_as_text(properties)}
     mapping = _mapping(merged.pop("relocate", None))
+    warn_of_misspelt(merged)
     catalog_type = _type_of(name, merged)
     if catalog_type == "hadoop":
         from frazil.catalog._hadoop import HadoopCatalog

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import difflib
 import re
+import warnings
 from typing import TYPE_CHECKING
 
+from frazil._caller import caller_depth
 from frazil._secrets import without_secrets
 
 if TYPE_CHECKING:
@@ -33,6 +36,24 @@ _OF_THE_CATALOG = frozenset(
         "sync-all-properties",
     }
 )
+_OF_REST = frozenset(
+    {
+        "audience",
+        "credential",
+        "namespace-separator",
+        "oauth2-server-uri",
+        "prefix",
+        "resource",
+        "rest.oauth2-basic-auth",
+        "rest.sigv4-enabled",
+        "rest.timeout-s",
+        "scope",
+        "token",
+    }
+)
+_MISSPELT = 0.85
+"""The `difflib` ratio from which an unknown key counts as a misspelt one."""
+
 # User and password precede the last @ of the authority; a password may contain an unescaped slash.
 _USER_INFO = re.compile(r"(?<=://)(?:[^/\s]*@|[^/@:\s]+:[^\s]*@)|(?<=:thin:)[^\s]*@")
 _HEAD = re.compile(r"^(?://)?[^/:@\s]+@")
@@ -60,6 +81,19 @@ class Properties(dict[str, str]):
 def of_storage(properties: Mapping[str, str]) -> Properties:
     """Return the catalog properties that configure the storage of the catalog's tables."""
     return Properties({key: value for key, value in properties.items() if key not in _OF_THE_CATALOG})
+
+
+def warn_of_misspelt(properties: Mapping[str, str]) -> None:
+    """Emit a `UserWarning` for each key that is probably a misspelt property of a catalog.
+
+    Other keys are not reported: they configure the storage, which reports its own unknown keys, or are of the user.
+    """
+    known = _OF_THE_CATALOG | _OF_REST
+    for key in properties:
+        near = difflib.get_close_matches(key.lower(), sorted(known), n=1, cutoff=_MISSPELT)
+        if near and key not in known:
+            message = f"unknown catalog property `{key}`; did you mean `{near[0]}`?"
+            warnings.warn(message, UserWarning, stacklevel=caller_depth())
 
 
 def masked(location: str) -> str:
