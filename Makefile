@@ -115,13 +115,15 @@ tools: $(TOOLS)
 
 # Without the tools, so that both can be set up at the same time.
 build-extension:
+ifndef FRAZIL_BUILT
 	$(call say,'Building the extension without optimizing it fully')
 	@$(CARGO) build --locked --quiet --package frazil-py
+endif
 
 # The extension is replaced by a rename: a process that has it loaded goes on with the old one.
 dev: $(TOOLS) $(EDITABLE) build-extension
 	@library=$$(ls $(TARGET)/debug/lib_native.so $(TARGET)/debug/lib_native.dylib 2>/dev/null | head -n 1); \
-	cmp --silent "$$library" $(NATIVE) || { cp "$$library" $(NATIVE).new && mv $(NATIVE).new $(NATIVE); }
+	cmp --silent "$$library" $(NATIVE) || { cp "$$library" $(NATIVE).$$$$ && mv $(NATIVE).$$$$ $(NATIVE); }
 
 check: dev
 	@$(BIN)/python tools/check.py --jobs $(JOBS)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
+import signal
 import sys
 import time
 from dataclasses import dataclass
@@ -33,13 +34,15 @@ class Step:
     """A target of the Makefile.
 
     `cores` is the number of cores that it keeps busy: a step with as many as there are runs with one more step, and one
-    with `ALL` runs alone. `fast` steps also run with `--fast`.
+    with `ALL` runs alone. One step with `compiles` runs at a time, because they would wait for each other in cargo.
+    `fast` steps also run with `--fast`.
     """
 
     target: str
     group: str
     needs: tuple[str, ...] = ()
     cores: int = 1
+    compiles: bool = False
     fast: bool = False
 
 
@@ -49,20 +52,20 @@ CORES = max(2, os.cpu_count() or 2)
 # In the order in which they start: first what fails most often and is quick, then the longest.
 STEPS = (
     Step("tools", "set-up", fast=True),
-    Step("build-extension", "compile", cores=CORES, fast=True),
+    Step("build-extension", "compile", cores=CORES, compiles=True, fast=True),
     Step("lint-style", "lint", ("tools",), fast=True),
     Step("lint-stub", "lint", ("tools", "build-extension"), fast=True),
     Step("test-early", "test", ("tools", "build-extension"), fast=True),
     Step("test-rest", "test", ("tools", "build-extension"), cores=CORES, fast=True),
     Step("lint-types", "lint", ("tools",), fast=True),
-    Step("lint-rust", "lint", ("build-extension",), fast=True),
-    Step("build-tests", "compile", ("build-extension",)),
-    Step("test-rust", "test", ("build-tests",)),
-    Step("fuzz", "test", ("build-tests",)),
+    Step("lint-rust", "lint", ("build-extension",), compiles=True, fast=True),
+    Step("build-tests", "compile", ("build-extension",), compiles=True),
+    Step("test-rust", "test", ("build-tests",), compiles=True),
+    Step("fuzz", "test", ("build-tests",), compiles=True),
     Step("test-docstrings", "test", ("tools", "build-extension")),
     Step("test-oldest", "test", ("tools", "build-extension")),
     Step("test-spark", "test", ("tools", "build-extension")),
-    Step("demo", "demo", ("tools", "build-extension")),
+    Step("demo", "demo", ("tools", "build-extension"), compiles=True),
     Step("test-alone", "test", ("tools", "build-extension"), cores=ALL),
 )
 
@@ -80,6 +83,8 @@ def main() -> int:
     )
     arguments = parser.parse_args()
     start = time.monotonic()
+    # A run that is stopped ends its steps, too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     known = {step.target for step in STEPS} | {step.group for step in STEPS}
     if unknown := [name for name in arguments.steps if name not in known]:
         parser.error(f"unknown step {unknown[0]}; known are {', '.join(sorted(known))}")
@@ -177,18 +182,23 @@ class Graph:
 
     def _next(self) -> Step | None:
         unfinished = {step.target for step in self._waiting} | {step.target for step, _ in self._running.values()}
-        free = CORES + 1 - sum(step.cores for step, _ in self._running.values())
+        running = [step for step, _ in self._running.values()]
+        free = CORES + 1 - sum(step.cores for step in running)
+        is_compiling = any(step.compiles for step in running)
         for step in self._waiting:
-            if not {*step.needs} & unfinished and (step.cores <= free or not self._running):
-                return step
+            if not {*step.needs} & unfinished and not (step.compiles and is_compiling):
+                # If a step is too large, the following ones wait, too: they would delay it again and again.
+                return step if step.cores <= free or not running else None
         return None
 
     def _start(self, step: Step) -> None:
         self._waiting.remove(step)
+        # Steps that need the extension do not build it again, which would wait for other steps that compile.
+        environment = self._environment | ({"FRAZIL_BUILT": "1"} if "build-extension" in step.needs else {})
         pid = self.processes.start(
             ["make", "--no-print-directory", "--keep-going", step.target],
             self._checkout,
-            self._environment,
+            environment,
             self._log(step),
         )
         self._running[pid] = (step, time.monotonic())
