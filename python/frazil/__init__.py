@@ -23,7 +23,7 @@ from frazil.config import config
 from frazil.errors import FrazilError
 
 if TYPE_CHECKING:
-    from frazil import iceberg, paimon, spark, variant
+    from frazil import iceberg, paimon, spark, variant  # noqa: F401 - `__all__` has no `spark`, which needs pyspark
 else:
 
     def __getattr__(name: str) -> object:
