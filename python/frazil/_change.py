@@ -65,6 +65,6 @@ class Change:
     def __del__(self) -> None:
         """Warn of operations that were collected but never committed."""
         if self._operations and not self._is_abandoned:
-            names = ", ".join(operation["operation"] for operation in self._operations)
-            message = f"changes of a table were not committed ({names}); call commit(), or use a `with` block"
+            count = f"{len(self._operations)} operation{'s' if len(self._operations) > 1 else ''}"
+            message = f"{count} of {type(self).__name__} not committed; call commit(), or use a `with` block"
             warnings.warn(message, ResourceWarning, source=self, stacklevel=2)
