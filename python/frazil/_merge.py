@@ -101,6 +101,7 @@ class MergeBuilder(Generic[Result]):
     """
 
     _is_used = True
+    """Whether another builder or the table has taken over the clauses; true if the creation of the builder failed."""
 
     def __reduce__(self) -> NoReturn:
         """Raise `UnsupportedError`."""
@@ -116,13 +117,13 @@ class MergeBuilder(Generic[Result]):
         target_alias: str = "target",
     ) -> None:
         self._execute = execute
-        self._is_used = False
         self._plan = MergePlan(
             str(on) if isinstance(on, str | SqlText) else field_names(on, "on"),
             text("source_alias", source_alias),
             text("target_alias", target_alias),
             (),
         )
+        self._is_used = False
 
     @property
     def plan(self) -> MergePlan:

@@ -156,7 +156,8 @@ impl Deaf {
 fn a_store_that_accepts_no_connection_fails_within_seconds() {
     let deaf = Deaf::start();
     assert!(deaf.waiting.len() < 100_000, "connections are accepted");
-    let refused = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    // Not a free port, which another process could use before the test does.
+    let refused = std::net::SocketAddr::from(([127, 0, 0, 1], 1));
     let addresses = [deaf.listener.local_addr().unwrap(), refused];
     let fails = |address: std::net::SocketAddr, work: fn(&Router) -> Result<()>| {
         let endpoint = format!("http://{address}");
