@@ -15,6 +15,7 @@ import pytest
 
 import frazil
 from frazil.spark import read
+from frazil.spark._lane_pruning import pruning
 from frazil.spark._lanes import _PATH, _fits, native_files
 from support.frames import rows
 
@@ -101,6 +102,7 @@ def test_every_type_that_is_left_to_spark_is_right(spark: SparkSession, tmp_path
 
     files = NativeFiles.__new__(NativeFiles)
     files.paths = [str(tmp_path / "a.parquet")]
+    files.pruning = pruning(footer, schema)
     frame = files.frame(spark, spark_schema(schema, "error"), {})
     assert rows(frame.toArrow()) == rows(pq.read_table(tmp_path / "a.parquet"))
 

@@ -3,6 +3,9 @@
 Passing rows from Python to Spark costs Spark as much as reading Parquet, so Spark itself reads files that need no
 processing: Parquet with the names, ids and types of the table, and without deletes, filters or defaults to fill in. A
 file is left to Spark only if its footer shows that the result is the same; frazil reads all other files.
+
+A condition on the DataFrame is not known when the files are selected, and Spark skips row groups and pages by it. Where
+it might skip matching rows (see `_lane_pruning`), this skipping is switched off.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ import pyarrow.parquet as pq
 
 from frazil.config import config
 from frazil.errors import InvalidArgumentError
+from frazil.spark._lane_pruning import Pruning, pruning
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -70,10 +74,11 @@ _LISTING = "spark.sql.sources.parallelPartitionDiscovery.threshold"
 class NativeFiles:
     """The data files of a plan that Spark reads itself."""
 
-    def __init__(self, paths: list[str], places: set[int], plan: Plan) -> None:
+    def __init__(self, paths: list[str], places: set[int], plan: Plan, allowed: Pruning) -> None:
         """Not for direct use; use `native_files`."""
         self.paths = paths
         self.places = places
+        self.pruning = allowed
         self.are_all = len(paths) == len(plan)
         self._plan = plan
 
@@ -88,7 +93,7 @@ class NativeFiles:
         with _listed_by_the_driver(spark):
             return (
                 spark.read.schema(schema)
-                .options(**_OPTIONS, **options)
+                .options(**_OPTIONS, **self.pruning.options(), **options)
                 .parquet(*(f"file://{path}" for path in self.paths))
             )
 
@@ -107,12 +112,13 @@ def native_files(scan: iceberg.Scan, *, nullable: bool, is_filtered_later: bool 
         return None
     native = plan._native  # noqa: SLF001 - as the data source has it
     with ThreadPoolExecutor(config.max_workers) as pool:
-        found = list(pool.map(lambda place: _path(native.task(place), wanted, is_filtered_later), range(len(plan))))
-    places = {place for place, path in enumerate(found) if path is not None}
-    paths = [path for path in found if path is not None]
+        found = list(pool.map(lambda place: _file(native.task(place), wanted, is_filtered_later), range(len(plan))))
+    places = {place for place, file in enumerate(found) if file is not None}
+    files = [file for file in found if file is not None]
+    paths = [path for path, _ in files]
     if not paths or len(set(paths)) < len(paths):
         return None
-    return NativeFiles(paths, places, plan)
+    return NativeFiles(paths, places, plan, Pruning.of_all(allowed for _, allowed in files))
 
 
 def places_of(option: str, plan: Plan) -> set[int]:
@@ -154,8 +160,12 @@ def _is_plain(field: pa.Field, *, nullable: bool) -> bool:
     return plain_id and bool(_NAME.fullmatch(field.name)) and (field.nullable or nullable) and not _extension(field)
 
 
-def _path(task: _native.FileScanTask, wanted: pa.Schema, is_filtered_later: bool) -> str | None:  # noqa: FBT001 - mapped
-    """Return the path of a task's data file if Spark reads it with the same result, or None."""
+def _file(
+    task: _native.FileScanTask,
+    wanted: pa.Schema,
+    is_filtered_later: bool,  # noqa: FBT001 - mapped
+) -> tuple[str, Pruning] | None:
+    """Return the path of a task's data file and how it can be pruned, or None if Spark's result may differ."""
     has_all_rows = task.residual.lower() == "true" or is_filtered_later
     if task.file_format != "PARQUET" or task.delete_files or not has_all_rows:
         return None
@@ -166,7 +176,7 @@ def _path(task: _native.FileScanTask, wanted: pa.Schema, is_filtered_later: bool
             return None
         footer = pq.read_metadata(path)
         if footer.num_rows == task.record_count and _fits(footer, wanted):
-            return path
+            return path, pruning(footer, wanted)
     return None
 
 
