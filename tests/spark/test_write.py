@@ -225,7 +225,7 @@ def test_columns_and_types_are_checked_before_a_task_runs(spark: SparkSession, t
         write(spark.sql("select 1L id"), table, overwrite_filter="id > 1")
     with pytest.raises(InvalidArgumentError, match="none, hash, range"):
         write(spark.sql("select 1L id"), table, distribution_mode="odd")  # type: ignore[arg-type]
-    wrong: list[dict[str, Any]] = [{"branch": None}, {"branch": 5}, {"distribution_mode": 5}, {"write_format": 5}]
+    wrong: list[dict[str, Any]] = [{"branch": 5}, {"distribution_mode": 5}, {"write_format": 5}]
     for arguments in [*wrong, {"target_file_size_bytes": "much"}]:
         with pytest.raises(InvalidArgumentError, match=next(iter(arguments))):
             write(spark.sql("select 1L id"), table, **arguments)

@@ -168,8 +168,8 @@ def test_invalid_arguments_are_rejected_before_any_task_runs(spark: SparkSession
         delete(spark, table, "colour = 1")
     with pytest.raises(InvalidArgumentError, match="colour"):
         update(spark, table, {"colour": 1})
-    with pytest.raises(InvalidArgumentError, match="branch must be a string, not None"):
-        delete(spark, table, "id = 1", branch=None)  # type: ignore[arg-type]
+    with pytest.raises(InvalidArgumentError, match="branch must be a string, not 1"):
+        delete(spark, table, "id = 1", branch=1)  # type: ignore[arg-type]
     with pytest.raises(InvalidArgumentError, match="broadcast_limit_bytes is 'much', expected an integer"):
         merge(frame(spark, data(0, 3)), table, ["id"], broadcast_limit_bytes="much")  # type: ignore[arg-type]
 

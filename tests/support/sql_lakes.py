@@ -64,6 +64,9 @@ class RecordingEngine:
         del frame, name
         return Held(self, is_small=True, release=lambda: None)
 
+    def session_branch(self, table: Any, name: tuple[str, ...], change: str | None = None) -> None:
+        """Return None: statements change `main`."""
+
     def disconnect(self) -> None:
         """Record that the lake is disconnected."""
         self.is_disconnected = True

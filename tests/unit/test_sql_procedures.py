@@ -35,6 +35,9 @@ class Engine:
         words = {"true": True, "false": False, "NULL": None}
         return words[inner] if inner in words else ast.literal_eval(inner)
 
+    def session_branch(self, table: Any, name: tuple[str, ...], change: str | None = None) -> None:
+        del table, name, change
+
     def frame(self, columns: Sequence[str], rows: Sequence[Any]) -> list[dict[str, Any]]:
         names = [column.partition(" ")[0] for column in columns]
         return [dict(zip(names, row, strict=True)) for row in rows]

@@ -375,10 +375,14 @@ def carry_out(table: Verbs, operation: Operation, rows: Any = None, executor: Ex
     return table._run(operation, rows, executor)  # noqa: SLF001 - of this class
 
 
-def snapshot_options(branch: str, snapshot_properties: Mapping[str, str] | None) -> SnapshotOptions:
+def snapshot_options(
+    branch: str, snapshot_properties: Mapping[str, str] | None, *, creates_branch: bool = False
+) -> SnapshotOptions:
     """Validate the snapshot options given by a user."""
     return SnapshotOptions(
-        branch=text("branch", branch), properties=property_texts(snapshot_properties, "snapshot_properties")
+        branch=text("branch", branch),
+        creates_branch=creates_branch,
+        properties=property_texts(snapshot_properties, "snapshot_properties"),
     )
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import copy
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from frazil._virtual_table import VirtualTable
 from frazil.errors import InvalidArgumentError
+from frazil.paimon import Table as PaimonTable
 from frazil.spark import _sql_paimon_changes, _sql_row_changes
 from frazil.spark._formats import format_of
 from frazil.spark._insert import insert
@@ -17,8 +18,16 @@ from frazil.spark._placeholders import Placeholders, with_placeholders
 from frazil.spark._plain import PlainSql, own_sql
 from frazil.spark._plain_tables import PLAIN_TABLES, read_plain_table
 from frazil.spark._read import relation
+from frazil.spark._session_options import (
+    check_paimon_change,
+    iceberg_read_options,
+    session_option,
+    session_values,
+)
+from frazil.spark._settings import PAIMON_PREFIX
 from frazil.spark._sql_types import sql_columns
 from frazil.spark._type_conversion import spark_schema
+from frazil.spark._write_audit import is_enabled, session_audit
 from frazil.sql._engine import Held
 from frazil.sql._moments import Moments
 from frazil.sql._reader import quoted
@@ -141,6 +150,7 @@ class SparkEngine:
             table = source.table if source.state is None else source.table.with_branch(source.state[1])
             columns, texts = source.narrowed(table.scan().schema(), moments)
             return addressed_rows(self._spark, state_of(table), columns, " and ".join(texts), source.address)
+        options = self._session_options(source) | options
         frame = relation(self._spark, source.table, options, narrowed, states, source.keys)
         if source.address is None:
             return frame
@@ -148,6 +158,11 @@ class SparkEngine:
             copies = {name: frame[quoted(one)] for name, one in zip(source.address, key, strict=True)}
             return frame.withColumns(copies)
         return frame.withColumnsRenamed(dict(zip(ADDRESS_COLUMNS, source.address, strict=True)))
+
+    def _session_options(self, source: Source) -> dict[str, str]:
+        if source.table.format == "iceberg":
+            return iceberg_read_options(self._spark)
+        return session_option(self._spark, source.name)
 
     def constants(self, texts: Sequence[str]) -> list[str | None]:
         """Return the values of literals as strings, in the form of Spark's partition values."""
@@ -220,6 +235,23 @@ class SparkEngine:
     def joins_few_rows(self, table: Any, branch: str) -> bool:
         """Return whether the files of a branch are so small that Spark joins all of its rows."""
         return _sql_row_changes.is_small(table, branch, _sql_row_changes.JOIN_LIMIT_BYTES)
+
+    def session_branch(
+        self, table: Any, name: tuple[str, ...], change: Literal["insert", "rows"] | None = None
+    ) -> str | None:
+        """Return the branch that statements read and change instead of `main`; None for `main`.
+
+        Raises:
+            InvalidArgumentError: Settings contradict each other.
+            UnsupportedError: A setting would affect the change, and is not supported.
+        """
+        if isinstance(table, PaimonTable):
+            if change is None:
+                return None  # Options select the branch of a read, with its snapshot.
+            values = session_values(self._spark, PAIMON_PREFIX)
+            branch = check_paimon_change(values, name, reads=change == "rows")
+            return branch if table.branch == "main" else None
+        return session_audit(self._spark).branch_of(table) if is_enabled(table) else None
 
     def is_case_sensitive(self) -> bool:
         """Return whether `spark.sql.caseSensitive` is set."""

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING, Any
 
-from frazil.errors import InvalidArgumentError
+from frazil.errors import InvalidArgumentError, UnsupportedError
 from frazil.spark._branch_read import BranchRead, table_id
-from frazil.spark._options import NATIVE_FILES, SNAPSHOT_OPTIONS, check_names, exclude, number, snapshot_arguments
+from frazil.spark._options import (
+    AUDIT_OPTIONS,
+    NATIVE_FILES,
+    READ_SNAPSHOT,
+    SNAPSHOT_OPTIONS,
+    check_names,
+    exclude,
+    number,
+    snapshot_arguments,
+)
 from frazil.spark._state import ReadState
+from frazil.spark._write_audit import WAP_BRANCH, WriteAudit, is_enabled
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     import pyarrow as pa
 
@@ -65,6 +76,16 @@ class IcebergState(OpenedState):
         """Check the options that select rows."""
         super().__init__(table, asked)
         self._append, self._snapshot = scan_arguments(asked)
+        self._unread: frozenset[str] = frozenset()
+        if self._append or self._snapshot:
+            return
+        audit = WriteAudit(*(asked.given.get(name) for name in AUDIT_OPTIONS))
+        branch = audit.branch_of(table)
+        if branch is not None and branch in table.refs():
+            self.asked = dataclasses.replace(asked, branch=branch)
+            self._snapshot = snapshot_arguments(self.asked)
+        elif READ_SNAPSHOT not in asked.given and audit == WriteAudit() and is_enabled(table):
+            self._unread = frozenset(table.refs()) - {"main"}
 
     def scan(self, columns: Sequence[str], row_filter: str = "", limit: int | None = None) -> Scan:
         """Create a scan of the state."""
@@ -93,6 +114,17 @@ class IcebergState(OpenedState):
 
         scan = self.scan(self.asked.columns, self.asked.row_filter)
         return native_files(scan, nullable=nullable, is_filtered_later=is_filtered_later)
+
+    def check_session(self, setting: Callable[[str], str | None]) -> None:
+        """Check in a task that the settings of its session do not select another branch."""
+        branch = setting(WAP_BRANCH)
+        if branch in self._unread:
+            message = (
+                f"`{WAP_BRANCH}` is set to {branch!r}, but Spark does not pass settings to Python data sources "
+                "when they are opened, so the rows are those of `main`"
+            )
+            hint = f"use `frazil.spark.read` or `lake.sql`, or set the option `branch` to {branch!r} or `main`"
+            raise UnsupportedError(message, context={"table": self.asked.path}, hint=hint)
 
     def groups(self, columns: Sequence[str], row_filter: str, limit: int | None) -> list[list[bytes]]:
         """Plan the read and return its partitions, without the files that Spark reads itself."""

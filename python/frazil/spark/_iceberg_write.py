@@ -8,18 +8,21 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from frazil import _native
-from frazil._arguments import optional_text, text, whole_number
+from frazil._arguments import optional_text, whole_number
 from frazil._literal import lit
 from frazil.errors import InvalidArgumentError, UnsupportedError
 from frazil.files.rows.batches import no_rows
 from frazil.iceberg import Table, Transaction
 from frazil.iceberg._table import replaces_definition, state_of, to_newest, validate_read
 from frazil.iceberg._verbs import carry_out, row_filter_of, snapshot_options
+from frazil.iceberg.operations.rows import ArrowInput
 from frazil.iceberg.operations.writes import Append, Overwrite, OverwritePartitions
 from frazil.spark._few_rows import few_rows
 from frazil.spark._input import WrittenFrame
+from frazil.spark._settings import ICEBERG_PREFIX
 from frazil.spark._taking import Taking
 from frazil.spark._type_conversion import arrow_schema
+from frazil.spark._write_audit import session_snapshot
 from frazil.spark._write_request import WriteRequest, opened_table
 
 if TYPE_CHECKING:
@@ -60,11 +63,12 @@ def write_iceberg(frame: DataFrame, target: Table | Transaction, asked: WriteReq
         to_newest(target)
         table = target
     check_columns(table, frame.schema)
-    check_branch(table, asked.branch)
-    rows = WrittenFrame(
-        frame, distribution_mode=asked.distribution_mode, write_format=write_format, target_bytes=target_bytes
-    )
-    options = snapshot_options(asked.branch, asked.snapshot_properties)
+    options = snapshot_options(asked.branch, asked.snapshot_properties, creates_branch=asked.creates_branch)
+    check_branch(table, options)
+    distribution = asked.distribution_mode
+    if distribution is None:
+        distribution = frame.sparkSession.conf.get(f"{ICEBERG_PREFIX}distribution-mode", None)
+    rows = WrittenFrame(frame, distribution_mode=distribution, write_format=write_format, target_bytes=target_bytes)
     read = asked.read
     if read is not None and isinstance(target, Transaction) and replaces_definition(target):
         # The replaced table is empty in the transaction. The read is therefore validated for the whole table, not per
@@ -83,24 +87,22 @@ def insert_into_iceberg(
     snapshot_properties: Mapping[str, str],
 ) -> WriteResult:
     """Write rows that have the table's columns; `constants` holds the values of a static partition."""
-    row_filter = how.row_filter or _filter(constants) or True
+    given = how.row_filter or _filter(constants) or True
+    options = session_snapshot(rows.sparkSession, target, how.branch, snapshot_properties)
     if not how.is_small or how.read is not None:
         asked = WriteRequest(
             mode=how.mode,
-            branch=how.branch,
-            overwrite_filter=row_filter if how.mode == "overwrite" else None,
-            snapshot_properties=snapshot_properties,
+            branch=options.branch,
+            creates_branch=options.creates_branch,
+            overwrite_filter=given if how.mode == "overwrite" else None,
+            snapshot_properties=options.properties,
             read=how.read,
         )
         return write_iceberg(rows, target, asked)
     table = target.table() if isinstance(target, Transaction) else target
-    taken = _taken(few_rows(rows), table)
-    options: dict[str, Any] = {"branch": how.branch, "snapshot_properties": snapshot_properties}
-    if how.mode == "overwrite":
-        return target.overwrite(taken, row_filter, **options)
-    if how.mode == "dynamic":
-        return target.dynamic_partition_overwrite(taken, **options)
-    return target.append(taken, **options)
+    row_filter = row_filter_of(given, "overwrite_filter", table.schema().as_arrow, case_sensitive=True)
+    operation = write_operation(how.mode, options, None if given is True else row_filter)
+    return carry_out(target, operation, ArrowInput(_taken(few_rows(rows), table)))
 
 
 def write_operation(
@@ -143,14 +145,15 @@ def check_columns(table: Table, schema: StructType) -> None:
     rows.split(Taking(rows.schema()).apply(no_rows(arrow_schema(schema))))
 
 
-def check_branch(table: Table, branch: str) -> None:
-    """Check before any task runs that the branch exists.
+def check_branch(table: Table, options: SnapshotOptions) -> None:
+    """Check before any task runs that the branch exists or will be created.
 
     Raises:
         InvalidArgumentError: The name refers to a tag.
         NoSuchSnapshotError: The branch does not exist.
     """
-    found = table.refs().get(text("branch", branch))
+    branch = options.head(table.refs())
+    found = table.refs().get(branch)
     if found is not None and found.type == "tag":
         message = f"`{branch}` is a tag, which cannot be changed"
         raise InvalidArgumentError(message)

@@ -15,7 +15,8 @@ from frazil._read_ahead import read_parts
 from frazil.iceberg import load_table as load_iceberg_table
 from frazil.paimon import load_table as load_paimon_table
 from frazil.spark._options import check_names, snapshot_arguments
-from frazil.spark._paimon import TIME_TRAVEL
+from frazil.spark._paimon_options import TIME_TRAVEL
+from frazil.spark._session_options import with_session
 from frazil.spark._state import ReadState
 
 if TYPE_CHECKING:
@@ -110,6 +111,9 @@ class PaimonInspect(InspectState):
 
     def __init__(self, table: PaimonTable, name: str, asked: ReadOptions) -> None:
         """Record the current snapshot, if the system table shows one."""
+        given = with_session(asked)
+        others = {key: value for key, value in given.given.items() if key in asked.given or key in TIME_TRAVEL}
+        asked = dataclasses.replace(given, given=others)
         table = _on_branch(table, asked)
         chosen = snapshot_arguments(dataclasses.replace(asked, branch=None))
         if options := {key: value for key, value in asked.others.items() if key in TIME_TRAVEL}:

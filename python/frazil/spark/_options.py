@@ -32,6 +32,12 @@ NATIVE_FILES = "native-files"
 READ_SNAPSHOT = "read-snapshot"
 """The option that records the table, branch and snapshot read by frazil in Spark plans."""
 
+AUDIT_OPTIONS = ("wap-branch", "wap-id")
+"""The options by which `frazil.spark.read` passes the settings of write-audit-publish."""
+
+SESSION_OPTIONS = "session-options"
+"""The option by which `frazil.spark.read` and queries pass the settings `spark.paimon.*`."""
+
 SNAPSHOT_OPTIONS = ("snapshot-id", "as-of-timestamp", "tag", "ref", "versionasof", "timestampasof")
 """The mutually exclusive options that select a state."""
 
@@ -54,6 +60,8 @@ COMMON_OPTIONS = (
     "timestamp-ns-mode",
     "pushdown",
     READ_SNAPSHOT,
+    *AUDIT_OPTIONS,
+    SESSION_OPTIONS,
 )
 """The options of all table formats, in normalized form."""
 

@@ -6,80 +6,26 @@ import contextlib
 import re
 from typing import TYPE_CHECKING, Any
 
-from frazil.errors import InvalidArgumentError, NoSuchSnapshotError
-from frazil.paimon._options import chooses_state
+from frazil.errors import InvalidArgumentError, NoSuchSnapshotError, UnsupportedError
+from frazil.paimon._options import READ_OPTIONS, chooses_state
 from frazil.spark._branch_read import BranchRead, table_id
-from frazil.spark._options import SNAPSHOT_OPTIONS, check_names, exclude
+from frazil.spark._options import READ_SNAPSHOT, SESSION_OPTIONS, SNAPSHOT_OPTIONS, check_names, exclude
+from frazil.spark._paimon_options import CHOOSE_CHANGES, OF_READS, SPLIT_SIZES, TIME_TRAVEL, is_table_option
+from frazil.spark._session_options import selects_state, with_session
+from frazil.spark._settings import PAIMON_PREFIX
 from frazil.spark._state import ReadState
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     import pyarrow as pa
 
     from frazil.paimon import Scan, Table
     from frazil.spark._options import ReadOptions
 
-_SPLIT_SIZES = ("source.split.target-size", "source.split.open-file-cost")
-
-TIME_TRAVEL = (
-    "scan.snapshot-id",
-    "scan.tag-name",
-    "scan.version",
-    "scan.timestamp-millis",
-    "scan.timestamp",
-    "scan.watermark",
-)
-
 _SNAPSHOT_OPTIONS = {"tag": "scan.tag-name", "version": "scan.version"}
 _SNAPSHOT_ARGUMENTS = {"id": "snapshot_id", "as_of": "as_of", "ref": "ref"}
 
-_CHOOSE_CHANGES = ("incremental-between", "incremental-between-timestamp", "incremental-to-auto-tag")
-
-# The full names are compared, because a misspelt name would make a read return other rows than intended.
-_OF_READS = (
-    *TIME_TRAVEL,
-    *_CHOOSE_CHANGES,
-    *_SPLIT_SIZES,
-    "incremental-between-scan-mode",
-    "incremental-between-tag-to-snapshot",
-    "read.allow.fullscan",
-    "read.batch-size",
-    "scan.bounded.watermark",
-    "scan.bucket",
-    "scan.creation-time-millis",
-    "scan.dedicated-split-generation",
-    "scan.fallback-branch",
-    "scan.fallback-delta-branch",
-    "scan.fallback-snapshot-branch",
-    "scan.file-creation-time-millis",
-    "scan.ignore-corrupt-files",
-    "scan.ignore-lost-files",
-    "scan.infer-parallelism",
-    "scan.manifest.parallelism",
-    "scan.max-splits-per-task",
-    "scan.mode",
-    "scan.parallelism",
-    "scan.partitions",
-    "scan.plan-sort-partition",
-    "scan.primary-branch",
-    "scan.push-down",
-    "scan.remove-normalize",
-    "scan.split-enumerator.batch-size",
-    "scan.split-enumerator.mode",
-    "source.split.target-size-with-column-pruning",
-)
-_FAMILIES_OF_READS = re.compile(r"(incremental|read|scan|source)\b")
-
-# The first words of table options. A read may override any option of the table, so all options with these words are
-# passed on.
-_FAMILIES_OF_TABLES = re.compile(
-    r"(add|aggregation|alter|append|async|auto|blob|bucket|cache|chain|changelog|clustering|commit|compaction|consumer|"
-    r"continuous|cross|data|delete|deletion|dynamic|end|fields|file|force|format|full|global|ignore|index|input|key|"
-    r"legacy|local|lookup|manifest|materialized|merge|metadata|metastore|num|object|orc|avro|overwrite|page|parquet|"
-    r"partial|partition|pk|postpone|precommit|primary|query|record|row|rowkind|sequence|sink|snapshot|sort|spill|stats|"
-    r"streaming|tag|target|tmp|type|upsert|variant|visibility|write)\b"
-)
 _UNSUPPORTED = {
     "catalog": "tables are specified by the option `path`",
     "database": "tables are specified by the option `path`",
@@ -132,7 +78,8 @@ class PaimonState(OpenedState):
     def __init__(self, table: Table, asked: ReadOptions) -> None:
         """Determine the snapshot, which every read uses."""
         super().__init__(table, asked)
-        self._arguments = scan_arguments(asked)
+        self._chosen = with_session(asked)
+        self._arguments = scan_arguments(self._chosen)
         scan = table.scan(**self._arguments)
         self._snapshot_id = scan.snapshot_id
         # Table options may also select a snapshot and contradict the id.
@@ -157,19 +104,30 @@ class PaimonState(OpenedState):
     def lasting_options(self) -> dict[str, str | None] | None:
         """Return the snapshot as an id, if the id selects the same rows."""
         snapshot_id, options = self._arguments.get("snapshot_id"), self._arguments["options"]
-        if snapshot_id is None or any(name in options for name in (*TIME_TRAVEL, *_CHOOSE_CHANGES)):
+        if snapshot_id is None or any(name in options for name in (*TIME_TRAVEL, *CHOOSE_CHANGES)):
             return None
         others = dict.fromkeys((*SNAPSHOT_OPTIONS, *TIME_TRAVEL, "scan.mode"))
         return {**others, "snapshot-id": str(snapshot_id), "branch": options.get("branch")}
 
     def newest_of(self) -> BranchRead | None:
         """Return the branch that is read, unless a snapshot or changes were selected."""
-        asked, table = self.asked, self._opened()
+        asked, table = self._chosen, self._opened()
         kind, name = asked.snapshot or ("ref", asked.branch or table.branch)
         is_branch = kind == "ref" and (name == "main" or name in table.branches())
         if not is_branch or asked.metadata_table is not None or chooses_state((*asked.others, *table.options)):
             return None
         return BranchRead(table=table_id(table), branch=name, snapshot_id=self._snapshot_id)
+
+    def check_session(self, setting: Callable[[str], str | None]) -> None:
+        """Check in a task that the settings of its session do not select another state or changes."""
+        given = self.asked.given
+        if SESSION_OPTIONS in given or READ_SNAPSHOT in given or selects_state(given):
+            return
+        name = next((name for name in READ_OPTIONS if setting(f"{PAIMON_PREFIX}{name}") is not None), None)
+        if name is not None:
+            message = f"`{PAIMON_PREFIX}{name}` is set, but Spark does not pass settings to opened Python data sources"
+            hint = f"use `frazil.spark.read` or `lake.sql`, or set the option `{name}`"
+            raise UnsupportedError(message, context={"table": self.asked.path}, hint=hint)
 
     def groups(self, columns: Sequence[str], row_filter: str, limit: int | None) -> list[list[bytes]]:
         """Plan the read and return its partitions; a table that had no snapshot has none, despite later commits."""
@@ -223,18 +181,16 @@ def scan_arguments(asked: ReadOptions) -> dict[str, Any]:
         UnsupportedError: frazil does not support an option of Paimon's Spark connector.
     """
     given = asked.given
-    of_tables = {
-        name for name in asked.others if _FAMILIES_OF_TABLES.match(name) and not _FAMILIES_OF_READS.match(name)
-    }
-    check_names(asked.others, (*_OF_READS, *of_tables), _UNSUPPORTED)
+    of_tables = {name for name in asked.others if is_table_option(name)}
+    check_names(asked.others, (*OF_READS, *of_tables), _UNSUPPORTED)
     for choice in SNAPSHOT_OPTIONS:
-        for name in (*TIME_TRAVEL, *_CHOOSE_CHANGES):
+        for name in (*TIME_TRAVEL, *CHOOSE_CHANGES):
             exclude(given, choice, name)
-    for name, other in zip(("split-size", "file-open-cost"), _SPLIT_SIZES, strict=True):
+    for name, other in zip(("split-size", "file-open-cost"), SPLIT_SIZES, strict=True):
         exclude(given, name, other)
-    common = {"branch": asked.branch, _SPLIT_SIZES[0]: asked.split_bytes, _SPLIT_SIZES[1]: asked.open_cost_bytes}
+    common = {"branch": asked.branch, SPLIT_SIZES[0]: asked.split_bytes, SPLIT_SIZES[1]: asked.open_cost_bytes}
     options = asked.others | {name: str(value) for name, value in common.items() if value is not None}
-    for name in _SPLIT_SIZES:
+    for name in SPLIT_SIZES:
         _size_bytes(options, name)
     kind, value = asked.snapshot or ("", None)
     if kind in _SNAPSHOT_OPTIONS:
@@ -244,7 +200,7 @@ def scan_arguments(asked: ReadOptions) -> dict[str, Any]:
 
 
 def _sizes_of(options: Mapping[str, str]) -> tuple[int | None, int | None]:
-    split, cost = (_size_bytes(options, name) for name in _SPLIT_SIZES)
+    split, cost = (_size_bytes(options, name) for name in SPLIT_SIZES)
     return split, cost
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from frazil._arguments import field_names, filter_text, row_limit, snapshot_choice
 from frazil.errors import FrazilError, InvalidArgumentError
-from frazil.spark._options import NATIVE_FILES, READ_LANES, READ_SNAPSHOT, parse, quote_name
+from frazil.spark._options import AUDIT_OPTIONS, NATIVE_FILES, READ_LANES, READ_SNAPSHOT, parse, quote_name
 from frazil.spark._worker_python import check_session
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def read(  # noqa: PLR0913 - the arguments of `Table.scan`
         selected_fields: Column names, `s.x` for a field of a struct, `*` for all, and metadata columns.
         case_sensitive: Whether column names are case-sensitive.
         snapshot_id: A snapshot to read, with its own schema.
-        ref: A branch or a tag to read.
+        ref: A branch or a tag to read; by default `main`, or the branch `spark.wap.branch` of the session.
         as_of: The time whose current snapshot is read, inclusive: milliseconds since the epoch, a datetime or an ISO
             8601 string such as `2024-01-31T12:00:00Z`.
         limit: The maximum number of rows, which are then read in one partition.
@@ -97,7 +97,7 @@ def read(  # noqa: PLR0913 - the arguments of `Table.scan`
     chosen = snapshot_choice(snapshot_id, ref, as_of)
     if chosen is not None:
         given[_SNAPSHOT_OPTIONS[chosen[0]]] = chosen[1]
-    given = _place(given, table, relocate, storage) | dict(options or {})
+    given = _place(given, table, relocate, storage) | _session_options(spark, table) | dict(options or {})
     given = {
         name: value if isinstance(value, str) else str(value) for name, value in given.items() if value is not None
     }
@@ -158,6 +158,22 @@ def relation(
 
         return matching_rows(spark, state, keys)
     return _opened(spark, given, state, nullable=None if is_remote() else False, is_filtered_later=True)
+
+
+def _session_options(spark: SparkSession, table: Any) -> dict[str, str | None]:
+    """Return the settings of the session as options; those that select a state yield to other options."""
+    from frazil.spark._session_options import iceberg_read_options, session_option
+    from frazil.spark._write_audit import session_audit
+
+    table_format = getattr(table, "format", None)
+    found: dict[str, str | None] = {}
+    if table_format != "paimon":
+        audit = session_audit(spark)
+        if audit.branch is not None:
+            found |= zip(AUDIT_OPTIONS, (audit.branch, audit.wap_id), strict=True)
+    if table_format == "iceberg":
+        return found | iceberg_read_options(spark)
+    return found | session_option(spark)
 
 
 def _with(given: Mapping[str, str], others: Mapping[str, str | None]) -> dict[str, str]:

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 
 from frazil._arguments import whole_number
 from frazil._merge import MergeBuilder, set_clause
-from frazil.iceberg._verbs import carry_out, row_filter_of, snapshot_options
+from frazil.iceberg._verbs import carry_out, row_filter_of
 from frazil.iceberg.operations.merge import Merge
 from frazil.iceberg.operations.row_change import Delete, Update
 from frazil.spark._executor import SparkExecutor
 from frazil.spark._iceberg_write import check_branch, open_table
 from frazil.spark._input import CollectedFrame
 from frazil.spark._worker_python import check_session, session_of
+from frazil.spark._write_audit import session_snapshot
 
 if TYPE_CHECKING:
     import os
@@ -36,17 +37,21 @@ def delete(  # noqa: PLR0913 - as `Table.delete`
     where: RowFilter,
     *,
     case_sensitive: bool = True,
-    branch: str = "main",
+    branch: str | None = None,
     snapshot_properties: Mapping[str, str] | None = None,
     relocate: Mapping[str, str] | None = None,
     storage: Mapping[str, str] | None = None,
 ) -> WriteResult:
-    """Delete matching rows in Spark's workers, as `Table.delete` does."""
+    """Delete matching rows in Spark's workers, as `Table.delete` does.
+
+    Without `branch`, the rows of `main` are deleted, or those of the branch `spark.wap.branch` of the session.
+    """
     check_session(spark)
     opened = open_table(table, relocate, storage)
-    check_branch(opened, branch)
+    options = session_snapshot(spark, opened, branch, snapshot_properties)
+    check_branch(opened, options)
     row_filter = row_filter_of(where, "where", opened.schema().as_arrow, case_sensitive=case_sensitive)
-    asked = Delete(options=snapshot_options(branch, snapshot_properties), filter=row_filter)
+    asked = Delete(options=options, filter=row_filter)
     return carry_out(opened, asked, executor=SparkExecutor(spark))
 
 
@@ -57,17 +62,21 @@ def update(  # noqa: PLR0913 - as `delete`, and what is set
     where: RowFilter = True,  # noqa: FBT002 - a filter
     *,
     case_sensitive: bool = True,
-    branch: str = "main",
+    branch: str | None = None,
     snapshot_properties: Mapping[str, str] | None = None,
     relocate: Mapping[str, str] | None = None,
     storage: Mapping[str, str] | None = None,
 ) -> WriteResult:
-    """Set columns of matching rows in Spark's workers, as `Table.update` does."""
+    """Set columns of matching rows in Spark's workers, as `Table.update` does.
+
+    Without `branch`, the rows of `main` change, or those of the branch `spark.wap.branch` of the session.
+    """
     check_session(spark)
     opened = open_table(table, relocate, storage)
-    check_branch(opened, branch)
+    options = session_snapshot(spark, opened, branch, snapshot_properties)
+    check_branch(opened, options)
     asked = Update(
-        options=snapshot_options(branch, snapshot_properties),
+        options=options,
         filter=row_filter_of(where, "where", opened.schema().as_arrow, case_sensitive=case_sensitive),
         assignments=set_clause(set),
     )
@@ -81,7 +90,7 @@ def merge(  # noqa: PLR0913 - as `Table.merge`
     *,
     source_alias: str = "source",
     target_alias: str = "target",
-    branch: str = "main",
+    branch: str | None = None,
     snapshot_properties: Mapping[str, str] | None = None,
     broadcast_limit_bytes: int = BROADCAST_LIMIT_BYTES,
     relocate: Mapping[str, str] | None = None,
@@ -89,6 +98,7 @@ def merge(  # noqa: PLR0913 - as `Table.merge`
 ) -> MergeBuilder[WriteResult]:
     """Begin a MERGE as `Table.merge` does; `execute` carries it out in Spark's workers.
 
+    Without `branch`, the rows of `main` change, or those of the branch `spark.wap.branch` of the session.
     At the start of the execution, the source is collected once and sent to every worker. New rows are written on the
     driver.
 
@@ -98,10 +108,10 @@ def merge(  # noqa: PLR0913 - as `Table.merge`
     check_session(session_of(source, "source"))
     opened = open_table(table, relocate, storage)
     rows = CollectedFrame(source, whole_number("broadcast_limit_bytes", broadcast_limit_bytes))
-    options = snapshot_options(branch, snapshot_properties)
+    options = session_snapshot(source.sparkSession, opened, branch, snapshot_properties)
 
     def execute(plan: MergePlan) -> WriteResult:
-        check_branch(opened, branch)
+        check_branch(opened, options)
         return carry_out(opened, Merge(options=options, merge=plan), rows, SparkExecutor(source.sparkSession))
 
     return MergeBuilder(execute, on, source_alias=source_alias, target_alias=target_alias)

@@ -128,7 +128,9 @@ class FrazilReader(DataSourceReader):
         if not isinstance(partition, TaskGroup):
             return  # a plan without partitions: Spark 4.3 sends one without a value, earlier releases None
         from frazil.spark._type_conversion import Conversion
+        from frazil.spark._write_audit import task_setting
 
+        self._request.state.check_session(task_setting)
         schema, batches = self._request.state.read(partition.value, self._request.limit)
         conversion = Conversion(schema, self._schema)
         for batch in batches:

@@ -12,11 +12,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from frazil._literal import Lit, lit
+from frazil._merge import set_clause
 from frazil._run import HERE
 from frazil.errors import InvalidArgumentError, UnsupportedError
 from frazil.iceberg._table import at_state
-from frazil.iceberg._verbs import carry_out, snapshot_options
+from frazil.iceberg._verbs import carry_out, row_filter_of
 from frazil.iceberg.operations.addressed import ChangeRows, SelectedRows
+from frazil.iceberg.operations.row_change import Delete, Update
 from frazil.iceberg.operations.values import Filter
 from frazil.spark import _row_level
 from frazil.spark._assignment import assigned, assigned_values
@@ -26,6 +28,7 @@ from frazil.spark._input import collected_addresses, packed_addresses
 from frazil.spark._merged_rows import merged_rows
 from frazil.spark._plain import own_sql
 from frazil.spark._type_conversion import spark_schema
+from frazil.spark._write_audit import session_snapshot
 from frazil.sql._insert import Insertion
 
 if TYPE_CHECKING:
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from frazil._arguments import RowFilter
     from frazil._write_result import WriteResult
     from frazil.iceberg import Table
     from frazil.iceberg._state import TableState
@@ -55,9 +59,12 @@ def delete(
         if row_filter is None:
             return rows.truncate(snapshot_properties=properties)
         return rows.delete(row_filter, snapshot_properties=properties)
-    check_branch(table, branch)
-    if row_filter is None or is_small(table, branch):
-        return table.delete(True if row_filter is None else row_filter, branch=branch, snapshot_properties=properties)
+    options = session_snapshot(spark, table, branch, properties)
+    check_branch(table, options)
+    if row_filter is None:
+        return carry_out(table, Delete(options=options, filter=None))
+    if is_small(table, branch):
+        return carry_out(table, Delete(options=options, filter=_filter_of(row_filter, table)))
     return _row_level.delete(spark, table, row_filter, branch=branch, snapshot_properties=properties)
 
 
@@ -79,10 +86,16 @@ def update(
     where = True if row_filter is None else row_filter
     if table.format == "paimon":
         return _on_branch(table, branch).update(literals, where, snapshot_properties=properties)
-    check_branch(table, branch)
+    options = session_snapshot(spark, table, branch, properties)
+    check_branch(table, options)
     if is_small(table, branch):
-        return table.update(literals, where, branch=branch, snapshot_properties=properties)
+        changed = Update(options=options, filter=_filter_of(where, table), assignments=set_clause(literals))
+        return carry_out(table, changed)
     return _row_level.update(spark, table, literals, where, branch=branch, snapshot_properties=properties)
+
+
+def _filter_of(given: RowFilter, table: Table) -> Filter:
+    return row_filter_of(given, "where", table.schema().as_arrow, case_sensitive=True)
 
 
 def _on_branch(table: PaimonTable, branch: str) -> PaimonTable:
@@ -102,8 +115,9 @@ def change(spark: SparkSession, table: Table, asked: Change[DataFrame], properti
             may depend on.
         LimitExceededError: The addresses have more than `BROADCAST_LIMIT_BYTES` bytes.
     """
-    check_branch(table, asked.branch)
-    operation = ChangeRows(options=snapshot_options(asked.branch, properties), kind=asked.kind)
+    options = session_snapshot(spark, table, asked.branch, properties)
+    check_branch(table, options)
+    operation = ChangeRows(options=options, kind=asked.kind)
     executor = HERE if is_small(table, asked.branch) else SparkExecutor(spark)
     return carry_out(table, operation, QueriedRows(table, asked), executor)
 
@@ -148,7 +162,7 @@ def _assigned_values(frame: DataFrame, table: Table, columns: Sequence[str]) -> 
 
 def is_small(table: Table, branch: str, limit_bytes: int | None = None) -> bool:
     """Return whether the data files of a branch have at most `limit_bytes` bytes, by default `LOCAL_LIMIT_BYTES`."""
-    ref = table.refs().get(branch)
+    ref = table.refs().get(branch) or table.refs().get("main")
     limit_bytes = LOCAL_LIMIT_BYTES if limit_bytes is None else limit_bytes
     return ref is None or _size_bytes(table, ref.snapshot_id) <= limit_bytes
 

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     import pyarrow as pa
 
@@ -81,6 +81,15 @@ class ReadState(ABC):
         `is_filtered_later`, Spark may return rows that the filter excludes.
         """
         return None
+
+    def check_session(self, setting: Callable[[str], str | None]) -> None:  # noqa: B027 - most states do not depend on it
+        """Check in a task that the settings of its session do not select another state.
+
+        `setting` returns a setting by name.
+
+        Raises:
+            UnsupportedError: They do, but were not known when the state was selected.
+        """
 
     def files(self) -> _native.Files:
         """Return the storage of an executor; serialized tasks identify their own files."""

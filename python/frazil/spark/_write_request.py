@@ -30,6 +30,8 @@ class WriteRequest:
 
     mode: Mode
     branch: str = "main"
+    creates_branch: bool = False
+    """Whether the branch is created from `main` if it does not exist."""
     overwrite_filter: RowFilter | None = None
     partitions: Sequence[Mapping[str, Any]] | None = None
     snapshot_properties: Mapping[str, str] | None = None

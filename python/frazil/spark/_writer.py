@@ -19,6 +19,7 @@ from frazil.spark._attempts import linger_seconds
 from frazil.spark._iceberg_write import check_branch, check_columns, open_table, write_operation
 from frazil.spark._options import check_names, number, parse
 from frazil.spark._session import WriteSession
+from frazil.spark._write_audit import WriteAudit, task_audit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -50,6 +51,8 @@ class Message(WriterCommitMessage):
 
     content: bytes
     linger: float
+    audit: WriteAudit
+    """The settings of the session, which only tasks can read."""
 
 
 class FrazilWriter(DataSourceArrowWriter):
@@ -67,23 +70,25 @@ class FrazilWriter(DataSourceArrowWriter):
         _check(asked)
         prefix = len(_PROPERTY)
         properties = {name[prefix:]: value for name, value in options.items() if name.lower().startswith(_PROPERTY)}
-        self._snapshot = snapshot_options(asked.branch or "main", properties)
+        self._branch, self._properties = asked.branch, properties
         self._place = (asked.path, asked.relocate, asked.storage, asked.allowed_locations)
         table = open_table(*self._place)
         check_columns(table, schema)
-        check_branch(table, self._snapshot.branch)
+        if self._branch is not None:
+            check_branch(table, snapshot_options(self._branch, properties))
         target = number(asked.given, "target-file-size-bytes", least=1)
         self._session = WriteSession(state_of(table), asked.given.get("write-format"), target)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Message:
         """Write the rows of a task."""
-        return Message(*self._session.write(iterator))
+        return Message(*self._session.write(iterator), task_audit())
 
     def commit(self, messages: list[Any]) -> None:
         """Commit the results of the tasks.
 
         Raises:
-            InvalidArgumentError: The result of a task is missing; nothing is committed.
+            InvalidArgumentError: The result of a task is missing, or settings of the session contradict each other;
+                nothing is committed.
         """
         if any(message is None for message in messages):
             missing = "the result of a task is missing"
@@ -93,12 +98,15 @@ class FrazilWriter(DataSourceArrowWriter):
             # The table is opened again, because the table of the session is fixed at one metadata file, and concurrent
             # writers may have committed.
             table = open_table(*self._place)
+            audit = messages[0].audit if messages else WriteAudit()
+            options = audit.options(table, self._branch, self._properties)
+            check_branch(table, options)
         except BaseException:
             self._session.abort(linger)
             raise
         session = self._session
         written = session.messages([message.content for message in messages], others=linger > 0, linger=linger)
-        carry_out(table, write_operation(self._mode, self._snapshot), WrittenRows(written, session, session.state))
+        carry_out(table, write_operation(self._mode, options), WrittenRows(written, session, session.state))
 
     def abort(self, messages: list[Any]) -> None:
         """Delete the written files after a task has failed.

@@ -12,7 +12,10 @@ from frazil.iceberg._table import replaces_definition
 from frazil.spark._branch_read import snapshot_read_by
 from frazil.spark._iceberg_write import insert_into_iceberg, write_iceberg
 from frazil.spark._paimon_write import insert_into_paimon, write_paimon
+from frazil.spark._session_options import check_paimon_change, session_values
+from frazil.spark._settings import PAIMON_PREFIX
 from frazil.spark._worker_python import check_session, session_of
+from frazil.spark._write_audit import session_snapshot
 from frazil.spark._write_request import MODES, Mode, WriteRequest, opened_table
 
 if TYPE_CHECKING:
@@ -50,7 +53,10 @@ WRITERS = {
 def read_of(frame: DataFrame, target: Any, mode: str, branch: str) -> ReadSnapshot | None:
     """Return the snapshot that a DataFrame was read from; None unless it replaces rows of the same branch."""
     if not isinstance(target, Transaction):
-        branch = target.branch if target.format == "paimon" and branch == "main" else branch
+        if target.format == "paimon":
+            branch = target.branch if branch == "main" else branch
+        elif branch not in target.refs():
+            branch = "main"  # The branch is created from it, or the write fails.
         return None if mode == "append" else snapshot_read_by(frame, target, branch)
     if mode == "append" and not replaces_definition(target):
         return None
@@ -62,7 +68,7 @@ def write(  # noqa: PLR0913 - keyword-only, what a write is
     table: str | os.PathLike[str] | Table | Transaction | PaimonTable,
     mode: Mode = "append",
     *,
-    branch: str = "main",
+    branch: str | None = None,
     overwrite_filter: RowFilter = True,
     partitions: Sequence[Mapping[str, Any]] | None = None,
     snapshot_properties: Mapping[str, str] | None = None,
@@ -83,7 +89,7 @@ def write(  # noqa: PLR0913 - keyword-only, what a write is
         table: A folder, or a loaded table, which then has the new state. For a transaction, the rows are committed with
             its other changes.
         mode: `append`, `overwrite` as in `Table.overwrite`, or `dynamic` as in `Table.dynamic_partition_overwrite`.
-        branch: The branch to change.
+        branch: The branch to change; by default `main`, or the branch `spark.wap.branch` of the session.
         partitions: Paimon: the partitions that `overwrite` replaces, as in `Table.overwrite`; None for all rows.
         overwrite_filter: The rows that `overwrite` replaces; True for all. Files in which only some rows match are
             rewritten on the driver. This argument and the following ones, except `snapshot_properties`, apply only to
@@ -110,17 +116,30 @@ def write(  # noqa: PLR0913 - keyword-only, what a write is
         raise InvalidArgumentError(message)
     check_session(session_of(frame, "frame"))
     began = time.perf_counter()
+    target = table if isinstance(table, Transaction) else opened_table(table, relocate, storage)
+    branch, creates_branch, properties = _snapshot_arguments(frame, target, branch, snapshot_properties)
     asked = WriteRequest(
         mode=mode,
         branch=branch,
+        creates_branch=creates_branch,
         overwrite_filter=None if overwrite_filter is True else overwrite_filter,
         partitions=partitions,
-        snapshot_properties=snapshot_properties,
+        snapshot_properties=properties,
         distribution_mode=distribution_mode,
         write_format=write_format,
         target_file_size_bytes=target_file_size_bytes,
     )
-    target = table if isinstance(table, Transaction) else opened_table(table, relocate, storage)
     asked = replace(asked, read=read_of(frame, target, mode, branch))
     result = WRITERS[target.format].write(frame, target, asked)
     return replace(result, seconds=time.perf_counter() - began)
+
+
+def _snapshot_arguments(
+    frame: DataFrame, target: Any, branch: str | None, properties: Mapping[str, str] | None
+) -> tuple[str, bool, Mapping[str, str] | None]:
+    """Return the branch to change, whether it may be created, and the entries for the summary of the snapshot."""
+    if target.format == "paimon":
+        own = check_paimon_change(session_values(frame.sparkSession, PAIMON_PREFIX), (), reads=False)
+        return branch or own or "main", False, properties
+    options = session_snapshot(frame.sparkSession, target, branch, properties)
+    return options.branch, options.creates_branch, options.properties

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -126,6 +126,18 @@ class Engine(Protocol[Frame]):
 
     def joins_few_rows(self, table: Any, branch: str) -> bool:
         """Return whether a join with all rows of an Iceberg table takes no longer than selecting rows before it."""
+        ...
+
+    def session_branch(
+        self, table: Any, name: tuple[str, ...], change: Literal["insert", "rows"] | None = None
+    ) -> str | None:
+        """Return the branch that statements read and change instead of `main`, which may not exist; None for `main`.
+
+        Args:
+            table: The table.
+            name: The names of its catalog, of its namespace and of the table.
+            change: The kind of change; None for a read.
+        """
         ...
 
     def is_case_sensitive(self) -> bool:

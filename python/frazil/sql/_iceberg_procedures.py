@@ -44,8 +44,12 @@ def _cherry_pick(table: Any, given: Mapping[str, Any]) -> Rows:
 
 
 def _publish(table: Any, given: Mapping[str, Any]) -> Rows:
-    table.manage_snapshots().publish_changes(given["wap_id"]).commit()
     staged = [one.snapshot_id for one in table.snapshots() if one.summary.get("wap.id") == given["wap_id"]]
+    if len(staged) > 1:
+        message = f"several snapshots have the WAP id {given['wap_id']!r}"
+        hint = f"call cherrypick_snapshot with one of the snapshots {', '.join(map(str, staged))}"
+        raise InvalidArgumentError(message, hint=hint)
+    table.manage_snapshots().publish_changes(given["wap_id"]).commit()
     return [(staged[-1], _head(table))]
 
 

@@ -44,7 +44,7 @@ def open_target(what: str, name: Name, run: Run[Any]) -> Opened | None:
     """
     if run.where(name) is None:
         return None
-    source = run.tables.source(name.parts)
+    source = run.target(name, "rows")
     branch = branch_of(name, source, run.text)
     if not hasattr(source.table, "merge"):
         raise _unsupported(run, what, f"{what} is not supported for tables without snapshots", run.start, name)

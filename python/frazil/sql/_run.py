@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Generic
+from typing import TYPE_CHECKING, Any, Generic, Literal
 
 from frazil.errors import FrazilError, InvalidArgumentError
 from frazil.sql._engine import Frame
 from frazil.sql._lexer import Lexed, place_of, unsupported
 from frazil.sql._references import mentions, references, replaced
+from frazil.sql._sources import selects_state
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -110,13 +111,28 @@ class Run(Generic[Frame]):
         """Return the references of a query to tables of the lake."""
         return [one for one in references(sql, self.names.is_ours) if not self.is_view(one.name.parts)]
 
+    def target(self, name: Name, change: Literal["insert", "rows"]) -> Source:
+        """Return the table that a statement changes, and its branch, which may not exist yet.
+
+        Raises:
+            InvalidArgumentError: The settings of the session contradict each other.
+        """
+        source = self.tables.source(name.parts)
+        branch = self.engine.session_branch(source.table, source.name, change)
+        if branch is None or source.table.format == "iceberg":
+            return source.on(branch)
+        return self.tables.with_branch(source, branch)
+
     def source(self, one: Reference) -> Source:
         """Return the source that a reference in a query reads."""
         try:
             options = {} if one.options is None else one.options.options
             source = self.tables.source(one.name.parts)
             source = replace(source, names=one.names, conditions=one.conditions, options=options)
-            return source if one.as_of is None else source.at(self._state(one.as_of))
+            if one.as_of is not None:
+                return source.at(self._state(one.as_of))
+            branch = None if selects_state(options) else self.engine.session_branch(source.table, source.name)
+            return source.on(branch, must_exist=True)
         except FrazilError as error:
             raise placed(error, self.text, one.name.start) from None
 

@@ -106,8 +106,8 @@ class _Explaining:
         self._where(kind, table, branch)
         if table.format == "paimon":
             return
-        has_snapshot = branch in table.refs()
-        files = table.scan(row_filter, ref=branch).explain() if has_snapshot else "0 files"
+        head = next((one for one in (branch, "main") if one in table.refs()), None)
+        files = "0 files" if head is None else table.scan(row_filter, ref=head).explain()
         self.lines.append(f"Files that may change: {files}")
 
     def _where(self, kind: str, table: Any, branch: str) -> None:

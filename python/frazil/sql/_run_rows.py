@@ -48,7 +48,7 @@ def insert(statement: Insert, run: Run[Frame]) -> Frame:
     """Write the rows of a query into a table."""
     if run.where(statement.name) is None:
         return run.pass_on()
-    target = run.tables.source(statement.name.parts)
+    target = run.target(statement.name, "insert")
     how = insertion(statement, target, run.text, run.engine)
     text, sources = run.read(statement.query)
     if how.mode != "append" and any(one.reads(target) for one in sources):

@@ -52,7 +52,8 @@ def create(statement: CreateTable, run: Run[Frame]) -> Frame:
     statement = replace(statement, columns=tuple(run.engine.columns_of(rows)))
 
     def write(table: Any) -> None:
-        run.results.append(run.engine.insert(rows, table, how))
+        branch = run.engine.session_branch(table, (where.catalog.name, *where.levels), "insert") or how.branch
+        run.results.append(run.engine.insert(rows, table, replace(how, branch=branch)))
 
     create_table(statement, where, run.text, run.engine, write)
     return run.done()

@@ -33,6 +33,12 @@ _SELECTORS = (
 )
 """The selectors of states, as last parts of names, compatible with Iceberg's Spark connector."""
 
+_SELECTING = (
+    *("as-of-timestamp", "branch", "end-snapshot-id", "ref", "snapshot-id", "start-snapshot-id", "tag"),
+    *("timestampasof", "versionasof"),
+)
+"""The read options that select a state of an Iceberg table."""
+
 OBJECT_TABLE = "object table"
 
 _NUMBERS = ("id", "as_of")
@@ -73,6 +79,8 @@ class Source:
 
     They are the data file of the row and its position in it, or copies of the primary key.
     """
+    name: tuple[str, ...] = ()
+    """The names of the catalog, of the namespace and of the table."""
     keys: Any = None
     """A query with some columns of the table; rows that do not equal one of its rows in them need not be read."""
 
@@ -87,8 +95,7 @@ class Source:
 
     def reads(self, other: Source) -> bool:
         """Return whether this source reads the latest state of the table and branch of `other`."""
-        branches = {("branch", "main") if one.state is None else _branch_of(one.state) for one in (self, other)}
-        return self.table is other.table and len(branches) == 1
+        return self.table is other.table and self._head() == other._head()
 
     def snapshot(self) -> ReadSnapshot | None:
         """Return the latest snapshot of the selected branch when the table was loaded; None without snapshots."""
@@ -98,8 +105,17 @@ class Source:
         if self.table.format == "paimon":
             found = self.table.current_snapshot()
             return ReadSnapshot(None if found is None else found.snapshot_id)
-        ref = self.table.refs().get(branch)
+        ref = self.table.refs().get(branch) or self.table.refs().get("main")
         return ReadSnapshot(None if ref is None else ref.snapshot_id)
+
+    def on(self, branch: str | None, *, must_exist: bool = False) -> Source:
+        """Return the rows of an Iceberg table on a branch, unless this source has another state or `branch` is None.
+
+        With `must_exist`, the source is also unchanged if the branch does not exist.
+        """
+        if branch is None or self.state is not None or self.metadata_table is not None:
+            return self
+        return self if must_exist and branch not in self.table.refs() else replace(self, state=("branch", branch))
 
     def at(self, state: tuple[str, Any]) -> Source:
         """Return the same table at another state.
@@ -115,11 +131,19 @@ class Source:
             raise InvalidArgumentError(message)
         return replace(self, state=state)
 
+    def _head(self) -> tuple[str, Any]:
+        """Return the state in one form: a version is a branch, and a branch that will be created is `main`."""
+        kind, value = self.state or ("branch", "main")
+        if kind == "version":
+            return "branch", value
+        is_iceberg = getattr(self.table, "format", None) == "iceberg"
+        is_new = kind == "branch" and is_iceberg and value not in self.table.refs()
+        return ("branch", "main") if is_new else (kind, value)
 
-def _branch_of(state: tuple[str, Any]) -> tuple[str, Any]:
-    """Return a state with a specific type: a version that is a branch name becomes a branch."""
-    kind, value = state
-    return ("branch", value) if kind == "version" else state
+
+def selects_state(options: Mapping[str, str]) -> bool:
+    """Return whether read options of an Iceberg table select a state."""
+    return any(name.lower() in _SELECTING for name in options)
 
 
 class Sources:
@@ -136,6 +160,12 @@ class Sources:
         others._loaded = {key: newer for key, loaded in self._loaded.items() if loaded is table}
         return others
 
+    def with_branch(self, source: Source, branch: str) -> Source:
+        """Return the source with a Paimon table at a branch, to which later references to the table refer, too."""
+        table = source.table.with_branch(branch)
+        self._loaded |= {key: table for key, loaded in self._loaded.items() if loaded is source.table}
+        return replace(source, table=table)
+
     def source(self, parts: tuple[str, ...]) -> Source:
         """Return the source that a name in a catalog of the lake refers to.
 
@@ -145,8 +175,9 @@ class Sources:
         """
         where = self._names.table(parts)
         assert where is not None  # noqa: S101 - names of other tables are not asked for
+        name = (where.catalog.name, *where.levels[:-1], split_metadata_table(where.levels[-1])[0])
         try:
-            return self._found(where.catalog, where.levels)
+            return replace(self._found(where.catalog, where.levels), name=name)
         except NoSuchTableError:
             # The name may be `t.files`, without the namespace of `t`.
             longer = self._names.in_namespace(parts)

@@ -233,8 +233,13 @@ impl Transaction {
     fn snapshot(&self, py: Python<'_>, request: SnapshotRequest<'_>) -> PyResult<()> {
         let SnapshotRequest { options, files, delta, replace, validation, fast, operation, data_sequence_number } =
             request;
-        let mut changes =
-            FileChanges { properties: options.properties, fast, data_sequence_number, ..FileChanges::default() };
+        let mut changes = FileChanges {
+            properties: options.properties,
+            fast,
+            creates_branch: options.creates_branch,
+            data_sequence_number,
+            ..FileChanges::default()
+        };
         for files in &files {
             match files {
                 NewFiles::Written(rows) => {
@@ -371,6 +376,8 @@ struct SnapshotRequest<'py> {
 #[derive(FromPyObject)]
 struct SnapshotOptions {
     branch: String,
+    /// Whether the branch is created from `main` if it does not exist.
+    creates_branch: bool,
     properties: BTreeMap<String, String>,
 }
 

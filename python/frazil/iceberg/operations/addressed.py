@@ -323,7 +323,7 @@ class ChangeRows:
         Raises:
             InvalidArgumentError: The snapshot does not have an addressed data file or row.
         """
-        plan = RowChangePlan(state, self.kind, self.options.branch, ready.filter, tasks)
+        plan = RowChangePlan(state, self.kind, self.options, ready.filter, tasks)
         # The engine read the rows that it deletes, so that a concurrent delete may change which rows it selects.
         is_serializable = plan.validation.isolation.lower() == "serializable"
         plan.validation = replace(

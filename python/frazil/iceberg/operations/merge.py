@@ -46,7 +46,7 @@ class Merging(RowChange):
         merger.seal()
         # If unmatched rows change, the filter cannot exclude any rows.
         row_filter = None if merger.changes_unmatched() else merger.filter()
-        plan = RowChangePlan(state, "merge", options.branch, Filter(text=row_filter or ""), tasks)
+        plan = RowChangePlan(state, "merge", options, Filter(text=row_filter or ""), tasks)
         return cls(plan, options, merger)
 
     def rows(self) -> Iterator[pa.RecordBatch]:

@@ -187,7 +187,7 @@ class Delete:
         if self.filter is None:
             request = SnapshotRequest(options=self.options, files=[], counts=RowCounts(), replace=Replace.ALL)
             return Done(request)
-        return Deletion(RowChangePlan(state, "delete", self.options.branch, self.filter, tasks), self.options)
+        return Deletion(RowChangePlan(state, "delete", self.options, self.filter, tasks), self.options)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,6 +207,6 @@ class Update:
 
     def plan(self, state: TableState, ready: Nothing, tasks: bytes | None = None) -> Updating:  # noqa: ARG002
         """Plan the files whose rows may match."""
-        plan = RowChangePlan(state, "update", self.options.branch, self.filter, tasks)
+        plan = RowChangePlan(state, "update", self.options, self.filter, tasks)
         updater = _native.Updater(self.assignments, state.arrow_schema(), "target", now_us=self.now_us)
         return Updating(plan, self.options, updater)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from frazil.iceberg._state import TableState
+    from frazil.iceberg.operations.values import SnapshotOptions
 
     Choose = Callable[[int, pa.Array, pa.RecordBatch], "Choice"]
     """Selects the changed rows of a batch, given the place of the data file, the rows' positions and their columns."""
@@ -55,11 +56,11 @@ class RowChangePlan(FilePlan):
     """The data files of a branch whose rows may change, and their deleted rows."""
 
     def __init__(
-        self, state: TableState, kind: Kind, branch: str, row_filter: Filter, tasks: bytes | None = None
+        self, state: TableState, kind: Kind, options: SnapshotOptions, row_filter: Filter, tasks: bytes | None = None
     ) -> None:
         """Plan the files whose rows may match, or use `tasks`, a part of the tasks that another process planned."""
         self.merge_on_read = _is_merge_on_read(state, kind)
-        super().__init__(state, branch, row_filter, tasks)
+        super().__init__(state, options.head(state.metadata.refs), row_filter, tasks)
         self.validation = Validation(
             planned_on=self.snapshot_id,
             isolation=state.properties.get(f"write.{kind}.isolation-level", "serializable"),

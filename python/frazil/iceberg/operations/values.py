@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Container, Mapping, Sequence
 
     from frazil import _native
     from frazil._write_result import RowCounts
@@ -31,7 +31,13 @@ class SnapshotOptions:
     """The branch of a new snapshot, and entries for its summary."""
 
     branch: str = "main"
+    creates_branch: bool = False
+    """Whether the branch is created from `main` if it does not exist."""
     properties: Mapping[str, str] = field(default_factory=dict)
+
+    def head(self, refs: Container[str]) -> str:
+        """Return the branch whose rows the operation changes: `main` if the branch is still to be created."""
+        return "main" if self.creates_branch and self.branch not in refs else self.branch
 
 
 class Replace(StrEnum):

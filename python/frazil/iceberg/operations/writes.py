@@ -60,7 +60,7 @@ class Overwrite:
             from frazil.iceberg.operations.row_change import Deletion
             from frazil.iceberg.operations.row_change_plan import RowChangePlan
 
-            plan = RowChangePlan(state, "delete", self.options.branch, self.filter, tasks)
+            plan = RowChangePlan(state, "delete", self.options, self.filter, tasks)
             if since is not None:
                 plan.validation = replace(
                     plan.validation, planned_on=since.planned_on, isolation=since.isolation, refuses_removals=True
@@ -110,7 +110,7 @@ def _validation(state: TableState, rows: WrittenRows, operation: Overwrite | Ove
     """
     if operation.read is not None:
         planned_on = operation.read.snapshot_id
-    elif rows.scan is None or not rows.scan.reads_branch_of(state.native, operation.options.branch):
+    elif rows.scan is None or not rows.scan.reads_branch_of(state.native, operation.options.head(state.metadata.refs)):
         return None
     else:
         planned_on = rows.scan.snapshot_id

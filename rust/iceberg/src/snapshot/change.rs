@@ -57,6 +57,8 @@ pub struct FileChanges {
     pub data_sequence_number: Option<i64>,
     /// Whether small manifests are left unmerged.
     pub fast: bool,
+    /// Whether the branch is created from `main` if it does not exist.
+    pub creates_branch: bool,
 }
 
 impl FileChanges {
@@ -328,7 +330,8 @@ fn refuse_missing(sought: &Sought<'_>) -> Result<()> {
 impl Change for SnapshotChange {
     fn revise(&mut self, base: Option<&TableMetadata>, attempt: u32, context: &Context) -> Result<Revision> {
         let base = base.ok_or_else(|| Error::new(ErrorKind::NoSuchTable, "the table no longer exists"))?;
-        let parent = branch_head(base, &self.branch)?;
+        let creates = self.changes.creates_branch && !base.refs.contains_key(&self.branch);
+        let parent = branch_head(base, if creates { MAIN_BRANCH } else { &self.branch })?;
         self.changes.contents.iter().try_for_each(|contents| contents.check(base))?;
         if let Some(validation) = &self.changes.validation {
             let check = Check { validation, removals: &self.changes.removals, base, files: &self.files, context };

@@ -616,3 +616,19 @@ fn a_branch_that_does_not_exist_and_a_tag_are_refused() {
     let error = commit(&pointer, None, &mut other, &context).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NoSuchSnapshot);
 }
+
+#[test]
+fn a_branch_is_created_from_main_on_request() {
+    for rows in [0, 1] {
+        let storage = memory();
+        create(&storage, 2).unwrap();
+        let main = (rows > 0).then(|| append(&storage, &names("a", rows)).unwrap());
+        let pointer = HadoopPointer::new(files(&storage), ROOT);
+        let changes = FileChanges { data: added(&names("b", 1)), creates_branch: true, ..FileChanges::default() };
+        let mut change = SnapshotChange::new(files(&storage), "dev", changes).unwrap();
+        let state = commit(&pointer, None, &mut change, &Context::default()).unwrap().state;
+        let head = state.metadata.snapshot_by_ref("dev").unwrap();
+        let before = main.map(|committed| committed.state.metadata.current_snapshot_id.unwrap());
+        assert_eq!((head.parent_snapshot_id, state.metadata.current_snapshot_id), (before, before));
+    }
+}
