@@ -436,19 +436,6 @@ def test_a_file_on_level_0_would_be_invisible_with_deletion_vectors(tmp_path: Pa
         table.set_properties({"deletion-vectors.enabled": "true"})
 
 
-def test_deletion_vectors_are_switched_off_only_if_no_file_has_one(tmp_path: Path) -> None:
-    table = keyed(tmp_path / "t", **{"deletion-vectors.enabled": "true"})
-    table.append([{"k": k, "v": k} for k in range(1000)])
-    table.compact()
-    table.append([{"k": 1, "_ROW_KIND": "-D"}, {"k": 2, "v": 20}])
-    expected = rows(table)
-    with pytest.raises(errors.InvalidArgumentError, match="deleted rows would appear again"):
-        table.set_properties({"deletion-vectors.enabled": "false"})
-    table.compact()
-    table.set_properties({"deletion-vectors.enabled": "false"})
-    assert rows(frazil.load_table(table.location, format="paimon")) == expected
-
-
 def test_tables_without_files_and_tables_without_keys_switch_deletion_vectors(tmp_path: Path) -> None:
     table = keyed(tmp_path / "t")
     table.set_properties({"deletion-vectors.enabled": "true"})

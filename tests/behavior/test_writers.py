@@ -15,6 +15,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -27,7 +28,6 @@ from support.sizes import size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from frazil.iceberg import Table
 
@@ -175,7 +175,9 @@ def test_a_killed_writer_leaves_the_table_before_or_after_its_change(tmp_path: P
     done = 0
     for kill in range(KILLS):
         command = [sys.executable, __file__, path, str(done)]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603
+        # The script imports modules next to its folder.
+        environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:  # noqa: S603
             assert process.stdout is not None
             assert process.stdout.readline() == "begin\n"
             # The last process has made a change before it is killed, even on a slow machine.

@@ -19,7 +19,7 @@ use super::check::check_schema;
 use super::create::{Definition, next_id, number_fields};
 use super::nested::{PathTarget, position, siblings};
 use super::renamed_options::{can_be_listed, renamed};
-use super::switched_vectors::{check_switch, is_switched};
+use super::switched_vectors::{check_needs_no_merge, is_switched_on};
 use crate::cast::altered::check_cast;
 use crate::commit::SnapshotLock;
 use crate::spec::json::shown;
@@ -44,9 +44,9 @@ pub fn alter(table: &Table, changes: &[Change], lock: &dyn SnapshotLock, context
         let has_snapshots = snapshot.is_some();
         let schema = altered(latest.schema(), changes, has_snapshots, now_ms())?;
         check_fallback(&latest, &Options::new(schema.options.clone()))?;
-        let switched = if is_switched(latest.schema(), &schema)? { snapshot } else { None };
+        let switched = if is_switched_on(latest.schema(), &schema)? { snapshot } else { None };
         if let Some(snapshot) = &switched {
-            check_switch(&latest, &schema, snapshot, context)?;
+            check_needs_no_merge(&latest, snapshot, context)?;
         }
         let checked = switched.map(|snapshot| snapshot.id);
         let content = Bytes::from(schema.to_pretty_json());
