@@ -17,7 +17,7 @@ from frazil.iceberg.operations.addressed import ChangeRows
 from frazil.spark import _engine, _merged_rows, _row_level, _sql_row_changes
 from frazil.spark._engine import SparkEngine
 from support.sizes import size
-from support.sql_merge_model import COLUMNS, SeveralMatchesError, random_rows, random_statement
+from support.sql_merge_model import SeveralMatchesError, query_of, random_rows, random_statement
 from support.sql_row_tables import CASES, contents
 
 if TYPE_CHECKING:
@@ -81,15 +81,7 @@ def counts(lake: Lake[DataFrame]) -> tuple[int, int, int]:
     return lake.last.inserted_rows, lake.last.updated_rows, lake.last.deleted_rows
 
 
-def constants(source: Sequence[dict[str, Any]]) -> str:
-    """Return rows as a query."""
-    texts = [", ".join("NULL" if value is None else repr(value) for value in row.values()) for row in source]
-    values = ", ".join(f"({text})" for text in texts) or "(0, 0, '', 0)"
-    columns = "CAST(id AS BIGINT) AS id, CAST(k AS INT) AS k, CAST(name AS STRING) AS name, CAST(v AS INT) AS v"
-    return f"SELECT {columns} FROM VALUES {values} AS c({', '.join(COLUMNS)})" + ("" if source else " WHERE false")
-
-
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("number", range(len(CASES)))
 def test_random_statements(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
     chooser = Random(number)  # noqa: S311 - of a test
@@ -106,7 +98,7 @@ def test_random_statements(spark: SparkSession, tmp_path: Path, monkeypatch: pyt
         monkeypatch.setattr(_sql_row_changes, "LOCAL_LIMIT_BYTES", 0 if place % 2 else 128 << 20)
         monkeypatch.setattr(_sql_row_changes, "JOIN_LIMIT_BYTES", 0 if place % 3 else 128 << 20)
         monkeypatch.setattr(_engine, "BROADCAST_LIMIT_BYTES", 0 if place % 4 == 3 else 32 << 20)
-        query = f"({constants(source)})"
+        query = f"({query_of(source)})"
         if place % 3 == 1:
             spark.sql(query).createOrReplaceTempView("merged")
             query = "merged"

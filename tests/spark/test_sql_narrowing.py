@@ -29,6 +29,8 @@ pytestmark = pytest.mark.spark
 WRITTEN = (Path(__file__).parents[1] / "support" / "sql_queries.txt").read_text(encoding="utf-8").splitlines()
 GENERATED = size("FRAZIL_SQL_QUERIES")
 """The number of generated queries; `make nightly` runs 500."""
+PARTS = 7
+"""The number of cases that share the generated queries."""
 
 RELATION = re.compile(r"'UnresolvedRelation \[([^\]]*)\]")
 
@@ -96,20 +98,22 @@ def rows_or_error(lake: Lake[DataFrame], text: str) -> tuple[str, object]:
         return "error", str(error)
 
 
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("part", range(PARTS))
 def test_queries_have_the_rows_of_queries_that_read_everything(
-    lake: Lake[DataFrame], monkeypatch: pytest.MonkeyPatch
+    lake: Lake[DataFrame], monkeypatch: pytest.MonkeyPatch, part: int
 ) -> None:
     series = Queries(size("FRAZIL_SQL_SEED"))
+    queries = [series.query() for _ in range(GENERATED)][part::PARTS]
     narrowed, ran = Source.narrowed, 0
-    for _ in range(GENERATED):
-        text = series.query()
+    for text in queries:
         found = rows_or_error(lake, text)
         monkeypatch.setattr(Source, "narrowed", lambda _, schema, *_moments: (schema.names, []))
         expected = rows_or_error(lake, text)
         monkeypatch.setattr(Source, "narrowed", narrowed)
         assert found == expected, text
         ran += found[0] == "rows"
-    assert ran > GENERATED // 2
+    assert ran > len(queries) // 3
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,9 @@ _CONDITIONS = {
     "n": ("{} = 1.50", "{} > 1", "{} < 2.555"),
     "Big": ("{} > 10", "{} <=> 20"),
 }
-_JOINS = ("JOIN", "LEFT JOIN", "RIGHT OUTER JOIN", "FULL JOIN", "LEFT SEMI JOIN", "LEFT ANTI JOIN", "CROSS JOIN", ",")
-_STARS = ("*", "{a}.*", "* EXCEPT ({c})", "count(*) AS c", "struct({a}.*)", "count(DISTINCT *)")
+JOINS = ("JOIN", "LEFT JOIN", "RIGHT OUTER JOIN", "FULL JOIN", "LEFT SEMI JOIN", "LEFT ANTI JOIN", "CROSS JOIN", ",")
+_STARS = ("*", "{a}.*", "* EXCEPT ({c})", "count(*) AS c")
+_STARS_OF_SPARK = ("struct({a}.*)", "count(DISTINCT *)")
 _SOUP = (
     *("SELECT", "*", "FROM", "lake.db.t", "lake.db.u", "lake . db . t", "`lake`.db.`t`", "WHERE", "id", "=", "1"),
     *("(", ")", ",", "JOIN", "ON", "WITH", "x", "AS", "UNION ALL", "'lake.db.v'", "-- lake.db.v\n"),
@@ -30,9 +31,10 @@ _SOUP = (
 class Queries:
     """A generator of queries from a seed."""
 
-    def __init__(self, seed: int) -> None:
-        """Start the sequence of this seed."""
+    def __init__(self, seed: int, *, of_spark: bool = True) -> None:
+        """Start the sequence of this seed; without `of_spark`, DuckDB runs the queries, too."""
         self._random = random.Random(seed)  # noqa: S311 - no secret
+        self._stars = _STARS + (_STARS_OF_SPARK if of_spark else ())
         self._number = 0
 
     def query(self, depth: int = 2) -> str:
@@ -62,7 +64,7 @@ class Queries:
         qualifiers = [(alias, table)]
         if column is None and depth and self._random.random() < 0.5:
             other = self._pick(tuple(COLUMNS))
-            join = self._pick(_JOINS)
+            join = self._pick(JOINS)
             relation += f" {join} lake.db.{other} AS o"
             if join not in (",", "CROSS JOIN"):
                 relation += self._pick((f" ON {alias}.id = o.id", " USING (id)", f" ON o.d <= {alias}.d"))
@@ -86,7 +88,7 @@ class Queries:
         alias, table = self._pick(qualifiers)
         column = self._pick(COLUMNS[table])
         if self._random.random() < 0.25:
-            return self._pick(_STARS).format(a=alias, c=column)
+            return self._pick(self._stars).format(a=alias, c=column)
         if self._random.random() < 0.2:
             return f"count(*) AS c, max({alias}.id) AS m"
         names = [self._named(*self._pick(qualifiers)) for _ in range(self._random.randint(1, 3))]
@@ -106,7 +108,7 @@ class Queries:
             alias, table = self._pick(qualifiers)
             column = self._pick([name for name in COLUMNS[table] if name in _CONDITIONS])
             qualifier = self._pick((f"{alias}.", f"{alias}.", ""))
-            found.append(self._pick(_CONDITIONS[column]).format(qualifier + column))
+            found.append(self._pick((*_CONDITIONS[column], "{} IS NULL")).format(qualifier + column))
         return f" WHERE {self._pick((' AND ', ' AND ', ' OR ')).join(found)}" if found else ""
 
     def _conditioned(self, table: str, alias: str) -> str:

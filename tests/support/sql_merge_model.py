@@ -1,4 +1,4 @@
-"""Random MERGE statements, and what they do by Spark's rules, in plain Python."""
+"""Random statements that change rows, and what they do by Spark's rules, in plain Python."""
 
 from __future__ import annotations
 
@@ -41,6 +41,11 @@ def either(a: bool | None, b: bool | None) -> bool | None:  # noqa: FBT001 - of 
     return True if True in (a, b) else None if None in (a, b) else False
 
 
+def opposite(a: bool | None) -> bool | None:  # noqa: FBT001 - of three values
+    """Return NOT as SQL does."""
+    return None if a is None else not a
+
+
 JOINS: list[tuple[str, Function]] = [
     ("t.id = s.id", lambda t, s: equal(t["id"], s["id"])),
     ("s.id = t.id AND t.k < 3", lambda t, s: both(equal(t["id"], s["id"]), less(t["k"], 3))),
@@ -66,6 +71,8 @@ CONDITIONS: dict[str, list[tuple[str, Function]]] = {
         ("t.k < 2", lambda t, _: less(t["k"], 2)),
         ("name = 'b'", lambda t, _: equal(t["name"], "b")),
         ("abs(t.id) > 5", lambda t, _: less(5, t["id"])),
+        ("t.k < 2 OR t.name IS NULL", lambda t, _: either(less(t["k"], 2), t["name"] is None)),
+        ("NOT (t.id > 3 AND t.v = 2)", lambda t, _: opposite(both(less(3, t["id"]), equal(t["v"], 2)))),
     ],
 }
 VALUES: dict[str, dict[str, list[tuple[str, Function]]]] = {
@@ -117,9 +124,9 @@ class Clause:
             return head + "DELETE"
         if self.values is None:
             return head + ("UPDATE SET *" if self.action == "UPDATE" else "INSERT *")
-        texts = {column: value[0] for column, value in self.values.items()}
         if self.action == "UPDATE":
-            return head + "UPDATE SET " + ", ".join(f"{column} = {text}" for column, text in texts.items())
+            return f"{head}UPDATE SET {_assignments(self.values)}"
+        texts = {column: value[0] for column, value in self.values.items()}
         return head + f"INSERT ({', '.join(texts)}) VALUES ({', '.join(texts.values())})"  # noqa: S608 - of a test
 
     def new_values(self, target: Row, source: Row) -> Row:
@@ -185,8 +192,28 @@ def random_rows(chooser: Random, count: int) -> list[Row]:
     ]
 
 
+def query_of(rows: Sequence[Row]) -> str:
+    """Return rows as a query."""
+    texts = [", ".join("NULL" if value is None else repr(value) for value in row.values()) for row in rows]
+    values = ", ".join(f"({text})" for text in texts) or "(0, 0, '', 0)"
+    columns = "CAST(id AS BIGINT) AS id, CAST(k AS INT) AS k, CAST(name AS STRING) AS name, CAST(v AS INT) AS v"
+    return f"SELECT {columns} FROM VALUES {values} AS c({', '.join(COLUMNS)})" + ("" if rows else " WHERE false")  # noqa: S608 - of a test
+
+
+def random_change(chooser: Random, table: str) -> tuple[str, Statement]:
+    """Return a DELETE or UPDATE with the alias `t`, and the same as a MERGE without source rows."""
+    when = "NOT MATCHED BY SOURCE"
+    clause = _clause(chooser, when, is_last=True)
+    where = "" if clause.condition is None else f" WHERE {clause.condition[0]}"
+    if clause.values is None:
+        text = f"DELETE FROM {table} AS t{where}"  # noqa: S608 - of a test
+    else:
+        text = f"UPDATE {table} AS t SET {_assignments(clause.values)}{where}"  # noqa: S608 - of a test
+    return text, Statement(JOINS[0], [clause])
+
+
 def random_statement(chooser: Random) -> Statement:
-    """Return a statement with at least one clause."""
+    """Return a MERGE with at least one clause."""
     clauses: list[Clause] = []
     while not clauses:
         kinds = [_clauses(chooser, when) for when in VALUES if chooser.random() < 0.65]
@@ -194,6 +221,10 @@ def random_statement(chooser: Random) -> Statement:
         while any(kinds):
             clauses.append(chooser.choice([kind for kind in kinds if kind]).pop(0))
     return Statement(chooser.choice(JOINS), clauses)
+
+
+def _assignments(values: dict[str, tuple[str, Function]]) -> str:
+    return ", ".join(f"{column} = {value[0]}" for column, value in values.items())
 
 
 def _clauses(chooser: Random, when: str) -> list[Clause]:

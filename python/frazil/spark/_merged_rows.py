@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from itertools import accumulate
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from frazil.errors import InvalidArgumentError
 from frazil.files.rows.batches import no_rows
 from frazil.iceberg.operations.addressed import MergedRows
 from frazil.spark._assignment import assigned_values
@@ -17,6 +14,7 @@ from frazil.spark._input import WrittenFrame, collected
 from frazil.spark._persisted import persisted, row_size, size_bytes
 from frazil.spark._taking import Taking
 from frazil.spark._type_conversion import spark_schema
+from frazil.sql._merged_rows import FIRST_VALUE, check_matches, rows_by_clause, value_places
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,13 +26,10 @@ if TYPE_CHECKING:
     from frazil.iceberg.operations.rows import WrittenRows
     from frazil.sql._row_change import ClauseChange
 
-__all__ = ["check_matches", "merged_rows", "needed_rows"]
+__all__ = ["merged_rows", "needed_rows"]
 
 INSERT_LIMIT_BYTES = 64 << 20
 """The size of the inserted rows up to which they are written in this process."""
-
-_FIRST_VALUE = 4
-"""The columns before the values: data file, position, whether a source row exists, and number of the clause."""
 
 
 def merged_rows(frame: DataFrame, table: Table, clauses: Sequence[ClauseChange], *, checks_matches: bool) -> Merged:
@@ -47,8 +42,8 @@ def merged_rows(frame: DataFrame, table: Table, clauses: Sequence[ClauseChange],
     names = sorted({name for clause in clauses for name in clause.columns})
     fields = {field.name: field for field in spark_schema(pa.schema([own.field(name) for name in names]), "error")}
     targets = [fields[name] for clause in clauses for name in clause.columns]
-    frame = assigned_values(frame, [*(None,) * _FIRST_VALUE, *targets])
-    frame = needed_rows(frame, _FIRST_VALUE - 2, checks_matches=checks_matches)
+    frame = assigned_values(frame, [*(None,) * FIRST_VALUE, *targets])
+    frame = needed_rows(frame, FIRST_VALUE - 2, checks_matches=checks_matches)
     return Merged(frame, table, clauses, checks_matches=checks_matches)
 
 
@@ -72,8 +67,7 @@ class Merged:
     ) -> None:
         """Keep the query, which runs once."""
         self._frame, self._table, self._clauses, self._checks_matches = frame, table, clauses, checks_matches
-        begins = accumulate((len(clause.columns) for clause in clauses), initial=_FIRST_VALUE)
-        self._places = [range(begin, begin + len(one.columns)) for one, begin in zip(clauses, begins, strict=False)]
+        self._places = value_places(clauses)
         self._inserts = [number for number, clause in enumerate(clauses) if clause.action == "insert"]
 
     def read(self, state: TableState, limit_bytes: int) -> MergedRows:
@@ -104,27 +98,12 @@ class Merged:
     def _merged(self, rows: pa.Table, state: TableState) -> MergedRows:
         """Return collected rows by clause."""
         if self._checks_matches:
-            check_matches(rows, _FIRST_VALUE - 2)
-        changed, inserted = [], []
-        for number, (clause, places) in enumerate(zip(self._clauses, self._places, strict=True)):
-            own = rows.filter(pc.equal(rows.column(_FIRST_VALUE - 1), number))
-            if clause.action == "insert":
-                inserted.append(_taken(own.select(places), clause.columns, state))
-                continue
-            address = own.select([0, 1]).rename_columns(["file", "position"])
-            if clause.action == "delete":
-                # A row can be deleted by several rows of the source.
-                address = address.group_by(["file", "position"]).aggregate([])
-            else:
-                values = _taken(own.select(places), clause.columns, state)
-                for name, column in zip(clause.columns, values.columns, strict=True):
-                    address = address.append_column(name, column)
-            changed.append(address)
-        return MergedRows(changed, inserted)
+            check_matches(rows, FIRST_VALUE - 2)
+        return MergedRows(*rows_by_clause(rows, self._clauses, lambda values: _taken(values, state)))
 
     def _clause_of(self, frame: DataFrame) -> Column:
         """Return the column with the number of the clause."""
-        return frame[f"`{frame.columns[_FIRST_VALUE - 1]}`"]
+        return frame[f"`{frame.columns[FIRST_VALUE - 1]}`"]
 
     def _inserted_bytes(self, frame: DataFrame) -> int:
         """Return about how many bytes the inserted rows have in memory."""
@@ -154,25 +133,7 @@ class Merged:
         return written
 
 
-def _taken(values: pa.Table, names: tuple[str, ...], state: TableState) -> pa.Table:
+def _taken(values: pa.Table, state: TableState) -> pa.Table:
     """Return values as those of columns of the table."""
-    values, taking = values.rename_columns(list(names)), Taking(state.arrow_schema())
+    taking = Taking(state.arrow_schema())
     return pa.Table.from_batches([taking.apply(part) for part in values.to_batches() or [no_rows(values.schema)]])
-
-
-def check_matches(rows: pa.Table, address: int) -> None:
-    """Check that at most one row of the source matches each row of the table.
-
-    The rows have the columns of `needed_rows`.
-
-    Raises:
-        InvalidArgumentError: Several rows match.
-    """
-    is_matched = pc.and_(rows.column(0).is_valid(), rows.column(address).is_valid())
-    matched = rows.filter(is_matched).select(range(address))
-    counts = matched.group_by(matched.column_names).aggregate([([], "count_all")])
-    most = pc.max(counts.column("count_all")).as_py() or 0
-    if most > 1:
-        message = f"{most} rows of the source match a row of the table"
-        hint = "remove duplicates from the source, or make the ON condition more specific"
-        raise InvalidArgumentError(message, hint=hint)

@@ -19,9 +19,10 @@ from frazil.paimon._addressed_rows import AddressedClause, AddressedRows, Change
 from frazil.paimon._writing import carry_out, commit_options
 from frazil.spark._assignment import assigned_values
 from frazil.spark._input import collected
-from frazil.spark._merged_rows import check_matches, needed_rows
+from frazil.spark._merged_rows import needed_rows
 from frazil.spark._row_level import BROADCAST_LIMIT_BYTES
 from frazil.spark._type_conversion import spark_schema
+from frazil.sql._merged_rows import check_matches
 from frazil.sql._row_change import ClauseChange
 from frazil.sql._row_queries import ADDRESS_COLUMNS
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeAlias, Ty
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from frazil._literal import Lit
     from frazil._write_result import WriteResult
     from frazil.sql._column_types import Column
     from frazil.sql._insert import Insertion
@@ -40,7 +41,11 @@ class Engine(Protocol[Frame]):
     """An engine that runs queries."""
 
     def query(self, text: str, sources: Sequence[Source], args: Args = None) -> Frame:
-        """Run a query; `{t0}` in the text refers to the first source, and so on."""
+        """Run a query in Spark SQL, in which `{t0}` refers to the first source, and so on.
+
+        All sources with the same table and state return the same rows. If there are sources, other braces in the text
+        are doubled, as for `str.format`; without sources, they are not.
+        """
         ...
 
     def inserted(self, text: str, values: Mapping[str, Any]) -> tuple[str, Mapping[str, Frame]]:
@@ -71,7 +76,7 @@ class Engine(Protocol[Frame]):
         ...
 
     def constants(self, texts: Sequence[str]) -> list[str | None]:
-        """Return the values of literals as strings."""
+        """Return the values of literals as strings, in the form of Spark's partition values."""
         ...
 
     def values(self, texts: Sequence[str]) -> list[Any]:
@@ -101,19 +106,28 @@ class Engine(Protocol[Frame]):
         ...
 
     def delete(self, table: Any, row_filter: str | None, branch: str) -> WriteResult:
-        """Delete the rows of an Iceberg table that match a filter; None for all rows."""
+        """Delete the rows of a table that match a filter of frazil; None for all rows."""
         ...
 
     def update(self, table: Any, values: Mapping[str, str], row_filter: str | None, branch: str) -> WriteResult:
-        """Set columns of the matching rows to constants, given as SQL, by Spark's rules for assignments."""
+        """Set columns of the rows that match a filter of frazil, as `assigned_constants` evaluates their values."""
         ...
 
     def change(self, table: Any, change: Change[Frame]) -> WriteResult:
-        """Change the rows of an Iceberg table whose addresses are the first two columns of a query, and insert rows."""
+        """Change the rows of a table whose addresses or keys are the first columns of a query, and insert rows.
+
+        Each attempt to commit calls `change.select`, reads the rows of the query, whose columns `Selection` describes,
+        and calls `Selection.release`.
+
+        Raises:
+            InvalidArgumentError: A value does not fit its column, or `change.checks_matches` is set and several rows of
+                the source match a row of the table.
+            CommitConflictError: A concurrent writer changed rows on which the result depends in every attempt.
+        """
         ...
 
-    def assigned_constants(self, table: Any, values: Mapping[str, str]) -> Mapping[str, Any]:
-        """Evaluate constants, given as SQL, and assign them to the types of their columns.
+    def assigned_constants(self, table: Any, values: Mapping[str, str]) -> Mapping[str, Lit]:
+        """Evaluate constants, given as SQL, and assign them to the types of their columns by Spark's rules.
 
         Raises:
             InvalidArgumentError: A value does not fit its column.
@@ -149,7 +163,7 @@ class Engine(Protocol[Frame]):
         ...
 
     def columns(self, table: Any) -> list[Cells]:
-        """Return the name, type and comment of each column of a table."""
+        """Return the name, type and comment of each column of a table; types are those of Spark, such as `bigint`."""
         ...
 
     def tree(self, table: Any) -> str:
