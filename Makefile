@@ -42,7 +42,9 @@ PAIMON_JAVA := $(INTEROP)/paimon
 BENCH_TABLES ?= $(BENCH)/tables
 COMPARE = $(RELEASE)/bin/python benches/compare/run.py --tables $(BENCH_TABLES) --environments $(BENCH) \
 	--limits $(TARGET)/release/limits $(addprefix --row ,$(ROW)) $(if $(STRICT),--strict)
-PYTEST_PARALLEL := -m pytest --numprocesses $(JOBS)
+# More than cores, because tests wait half of the time: for Spark, for servers and for processes that they kill.
+WORKERS ?= $(shell expr $(JOBS) + 2)
+PYTEST_PARALLEL := -m pytest --numprocesses $(WORKERS)
 # Of the cases of a test, other versions of libraries run one in PORTION, and others each day.
 PORTION ?= 3
 PYTEST_PORTION := -m pytest --quiet --portion $(PORTION)

@@ -93,7 +93,7 @@ def log_lines(result: Result, logs: Path) -> list[str]:
 def main() -> None:
     """Record the times of the test files of the last run in the cache."""
     seconds, _ = file_times(cache_folder(WEIGHTS.parents[2]) / "reports")
-    rounded = {name: round(taken, 1) for name, taken in sorted(seconds.items()) if (WEIGHTS.parents[2] / name).exists()}
+    rounded = {name: round(taken, 1) for name, taken in sorted(seconds.items()) if name.startswith("tests/")}
     WEIGHTS.write_text(json.dumps(rounded, indent=1) + "\n", encoding="utf-8")
 
 

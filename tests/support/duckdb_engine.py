@@ -163,6 +163,9 @@ class DuckDbEngine:
     def joins_few_rows(self, table: Any, branch: str) -> bool:  # noqa: ARG002
         return self.joins_all_rows
 
+    def session_branch(self, table: Any, name: tuple[str, ...], change: str | None = None) -> None:
+        """Return None: statements change `main`."""
+
     def is_case_sensitive(self) -> bool:
         return False
 

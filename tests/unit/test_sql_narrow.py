@@ -211,3 +211,9 @@ def test_only_tables_that_a_statement_names_are_opened(monkeypatch: pytest.Monke
         assert ("db", "v") not in catalog.asked, text
         opened += bool(catalog.asked)
     assert opened > FUZZED // 4
+
+
+def test_a_condition_without_from_selects_no_rows() -> None:
+    # sqlglot accepts the text; Spark refuses it.
+    [found] = references("SELECT count(*) JOIN lake.db.u WHERE id = 1", lambda name: name[0] == "lake")
+    assert found.conditions == ()

@@ -373,7 +373,10 @@ def _is_filtered_by_where(table: Any, own: Any) -> bool:
     if any(table.args.get(key) for key in ("joins", "pivots", "laterals", "sample")):
         return False
     first, joins = _from_of(own), own.args.get("joins") or []
-    if first is not None and table.parent is first:
+    if first is None:
+        # sqlglot also accepts texts that Spark refuses, such as a condition without FROM.
+        return False
+    if table.parent is first:
         later = joins
     else:
         place = next((index for index, join in enumerate(joins) if table.parent is join and join.this is table), None)
