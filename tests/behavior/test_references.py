@@ -60,6 +60,32 @@ def test_tags_and_branches_are_read_by_name(tmp_path: Path, version: int) -> Non
     assert list(table.refs()) == ["main"]
 
 
+@pytest.mark.parametrize("version", [1, 2, 3])
+@pytest.mark.parametrize("staged", [False, True])
+def test_a_branch_of_a_table_without_snapshots_begins_empty(tmp_path: Path, version: int, *, staged: bool) -> None:
+    table = frazil.create_table(tmp_path / "t", SCHEMA, format_version=version)
+    with pytest.raises(InvalidArgumentError, match="at least 1"):
+        table.manage_snapshots().create_branch(None, "audit", max_ref_age_ms=0).commit()
+    assert list((tmp_path / "t" / "metadata").glob("snap-*")) == []
+    if staged:
+        with table.transaction() as changes:
+            changes.manage_snapshots().create_branch(None, "audit", min_snapshots_to_keep=3).commit()
+            changes.append(rows(1), branch="audit")
+    else:
+        table.manage_snapshots().create_branch(None, "audit", min_snapshots_to_keep=3).create_branch(None, "b").commit()
+        assert [one.summary["operation"] for one in table.snapshots()] == ["append", "append"]
+        table.append(rows(1), branch="audit")
+    assert table.current_snapshot() is None
+    assert (ids_of(table), ids_of(table, ref="audit")) == ([], [1])
+    assert table.refs()["audit"].min_snapshots_to_keep == 3
+    with pytest.raises(AlreadyExistsError):
+        table.manage_snapshots().create_branch(None, "audit").commit()
+    with pytest.raises(NoSuchSnapshotError):
+        table.manage_snapshots().create_tag(None, "v").commit()
+    table.manage_snapshots().fast_forward("main", "audit").commit()
+    assert ids_of(table) == [1]
+
+
 def test_numbers_of_other_libraries_are_taken(tmp_path: Path) -> None:
     table = made(tmp_path)
     first = np.int64(snapshot_ids(table)[0])

@@ -47,6 +47,10 @@ FIRST = "SELECT id, concat('n', id), DATE'2024-01-01' + CAST(id % 3 AS INT), IF(
 STATEMENTS = [
     "INSERT INTO {t} SELECT 100, 'x', DATE'2024-05-01', 'b'",
     "INSERT INTO TABLE {t} VALUES (100, 'x', DATE'2024-05-01', 'b'), (101, NULL, NULL, NULL)",
+    "INSERT INTO {t} VALUES (DEFAULT, 'x', DATE'2024-05-01', DEFAULT), (101, default, NULL, 'default')",
+    "INSERT INTO {t} PARTITION (day = '2024-01-02', part) VALUES (7, DEFAULT, 'b')",
+    "INSERT INTO {t} VALUES (1, 'x', NULL, NULL, DEFAULT)",
+    "INSERT INTO {t} VALUES (1 + DEFAULT, 'x', NULL, NULL)",
     "INSERT INTO {t} (part, id) SELECT 'q', 7",
     "INSERT INTO {t} BY NAME SELECT 'q' AS PART, 7 AS id, DATE'2024-01-01' AS day, 'x' AS name",
     "INSERT INTO {t} PARTITION (day = '2024-01-02', part = 'a') SELECT 7, 'x'",
@@ -108,6 +112,35 @@ def test_statements_match_native_spark_tables(
                 else:
                     outcomes.append("done")
             assert outcomes[0] == outcomes[1], statement
+            assert rows(lake, name) == rows(lake, "of_spark"), statement
+    finally:
+        spark.sql("DROP TABLE of_spark")
+
+
+DEFAULTS = {
+    "(id INT, n INT DEFAULT 7, s STRING DEFAULT 'x', d DATE DEFAULT DATE'2024-02-29', p DECIMAL(5, 2) DEFAULT 1.50)": [
+        "INSERT INTO {t} VALUES (1, DEFAULT, DEFAULT, DEFAULT, DEFAULT)",
+        "INSERT INTO {t} VALUES (2, 8, 'DEFAULT', NULL, 2.5), (3, default, NULL, DEFAULT, 0)",
+        "INSERT INTO {t} (S, p, n, id, d) VALUES (DEFAULT, 1, DEFAULT, DEFAULT, DATE'2024-03-01')",
+        "INSERT OVERWRITE {t} VALUES /* n is 7 */ (4, DEFAULT /* 7 */, concat('a', ',', 'b'), DEFAULT, 1)",
+    ],
+}
+
+
+@pytest.mark.parametrize("name", ["i.db.t", "p.default.t"])
+def test_default_is_that_of_the_column(lake: Lake[DataFrame], spark: SparkSession, name: str) -> None:
+    is_iceberg = name[0] == "i"
+    [(columns, statements)] = DEFAULTS.items()
+    own = "USING iceberg TBLPROPERTIES ('format-version' = '3')" if is_iceberg else "USING paimon"
+    lake.sql(f"CREATE TABLE {name} {columns} {own}")
+    spark.sql(f"CREATE TABLE of_spark {columns} USING parquet")
+    try:
+        for statement in statements:
+            if not is_iceberg:
+                # The writer of a Paimon table replaces NULL by the default, as in Java.
+                statement = statement.replace("NULL", "DEFAULT")  # noqa: PLW2901 - the statement of this table
+            for table in (name, "of_spark"):
+                lake.sql(statement.format(t=table))
             assert rows(lake, name) == rows(lake, "of_spark"), statement
     finally:
         spark.sql("DROP TABLE of_spark")

@@ -117,6 +117,9 @@ def test_deletes_and_updates_of_any_condition(spark: SparkSession, lake: Lake[Da
     assert lake.last.deleted_rows == before.count() - len(left)
 
 
+LIKE_K = """SELECT id + 10 * (id % 2) AS id, 'é' AS `dä y`, CAST(id % 3 AS INT) AS n, name,
+    TIMESTAMP '2024-03-01 00:00:00' AS at, CAST(1.25 AS DECIMAL(9, 2)) AS price FROM others"""
+
 MERGES = [
     """USING others AS s ON k.id = s.id
     WHEN MATCHED THEN UPDATE SET name = s.name, n = coalesce(k.n, 0) + s.id""",
@@ -133,6 +136,12 @@ MERGES = [
     WHEN NOT MATCHED BY SOURCE AND name IS NULL THEN DELETE""",
     """USING (SELECT id, max(name) AS name FROM p.default.k GROUP BY id) AS s ON k.id = s.id
     WHEN MATCHED AND k.id < 9 THEN UPDATE SET n = length(s.name)""",
+    f"""USING ({LIKE_K}) AS s ON k.id = s.id AND s.`dä y` = k.`dä y`
+    WHEN MATCHED AND s.n = 1 THEN DELETE
+    WHEN MATCHED THEN UPDATE SET *
+    WHEN NOT MATCHED THEN INSERT *""",
+    f"""USING ({LIKE_K}) AS s ON (k.id = s.id AND k.`dä y` = s.`dä y`) AND k.n IS NOT NULL
+    WHEN MATCHED THEN UPDATE SET k.ID = S.Id, `dä y` = s.`dä y` /* the key */, name = upper(s.name)""",
 ]
 
 
@@ -204,6 +213,10 @@ def test_what_is_refused_changes_nothing(lake: Lake[DataFrame]) -> None:
     }
     if lake.table("p.default.k").primary_keys:
         problems["UPDATE p.default.k SET id = id + 1"] = "cannot set the primary key column `id`"
+        others = "MERGE INTO p.default.k AS k USING others AS s ON"
+        for on, value in [("k.n = s.id", "s.id"), ("k.id = s.id + 1", "s.id"), ("k.id = s.id", "s.id + 1")]:
+            merge = f"{others} {on} WHEN MATCHED THEN UPDATE SET id = {value}"
+            problems[merge] = "cannot set the primary key column `id`|must compare all columns"
     else:
         problems["UPDATE p.default.k SET id = nullif(id, id)"] = "column `id` is required"
     for statement, problem in problems.items():

@@ -265,6 +265,10 @@ INVALID = {
     "UPDATE lake.db.t SET id = 'x'": "string cannot be assigned to bigint",
     "UPDATE lake.db.t SET required = NULL": "required",
     "UPDATE lake.db.t SET d = 5": "int cannot be assigned to date",
+    "DELETE FROM lake.db.t WHERE rand() > 2": "must not call rand",
+    "UPDATE lake.db.t SET id = 2 WHERE id IN (SELECT id + round(Random()) FROM judge)": "must not call random",
+    "MERGE INTO lake.db.t USING judge AS s ON t.id = s.id AND UUID() > 'a' WHEN MATCHED THEN DELETE": "not call uuid",
+    "MERGE INTO lake.db.t USING judge AS s ON t.id = s.id WHEN MATCHED AND randn() > 9 THEN DELETE": "not call randn",
 }
 
 

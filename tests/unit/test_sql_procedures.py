@@ -35,6 +35,12 @@ class Engine:
         words = {"true": True, "false": False, "NULL": None}
         return words[inner] if inner in words else ast.literal_eval(inner)
 
+    def is_case_sensitive(self) -> bool:
+        return False
+
+    def timestamp_has_zone(self) -> bool:
+        return True
+
     def session_branch(self, table: Any, name: tuple[str, ...], change: str | None = None) -> None:
         del table, name, change
 
@@ -132,6 +138,32 @@ def test_tables_are_maintained(lake: Any, catalog: Any) -> None:
     assert (gone[0]["deleted_manifest_lists_count"], gone[0]["deleted_data_files_count"]) == (3, 3)
     assert lake.sql("CALL c.system.remove_orphan_files(table => 'db.t', dry_run => true)") == []
     assert ids(catalog) == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("where", "count"),
+    [
+        ("ID >= 2", 2),
+        ('p = "a"', 4),
+        ("Id = 1 OR (p LIKE 'a%' AND NOT iD < 3)", 2),
+        ("id >= 1 AND c.system.bucket(4, id) = 2", 3),
+        ("system.truncate(2, ID) < 7", 4),
+    ],
+)
+def test_conditions_are_those_of_spark(lake: Any, where: str, count: int) -> None:
+    condition = where.replace("'", "\\'")
+    options = "map('rewrite-all', 'true')"
+    done = lake.sql(f"CALL c.system.rewrite_data_files(table => 'db.t', options => {options}, where => '{condition}')")
+    assert done[0]["rewritten_data_files_count"] == count
+
+
+@pytest.mark.parametrize("where", ["nope = 1", "c.system.bucket(4, nope) = 2", "id = 1 OR reverse(p) = 'X'", "id >"])
+def test_conditions_that_are_not_supported_rewrite_nothing(lake: Any, catalog: Any, where: str) -> None:
+    before = catalog.load_table("db.t").metadata_location
+    condition = where.replace("'", "\\'")
+    with pytest.raises(FrazilError):
+        lake.sql(f"CALL c.system.rewrite_data_files(table => 'db.t', where => '{condition}')")
+    assert catalog.load_table("db.t").metadata_location == before
 
 
 def test_defaults_of_java_and_tuning_are_accepted(lake: Any, catalog: Any) -> None:

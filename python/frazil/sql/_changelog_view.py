@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from frazil.errors import InvalidArgumentError, UnsupportedError
 from frazil.sql._reader import Reader
+from frazil.sql._row_targets import named
 from frazil.sql._sources import Source
 
 if TYPE_CHECKING:
@@ -28,9 +29,12 @@ def create_changelog_view(context: Context, given: Mapping[str, Any]) -> Rows:
     options = _range(given.get("options", {})) | {"net-changes": str(given["net_changes"]).lower()}
     if "compute_updates" in given:
         options["compute-updates"] = str(given["compute_updates"]).lower()
+    table = context.table(given["table"])
     if columns := given.get("identifier_columns"):
+        known = table.scan().schema().names
+        columns = [next(iter(named(known, column, context.engine)), column) for column in columns]
         options["identifier-columns"] = ", ".join('"' + column.replace('"', '""') + '"' for column in columns)
-    source = Source(context.table(given["table"]), "changes", options=options)
+    source = Source(table, "changes", options=options)
     frame = context.engine.query("SELECT * FROM {t0}", (source,))
     context.engine.create_view(frame, name, None, replaces=True, is_global=False)
     return [(view,)]

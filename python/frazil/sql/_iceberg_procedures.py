@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from frazil.errors import InvalidArgumentError, UnsupportedError
 from frazil.sql._changelog_view import create_changelog_view
+from frazil.sql._procedure_filters import file_filter
 from frazil.sql._procedure_types import Parameter, Procedure, by_name, on_table
 
 if TYPE_CHECKING:
@@ -105,7 +106,8 @@ _REWRITE_IGNORED = (
 """The options that only tune the Java implementation, or that request the default behaviour."""
 
 
-def _rewrite(table: Any, given: Mapping[str, Any]) -> Rows:
+def _rewrite(context: Context, given: Mapping[str, Any]) -> Rows:
+    table = context.table(given["table"])
     strategy = given["strategy"].lower()
     if strategy != "binpack" or "sort_order" in given:
         message = f"rewrite_data_files supports only binpack without a sort order (strategy {strategy!r})"
@@ -125,8 +127,9 @@ def _rewrite(table: Any, given: Mapping[str, Any]) -> Rows:
             raise InvalidArgumentError(message) from None
     if given.get("options", {}).get("partial-progress.enabled", "false").lower() != "true":
         options.pop("max_commits", None)
-    branch = given.get("branch", "main")
-    done = table.rewrite_data_files(given.get("where") or True, branch=branch, **options).apply()
+    branch, where = given.get("branch", "main"), given.get("where")
+    row_filter = file_filter(where, table.scan().schema(), context) if where else True
+    done = table.rewrite_data_files(row_filter, branch=branch, **options).apply()
     not_rewritten = done.refused_files + done.failed_files
     return [(done.rewritten_files, done.added_files, done.rewritten_bytes, not_rewritten, done.removed_delete_files)]
 
@@ -252,7 +255,7 @@ PROCEDURES = by_name(
             "failed_data_files_count int NOT NULL",
             "removed_delete_files_count int NOT NULL",
         ),
-        act=on_table(_rewrite),
+        act=_rewrite,
     ),
     Procedure(
         name="register_table",

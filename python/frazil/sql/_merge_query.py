@@ -10,7 +10,7 @@ from frazil.sql._lexer import Lexed, blank
 from frazil.sql._moments import Moments
 from frazil.sql._narrow import filters
 from frazil.sql._new_values import old_columns, path_sql, value_sql
-from frazil.sql._reader import Reader
+from frazil.sql._reader import Reader, Text
 from frazil.sql._references import braced, replaced
 from frazil.sql._row_queries import (
     RowQuery,
@@ -21,6 +21,7 @@ from frazil.sql._row_queries import (
     unused_prefix,
 )
 from frazil.sql._scope import Sides, has_subquery, qualified
+from frazil.sql._sources import key_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from frazil.sql._engine import Held
     from frazil.sql._narrow import Condition
     from frazil.sql._new_values import Value
-    from frazil.sql._reader import Text
+    from frazil.sql._references import Edit
     from frazil.sql._run import Run
     from frazil.sql._statements import Merge, MergeClause, When
 
@@ -41,8 +42,6 @@ _JOINS = {
     (True, True): "FULL OUTER",
 }
 """The join by whether unmatched rows of the target and of the source are needed."""
-
-Edit = tuple[int, int, str]
 
 
 class ClauseValues(NamedTuple):
@@ -198,6 +197,13 @@ class MergeQuery:
     def _sides(self) -> Sides:
         columns = (self.target_columns, self.source_columns)
         return Sides(self._statement.target.qualifier, (self._source_name,), columns, self._run)
+
+    def is_unchanged_key(self, column: str, value: Value) -> bool:
+        """Return whether a value is the column of the source that ON compares with this column of the primary key."""
+        if column not in key_of(self._target.table) or not isinstance(value, Text | str):
+            return False
+        text = value if isinstance(value, str) else value.text
+        return self._sides.is_equal(column, text, self._statement.on)
 
     def _keys(self, held: Held[Any]) -> Any:
         """Return the query of the columns of the source that equal columns of the target, by whose names.

@@ -266,6 +266,31 @@ def whole_filter(
     return None if found is None else str(found)
 
 
+def filters_of_conjuncts(
+    schema: pa.Schema, text: str, moments: Moments, *, case_sensitive: bool
+) -> list[tuple[Any, str | None]]:
+    """Return the conditions that a condition joins by AND: each as a node of sqlglot, and as in `whole_filter`.
+
+    The result is empty if the condition cannot be parsed.
+
+    >>> from frazil.sql._moments import Moments
+    >>> import pyarrow as pa
+    >>> moments = Moments(lambda texts: [], timestamp_has_zone=True)
+    >>> found = filters_of_conjuncts(pa.schema([("id", pa.int64())]), "ID > 1 AND f(id)", moments, case_sensitive=False)
+    >>> [text for _, text in found]
+    ['("id" > 1)', None]
+    """
+    sqlglot = imported("sqlglot", "a condition in Spark SQL")
+    whole = _WholeFilter(schema, moments, (), case_sensitive)
+    try:
+        [parsed] = sqlglot.parse(text, read="spark")
+        is_plain = Statement(Lexed(text), ()).has_plain_strings
+        found = [(node, whole.of(node) if is_plain else None) for node in _conjuncts(parsed)]
+    except (sqlglot.errors.SqlglotError, ValueError, RecursionError):
+        return []
+    return [(node, None if one is None else str(one)) for node, one in found]
+
+
 @dataclass(frozen=True, slots=True)
 class _WholeFilter:
     """The translation of all parts of a condition."""

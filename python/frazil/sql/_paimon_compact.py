@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from frazil.errors import FrazilError, InvalidArgumentError, UnsupportedError
 from frazil.paimon import Table
 from frazil.sql._paimon_maintenance import partitions_of, table_of
+from frazil.sql._procedure_filters import file_filter
 from frazil.sql._reader import quoted
 
 if TYPE_CHECKING:
@@ -31,11 +32,13 @@ def compact(context: Context, given: Mapping[str, Any]) -> Rows:
     if "partitions" in given and "where" in given:
         message = "compact: partitions and where cannot be combined"
         raise InvalidArgumentError(message, hint="add the conditions on partitions to where")
-    where = _where(given["partitions"]) if "partitions" in given else given.get("where", True)
     table = context.table(given["table"])
     if not isinstance(table, Table):
         message = f"compact: {given['table']} is not a table with data files"
         raise UnsupportedError(message, hint="pass the name of a table, not of a system table")
+    where: str | bool = _where(given["partitions"]) if "partitions" in given else True
+    if "where" in given:
+        where = file_filter(given["where"], table.scan().schema(), context)
     table.compact(full=strategy == "full", where=where)
     return [(True,)]
 

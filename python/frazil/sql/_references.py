@@ -10,7 +10,7 @@ from __future__ import annotations
 import bisect
 import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from frazil._extras import imported
 from frazil._secrets import without_secrets
@@ -38,6 +38,9 @@ _GENERATED = re.compile(r"__tmp\d+")
 
 PIPES_SINCE = 30
 """The first release of sqlglot in which the tables of queries with pipes are found reliably."""
+
+Edit: TypeAlias = "tuple[int, int, str]"
+"""A replacement: the start and the end of a part of a text, and the new text of the part."""
 
 _BEFORE_TABLE = ("UNION", "ALL", "DISTINCT", "EXCEPT", "MINUS", "INTERSECT", "AS")
 
@@ -145,11 +148,23 @@ def mentions(sql: str | Lexed, is_ours: Callable[[tuple[str, ...]], bool]) -> bo
     return any(is_ours(tuple(token.value for token in sequence)) for sequence, _ in _sequences(lexed(sql)))
 
 
-def replaced(text: str, found: Sequence[Reference], edits: Sequence[tuple[int, int, str]] = ()) -> str:
+def edited(text: str, edits: Sequence[Edit], kept: Callable[[str], str] = str) -> str:
+    """Return a text with some of its parts replaced; `kept` converts the others.
+
+    >>> edited("a b c", [(2, 3, "-"), (0, 1, "x")])
+    'x - c'
+    """
+    pieces, end = [], 0
+    for start, after, replacement in sorted(edits):
+        pieces += [kept(text[end:start]), replacement]
+        end = after
+    return "".join([*pieces, kept(text[end:])])
+
+
+def replaced(text: str, found: Sequence[Reference], edits: Sequence[Edit] = ()) -> str:
     """Return the query with the references replaced by `{t0} AS name`, `{t1} AS name` and so on.
 
-    A column is qualified by the last part of its table's name. `edits` contains further replacements: the start and end
-    of a part of the text, and its new text.
+    A column is qualified by the last part of its table's name. `edits` contains further replacements.
 
     >>> replaced("SELECT '{' FROM a.b.t, a.c AS d", references("SELECT '{' FROM a.b.t, a.c AS d", lambda p: len(p) > 1))
     "SELECT '{{' FROM {t0} AS `t`, {t1} AS d"
@@ -161,11 +176,7 @@ def replaced(text: str, found: Sequence[Reference], edits: Sequence[tuple[int, i
             edits.append((one.table_start, one.table_start + len("TABLE"), "SELECT * FROM"))
         edits.append((one.name.start, one.end, f"{{t{index}}}" + ("" if one.has_alias else f" AS {alias}")))
         edits += [(start, end, alias) for start, end in one.qualifiers]
-    pieces, end = [], 0
-    for start, after, replacement in sorted(edits):
-        pieces += [braced(text[end:start]), replacement]
-        end = after
-    return "".join([*pieces, braced(text[end:])])
+    return edited(text, edits, braced)
 
 
 def _reason(error: Exception, sql: Lexed) -> str:

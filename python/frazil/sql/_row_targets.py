@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from frazil.sql._defaults import default_literal
 from frazil.sql._lexer import invalid, unsupported
@@ -20,13 +20,19 @@ if TYPE_CHECKING:
     from frazil.sql._run import Run
     from frazil.sql._statements import Assignment, Target
 
-__all__ = ["Opened", "has_default", "named", "new_values", "open_target", "path_of", "value_of"]
+__all__ = ["Opened", "default_sql", "has_default", "named", "new_values", "open_target", "path_of", "value_of"]
 
 _INSTEAD = {
     ("UPDATE", "iceberg"): 'lake.table(…).update({"name": "upper(name)"}, "id = 1")',
     ("MERGE", "iceberg"): 'frazil.spark.merge(frame, lake.table(…), ["id"])',
 }
 """The Python alternatives by statement and table format."""
+
+_WRITE_VALUE = "write the value"
+
+
+class _Session(Protocol):
+    def is_case_sensitive(self) -> bool: ...
 
 
 class Opened(NamedTuple):
@@ -118,7 +124,7 @@ def path_of(what: str, one: Assignment, target: Target, opened: Opened, run: Run
     parts = [part.lower() for part in one.path]
     # As in Spark, a qualifier takes precedence over a column with fields.
     counts = (count for count in range(len(parts) - 1, 0, -1) if parts[:count] == qualifier[-count:])
-    begin = next((count for count in (*counts, 0) if named(schema.names, one.path[count], run)), 0)
+    begin = next((count for count in (*counts, 0) if named(schema.names, one.path[count], run.engine)), 0)
     column, *fields = one.path[begin:]
     found = [_single(schema.names, column, ".".join(one.path), "the table has", one, run)]
     data_type = schema.field(found[0]).type
@@ -148,7 +154,7 @@ def _single(names: Sequence[str], name: str, shown: str, has: str, one: Assignme
     Raises:
         InvalidArgumentError: There is no such name, or there are several.
     """
-    found, kind = named(names, name, run), "column" if has == "the table has" else "field"
+    found, kind = named(names, name, run.engine), "column" if has == "the table has" else "field"
     if not found:
         hint = f"the {kind}s are {', '.join(names)}"
         raise invalid(run.text, one.start, f"{has} no {kind} `{shown}`", hint)
@@ -157,9 +163,9 @@ def _single(names: Sequence[str], name: str, shown: str, has: str, one: Assignme
     return found[0]
 
 
-def named(columns: Iterable[str], name: str, run: Run[Any]) -> list[str]:
+def named(columns: Iterable[str], name: str, session: _Session) -> list[str]:
     """Return the columns with a name, which is case-sensitive if the session requires it."""
-    if run.engine.is_case_sensitive():
+    if session.is_case_sensitive():
         return [column for column in columns if column == name]
     return [column for column in columns if column.lower() == name.lower()]
 
@@ -173,17 +179,30 @@ def value_of(one: Assignment, path: Sequence[str], opened: Opened, run: Run[Any]
     """
     if one.value is not None:
         return one.value
-    column, hint = ".".join(path), "write the value"
     if len(path) > 1:
-        raise unsupported(run.text, one.start, f"DEFAULT is not supported for field `{column}` of a struct", hint)
-    field = next(field for field in opened.table.schema().fields if field.name == column)
-    if not has_default(field):
+        problem = f"DEFAULT is not supported for field `{'.'.join(path)}` of a struct"
+        raise unsupported(run.text, one.start, problem, _WRITE_VALUE)
+    if opened.table.format == "paimon" and has_default(_field(path[0], opened.table)):
+        problem = f"DEFAULT is not supported for column `{path[0]}` of a Paimon table"
+        raise unsupported(run.text, one.start, problem, _WRITE_VALUE)
+    return default_sql(path[0], opened.table, run, one.start)
+
+
+def default_sql(column: str, table: Any, run: Run[Any], start: int) -> str:
+    """Return the default of a column of a new row, as SQL.
+
+    Raises:
+        UnsupportedError: The default is not a literal.
+    """
+    field = _field(column, table)
+    # The writer of a Paimon table replaces NULL by the default of the column.
+    if table.format == "paimon" or not has_default(field):
         return "NULL"
-    if opened.table.format == "paimon":
-        raise unsupported(
-            run.text, one.start, f"DEFAULT is not supported for column `{column}` of a Paimon table", hint
-        )
     if field.fields:
         problem = f"DEFAULT is not supported for column `{column}`, which is not of a simple type"
-        raise unsupported(run.text, one.start, problem, hint)
+        raise unsupported(run.text, start, problem, _WRITE_VALUE)
     return default_literal(field.write_default, field.type)
+
+
+def _field(column: str, table: Any) -> Any:
+    return next(field for field in table.schema().fields if field.name == column)

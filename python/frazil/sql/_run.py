@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal
 from frazil.errors import FrazilError, InvalidArgumentError
 from frazil.sql._engine import Frame
 from frazil.sql._lexer import Lexed, place_of, unsupported
-from frazil.sql._references import mentions, references, replaced
+from frazil.sql._references import edited, mentions, references, replaced
 from frazil.sql._sources import selects_state
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from frazil.sql._engine import Args, Cells, Engine
     from frazil.sql._names import Names, Resolved
     from frazil.sql._reader import Name, Text
-    from frazil.sql._references import Reference
+    from frazil.sql._references import Edit, Reference
     from frazil.sql._sources import Source, Sources
     from frazil.sql._time_travel import AsOf
 
@@ -96,7 +96,7 @@ class Run(Generic[Frame]):
         text, sources = self.read(part)
         return self.engine.query(head + text, sources, self.args)
 
-    def read(self, part: Text | None = None) -> tuple[str, list[Source]]:
+    def read(self, part: Text | None = None, edits: Sequence[Edit] = ()) -> tuple[str, list[Source]]:
         """Return a query with placeholders for its tables in the lake, if any, and the source of each.
 
         Each table is loaded once, so that several references to it read the same state.
@@ -104,8 +104,8 @@ class Run(Generic[Frame]):
         sql = self.sql if part is None else self.sql.only(part.text, part.start)
         found = self.references(sql)
         if not found:
-            return sql.text, []
-        return replaced(sql.text, found), [self.source(one) for one in found]
+            return edited(sql.text, edits), []
+        return replaced(sql.text, found, edits), [self.source(one) for one in found]
 
     def references(self, sql: Lexed) -> list[Reference]:
         """Return the references of a query to tables of the lake."""

@@ -84,7 +84,7 @@ class _Columns:
         fields = {field.name: field.data_type for field in self._table.schema().fields}
         path, is_known = [], True
         for part in parts:
-            found = named(fields, part, self.run)
+            found = named(fields, part, self.run.engine)
             path.append(found[0] if len(found) == 1 else part)
             is_known = is_known and len(found) == 1
             fields = _fields(fields[found[0]]) if len(found) == 1 else {}

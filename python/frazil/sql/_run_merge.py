@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from frazil.sql._deterministic import check_deterministic
 from frazil.sql._lexer import invalid, unsupported
 from frazil.sql._merge_query import ClauseValues, MergeQuery
 from frazil.sql._row_change import Change, ClauseChange, Selection
@@ -44,6 +45,7 @@ def merge(statement: Merge, run: Run[Frame]) -> Frame:
     if opened is None:
         return run.pass_on()
     _refuse_unnamed_parameters(run)
+    check_deterministic("MERGE", [statement.on, *(clause.condition for clause in statement.clauses)], run)
 
     def select(table: Any) -> Selection[Frame]:
         attempt, target = run.again(opened.table, table), Opened(table, opened.branch)
@@ -96,6 +98,16 @@ def _values(
     clause: MergeClause, statement: Merge, query: MergeQuery, opened: Opened, run: Run[Any]
 ) -> dict[str, Value]:
     """Return the value of each column that a clause sets."""
+    values = _all_values(clause, statement, query, opened, run)
+    if clause.when == "matched":
+        # A key that is set to the value that it must equal by ON does not change.
+        return {column: value for column, value in values.items() if not query.is_unchanged_key(column, value)}
+    return values
+
+
+def _all_values(
+    clause: MergeClause, statement: Merge, query: MergeQuery, opened: Opened, run: Run[Any]
+) -> dict[str, Value]:
     if clause.action in ("update_all", "insert_all"):
         return {column: _value_of_source(column, clause, query, run) for column in query.target_columns}
     assignments, omitted = clause.assignments, set()
@@ -139,7 +151,7 @@ def _value_of_source(column: str, clause: MergeClause, query: MergeQuery, run: R
     Raises:
         InvalidArgumentError: The source does not have this column, or has several.
     """
-    found = named(query.source_columns, column, run)
+    found = named(query.source_columns, column, run.engine)
     if len(found) != 1:
         what = "UPDATE SET *" if clause.action == "update_all" else "INSERT *"
         problem = f"{what}: the source has {'several columns' if found else 'no column'} `{column}`"

@@ -37,7 +37,7 @@ def analyze(statement: Analyze, run: Run[Frame]) -> Frame:
     columns: Sequence[str] | None = statement.columns
     if columns is not None:
         known = table.scan().schema().names
-        columns = [next(iter(named(known, column, run)), column) for column in columns]
+        columns = [next(iter(named(known, column, run.engine)), column) for column in columns]
     run.results.append(table.analyze(columns))
     return run.done()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from frazil.sql._deterministic import check_deterministic
 from frazil.sql._lexer import unsupported
 from frazil.sql._literals import is_literal
 from frazil.sql._moments import Moments
@@ -34,6 +35,7 @@ def delete(statement: Delete, run: Run[Frame]) -> Frame:
     if opened is None:
         return run.pass_on()
     condition = statement.condition
+    check_deterministic("DELETE", [condition], run)
     row_filter = None if condition is None else _row_filter(condition, statement.target, opened, run)
     if condition is None or (row_filter is not None and statement.common is None):
         result = run.engine.delete(opened.table, row_filter, opened.branch)
@@ -64,6 +66,7 @@ def update(statement: Update, run: Run[Frame]) -> Frame:
         return run.pass_on()
     values = new_values("UPDATE", statement.assignments, statement.target, opened, run)
     condition = statement.condition
+    check_deterministic("UPDATE", [condition], run)
     row_filter = None if condition is None else _row_filter(condition, statement.target, opened, run)
     literals = {column: value.text if isinstance(value, Text) else value for column, value in values.items()}
     constants = {column: text for column, text in literals.items() if isinstance(text, str) and is_literal(text)}

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from frazil.sql._insert import insertion
+from frazil.sql._insert_defaults import defaults_in_values
 from frazil.sql._lexer import invalid
 from frazil.sql._references import mentions
 
@@ -50,7 +51,7 @@ def insert(statement: Insert, run: Run[Frame]) -> Frame:
         return run.pass_on()
     target = run.target(statement.name, "insert")
     how = insertion(statement, target, run.text, run.engine)
-    text, sources = run.read(statement.query)
+    text, sources = run.read(statement.query, list(defaults_in_values(statement, how, target.table, run)))
     if how.mode != "append" and any(one.reads(target) for one in sources):
         # The snapshot is determined before the query is created, because the query may read newer commits.
         how = replace(how, read=target.snapshot())

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from frazil._extras import imported
 from frazil.sql._lexer import Lexed, invalid
 from frazil.sql._narrow import conjuncts, equalities
+from frazil.sql._reader import Reader
 from frazil.sql._row_targets import named
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def qualified(
         start = parts[0].meta.get("start")
         names = [one.name for one in parts]
         if start is None or _is_inner(column, parsed):
-            if _has_qualifier(names, other) and named(columns[0], names[0], run):
+            if _has_qualifier(names, other) and named(columns[0], names[0], run.engine):
                 # Without the other side, this would be a field of a column.
                 problem = f"{clause}: the name `{'.'.join(names)}` in a subquery is ambiguous"
                 raise invalid(run.text, part.start, problem, f"qualify it with the name of the {side}")
@@ -68,7 +69,7 @@ def qualified(
         if _has_qualifier(names, own):
             continue
         # The parts after the name of a column are fields of structs.
-        in_own, in_other = (bool(named(of_side, names[0], run)) for of_side in columns)
+        in_own, in_other = (bool(named(of_side, names[0], run.engine)) for of_side in columns)
         if _has_qualifier(names, other) or (in_other and not in_own):
             problem = f"{clause} can only use columns of the {side}, not `{'.'.join(names)}`"
             raise invalid(run.text, start, problem)
@@ -98,12 +99,25 @@ class Sides:
     def equal_columns(self, on: Text) -> dict[str, str]:
         """Return the columns of the target that must equal a column of the source, with the first such column."""
         found: dict[str, str] = {}
+        for target, source in self._equal_pairs(on):
+            found.setdefault(target, source)
+        return found
+
+    def is_equal(self, column: str, text: str, on: Text) -> bool:
+        """Return whether an expression is a column of the source that a column of the target must equal."""
+        reader = Reader(text)
+        first = reader.peek()
+        if first is None or not first.is_name:
+            return False
+        source = self._column(reader.name("a column").parts, _SOURCE)
+        return source is not None and reader.at_end and (column, source) in self._equal_pairs(on)
+
+    def _equal_pairs(self, on: Text) -> Iterator[tuple[str, str]]:
         for pair in equalities(on.text):
             for one, other in (pair, pair[::-1]):
                 target, source = self._column(one, _TARGET), self._column(other, _SOURCE)
                 if target is not None and source is not None:
-                    found.setdefault(target, source)
-        return found
+                    yield target, source
 
     def _column(self, parts: Sequence[str], side: int) -> str | None:
         """Return the column of a side that a name in ON refers to; None if it may be of the other side."""
@@ -113,8 +127,8 @@ class Sides:
             is_own = qualifier == [part.lower() for part in own[-len(qualifier) :]]
             is_own = is_own and not _has_qualifier(parts, other)
         else:
-            is_own = not named(self._columns[1 - side], parts[-1], self._run)
-        found = named(self._columns[side], parts[-1], self._run) if is_own else []
+            is_own = not named(self._columns[1 - side], parts[-1], self._run.engine)
+        found = named(self._columns[side], parts[-1], self._run.engine) if is_own else []
         return found[0] if len(found) == 1 else None
 
 

@@ -3,12 +3,14 @@
 //!
 //! Each change references its targets by name and is applied to the latest state at each attempt, so two writers that
 //! add a column concurrently get two ids. The wire form is JSON, tagged by `update`. A cherry-pick moves a branch to a
-//! snapshot or, if the branch has other commits, adds its files again with a snapshot change.
+//! snapshot or, if the branch has other commits, adds its files again with a snapshot change. A branch of a table without
+//! snapshots begins with an empty one.
 
 mod cherry_pick;
 mod column_path;
 mod columns;
 pub mod create;
+mod create_branch;
 mod default;
 mod expire;
 mod follow;
@@ -41,6 +43,7 @@ use frazil_core::storage::Files;
 use serde::Deserialize;
 
 use self::cherry_pick::CherryPick;
+use self::create_branch::CreateBranch;
 use crate::commit::attempts::{Change, Revision};
 use crate::spec::table_metadata::TableMetadata;
 
@@ -88,21 +91,30 @@ impl Evolution {
         Ok(self)
     }
 
-    /// Converts this into changes, in order. A cherry-pick may have to add files, which are read through `files`.
+    /// Converts this into changes, in order. A cherry-pick and a new branch may have to add files through `files`.
     pub fn into_changes(self, files: &Files) -> Vec<Box<dyn Change>> {
         let Self::Snapshots(mut all) = self else { return vec![Box::new(self)] };
         let mut changes: Vec<Box<dyn Change>> = Vec::new();
         let mut run = Vec::new();
         for operation in std::mem::take(&mut all.operations) {
-            match CherryPick::new(files.clone(), &operation) {
-                None => run.push(operation),
-                Some(pick) => {
-                    if !run.is_empty() {
-                        changes.push(Box::new(Self::Snapshots(all.with_operations(std::mem::take(&mut run)))));
-                    }
-                    changes.push(Box::new(pick));
+            let (own, after): (Box<dyn Change>, _) = match operation {
+                ReferenceOperation::CreateBranch { name, snapshot_id: None, retention } => {
+                    let (branch, retained) = CreateBranch::new(files.clone(), name, retention);
+                    (Box::new(branch), Some(retained))
                 }
+                operation => match CherryPick::new(files.clone(), &operation) {
+                    None => {
+                        run.push(operation);
+                        continue;
+                    }
+                    Some(pick) => (Box::new(pick), None),
+                },
+            };
+            if !run.is_empty() {
+                changes.push(Box::new(Self::Snapshots(all.with_operations(std::mem::take(&mut run)))));
             }
+            changes.push(own);
+            run.extend(after);
         }
         if !run.is_empty() {
             changes.push(Box::new(Self::Snapshots(all.with_operations(run))));

@@ -115,6 +115,11 @@ impl ManageSnapshots {
         self.seen = moved.map(|(name, reference)| (name.clone(), history(reference.snapshot_id))).collect();
     }
 
+    /// Checks that a table has no branch or tag with this name.
+    pub(super) fn check_new(name: &str, base: &TableMetadata) -> Result<()> {
+        check_new(name, &base.refs)
+    }
+
     /// Returns the same change with only these operations.
     pub(super) fn with_operations(&self, operations: Vec<ReferenceOperation>) -> Self {
         Self { operations, seen: self.seen.clone() }
@@ -289,14 +294,7 @@ impl ReferencesDraft<'_> {
     }
 
     fn check_new(&self, name: &str) -> Result<()> {
-        if name.is_empty() {
-            return Err(Error::invalid("the name of a branch or a tag cannot be empty"));
-        }
-        if self.refs.contains_key(name) {
-            let message = format!("a branch or tag `{name}` already exists");
-            return Err(Error::new(ErrorKind::AlreadyExists, message).hint("replace it, or choose another name"));
-        }
-        Ok(())
+        check_new(name, &self.refs)
     }
 
     /// Rejects the operation if another writer moved the reference after the user decided on it. The latest snapshot
@@ -374,6 +372,17 @@ pub(super) fn staged_as<'a>(base: &'a TableMetadata, wap_id: &str) -> Result<&'a
     found.ok_or_else(|| {
         Error::new(ErrorKind::NoSuchSnapshot, format!("no snapshot was staged under the wap.id `{wap_id}`"))
     })
+}
+
+fn check_new(name: &str, refs: &BTreeMap<String, SnapshotRef>) -> Result<()> {
+    if name.is_empty() {
+        return Err(Error::invalid("the name of a branch or a tag cannot be empty"));
+    }
+    if refs.contains_key(name) {
+        let message = format!("a branch or tag `{name}` already exists");
+        return Err(Error::new(ErrorKind::AlreadyExists, message).hint("replace it, or choose another name"));
+    }
+    Ok(())
 }
 
 /// Returns a copy of `reference` with the retention settings that `retention` specifies; other settings are kept.

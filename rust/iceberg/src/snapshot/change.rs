@@ -59,6 +59,8 @@ pub struct FileChanges {
     pub fast: bool,
     /// Whether the branch is created from `main` if it does not exist.
     pub creates_branch: bool,
+    /// Whether a snapshot is also created without any changed file.
+    pub is_kept_empty: bool,
 }
 
 impl FileChanges {
@@ -340,7 +342,7 @@ impl Change for SnapshotChange {
         let mut counts = self.added_counts(base)?;
         let mut kept = self.kept(base, parent, context)?;
         counts.add(&kept.counts);
-        let nothing = counts == Counts::default();
+        let nothing = counts == Counts::default() && !self.changes.is_kept_empty;
         if let Ok(mut outcome) = self.outcome.lock() {
             let snapshot_id = (!nothing).then_some(self.snapshot_id);
             *outcome = Outcome { snapshot_id, added: counts.added, removed: counts.removed };
