@@ -8,9 +8,9 @@
 //! Timestamps without a zone are stored relative to the zone of their writer. As in pyarrow, they are read as the
 //! writer's wall-clock time.
 //!
-//! Files of the ORC C++ library (which pyarrow uses for writing) are rejected if timestamps are selected. The library
-//! stores fractions of seconds before 1970 as negative numbers. orc-rust misreads them, and its output does not show
-//! the error.
+//! Files of the ORC C++ library (which pyarrow uses for writing) are rejected if a selected column may contain
+//! timestamps before 1970, according to its statistics. The library stores their fractions of seconds as negative
+//! numbers. orc-rust misreads them, and its output does not show the error.
 //!
 //! orc-rust panics on some corrupt files and trusts lengths that a file declares. The footer is therefore decoded and
 //! checked here first, ranges are served without allocating, and panics are converted to errors. The lengths of lists
@@ -38,7 +38,7 @@ use crate::error::{Error, Result};
 pub struct OrcFile {
     bytes: Bytes,
     schema: SchemaRef,
-    by_cpp: bool,
+    ambiguous: Vec<bool>,
 }
 
 impl OrcFile {
@@ -48,7 +48,7 @@ impl OrcFile {
     /// `CorruptData`; `Unsupported` for unions and LZO.
     pub fn open(bytes: Bytes) -> Result<Self> {
         let tail = tail::read(&bytes)?;
-        Ok(Self { bytes, schema: Arc::new(Schema::new(tail.fields)), by_cpp: tail.by_cpp })
+        Ok(Self { bytes, schema: Arc::new(Schema::new(tail.fields)), ambiguous: tail.ambiguous })
     }
 
     /// Returns all columns, all nullable, with the attributes of their ORC types (such as field ids) as metadata, and
@@ -64,8 +64,8 @@ impl OrcFile {
     /// microseconds, rounded down.
     ///
     /// # Errors
-    /// `InvalidArgument` if no column or a non-existent one is selected; `Unsupported` for timestamps of the C++
-    /// library; `CorruptData`.
+    /// `InvalidArgument` if no column or a non-existent one is selected; `Unsupported` for columns of the C++
+    /// library that may contain timestamps before 1970; `CorruptData`.
     pub fn batches(&self, columns: &[usize], batch_rows: usize) -> Result<OrcBatches> {
         if columns.is_empty() || columns.iter().any(|at| *at >= self.schema.fields().len()) {
             return Err(Error::invalid(format!(
@@ -73,14 +73,16 @@ impl OrcFile {
                 self.schema.fields().len()
             )));
         }
+        if let Some(column) = columns.iter().find(|at| self.ambiguous.get(**at) == Some(&true)) {
+            return Err(Error::unsupported(
+                "timestamps before 1970 in a file of the ORC C++ library are only supported within 1677-2262, in data \
+                 files",
+            )
+            .with("column", self.schema.field(*column).name()));
+        }
         let wanted = self.schema.fields().iter().enumerate().filter(|(at, _)| columns.contains(at));
         let fields: Fields = wanted.map(|(_, field)| Arc::clone(field)).collect();
         let decoded: Fields = fields.iter().map(|field| Arc::new(with_decimals(field))).collect();
-        if self.by_cpp && decoded != fields {
-            return Err(Error::unsupported(
-                "timestamps outside 1677-2262 in a file of the ORC C++ library are not supported",
-            ));
-        }
         let reader = guarded(|| {
             let builder = ArrowReaderBuilder::try_new(OrcSource(self.bytes.clone())).map_err(refused)?;
             let roots = builder.file_metadata().root_data_type();

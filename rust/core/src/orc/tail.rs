@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Fields, TimeUnit};
 use orc_rust::proto::r#type::Kind;
-use orc_rust::proto::{CompressionKind, Footer, PostScript, Type};
+use orc_rust::proto::{ColumnStatistics, CompressionKind, Footer, PostScript, Type};
 use prost::Message;
 
 use crate::bytes::Cursor;
@@ -33,12 +33,15 @@ const MAX_DEPTH: usize = 128;
 /// The code of the ORC C++ library as a writer.
 const WRITER_CPP: u32 = 1;
 
-/// The columns and the writer of a file, according to its tail.
+/// A day in milliseconds, which exceeds the offset of every zone.
+const DAY_MS: i64 = 24 * 60 * 60 * 1000;
+
+/// The columns of a file, according to its tail.
 pub(super) struct Tail {
     /// The columns, with the attributes of their types as metadata.
     pub(super) fields: Fields,
-    /// Whether the ORC C++ library wrote the file.
-    pub(super) by_cpp: bool,
+    /// Whether each column can contain a timestamp that orc-rust misreads.
+    pub(super) ambiguous: Vec<bool>,
 }
 
 /// Reads and checks the tail.
@@ -52,7 +55,28 @@ pub(super) fn read(file: &[u8]) -> Result<Tail> {
     if tree.next != footer.types.len() {
         return Err(Error::corrupt("some ORC types do not belong to any column"));
     }
-    Ok(Tail { fields, by_cpp: footer.writer() == WRITER_CPP })
+    let ambiguous = match footer.writer() {
+        WRITER_CPP => ambiguous_columns(root, &footer),
+        _ => vec![false; fields.len()],
+    };
+    Ok(Tail { fields, ambiguous })
+}
+
+/// Returns for each column of a file of the C++ library whether one of its timestamps, at any level, can be before 1970.
+fn ambiguous_columns(root: &Type, footer: &Footer) -> Vec<bool> {
+    let starts = root.subtypes.iter().map(|id| usize::try_from(*id).unwrap_or(usize::MAX));
+    let starts: Vec<usize> = starts.chain([footer.types.len()]).collect();
+    let is_ambiguous = |id: usize| {
+        let is_timestamp = |found: &Type| matches!(found.kind(), Kind::Timestamp | Kind::TimestampInstant);
+        footer.types.get(id).is_some_and(is_timestamp) && !footer.statistics.get(id).is_some_and(is_after_1970)
+    };
+    starts.iter().zip(starts.iter().skip(1)).map(|(start, end)| (*start..*end).any(is_ambiguous)).collect()
+}
+
+/// Returns whether the statistics exclude timestamps before 1970 in every zone.
+fn is_after_1970(statistics: &ColumnStatistics) -> bool {
+    let minimum = statistics.timestamp_statistics.as_ref().and_then(|found| found.minimum_utc);
+    statistics.number_of_values == Some(0) || minimum.is_some_and(|minimum| minimum >= DAY_MS)
 }
 
 fn footer(file: &[u8]) -> Result<Footer> {

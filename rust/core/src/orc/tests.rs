@@ -30,6 +30,13 @@ const ICEBERG_FILE: &[u8] = include_bytes!("../../testdata/orc/iceberg_timestamp
 /// Timestamps in the year 1, in the year 9999, before the epoch, and NULL.
 const FAR: [Option<i64>; 4] = [Some(-62_135_596_800_000_000), Some(253_402_300_799_999_999), Some(-2_000_000), None];
 
+/// Columns with the timestamps [`LATE`], all NULL, and some before 1970 or in 1970; written by pyarrow: id, late, zoned,
+/// none, list, map, struct, fraction, epoch, nested.
+const LATE_CPP_FILE: &[u8] = include_bytes!("../../testdata/orc/cpp_timestamps.orc");
+
+/// Timestamps on the second day of 1970, in the year 9999, in the year 2023, and NULL.
+const LATE: [Option<i64>; 4] = [Some(86_400_000_001), Some(253_402_300_799_999_999), Some(1_700_000_000_123_456), None];
+
 fn read(bytes: &[u8], columns: &[usize], batch_rows: usize) -> Result<Vec<RecordBatch>> {
     OrcFile::open(Bytes::copy_from_slice(bytes))?.batches(columns, batch_rows)?.collect()
 }
@@ -120,6 +127,31 @@ fn timestamps_that_would_be_misread_are_refused() {
         assert_eq!(file.batches(&[0, column], 10).unwrap_err().kind(), ErrorKind::Unsupported);
     }
     assert_eq!(file.batches(&[0], 10).unwrap().count(), 1);
+}
+
+#[test]
+fn timestamps_after_1970_of_the_cpp_library_are_read_at_every_level() {
+    let file = OrcFile::open(Bytes::from_static(LATE_CPP_FILE)).unwrap();
+    let rows = file.batches(&[0, 1, 2, 3, 4, 5, 6], 10).unwrap().next().unwrap().unwrap();
+    let late = TimestampMicrosecondArray::from(LATE.to_vec());
+    assert_eq!(rows.column(1).as_primitive::<TimestampMicrosecondType>(), &late);
+    assert_eq!(rows.column(2).as_primitive::<TimestampMicrosecondType>(), &late.clone().with_timezone("UTC"));
+    assert_eq!(rows.column(3).null_count(), 4);
+    let (list, map) = (rows.column(4).as_list::<i32>(), rows.column(5).as_map());
+    for leaf in [list.values(), map.values(), &rows.column(6).as_struct().column(0).slice(0, 3)] {
+        assert_eq!(leaf.as_primitive::<TimestampMicrosecondType>(), &late.slice(0, 3));
+    }
+}
+
+#[test]
+fn columns_of_the_cpp_library_that_may_begin_before_1970_are_refused() {
+    let file = OrcFile::open(Bytes::from_static(LATE_CPP_FILE)).unwrap();
+    for (column, name) in [(7, "fraction"), (8, "epoch"), (9, "nested")] {
+        assert_eq!(file.schema().field(column).name(), name);
+        let error = file.batches(&[1, column], 10).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unsupported);
+        assert!(error.to_string().contains(&format!("column: {name}")), "{error}");
+    }
 }
 
 #[test]
