@@ -73,6 +73,31 @@ def test_tags_keep_snapshots(tmp_path: Path) -> None:
     assert live(table) == data_files(tmp_path / "t")
 
 
+def test_a_branch_of_a_branch(tmp_path: Path) -> None:
+    table = keyed(tmp_path)
+    table.manage_snapshots().create_tag(None, "v").create_branch("v", "b").commit()
+    branch = table.with_branch("b")
+    branch.append([{"id": 50, "v": "b"}])
+    with branch.update_schema() as change:
+        change.add_column("w", "INT")
+    branch = table.with_branch("b")
+    branch.append([{"id": 51, "v": "b", "w": 1}])
+    branch.manage_snapshots().create_tag(None, "w").create_branch("w", "c").create_branch(None, "empty").commit()
+    inner = table.with_branch("c")
+    assert rows(inner) == rows(branch)
+    assert table.with_branch("empty").schema().column_names == ["id", "v", "w"]
+    inner.append([{"id": 52, "v": "c", "w": 2}])
+    main = rows(table)
+    branch.manage_snapshots().fast_forward("c").commit()
+    assert rows(table.with_branch("b")) == rows(inner)
+    assert rows(table) == main
+    with pytest.raises(InvalidArgumentError, match="to itself"):
+        branch.manage_snapshots().fast_forward("b").commit()
+    with pytest.raises(NoSuchSnapshotError, match="there is no tag `w`"):
+        table.manage_snapshots().create_branch("w", "d").commit()
+    assert live(table) == data_files(tmp_path / "t")
+
+
 def test_the_default_retention_of_tags(tmp_path: Path) -> None:
     table = keyed(tmp_path, **{"tag.default-time-retained": "2 d"})
     table.manage_snapshots().create_tag(None, "a").create_tag(None, "b", max_ref_age_ms=0).commit()

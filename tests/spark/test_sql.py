@@ -325,9 +325,9 @@ def test_unsupported_statements_are_rejected_and_change_no_files(lake: Lake[Data
 def test_a_rejection_names_the_call_to_use(lake: Lake[DataFrame]) -> None:
     lake.script(walk_through.STATEMENTS)
     with pytest.raises(UnsupportedError) as caught:
-        lake.sql("REFRESH TABLE local.db.table")
+        lake.sql("LOAD DATA INPATH 'x' INTO TABLE local.db.table")
     assert str(caught.value) == (
-        'REFRESH is not supported (line 1, column 1); use lake.sql("SELECT …"), which reads the latest snapshot'
+        'LOAD DATA is not supported (line 1, column 1); use frazil.spark.write(spark.read.parquet("…"), lake.table(…))'
     )
 
 

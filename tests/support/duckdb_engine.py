@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from frazil.iceberg._state import TableState
     from frazil.sql._engine import Args, Cells, Engine
     from frazil.sql._insert import Insertion
+    from frazil.sql._lexer import Lexed
     from frazil.sql._row_change import Change, Selection
     from frazil.sql._sources import Source
 
@@ -82,6 +83,12 @@ class DuckDbEngine:
             rows = rows.join(source.keys, source.keys.column_names, join_type="left semi")
         return rows.rename_columns([*columns, *(source.address or ())])
 
+    def syntax_error(self, text: str) -> None:
+        """Return no error, because DuckDB has another SQL."""
+
+    def clarify(self, error: Exception, sql: Lexed, columns: Sequence[str], catalogs: Sequence[str]) -> None:
+        """Keep the text of an error."""
+
     def inserted(self, text: str, values: Mapping[str, Any]) -> tuple[str, Mapping[str, pa.Table]]:
         frames = {f"frazil_frame_{name}": one for name, one in values.items() if isinstance(one, pa.Table)}
         others = {name: one for name, one in values.items() if not isinstance(one, pa.Table)}
@@ -98,6 +105,10 @@ class DuckDbEngine:
     def comparable_columns(self, table: Any, frame: pa.Table) -> list[str]:
         own = table.scan().schema()
         return [field.name for field in frame.schema if field.type == own.field(field.name).type]
+
+    def transform_function(self, name: str) -> str:
+        """Return the name of the transform."""
+        return name
 
     def disconnect(self) -> None:
         self._connection.close()
@@ -122,6 +133,14 @@ class DuckDbEngine:
         if is_global or (not replaces and self.has_temporary_view(name)):
             raise NotImplementedError
         self._connection.register(name, frame if columns is None else frame.rename_columns(list(columns)))
+
+    def is_view_of(self, name: str, frame: Any) -> bool:
+        """Return False, because views are not kept."""
+        del name, frame
+        return False
+
+    def watch_views(self, frame: Any, created: Any) -> None:
+        """Create no views."""
 
     def columns_of(self, frame: pa.Table) -> Iterator[Any]:
         raise NotImplementedError

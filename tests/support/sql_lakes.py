@@ -48,6 +48,12 @@ class RecordingEngine:
         self.queries.append((text, tuple(sources), args))
         return len(self.queries)
 
+    def syntax_error(self, text: str) -> None:
+        """Return no error, because statements are not parsed."""
+
+    def clarify(self, error: Exception, sql: Any, columns: Any, catalogs: Any) -> None:
+        """Keep the text of an error."""
+
     def inserted(self, text: str, values: Mapping[str, Any]) -> tuple[str, dict[str, int]]:
         """Insert values; an integer is the number of a query, and is inserted as a name."""
         frames = {f"frame_{value}": value for value in values.values() if isinstance(value, int)}
@@ -66,6 +72,10 @@ class RecordingEngine:
 
     def session_branch(self, table: Any, name: tuple[str, ...], change: str | None = None) -> None:
         """Return None: statements change `main`."""
+
+    def transform_function(self, name: str) -> str:
+        """Return the name of the transform."""
+        return name
 
     def disconnect(self) -> None:
         """Record that the lake is disconnected."""
@@ -106,6 +116,14 @@ class RecordingEngine:
         """Record a view."""
         assert frame == len(self.queries)
         self.views.append((name, columns, replaces, is_global))
+
+    def is_view_of(self, name: str, frame: Any) -> bool:
+        """Return False, because views are not kept."""
+        del name, frame
+        return False
+
+    def watch_views(self, frame: Any, created: Any) -> None:
+        """Create no views."""
 
     def columns_of(self, frame: int) -> tuple[Column, ...]:
         """Return the given columns."""

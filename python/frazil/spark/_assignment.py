@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import types as spark
 
 from frazil.errors import InvalidArgumentError, UnsupportedError
+from frazil.spark._char import padded_to
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -42,7 +43,7 @@ def assigned(frame: DataFrame, table: spark.StructType, how: Insertion) -> DataF
         frame = frame.toDF(*names)
     return frame.select(
         *(
-            functions.col(f"`{name.replace('`', '``')}`").cast(target.dataType).alias(target.name)
+            padded_to(functions.col(f"`{name.replace('`', '``')}`").cast(target.dataType), target).alias(target.name)
             for name, target in zip(names, targets, strict=True)
         ),
         *(constant(text, _column(name, table)) for name, text in constants.items()),
@@ -63,11 +64,11 @@ def assigned_values(frame: DataFrame, targets: Sequence[spark.StructField | None
     checked = _is_ansi(frame)
     columns = []
     for source, target in zip(frame.schema, targets, strict=True):
-        column = functions.col(source.name)
+        column = functions.col(f"`{source.name.replace('`', '``')}`")
         if target is not None:
             _check(source.dataType, target, checked=checked)
             _check_names(source.dataType, target)
-            column = column.cast(_nullable(target.dataType)).alias(source.name)
+            column = padded_to(column.cast(_nullable(target.dataType)), target).alias(source.name)
         columns.append(column)
     return frame.select(*columns)
 
@@ -94,7 +95,7 @@ def constant(text: str | None, target: spark.StructField) -> Column:
     """Return a column with one value, cast from a string; NULL if the string is not valid for the type."""
     from pyspark.sql import functions
 
-    return functions.lit(text).try_cast(target.dataType).alias(target.name)
+    return padded_to(functions.lit(text).try_cast(target.dataType), target).alias(target.name)
 
 
 def _targets(

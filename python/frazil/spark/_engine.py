@@ -7,9 +7,11 @@ import copy
 from typing import TYPE_CHECKING, Any, Literal
 
 from frazil._virtual_table import VirtualTable
-from frazil.errors import InvalidArgumentError
+from frazil.errors import InvalidArgumentError, UnsupportedError
 from frazil.paimon import Table as PaimonTable
 from frazil.spark import _sql_paimon_changes, _sql_row_changes
+from frazil.spark._char import char_lengths, padded_frame
+from frazil.spark._errors import clarify, syntax_error_of
 from frazil.spark._formats import format_of
 from frazil.spark._insert import insert
 from frazil.spark._matching_rows import comparable_columns
@@ -27,15 +29,18 @@ from frazil.spark._session_options import (
 from frazil.spark._settings import PAIMON_PREFIX
 from frazil.spark._sql_types import sql_columns
 from frazil.spark._type_conversion import spark_schema
+from frazil.spark._watched_views import watch_views
 from frazil.spark._write_audit import is_enabled, session_audit
+from frazil.spark.functions import register_transform
 from frazil.sql._engine import Held
+from frazil.sql._metadata_columns import PLACES
 from frazil.sql._moments import Moments
 from frazil.sql._reader import quoted
 from frazil.sql._row_queries import ADDRESS_COLUMNS
 from frazil.sql._sources import key_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
@@ -45,6 +50,8 @@ if TYPE_CHECKING:
     from frazil.sql import Lake
     from frazil.sql._column_types import Column
     from frazil.sql._insert import Insertion
+    from frazil.sql._lexer import Lexed
+    from frazil.sql._metadata_columns import Place
     from frazil.sql._row_change import Change
     from frazil.sql._sources import Source
 
@@ -59,6 +66,22 @@ _OPTIONS = {
     "version": "versionAsOf",
 }
 """The read options that select a state."""
+
+
+_ADDRESS: tuple[Place, ...] = ("file", "position")
+
+
+def _places(source: Source) -> dict[str, Place]:
+    """Return the additional columns of a Paimon table with the places of its rows."""
+    if source.address is not None:
+        return {} if key_of(source.table) else dict(zip(source.address, _ADDRESS, strict=True))
+    places: dict[str, Place] = {name: PLACES[name] for name in source.metadata if name in PLACES}
+    if places and (key_of(source.table) or len(places) < len(source.metadata)):
+        message = f"the columns {', '.join(source.metadata)} of a table with a primary key are not supported"
+        if not key_of(source.table):
+            message = f"the columns {', '.join(source.metadata)} cannot be read together"
+        raise UnsupportedError(message, context={"table": source.table.location})
+    return places
 
 
 class SparkEngine:
@@ -85,6 +108,14 @@ class SparkEngine:
         if self._frames:
             text = with_placeholders(text, self._frames, is_template=bool(sources))
         return self._sql(text, args, **frames, **self._frames)
+
+    def syntax_error(self, text: str) -> InvalidArgumentError | None:
+        """Return the error for a statement that Spark cannot parse; None if it can."""
+        return syntax_error_of(self._sql, text)
+
+    def clarify(self, error: Exception, sql: Lexed, columns: Sequence[str], catalogs: Sequence[str]) -> None:
+        """Rewrite the text of an error of Spark in the words of a statement."""
+        clarify(error, sql, columns, catalogs)
 
     def inserted(self, text: str, values: Mapping[str, Any]) -> tuple[str, dict[str, DataFrame]]:
         """Insert values into the placeholders of a text; return it, and the DataFrames by their names in it."""
@@ -121,6 +152,10 @@ class SparkEngine:
             self._plain.restore()
             self._plain = None
 
+    def transform_function(self, name: str) -> str:
+        """Return the name of a temporary function that computes a partition value."""
+        return register_transform(self._spark, name)
+
     def value(self, frame: DataFrame) -> Any:
         """Return the first column of the first row of a query; None without rows."""
         row = frame.first()
@@ -140,24 +175,35 @@ class SparkEngine:
 
         def narrowed(schema: pa.Schema) -> tuple[tuple[str, ...], list[str]]:
             columns, filters = source.narrowed(schema, moments)
-            return (*columns, *(ADDRESS_COLUMNS if source.address is not None and not key else ())), filters
+            extra = ADDRESS_COLUMNS if source.address is not None and not key else source.metadata
+            return (*columns, *extra), filters
 
         key = key_of(source.table)
-        if source.address is not None and source.table.format == "paimon" and not key:
-            from frazil.paimon._writing import state_of
-            from frazil.spark._paimon_addresses import addressed_rows
-
-            table = source.table if source.state is None else source.table.with_branch(source.state[1])
-            columns, texts = source.narrowed(table.scan().schema(), moments)
-            return addressed_rows(self._spark, state_of(table), columns, " and ".join(texts), source.address)
+        if source.table.format == "paimon" and (places := _places(source)):
+            return self._paimon_rows(source, places, moments)
         options = self._session_options(source) | options
-        frame = relation(self._spark, source.table, options, narrowed, states, source.keys)
+        # The address of a row is its key as it is stored.
+        pads = source.address is None
+        frame = relation(self._spark, source.table, options, narrowed, states, source.keys, pads=pads)
         if source.address is None:
             return frame
         if key:
             copies = {name: frame[quoted(one)] for name, one in zip(source.address, key, strict=True)}
-            return frame.withColumns(copies)
+            return padded_frame(frame.withColumns(copies), char_lengths(source.table))
         return frame.withColumnsRenamed(dict(zip(ADDRESS_COLUMNS, source.address, strict=True)))
+
+    def _paimon_rows(self, source: Source, places: Mapping[str, Place], moments: Moments) -> DataFrame:
+        """Return the latest rows of a table without a primary key, with their places."""
+        from frazil.spark._paimon_addresses import addressed_rows
+
+        kind, value = source.state or ("branch", source.table.branch)
+        if kind != "branch" or source.options or session_option(self._spark, source.name):
+            message = f"the columns {', '.join(places)} are only supported for the latest rows of a table"
+            raise UnsupportedError(message, context={"table": source.table.location})
+        table = source.table if value == source.table.branch else source.table.with_branch(value)
+        columns, texts = source.narrowed(table.scan().schema(), moments)
+        rows = addressed_rows(self._spark, table, columns, " and ".join(texts), places)
+        return padded_frame(rows, char_lengths(table))
 
     def _session_options(self, source: Source) -> dict[str, str]:
         if source.table.format == "iceberg":
@@ -196,6 +242,16 @@ class SparkEngine:
             (frame.createOrReplaceGlobalTempView if replaces else frame.createGlobalTempView)(quoted)
         else:
             (frame.createOrReplaceTempView if replaces else frame.createTempView)(quoted)
+
+    def is_view_of(self, name: str, frame: DataFrame) -> bool:
+        """Return whether a temporary view of this name exists and reads these rows."""
+        if not self.has_temporary_view(name):
+            return False
+        return self._spark.table(f"`{name.replace('`', '``')}`").sameSemantics(frame)
+
+    def watch_views(self, frame: DataFrame, created: Callable[[str], None]) -> None:
+        """Call a function with the name of each temporary view that a user creates of a DataFrame."""
+        watch_views(frame, created)
 
     def columns_of(self, frame: DataFrame) -> list[Column]:
         """Return the columns of a query as columns of a new table."""

@@ -13,6 +13,7 @@ from frazil.iceberg.operations.rows import Source, WrittenRows
 from frazil.spark._distribution import distributed
 from frazil.spark._session import WriteSession, write_frame
 from frazil.spark._taking import Taking
+from frazil.spark._to_arrow import to_arrow
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -57,7 +58,7 @@ class CollectedFrame:
         Raises:
             LimitExceededError: The rows have more than `limit_bytes` bytes.
         """
-        rows = self._frame.toArrow()
+        rows = to_arrow(self._frame)
         size = size_bytes(rows)
         if size > self._limit_bytes:
             message = f"the source of the merge has {size} bytes, more than broadcast_limit_bytes ({self._limit_bytes})"
@@ -105,7 +106,7 @@ def collected(frame: DataFrame, limit_bytes: int) -> pa.Table:
     Raises:
         LimitExceededError: The rows have more than `limit_bytes` bytes.
     """
-    rows = frame.toArrow()
+    rows = to_arrow(frame)
     size = size_bytes(rows)
     if size > limit_bytes:
         message = (

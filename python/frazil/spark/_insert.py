@@ -11,7 +11,9 @@ from frazil.errors import InvalidArgumentError
 from frazil.iceberg import Transaction
 from frazil.paimon import FormatTable
 from frazil.spark._assignment import assigned, constant
+from frazil.spark._char import char_lengths, with_lengths
 from frazil.spark._plain_tables import insert_into_format_table
+from frazil.spark._to_arrow import to_arrow
 from frazil.spark._type_conversion import spark_schema
 from frazil.spark._writes import WRITERS, read_of
 
@@ -39,7 +41,7 @@ def insert(frame: DataFrame, target: Any, how: Insertion, snapshot_properties: M
         UnsupportedError: As in `assigned`.
     """
     table = target.table() if isinstance(target, Transaction) else target
-    schema = spark_schema(table.scan().schema(), "error")
+    schema = with_lengths(spark_schema(table.scan().schema(), "error"), char_lengths(table))
     constants = _values(frame, schema, how.constants)
     rows = assigned(frame, schema, how)
     if isinstance(table, FormatTable):
@@ -61,7 +63,7 @@ def _values(frame: DataFrame, schema: spark.StructType, constants: Mapping[str, 
     if not constants:
         return {}
     spark = frame.sparkSession
-    row = spark.range(1).select(*(constant(text, schema[name]) for name, text in constants.items())).toArrow()
+    row = to_arrow(spark.range(1).select(*(constant(text, schema[name]) for name, text in constants.items())))
     values = {}
     for name, text in constants.items():
         column = row.column(name)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from frazil.errors import InvalidArgumentError, NoSuchSnapshotError, UnsupportedError
 from frazil.paimon._options import READ_OPTIONS, chooses_state
 from frazil.spark._branch_read import BranchRead, table_id
+from frazil.spark._char import char_lengths
 from frazil.spark._options import READ_SNAPSHOT, SESSION_OPTIONS, SNAPSHOT_OPTIONS, check_names, exclude
 from frazil.spark._paimon_options import CHOOSE_CHANGES, OF_READS, SPLIT_SIZES, TIME_TRAVEL, is_table_option
 from frazil.spark._session_options import selects_state, with_session
@@ -54,6 +55,10 @@ class OpenedState(ReadState):
     def table_sizes(self) -> tuple[int | None, int | None]:
         """Return the split sizes set in the table options."""
         return _sizes_of(self._opened().options)
+
+    def char_lengths(self) -> dict[str, int]:
+        """Return the lengths of the CHAR columns."""
+        return char_lengths(self._opened())
 
     def _opened(self) -> Table:
         if self._table is None:

@@ -10,36 +10,44 @@ from frazil import _native
 from frazil.paimon._read import read_split
 from frazil.paimon._scan import rows_scan
 from frazil.paimon._writer_options import utc_offset_ms
+from frazil.paimon._writing import state_of
 from frazil.spark._type_conversion import Conversion, spark_schema
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from frazil.paimon._state import TableState
+    from frazil.paimon import Table
+    from frazil.sql._metadata_columns import Place
 
 __all__ = ["addressed_rows"]
 
 
 def addressed_rows(
     spark: SparkSession,
-    state: TableState,
+    table: Table,
     columns: Sequence[str],
     row_filter: str,
-    address: tuple[str, ...],
+    places: Mapping[str, Place],
 ) -> DataFrame:
-    """Return rows of the latest snapshot, with their data file and position as the columns `address`.
+    """Return rows of the latest snapshot, with additional columns for their places, by name.
 
     The DataFrame may contain rows that do not match the filter.
     """
-    from pyspark.sql.types import LongType, StringType, StructField, StructType
+    from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
 
-    scan = rows_scan(state.native, row_filter, columns=columns)
+    state = state_of(table)
+    keys = table.partition_keys if "partition" in places.values() else []
+    read_columns = [*columns, *(key for key in keys if key not in columns)]
+    scan = rows_scan(state.native, row_filter, columns=read_columns)
     schema = scan.schema()
     own = spark_schema(schema, "error")
-    file, position = (StructField(name, kind) for name, kind in zip(address, (StringType(), LongType()), strict=True))
-    target = StructType([*own.fields, file, position])
+    kept = [own.names.index(name) for name in columns]
+    partition = StructType([own[key] for key in keys])
+    types = {"file": StringType(), "position": LongType(), "bucket": IntegerType(), "partition": partition}
+    extra = [StructField(name, types[what]) for name, what in places.items()]
+    target = StructType([*(own[place] for place in kept), *extra])
     plan = scan.rewrites(utc_offset_ms=utc_offset_ms())
     splits = [plan.file(place)[0].to_bytes() for place in range(len(plan))]
 
@@ -52,7 +60,14 @@ def addressed_rows(
                 for rows in read_split(split):
                     count, last = rows.num_rows, rows.num_columns - 1
                     converted = conversion.apply(rows.select(range(last)))
-                    found = [*converted.columns, pa.repeat(pa.scalar(path), count), rows.column(last)]
-                    yield pa.RecordBatch.from_arrays(found, names=target.names)
+                    values = converted.select(keys)
+                    found = {
+                        "file": pa.repeat(pa.scalar(path), count),
+                        "position": rows.column(last),
+                        "bucket": pa.repeat(pa.scalar(split.bucket, pa.int32()), count),
+                        "partition": pa.StructArray.from_arrays(values.columns, fields=list(values.schema)),
+                    }
+                    arrays = [*(converted.column(place) for place in kept), *(found[what] for what in places.values())]
+                    yield pa.RecordBatch.from_arrays(arrays, names=target.names)
 
     return spark.range(0, len(splits), 1, max(1, len(splits))).mapInArrow(read, target)

@@ -21,7 +21,9 @@ from frazil.paimon._input_rows import write_rows
 from frazil.paimon._operations import Append, Overwrite, OverwritePartitions
 from frazil.paimon._state import CommitOptions, TableState
 from frazil.paimon._writing import carry_out, commit_options, replaced_partitions
+from frazil.spark._char import char_lengths, padded_frame
 from frazil.spark._few_rows import few_rows
+from frazil.spark._map_in_arrow import map_in_arrow
 from frazil.spark._session import result_row, run_in_workers, sweep_until_quiet, this_task
 from frazil.spark._type_conversion import arrow_schema
 from frazil.spark._write_request import WriteRequest
@@ -52,7 +54,7 @@ def write_paimon(frame: DataFrame, table: Table, asked: WriteRequest) -> WriteRe
         operation = OverwritePartitions(options=options, read=asked.read)
     else:
         operation = Overwrite(options=options, partitions=replaced_partitions(asked.partitions), read=asked.read)
-    return carry_out(table, operation, _Frame(frame, table))
+    return carry_out(table, operation, _Frame(padded_frame(frame, char_lengths(table)), table))
 
 
 def insert_into_paimon(
@@ -175,8 +177,8 @@ def _by_bucket(frame: DataFrame, table: Table, state: TableState) -> DataFrame:
 
     from pyspark.sql.types import IntegerType, StructField, StructType
 
-    with_buckets = frame.mapInArrow(
-        with_bucket, StructType([*frame.schema.fields, StructField(_BUCKET, IntegerType())])
+    with_buckets = map_in_arrow(
+        frame, with_bucket, StructType([*frame.schema.fields, StructField(_BUCKET, IntegerType())])
     )
     return with_buckets.repartition(*keys, sql.col(_BUCKET))
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from frazil._caller import caller_depth
 from frazil.errors import FrazilError, UnsupportedError
 from frazil.paimon import FormatTable, ObjectTable
+from frazil.spark._to_arrow import to_arrow
 from frazil.spark._type_conversion import Conversion, spark_schema
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def insert_into_format_table(
     rows: DataFrame, table: FormatTable, how: Insertion, constants: Mapping[str, Any]
 ) -> WriteResult:
     """Write rows with the columns of the table, in this process; `constants` contains a static partition."""
-    data = rows.toArrow()
+    data = to_arrow(rows)
     if how.mode == "overwrite":
         return table.overwrite(data, partitions=[constants] if constants else None)
     if how.mode == "dynamic":

@@ -111,13 +111,15 @@ def read(  # noqa: PLR0913 - the arguments of `Table.scan`
     return _by_lanes(spark, given, read_lane)
 
 
-def relation(
+def relation(  # noqa: PLR0913 - the parts of a source
     spark: SparkSession,
     table: iceberg.Table | paimon.Table,
     options: Mapping[str, str],
     narrowed: Callable[[pa.Schema], tuple[Sequence[str], Sequence[str]]],
     states: dict[str, dict[str, str | None]],
     keys: DataFrame | None = None,
+    *,
+    pads: bool = True,
 ) -> DataFrame:
     """Return a DataFrame of an opened table at the state selected by options.
 
@@ -130,6 +132,7 @@ def relation(
         narrowed: A function that selects columns and filters for a schema. The DataFrame may contain excluded rows.
         states: The states of earlier calls by options. A state in this mapping is used again.
         keys: As in `matching_rows`; None to read all rows.
+        pads: Whether Spark pads values of CHAR columns of Paimon tables.
 
     Raises:
         FrazilError: An option is invalid, or the table does not have the state.
@@ -157,7 +160,8 @@ def relation(
         from frazil.spark._matching_rows import matching_rows
 
         return matching_rows(spark, state, keys)
-    return _opened(spark, given, state, nullable=None if is_remote() else False, is_filtered_later=True)
+    nullable = None if is_remote() else False
+    return _opened(spark, given, state, nullable=nullable, is_filtered_later=True, pads=pads)
 
 
 def _session_options(spark: SparkSession, table: Any) -> dict[str, str | None]:
@@ -240,8 +244,13 @@ def _opened(
     *,
     nullable: bool | None,
     is_filtered_later: bool = False,
+    pads: bool = True,
 ) -> DataFrame:
-    """Read a state; `nullable` is as in `ReadState.native_files`, or None if frazil must read all files."""
+    """Read a state; `nullable` is as in `ReadState.native_files`, or None if frazil must read all files.
+
+    `pads` is whether Spark pads values of CHAR columns.
+    """
+    from frazil.spark._char import with_lengths
     from frazil.spark._type_conversion import spark_schema
 
     source, asked, lasting = spark.read.format("frazil"), state.asked, state.lasting_options()
@@ -252,6 +261,8 @@ def _opened(
         return source.options(**given).load()
     given = _with(given, lasting)
     schema = spark_schema(state.scan(asked.columns, asked.row_filter).schema(), asked.timestamp_ns)
+    if pads:
+        schema = with_lengths(schema, state.char_lengths())
     source, files = source.schema(schema), None
     if nullable is not None:
         files = state.native_files(nullable=nullable, is_filtered_later=is_filtered_later)

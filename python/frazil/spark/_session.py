@@ -19,6 +19,7 @@ import pyarrow as pa
 from frazil import _native
 from frazil.iceberg._write import write_rows
 from frazil.spark._attempts import KILL_TIMEOUT, Attempts, linger_seconds
+from frazil.spark._map_in_arrow import map_in_arrow
 from frazil.spark._taking import Taking
 
 if TYPE_CHECKING:
@@ -156,7 +157,7 @@ def run_in_workers(frame: DataFrame, function: Any, session: Session[Messages_co
     try:
         # The action has one stage, and its results are returned unchanged, so that Spark does not run the stage twice.
         with attempts:
-            found = list(frame.mapInArrow(function, _ROW).collect())
+            found = list(map_in_arrow(frame, function, _ROW).collect())
         others = any(row.linger for row in found) or attempts.ran_again()
         if others:
             seconds = attempts.wait()

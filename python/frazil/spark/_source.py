@@ -20,6 +20,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceWrite
 from frazil.errors import InvalidArgumentError, UnsupportedError
 from frazil.spark import _catalog_table as catalog_table
 from frazil.spark import _options as read_options
+from frazil.spark._short_errors import short_errors
 from frazil.spark._version import check_spark
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ class FrazilDataSource(DataSource):
         """Return the name for `format` and `USING`."""
         return "frazil"
 
+    @short_errors
     def __init__(self, options: dict[str, str]) -> None:
         """Check the options, open the table and pin its state; a table of Spark's catalog is known only by its schema.
 
@@ -65,6 +67,7 @@ class FrazilDataSource(DataSource):
         self._given, self._is_created = catalog_table.options_of(options)
         self._state = _state(self._given) if self._given else None
 
+    @short_errors
     def schema(self) -> StructType:
         """Return the schema of the rows.
 
@@ -75,6 +78,7 @@ class FrazilDataSource(DataSource):
         schema = _Request(self._state or _state({})).spark_schema()
         return catalog_table.keep(schema, self._given) if self._is_created else schema
 
+    @short_errors
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:  # noqa: FBT001 - Spark's signature
         """Return the writer for rows with this schema.
 
@@ -96,6 +100,7 @@ class FrazilDataSource(DataSource):
         made: DataSourceWriter = FrazilWriter(self._given, schema, overwrite=overwrite)
         return made
 
+    @short_errors
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return the reader of the columns in `schema`; without options the table is one of Spark's catalog."""
         state = self._state or _state(catalog_table.kept(schema))
@@ -119,6 +124,7 @@ class FrazilReader(DataSourceReader):
         self._request = request
         self._schema = request.narrow(schema)
 
+    @short_errors
     def partitions(self) -> list[InputPartition]:
         """Plan the read as groups of files of about equal size."""
         return [TaskGroup(contents) for contents in self._request.groups()]
@@ -179,10 +185,12 @@ class _Request:
 
     def spark_schema(self) -> StructType:
         """Return the schema of all columns selected by the options, and check the filter."""
+        from frazil.spark._char import with_lengths
         from frazil.spark._type_conversion import spark_schema
 
         asked = self.state.asked
-        return spark_schema(self.state.scan(asked.columns, asked.row_filter).schema(), asked.timestamp_ns)
+        schema = spark_schema(self.state.scan(asked.columns, asked.row_filter).schema(), asked.timestamp_ns)
+        return with_lengths(schema, self.state.char_lengths())
 
     def narrow(self, schema: StructType) -> StructType:
         """Read only the columns of `schema`, and return it."""
@@ -230,7 +238,8 @@ class _Request:
         """Return the columns whose values are the same in Spark and in the table."""
         from frazil.spark._type_conversion import is_plain
 
-        return {field.name for field in self.state.scan(("*",)).schema() if is_plain(field)}
+        names = {field.name for field in self.state.scan(("*",)).schema() if is_plain(field)}
+        return names - self.state.char_lengths().keys()
 
 
 def _state(options: dict[str, str]) -> ReadState:

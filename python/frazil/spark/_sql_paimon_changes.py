@@ -18,10 +18,12 @@ from frazil.paimon import Table
 from frazil.paimon._addressed_rows import AddressedClause, AddressedRows, ChangeRows
 from frazil.paimon._writing import carry_out, commit_options
 from frazil.spark._assignment import assigned_values
+from frazil.spark._char import char_lengths, with_lengths
 from frazil.spark._input import collected
 from frazil.spark._merged_rows import needed_rows
 from frazil.spark._row_level import BROADCAST_LIMIT_BYTES
-from frazil.spark._type_conversion import spark_schema
+from frazil.spark._taking import conversion
+from frazil.spark._type_conversion import rebuilt, spark_schema
 from frazil.sql._merged_rows import check_matches
 from frazil.sql._row_change import ClauseChange
 from frazil.sql._row_queries import ADDRESS_COLUMNS
@@ -123,6 +125,7 @@ class _Source:
         self._first_value = len(self._keys) + 2 * of_merge
         names = [name for clause in self.clauses for name in clause.columns]
         types = spark_schema(pa.schema([self._schema.field(name) for name in dict.fromkeys(names)]), "error")
+        types = with_lengths(types, char_lengths(table))
         frame = assigned_values(found.frame, [*(None,) * self._first_value, *(types[name] for name in names)])
         if of_merge:
             frame = needed_rows(frame, len(self._keys), checks_matches=asked.checks_matches)
@@ -168,7 +171,7 @@ class _Source:
         values = iter(rows.columns[self._first_value :])
         for place, clause in enumerate(self.clauses):
             for at, name in enumerate(clause.columns):
-                columns[_value(place, at)] = _fitted(next(values), self._schema.field(name).type)
+                columns[_value(place, at)] = _fitted(next(values), self._schema.field(name))
         source = pa.table(columns)
         source = source.filter(source.column(_CLAUSE).is_valid())
         # A row can be deleted by several rows of the source.
@@ -184,9 +187,17 @@ def _once(source: pa.Table, keys: Sequence[str]) -> pa.Table:
     return pa.concat_tables([keyed.take(first).drop_columns("__row"), source.filter(pc.invert(has_key))])
 
 
-def _fitted(values: pa.ChunkedArray, target: pa.DataType) -> pa.ChunkedArray:
-    """Return timestamps in the unit of their column, which may be coarser than Spark's."""
-    return values.cast(target, safe=False) if pa.types.is_timestamp(target) and values.type != target else values
+def _fitted(values: pa.ChunkedArray, target: pa.Field) -> pa.ChunkedArray:
+    """Return values in the type of their column, which Spark may have in another form or unit."""
+    if pa.types.is_timestamp(target.type) and values.type != target.type:
+        return values.cast(target.type, safe=False)
+    convert = conversion(values.type, target)
+    chunks = values.chunks if convert is None else [convert(chunk) for chunk in values.chunks]
+    if pa.types.is_nested(target.type):
+        # The fields of structs are nullable in Spark.
+        converts = [rebuilt(chunk.type, target.type) for chunk in chunks]
+        chunks = [chunk if one is None else one(chunk) for chunk, one in zip(chunks, converts, strict=True)]
+    return pa.chunked_array(chunks, target.type)
 
 
 def _key(place: int) -> str:

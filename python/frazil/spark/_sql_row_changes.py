@@ -22,11 +22,13 @@ from frazil.iceberg.operations.row_change import Delete, Update
 from frazil.iceberg.operations.values import Filter
 from frazil.spark import _row_level
 from frazil.spark._assignment import assigned, assigned_values
+from frazil.spark._char import char_lengths, with_lengths
 from frazil.spark._executor import SparkExecutor
 from frazil.spark._iceberg_write import check_branch
 from frazil.spark._input import collected_addresses, packed_addresses
 from frazil.spark._merged_rows import merged_rows
 from frazil.spark._plain import own_sql
+from frazil.spark._to_arrow import to_arrow
 from frazil.spark._type_conversion import spark_schema
 from frazil.spark._write_audit import session_snapshot
 from frazil.sql._insert import Insertion
@@ -181,10 +183,9 @@ def assigned_constants(spark: SparkSession, table: Table | PaimonTable, values: 
     """Evaluate constants and assign them to the types of their columns, as Spark does in UPDATE."""
     own = table.scan().schema()
     fields = [own.field(name) for name in values]
-    target = spark_schema(pa.schema(fields), "error")
-    row = assigned(
-        own_sql(spark)(f"SELECT {', '.join(values.values())}"), target, Insertion(columns=tuple(values))
-    ).toArrow()
+    target = with_lengths(spark_schema(pa.schema(fields), "error"), char_lengths(table))
+    text = f"SELECT {', '.join(values.values())}"
+    row = to_arrow(assigned(own_sql(spark)(text), target, Insertion(columns=tuple(values))))
     return {field.name: _literal(field, row.column(place)) for place, field in enumerate(fields)}
 
 

@@ -70,6 +70,10 @@ class ReadState(ABC):
         """
         return None
 
+    def char_lengths(self) -> dict[str, int]:
+        """Return the lengths of the columns that Spark pads with spaces, by name."""
+        return {}
+
     def newest_of(self) -> BranchRead | None:
         """Return the branch that is read if the state was its latest; None for any other state."""
         return None

@@ -63,7 +63,7 @@ class Taking:
 
     def _column(self, field: pa.Field, values: pa.Array) -> pa.Array:
         place = self._target.get_field_index(field.name)
-        convert = None if place < 0 else _convert(field.type, self._target.field(place))
+        convert = None if place < 0 else conversion(field.type, self._target.field(place))
         if convert is None:
             return values
         try:
@@ -106,8 +106,8 @@ def _first_unfit(values: pa.Array, convert: Convert) -> int:
     return low
 
 
-def _convert(source: pa.DataType, target: pa.Field) -> Convert | None:
-    """Return a function that converts arrays of a type to the type of the field; None if no conversion is needed."""
+def conversion(source: pa.DataType, target: pa.Field) -> Convert | None:
+    """Return a function that converts arrays of a Spark type to that of the field; None if no conversion is needed."""
     wanted = storage_of(target.type)
     if is_variant(target):
         is_other = pa.types.is_struct(source) and {part.name for part in source} == {"metadata", "value"}
@@ -123,17 +123,17 @@ def _convert_nested(source: pa.DataType, wanted: pa.DataType) -> Convert | None:
     if pa.types.is_struct(source) and pa.types.is_struct(wanted):
         return _convert_struct(source, wanted)
     if pa.types.is_list(source) and pa.types.is_list(wanted):
-        element = _convert(source.value_type, wanted.value_field)
+        element = conversion(source.value_type, wanted.value_field)
         return None if element is None else lambda array: _list(array, element)
     if pa.types.is_map(source) and pa.types.is_map(wanted):
-        key, item = _convert(source.key_type, wanted.key_field), _convert(source.item_type, wanted.item_field)
+        key, item = conversion(source.key_type, wanted.key_field), conversion(source.item_type, wanted.item_field)
         return None if key is item is None else lambda array: _map(array, key, item)
     return None
 
 
 def _convert_struct(source: pa.StructType, wanted: pa.StructType) -> Convert | None:
     known = {part.name: part for part in wanted}
-    converts = [_convert(part.type, known[part.name]) if part.name in known else None for part in source]
+    converts = [conversion(part.type, known[part.name]) if part.name in known else None for part in source]
     return (lambda array: _struct(array, converts)) if any(converts) else None
 
 

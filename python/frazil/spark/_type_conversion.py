@@ -250,7 +250,7 @@ def _convert(source: pa.Field, target: pa.DataType) -> Convert | None:
     if is_variant(source):
         return lambda array: _struct(_plain(array), target, [None, None])
     if pa.types.is_nested(have):
-        return _convert_nested(have, target)
+        return rebuilt(have, target)
     if have == target:
         return None
     if pa.types.is_timestamp(have) and pa.types.is_timestamp(target) and have.unit == "ns":
@@ -266,7 +266,8 @@ def _named(name: str, array: pa.Array, convert: Convert) -> pa.Array:
         raise UnsupportedError(message, context={"column": name}) from error
 
 
-def _convert_nested(have: pa.DataType, target: pa.DataType) -> Convert | None:
+def rebuilt(have: pa.DataType, target: pa.DataType) -> Convert | None:
+    """Return a function that converts nested arrays to a type of the same shape; None if no conversion is needed."""
     if pa.types.is_struct(have):
         parts = [_convert(have.field(child.name), child.type) for child in target]
         rebuild = _struct

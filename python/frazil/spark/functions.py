@@ -15,7 +15,7 @@ from frazil.spark._version import check_spark
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import Column
+    from pyspark.sql import Column, SparkSession
     from pyspark.sql.types import DataType
 
 __all__ = ["bucket", "days", "hours", "months", "truncate", "years"]
@@ -71,6 +71,29 @@ def _apply(name: str, transform: str, column: Column | str, return_type: DataTyp
     kernel.__name__ = name
     result: Column = functions.arrow_udf(kernel, returnType=result_type)(column)  # type: ignore[attr-defined]
     return result
+
+
+def register_transform(spark: SparkSession, name: str) -> str:
+    """Register a transform as a temporary function of a session, and return the name of the function.
+
+    The first argument of `bucket` is the number of buckets.
+    """
+    from pyspark.sql import functions, types
+
+    result_type: DataType = types.DateType() if name == "days" else types.IntegerType()
+
+    def bucket(counts: pa.Array, values: pa.Array) -> pa.Array:
+        number = counts[0].as_py() if len(counts) else 1
+        return transformed(f"bucket[{_positive(number, 'the number of buckets')}]", values, result_type)
+
+    def other(values: pa.Array) -> pa.Array:
+        return transformed(name.removesuffix("s"), values, result_type)
+
+    kernel = bucket if name == "bucket" else other
+    kernel.__annotations__ = {}
+    own = f"__frazil_{name}"
+    spark.udf.register(own, functions.arrow_udf(kernel, returnType=result_type))  # type: ignore[attr-defined]
+    return own
 
 
 def transformed(transform: str, values: pa.Array, result_type: DataType) -> pa.Array:

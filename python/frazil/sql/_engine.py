@@ -10,8 +10,10 @@ if TYPE_CHECKING:
 
     from frazil._literal import Lit
     from frazil._write_result import WriteResult
+    from frazil.errors import InvalidArgumentError
     from frazil.sql._column_types import Column
     from frazil.sql._insert import Insertion
+    from frazil.sql._lexer import Lexed
     from frazil.sql._row_change import Change
     from frazil.sql._sources import Source
 
@@ -48,6 +50,21 @@ class Engine(Protocol[Frame]):
         """
         ...
 
+    def syntax_error(self, text: str) -> InvalidArgumentError | None:
+        """Return the error for a statement that is not one of the engine's SQL; None if it is. Nothing is run."""
+        ...
+
+    def clarify(self, error: Exception, sql: Lexed, columns: Sequence[str], catalogs: Sequence[str]) -> None:
+        """Rewrite the text of an error of the engine in the words of a statement.
+
+        Args:
+            error: The error.
+            sql: The statement of the user.
+            columns: The columns of the tables of the lake that the statement names.
+            catalogs: The names of all catalogs.
+        """
+        ...
+
     def inserted(self, text: str, values: Mapping[str, Any]) -> tuple[str, Mapping[str, Frame]]:
         """Insert values into the placeholders of a text; return it, and the frames by their names in it."""
         ...
@@ -65,6 +82,10 @@ class Engine(Protocol[Frame]):
 
         The columns have the same names on both sides.
         """
+        ...
+
+    def transform_function(self, name: str) -> str:
+        """Return the name of a function of the engine that computes a partition value; `bucket` has two arguments."""
         ...
 
     def disconnect(self) -> None:
@@ -91,6 +112,14 @@ class Engine(Protocol[Frame]):
         self, frame: Frame, name: str, columns: Sequence[str] | None, *, replaces: bool, is_global: bool
     ) -> None:
         """Create a temporary view of a query; `columns` renames its columns."""
+        ...
+
+    def is_view_of(self, name: str, frame: Frame) -> bool:
+        """Return whether a temporary view of this name exists and reads these rows."""
+        ...
+
+    def watch_views(self, frame: Frame, created: Callable[[str], None]) -> None:
+        """Call a function with the name of each temporary view that a user creates of the rows of a query."""
         ...
 
     def columns_of(self, frame: Frame) -> Iterable[Column]:

@@ -16,6 +16,7 @@ from frazil.sql import _run_show as show
 from frazil.sql import _run_tables as tables
 from frazil.sql import _statements as st
 from frazil.sql._engine import Frame
+from frazil.sql._functions import with_functions
 from frazil.sql._hints import check_hints
 from frazil.sql._lexer import Lexed, statements
 from frazil.sql._names import Names
@@ -26,6 +27,7 @@ from frazil.sql._run import Run, placed
 from frazil.sql._run_explain import explain
 from frazil.sql._run_merge import merge
 from frazil.sql._sources import Sources
+from frazil.sql._views import View, Views
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -40,6 +42,7 @@ _HANDLERS: dict[type[Any], Callable[[Any, Run[Any]], Any]] = {
     st.AlterNamespace: alter.alter_namespace,
     st.AlterTable: alter.alter_table,
     st.Analyze: others.analyze,
+    st.CacheTable: others.cache,
     st.Call: others.call,
     st.CreateCatalog: catalogs.create_catalog,
     st.CreateNamespace: tables.create_namespace,
@@ -54,11 +57,13 @@ _HANDLERS: dict[type[Any], Callable[[Any, Run[Any]], Any]] = {
     st.DropCatalog: catalogs.drop_catalog,
     st.DropNamespace: tables.drop_namespace,
     st.DropTable: tables.drop,
+    st.DropView: others.drop_view,
     st.Explain: explain,
     st.Insert: rows.insert,
     st.Merge: merge,
     st.Other: others.other,
     st.Query: rows.query,
+    st.RefreshTable: others.refresh,
     st.ShowCatalogs: show.show_catalogs,
     st.ShowColumns: described.show_columns,
     st.ShowCreate: described.show_create,
@@ -69,6 +74,7 @@ _HANDLERS: dict[type[Any], Callable[[Any, Run[Any]], Any]] = {
     st.ShowTableExtended: described.show_table_extended,
     st.ShowTables: show.show_tables,
     st.Truncate: changes.truncate,
+    st.UncacheTable: others.uncache,
     st.Update: changes.update,
     st.Use: show.use,
 }
@@ -80,6 +86,7 @@ _WITH_ARGS = (
     | st.Delete
     | st.Merge
     | st.Update
+    | st.CacheTable
     | st.CreateTable
     | st.CreateView
     | st.DescribeQuery
@@ -102,6 +109,7 @@ class Lake(Generic[Frame]):
         self._names = Names(catalogs, foreign)
         self._engine = engine
         self._last: WriteResult | None = None
+        self._views = Views[Frame]()
 
     @property
     def last(self) -> WriteResult | None:
@@ -149,8 +157,27 @@ class Lake(Generic[Frame]):
         if values:
             text, frames = engine.inserted(text, values)
             engine = engine.with_frames(frames)
-        sql = Lexed(text)
-        run = Run(self._names, engine, sql, args, Sources(self._names))
+        self._views.refresh(text, self._view_rows)
+        run = self._started(text, args, engine, self._names)
+        try:
+            return self._run(run, is_template=bool(frames))
+        except FrazilError:
+            raise
+        except Exception as error:
+            engine.clarify(error, run.sql, run.tables.columns(), self._names.all())
+            raise
+
+    def _started(self, text: str, args: Args, engine: Engine[Frame], names: Names) -> Run[Frame]:
+        tables = Sources(names)
+        return Run(names, engine, Lexed(with_functions(text, names, engine, tables)), args, tables, self._views)
+
+    def _view_rows(self, view: View[Frame]) -> Frame:
+        """Run the query of a temporary view on the latest states of its tables."""
+        self._views.refresh(view.text, self._view_rows)
+        return self._started(view.text, view.args, view.engine, view.names).query()
+
+    def _run(self, run: Run[Frame], *, is_template: bool) -> Frame:
+        sql = run.sql
         try:
             statement = parse(sql)
         except FrazilError:
@@ -159,9 +186,9 @@ class Lake(Generic[Frame]):
             if _concerns_lake(run):
                 raise
             return run.unchanged()
-        if (args or frames) and not isinstance(statement, _WITH_ARGS) and _concerns_lake(run):
+        if (run.args or is_template) and not isinstance(statement, _WITH_ARGS) and _concerns_lake(run):
             kind, hint = "DataFrames", "only queries and statements that write the rows of a query accept them"
-            if args:
+            if run.args:
                 kind, hint = "args", "use placeholders such as {name}, or include the values in the statement"
             message = f"{kind} are not supported for {sql.significant[0].text.upper()} on objects of this lake"
             raise InvalidArgumentError(message, hint=hint)

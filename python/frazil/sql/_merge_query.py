@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from frazil.sql._comparable import comparable_schema
 from frazil.sql._lexer import Lexed, blank
 from frazil.sql._moments import Moments
 from frazil.sql._narrow import filters
@@ -229,7 +230,8 @@ class MergeQuery:
             return ""
         engine = self._run.engine
         moments = Moments(engine.values, timestamp_has_zone=engine.timestamp_has_zone())
-        found = filters(self._target.table.scan().schema(), self._conditions, moments)
+        table = self._target.table
+        found = filters(comparable_schema(table.scan().schema(), table), self._conditions, moments)
         return " and ".join(found)
 
     def _check_subqueries(self, common: str, target: str, source: str, texts: dict[int, str]) -> None:

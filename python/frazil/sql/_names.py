@@ -17,6 +17,9 @@ _OVERRIDE = "table-override."
 _NAMESPACE = "default-namespace"
 _OF_SPARK = frozenset({"spark_catalog", "global_temp", "session", "system"})
 
+_FILE_FORMATS = frozenset({"avro", "binaryfile", "csv", "delta", "json", "orc", "parquet", "text", "xml"})
+"""The formats of files that Spark reads by their path."""
+
 
 class LakeCatalog:
     """A catalog with its SQL name, opened on first use."""
@@ -164,7 +167,9 @@ class Names:
         """Return whether a table name refers to a catalog of the lake."""
         if len(parts) > 1 and parts[0] in self.catalogs:
             return True
-        return self.current is not None and (len(parts) == 1 or parts[0] not in self._foreign)
+        if self.current is None or _is_path(parts):
+            return False
+        return len(parts) == 1 or parts[0] not in self._foreign
 
     def new_namespace(self, parts: tuple[str, ...]) -> Resolved | None:
         """Return the catalog and levels of a namespace name; None if it is not in a catalog of the lake."""
@@ -207,6 +212,11 @@ class Names:
     def leave(self) -> None:
         """Record that one of Spark's catalogs is current."""
         self.current, self.namespace = None, ()
+
+
+def _is_path(parts: tuple[str, ...]) -> bool:
+    """Return whether a name is the path of files that Spark reads, such as parquet.`/data`."""
+    return len(parts) == 2 and parts[0].lower() in _FILE_FORMATS and "/" in parts[1]  # noqa: PLR2004 - a format and a path
 
 
 def _taken(properties: dict[str, Any], prefix: str) -> dict[str, str]:

@@ -107,7 +107,7 @@ def named_columns(table: Any, statement: Statement, values: Collection[str]) -> 
         statement: The tokens of the query.
         values: The unqualified names that the query uses as values, such as column names.
     """
-    own = _select_of(table)
+    own = select_of(table)
     if own is None or table.alias_or_name.lower() in values or table.name.lower() in values:
         return None
     return None if _renames_columns(table, own) or _has_star(own) else statement.names
@@ -115,7 +115,7 @@ def named_columns(table: Any, statement: Statement, values: Collection[str]) -> 
 
 def conditions(table: Any, statement: Statement) -> tuple[Condition, ...]:
     """Return the simple WHERE conditions that concern only this table, from the SELECT that reads it."""
-    own = _select_of(table)
+    own = select_of(table)
     where = None if own is None else own.args.get("where")
     if own is None or where is None or statement.names is None or not _is_filtered_by_where(table, own):
         return ()
@@ -363,7 +363,8 @@ def has_pipe(found: Sequence[Token]) -> bool:
     return any((one.text, after.text) == ("|", ">") for one, after in itertools.pairwise(found))
 
 
-def _select_of(table: Any) -> Any:
+def select_of(table: Any) -> Any:
+    """Return the SELECT that reads a table, as a node of sqlglot; None if there is none."""
     node = table.parent
     while node is not None and type(node).__name__ != "Select":
         node = node.parent
@@ -380,7 +381,7 @@ def _has_star(own: Any) -> bool:
     for node in own.walk():
         if type(node).__name__ != "Star":
             continue
-        parent, select = node.parent, _select_of(node)
+        parent, select = node.parent, select_of(node)
         if type(parent).__name__ == "Count" and parent.this is node and not parent.args.get("expressions"):
             continue
         is_qualified = type(parent).__name__ == "Column" and parent.args.get("table") is not None

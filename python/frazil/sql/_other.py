@@ -31,15 +31,12 @@ _FORMS = (
     _Form(("CREATE", "TEMP"), _VIEW),
     _Form(("CREATE", "GLOBAL"), 'lake.sql("SELECT …").createOrReplaceGlobalTempView("name")'),
     _Form(("CREATE", "MATERIALIZED"), _OVERWRITE),
-    _Form(("DROP", "VIEW")),
     _Form(("SHOW", "VIEWS")),
     _Form(("SHOW",)),
     _Form(("DESCRIBE",), "DESCRIBE with the name of a table"),
     _Form(("DESC",), "DESCRIBE with the name of a table"),
     _Form(("EXPLAIN",), "EXPLAIN with a query, DELETE, UPDATE, MERGE or TRUNCATE"),
     _Form(("COMMENT", "ON")),
-    _Form(("CACHE",), 'lake.sql("SELECT …").cache()'),
-    _Form(("UNCACHE",), "the method unpersist of the DataFrame"),
     _Form(("REFRESH",), 'lake.sql("SELECT …"), which reads the latest snapshot'),
     _Form(("ANALYZE",)),
     _Form(("LOAD", "DATA"), 'frazil.spark.write(spark.read.parquet("…"), lake.table(…))'),
@@ -77,11 +74,20 @@ def other(reader: Reader) -> Other:
     return Other(" ".join(words), start, is_of_session)
 
 
+def is_statement(what: str) -> bool:
+    """Return whether the first words of a text are those of a statement of Spark SQL.
+
+    >>> is_statement("SHOW"), is_statement("SELEC")
+    (True, False)
+    """
+    return what in _BY_NAME
+
+
 def instead(what: str) -> str | None:
     """Return the Python alternative to a statement, with `lake.table(…)` for its table.
 
-    >>> instead("UNCACHE")
-    'the method unpersist of the DataFrame'
+    >>> instead("CREATE VIEW")
+    'lake.sql("SELECT …").createOrReplaceTempView("name")'
     """
     form = _BY_NAME.get(what)
     return None if form is None else form.alternative

@@ -16,13 +16,17 @@ from frazil.sql._reader import Reader
 from frazil.sql._statements import (
     Analyze,
     Argument,
+    CacheTable,
     Call,
     CreateNamespace,
     CreateView,
     DropNamespace,
     DropTable,
+    DropView,
     Explain,
     Query,
+    RefreshTable,
+    UncacheTable,
     Use,
 )
 
@@ -208,6 +212,43 @@ def _arguments(reader: Reader) -> Iterator[Argument]:
             return
 
 
+def _drop_view(reader: Reader) -> DropView:
+    reader.expect("DROP", "VIEW")
+    reader.accept("IF", "EXISTS")
+    return DropView(reader.name("the name of a view"))
+
+
+def _refresh(reader: Reader) -> RefreshTable:
+    reader.expect("REFRESH", "TABLE")
+    return RefreshTable(reader.name("the name of a table"))
+
+
+def _cache(reader: Reader) -> CacheTable:
+    """Parse `CACHE TABLE`.
+
+    >>> found = _cache(Reader("CACHE LAZY TABLE v OPTIONS ('storageLevel' = 'DISK_ONLY') AS SELECT 1"))
+    >>> found.head, found.query.text
+    ("CACHE LAZY TABLE v OPTIONS ('storageLevel' = 'DISK_ONLY')", 'SELECT 1')
+    """
+    first = reader.peek()
+    assert first is not None  # noqa: S101 - the caller has seen the keyword
+    reader.expect("CACHE")
+    reader.accept("LAZY")
+    reader.expect("TABLE")
+    name = reader.name("the name of a table")
+    if reader.accept("OPTIONS"):
+        reader.skip_parentheses()
+    head = reader.since(first).text
+    has_query = reader.accept("AS") or not reader.at_end
+    return CacheTable(name, head, reader.rest() if has_query else None)
+
+
+def _uncache(reader: Reader) -> UncacheTable:
+    reader.expect("UNCACHE", "TABLE")
+    if_exists = reader.accept("IF", "EXISTS")
+    return UncacheTable(reader.name("the name of a table"), if_exists)
+
+
 _AFTER_COMMON_TABLES = {"INSERT": insert, "DELETE": delete, "UPDATE": update, "MERGE": merge}
 """The keywords of statements that can follow a WITH clause, and their parsers."""
 
@@ -245,6 +286,10 @@ _STATEMENTS: tuple[tuple[tuple[str, ...], Callable[[Reader], Statement | None]],
     *((("CREATE", *words), _create_view) for words in (("TEMPORARY",), ("TEMP",), ("GLOBAL",), ("OR", "REPLACE"))),
     (("EXPLAIN",), _explain),
     (("ANALYZE", "TABLE"), _analyze),
+    (("DROP", "VIEW"), _drop_view),
+    (("CACHE",), _cache),
+    (("UNCACHE",), _uncache),
+    (("REFRESH", "TABLE"), _refresh),
     (("CALL",), _call),
     (("INSERT", "INTO"), insert),
     (("INSERT", "OVERWRITE"), insert),

@@ -16,7 +16,8 @@ from frazil._extras import imported
 from frazil._secrets import without_secrets
 from frazil.sql._hints import OptionsHint, options_hints
 from frazil.sql._lexer import blank, invalid, lexed, unsupported
-from frazil.sql._narrow import Condition, Statement, conditions, has_pipe, named_columns
+from frazil.sql._metadata_columns import used_names
+from frazil.sql._narrow import Condition, Statement, conditions, has_pipe, named_columns, select_of
 from frazil.sql._reader import Name, Reader
 from frazil.sql._time_travel import AsOf, time_travel
 
@@ -62,6 +63,10 @@ class Reference:
     """The position of the keyword `TABLE`, if the reference is a query of the form `TABLE name`."""
     options: OptionsHint | None = None
     """The read options, if a hint sets them."""
+    metadata: frozenset[str] = frozenset()
+    """The metadata columns that the query reads of the table, in lower case."""
+    stars: tuple[int | None, ...] = ()
+    """The ends of the stars that would include them; None for a star that cannot be changed."""
     qualifiers: tuple[tuple[int, int], ...] = ()
     """The positions at which the name qualifies columns, with its catalog or namespace."""
 
@@ -125,9 +130,12 @@ def references(sql: str | Lexed, is_ours: Callable[[tuple[str, ...]], bool]) -> 
     values = {node.name.lower() for node in columns}
     aliases = {node.name.lower() for node in parsed.find_all(sqlglot.exp.TableAlias)}
     qualifiers = _qualifiers(sql, [one for one, _ in found], aliases)
+    metadata = [used_names(table, select_of(table)) for _, table in found]
     return [
         replace(
             one,
+            metadata=used,
+            stars=stars,
             as_of=after_names.get(one.name.end),
             options=hinted.get(one.name.end),
             names=named_columns(table, statement, values),
@@ -135,7 +143,7 @@ def references(sql: str | Lexed, is_ours: Callable[[tuple[str, ...]], bool]) -> 
             qualifiers=qualifiers.get(one.name.start, ()),
             table_start=table_queries.get(one.name.start),
         )
-        for one, table in found
+        for (one, table), (used, stars) in zip(found, metadata, strict=True)
     ]
 
 
@@ -146,6 +154,15 @@ def mentions(sql: str | Lexed, is_ours: Callable[[tuple[str, ...]], bool]) -> bo
     True
     """
     return any(is_ours(tuple(token.value for token in sequence)) for sequence, _ in _sequences(lexed(sql)))
+
+
+def names_in(text: str) -> list[tuple[str, ...]]:
+    """Return the names of one or more parts in a text.
+
+    >>> names_in("SELECT a.b, 'c.d' FROM e")
+    [('SELECT',), ('a', 'b'), ('FROM',), ('e',)]
+    """
+    return [tuple(token.value for token in sequence) for sequence, _ in _sequences(lexed(text))]
 
 
 def edited(text: str, edits: Sequence[Edit], kept: Callable[[str], str] = str) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Generic, Literal
 
-from frazil.errors import FrazilError, InvalidArgumentError
+from frazil.errors import FrazilError, InvalidArgumentError, UnsupportedError
 from frazil.sql._engine import Frame
 from frazil.sql._lexer import Lexed, place_of, unsupported
+from frazil.sql._metadata_columns import metadata_columns, without_stars
 from frazil.sql._references import edited, mentions, references, replaced
 from frazil.sql._sources import selects_state
 
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from frazil.sql._references import Edit, Reference
     from frazil.sql._sources import Source, Sources
     from frazil.sql._time_travel import AsOf
+    from frazil.sql._views import Views
 
 VIEW_FIRST = 'create a temporary view of the rows: lake.sql("SELECT …").createOrReplaceTempView("name")'
 
@@ -34,6 +37,8 @@ class Run(Generic[Frame]):
     sql: Lexed
     args: Args
     tables: Sources
+    views: Views[Frame]
+    """The temporary views of the lake."""
     results: list[WriteResult] = field(default_factory=list)
     """The results of the writes."""
 
@@ -67,6 +72,10 @@ class Run(Generic[Frame]):
     def mentions_lake(self) -> bool:
         """Return whether the statement contains a name that refers to a catalog of the lake."""
         return mentions(self.sql, self.names.is_ours)
+
+    def has_sources(self) -> bool:
+        """Return whether a query reads a table of the lake, or a temporary view of one."""
+        return bool(self.tables) or self.views.are_named_in(self.text)
 
     def done(self) -> Frame:
         """Return the empty result of a statement that returns no rows."""
@@ -105,11 +114,38 @@ class Run(Generic[Frame]):
         found = self.references(sql)
         if not found:
             return edited(sql.text, edits), []
-        return replaced(sql.text, found, edits), [self.source(one) for one in found]
+        sources = [self.source(one) for one in found]
+        stars = (
+            without_stars(source, one.stars, self.text, one.name.start)
+            for one, source in zip(found, sources, strict=True)
+        )
+        return replaced(sql.text, found, [*edits, *itertools.chain.from_iterable(stars)]), sources
 
     def references(self, sql: Lexed) -> list[Reference]:
-        """Return the references of a query to tables of the lake."""
-        return [one for one in references(sql, self.names.is_ours) if not self.is_view(one.name.parts)]
+        """Return the references of a query to tables of the lake.
+
+        Raises:
+            InvalidArgumentError: The statement has a syntax error.
+            UnsupportedError: As in `references`.
+        """
+        try:
+            found = references(sql, self.names.is_ours)
+        except UnsupportedError:
+            self.check_syntax()
+            raise
+        return [one for one in found if not self.is_view(one.name.parts)]
+
+    def check_syntax(self) -> None:
+        """Let the engine parse the statement.
+
+        Raises:
+            InvalidArgumentError: The statement has a syntax error.
+        """
+        # Names such as `t$files` are not part of the engine's SQL.
+        parts = (token.text.replace("$", "_") if token.kind == "name" else token.text for token in self.sql.tokens)
+        error = self.engine.syntax_error("".join(parts))
+        if error is not None:
+            raise error
 
     def target(self, name: Name, change: Literal["insert", "rows"]) -> Source:
         """Return the table that a statement changes, and its branch, which may not exist yet.
@@ -129,6 +165,7 @@ class Run(Generic[Frame]):
             options = {} if one.options is None else one.options.options
             source = self.tables.source(one.name.parts)
             source = replace(source, names=one.names, conditions=one.conditions, options=options)
+            source = replace(source, metadata=metadata_columns(source, one.metadata))
             if one.as_of is not None:
                 return source.at(self._state(one.as_of))
             branch = None if selects_state(options) else self.engine.session_branch(source.table, source.name)

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING
 
+from frazil.errors import NoSuchNamespaceError, NoSuchTableError
 from frazil.sql._lexer import unsupported
-from frazil.sql._other import instead
+from frazil.sql._other import instead, is_statement
 from frazil.sql._procedure_types import Context
 from frazil.sql._procedures import arguments, procedure, typed
+from frazil.sql._references import mentions
 from frazil.sql._row_targets import named, open_target
+from frazil.sql._run_rows import one_part_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from frazil.sql._engine import Frame
     from frazil.sql._run import Run
-    from frazil.sql._statements import Analyze, Call, Other
+    from frazil.sql._statements import Analyze, CacheTable, Call, DropView, Other, RefreshTable, UncacheTable
 
-__all__ = ["analyze", "call", "other"]
+__all__ = ["analyze", "cache", "call", "drop_view", "other", "refresh", "uncache"]
 
 
 def analyze(statement: Analyze, run: Run[Frame]) -> Frame:
@@ -55,6 +59,47 @@ def call(statement: Call, run: Run[Frame]) -> Frame:
     return run.frame(found.columns, rows)
 
 
+def drop_view(statement: DropView, run: Run[Frame]) -> Frame:
+    """Drop a temporary view, or a view outside the lake.
+
+    Raises:
+        UnsupportedError: The name refers to a catalog of the lake.
+    """
+    if run.where(statement.name) is None:
+        return run.unchanged()
+    raise unsupported(run.text, run.start, "DROP VIEW is not supported", None)
+
+
+def refresh(statement: RefreshTable, run: Run[Frame]) -> Frame:
+    """Check that a table exists: each statement reads its latest state anyway."""
+    if run.where(statement.name) is None:
+        return run.pass_on()
+    run.tables.source(statement.name.parts)
+    return run.done()
+
+
+def cache(statement: CacheTable, run: Run[Frame]) -> Frame:
+    """Cache the rows of a query as a temporary view. A table is read again by each statement, and not cached."""
+    if statement.query is not None and mentions(statement.query.text, run.names.is_ours):
+        name = one_part_name(statement.name, run)
+        rows = run.query(statement.query)
+        run.engine.create_view(rows, name, None, replaces=False, is_global=False)
+        return run.engine.query(statement.head, ())
+    if statement.query is not None or run.where(statement.name) is None:
+        return run.unchanged()
+    run.tables.source(statement.name.parts)
+    return run.done()
+
+
+def uncache(statement: UncacheTable, run: Run[Frame]) -> Frame:
+    """Check that a table exists; it is never cached."""
+    if run.where(statement.name) is None:
+        return run.pass_on()
+    with contextlib.suppress(*(NoSuchTableError, NoSuchNamespaceError) if statement.if_exists else ()):
+        run.tables.source(statement.name.parts)
+    return run.done()
+
+
 def other(statement: Other, run: Run[Frame]) -> Frame:
     """Pass a statement on to the engine.
 
@@ -63,5 +108,7 @@ def other(statement: Other, run: Run[Frame]) -> Frame:
     """
     if statement.is_of_session or not run.mentions_lake():
         return run.unchanged()
+    if not is_statement(statement.what):
+        run.check_syntax()
     use = instead(statement.what)
     raise unsupported(run.text, statement.start, f"{statement.what} is not supported", use and f"use {use}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from frazil.sql._comparable import comparable_schema
 from frazil.sql._deterministic import check_deterministic
 from frazil.sql._lexer import unsupported
 from frazil.sql._literals import is_literal
@@ -109,7 +110,7 @@ def _row_filter(condition: Text, target: Target, opened: Opened, run: Run[Any]) 
     """Return a condition as a filter of frazil; None if frazil may not evaluate it as Spark does."""
     engine = run.engine
     return whole_filter(
-        opened.table.scan().schema(),
+        comparable_schema(opened.table.scan().schema(), opened.table),
         condition.text,
         Moments(engine.values, timestamp_has_zone=engine.timestamp_has_zone()),
         target.qualifier,

@@ -5,6 +5,7 @@ A table takes precedence over a selector: `db.t.files` is the table `files` of t
 
 from __future__ import annotations
 
+import contextlib
 import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -14,10 +15,11 @@ from frazil._virtual_table import VirtualTable, split_metadata_table
 from frazil.errors import FrazilError, InvalidArgumentError, NoSuchTableError
 from frazil.iceberg import Inspect
 from frazil.paimon import ObjectTable
+from frazil.sql._comparable import comparable_schema
 from frazil.sql._narrow import filters, kept
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     import pyarrow as pa
 
@@ -40,6 +42,9 @@ _SELECTING = (
 """The read options that select a state of an Iceberg table."""
 
 OBJECT_TABLE = "object table"
+
+_CHANGES = "changes"
+"""The name of the table of the changes of a table."""
 
 _NUMBERS = ("id", "as_of")
 _SYSTEM_DATABASE = "sys"
@@ -74,6 +79,8 @@ class Source:
     """The conditions on rows; rows that do not meet them need not be read."""
     options: Mapping[str, str] = field(default_factory=dict)
     """Other read options, as in Spark's `option`."""
+    metadata: tuple[str, ...] = ()
+    """The metadata columns to read."""
     address: tuple[str, ...] | None = None
     """The names of additional columns that identify a row; None to omit them.
 
@@ -86,7 +93,8 @@ class Source:
 
     def narrowed(self, schema: pa.Schema, moments: Moments | None = None) -> tuple[tuple[str, ...], list[str]]:
         """Return the columns to read, and filters by which rows may be skipped."""
-        return kept(schema.names, self.names), filters(schema, self.conditions, moments)
+        texts = filters(comparable_schema(schema, self.table), self.conditions, moments)
+        return kept(schema.names, self.names), texts
 
     def with_address(self, address: tuple[str, ...], columns: Iterable[str] = ()) -> Source:
         """Return the same source with the addresses of rows, and with columns that must be read."""
@@ -154,11 +162,27 @@ class Sources:
         self._names = names
         self._loaded: dict[tuple[str, tuple[str, ...]], Any] = {}
 
+    def __bool__(self) -> bool:
+        """Return whether a table was loaded."""
+        return bool(self._loaded)
+
     def again(self, table: Any, newer: Any) -> Sources:
         """Return the sources for another attempt: `table` is read at the state of `newer`, others are loaded again."""
         others = Sources(self._names)
         others._loaded = {key: newer for key, loaded in self._loaded.items() if loaded is table}
         return others
+
+    def named_in(self, names: Iterable[tuple[str, ...]]) -> Iterator[Any]:
+        """Yield the tables that some of the names refer to."""
+        for parts in names:
+            if self._names.is_ours(parts):
+                with contextlib.suppress(FrazilError):
+                    yield self.source(parts).table
+
+    def columns(self) -> list[str]:
+        """Return the names of the columns of all tables that were loaded."""
+        tables = (table for table in self._loaded.values() if not isinstance(table, FrazilError | VirtualTable))
+        return [name for table in tables for name in table.scan().schema().names]
 
     def with_branch(self, source: Source, branch: str) -> Source:
         """Return the source with a Paimon table at a branch, to which later references to the table refer, too."""
@@ -243,7 +267,7 @@ def _selector(levels: tuple[str, ...]) -> tuple[tuple[str, ...], str | None, tup
         base, word = levels[:-1], levels[-1]
     if not base:
         return None
-    if word.lower() in Inspect.names():
+    if word.lower() in (*Inspect.names(), _CHANGES):
         return base, word.lower(), None
     for kind, pattern in _SELECTORS:
         found = pattern.fullmatch(word)

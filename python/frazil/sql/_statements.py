@@ -382,6 +382,38 @@ class CreateView:
 
 
 @dataclass(frozen=True, slots=True)
+class DropView:
+    """`DROP VIEW name`."""
+
+    name: Name
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshTable:
+    """`REFRESH TABLE name`."""
+
+    name: Name
+
+
+@dataclass(frozen=True, slots=True)
+class CacheTable:
+    """`CACHE TABLE name`, also with a query for a new temporary view."""
+
+    name: Name
+    head: str
+    """The statement without its query."""
+    query: Text | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UncacheTable:
+    """`UNCACHE TABLE name`."""
+
+    name: Name
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Other:
     """A statement that only Spark can run, unless it refers to a table of a frazil catalog."""
 
@@ -395,6 +427,10 @@ Statement = (
     | CreateTableLike
     | DropTable
     | AlterTable
+    | CacheTable
+    | DropView
+    | RefreshTable
+    | UncacheTable
     | AlterNamespace
     | ShowTableExtended
     | ShowCreate

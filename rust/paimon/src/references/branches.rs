@@ -13,19 +13,19 @@ use crate::table::{LIMIT_BYTES, MAIN_BRANCH, Table, root};
 const FOLDERS: [&str; 5] = ["tag", "changelog", "consumer", "snapshot", "schema"];
 
 impl Table {
+    /// Creates a branch at a tag of the branch of this table.
     pub(super) fn create_branch(&self, name: &str, tag: Option<&str>) -> Result<()> {
         self.check_new_branch(name)?;
-        let main = self.with_branch(MAIN_BRANCH)?;
-        let tagged = tag.map(|tag| main.tag(tag)).transpose()?;
-        let last = tagged.as_ref().map_or(main.schema().id, |snapshot| snapshot.schema_id);
-        let target = root(self.location(), name);
+        let tagged = tag.map(|tag| self.tag(tag)).transpose()?;
+        let last = tagged.as_ref().map_or(self.schema().id, |snapshot| snapshot.schema_id);
+        let (source, target) = (root(self.location(), self.branch()), root(self.location(), name));
         if let (Some(tag), Some(snapshot)) = (tag, &tagged) {
-            let content = self.files().read(&main.tag_location(tag), LIMIT_BYTES)?;
+            let content = self.files().read(&self.tag_location(tag), LIMIT_BYTES)?;
             self.files().put(&format!("{target}/tag/tag-{tag}"), content)?;
             self.files().put(&format!("{target}/snapshot/snapshot-{}", snapshot.id), snapshot.to_json().into())?;
         }
-        for id in main.schema_ids()?.into_iter().filter(|id| *id <= last) {
-            let content = self.files().read(&format!("{}/schema/schema-{id}", self.location()), LIMIT_BYTES)?;
+        for id in self.schema_ids()?.into_iter().filter(|id| *id <= last) {
+            let content = self.files().read(&format!("{source}/schema/schema-{id}"), LIMIT_BYTES)?;
             self.files().put(&format!("{target}/schema/schema-{id}"), content)?;
         }
         Ok(())
@@ -55,14 +55,13 @@ impl Table {
         self.delete_metadata(name)
     }
 
-    /// Replaces the states of the main branch since the first snapshot of a branch by the states of the branch. Files that
-    /// only the replaced states need are deleted.
+    /// Replaces the states of the branch of this table, usually the main branch, since the first snapshot of another
+    /// branch by the states of that branch. Files that only the replaced states need are deleted.
     ///
     /// The branch keeps its states, so that an interrupted call can be repeated.
     pub(super) fn fast_forward(&self, name: &str, context: &Context) -> Result<()> {
-        let main = self.with_branch(MAIN_BRANCH)?;
-        if name == MAIN_BRANCH {
-            return Err(Error::invalid("the main branch cannot be fast-forwarded to itself"));
+        if name == self.branch() {
+            return Err(Error::invalid(format!("the branch `{name}` cannot be fast-forwarded to itself")));
         }
         let branch = self.known_branch(name)?;
         let snapshots = branch.snapshots()?;
@@ -71,23 +70,23 @@ impl Table {
             return Err(Error::new(ErrorKind::NoSuchSnapshot, message).with("table", self.location()));
         };
         let mut gone = References::new();
-        let mut replaced = main.snapshots()?;
+        let mut replaced = self.snapshots()?;
         replaced.retain(|snapshot| snapshot.id >= first.id);
-        let mut tags = main.tags()?;
+        let mut tags = self.tags()?;
         tags.retain(|(_, tagged)| tagged.id >= first.id);
         for snapshot in replaced.iter().chain(tags.iter().map(|(_, tagged)| tagged)) {
-            main.find_files(snapshot, &mut gone, context)?;
+            self.find_files(snapshot, &mut gone, context)?;
         }
-        let (from, to) = (root(self.location(), name), self.location());
-        self.files().delete(&format!("{}/LATEST", main.snapshot_folder()))?;
+        let (from, to) = (root(self.location(), name), root(self.location(), self.branch()));
+        self.files().delete(&format!("{}/LATEST", self.snapshot_folder()))?;
         for snapshot in replaced.iter().rev() {
-            self.files().delete(&main.snapshot_location(snapshot.id))?;
+            self.files().delete(&self.snapshot_location(snapshot.id))?;
         }
         for (tag, _) in &tags {
-            self.files().delete(&main.tag_location(tag))?;
+            self.files().delete(&self.tag_location(tag))?;
         }
         let known = branch.schema_ids()?;
-        for id in main.schema_ids()?.iter().rev().filter(|id| **id >= first.schema_id && !known.contains(*id)) {
+        for id in self.schema_ids()?.iter().rev().filter(|id| **id >= first.schema_id && !known.contains(*id)) {
             self.files().delete(&format!("{to}/schema/schema-{id}"))?;
         }
         for folder in ["schema", "snapshot", "tag"] {
@@ -97,8 +96,8 @@ impl Table {
                 self.files().put(&format!("{to}/{folder}/{file}"), content)?;
             }
         }
-        self.files().put(&format!("{}/LATEST", main.snapshot_folder()), last.id.to_string().into())?;
-        main.delete_unreferenced(gone, context)
+        self.files().put(&format!("{}/LATEST", self.snapshot_folder()), last.id.to_string().into())?;
+        self.delete_unreferenced(gone, context)
     }
 
     fn check_new_branch(&self, name: &str) -> Result<()> {
