@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field};
 
+use super::cast::cast;
 use super::literal::converted;
-use super::types::{common, normal_type, shown, widens};
+use super::types::{assigned_by_cast, common, normal_type, shown, widens};
 use super::{ArithmeticOp, Function};
 use crate::error::{Error, Result};
 use crate::scalar::Scalar;
@@ -54,7 +55,9 @@ impl Bound {
         let fallible = match &node {
             BoundNode::Arithmetic(..) => true,
             BoundNode::Cast(inner, tried) => !tried || inner.fallible,
-            BoundNode::Call(function, parts) => matches!(function, Function::Abs | Function::Round) || any(parts),
+            BoundNode::Call(function, parts) => {
+                matches!(function, Function::Abs | Function::Round | Function::Plus) || any(parts)
+            }
             BoundNode::Literal(_) | BoundNode::Column(..) => false,
             BoundNode::Compare(_, a, b) | BoundNode::Distinct(a, b) => a.fallible || b.fallible,
             BoundNode::And(parts) | BoundNode::Or(parts) | BoundNode::Struct(parts) => any(parts),
@@ -146,7 +149,8 @@ impl Bound {
         matches!(self.node, BoundNode::Literal(_))
     }
 
-    /// Returns the expression converted to the type of a column, if no value can be lost.
+    /// Returns the expression converted to the type of a column, if no value can be lost. Numbers may lose fractional
+    /// digits, and timestamps their time of day, as in Spark's store assignment.
     ///
     /// # Errors
     /// `InvalidArgument` with the column and both types.
@@ -156,6 +160,13 @@ impl Bound {
             && let Some(value) = converted(scalar, &to)
         {
             return Ok(Self::new(BoundNode::Literal(Some(value)), to, "".into()));
+        }
+        if assigned_by_cast(&self.data_type, &to) {
+            let text = self.text.clone();
+            if let BoundNode::Literal(Some(scalar)) = &self.node {
+                cast(&scalar.to_array(1)?, &to, false).map_err(|error| error.with("column", field.name()))?;
+            }
+            return Ok(Self::new(BoundNode::Cast(Box::new(self), false), to, text));
         }
         if !widens(&self.data_type, &to) {
             let name = field.name();

@@ -7,7 +7,7 @@ use arrow_schema::{DataType, TimeUnit};
 use super::Function;
 use super::bind::Scope;
 use super::bound::{Bound, BoundNode, all_together};
-use super::types::{MAX_PRECISION, is_integer, is_numeric, shown, whole_digits};
+use super::types::{MAX_PRECISION, is_integer, is_numeric, shown, timestamp, whole_digits};
 use crate::error::{Error, Result};
 use crate::scalar::{Scalar, civil, unit_nanos};
 
@@ -18,10 +18,7 @@ impl Scope<'_> {
     /// `InvalidArgument` for arguments of types that the function does not accept.
     pub(super) fn call(&self, function: Function, arguments: Vec<Bound>, text: &Arc<str>) -> Result<Bound> {
         use DataType as D;
-        let refuse = |found: &Bound| {
-            Err(Error::invalid(format!("`{text}` does not accept {}", shown(&found.data_type)))
-                .hint("CAST the argument"))
-        };
+        let refuse = |found: &Bound| Err(refused(found, text));
         let types: Vec<D> = arguments.iter().map(|argument| argument.data_type.clone()).collect();
         let first = types.first().cloned().unwrap_or(D::Null);
         let (arguments, data_type) = match function {
@@ -71,6 +68,7 @@ impl Scope<'_> {
                 }
                 (arguments.into_iter().map(|a| a.widen(&D::Utf8)).collect(), D::Utf8)
             }
+            Function::Part(_) | Function::Plus => return on_moments(function, arguments, text),
         };
         Ok(Bound::new(BoundNode::Call(function, arguments), data_type, text.clone()))
     }
@@ -80,6 +78,35 @@ impl Scope<'_> {
         let data_type = scalar.scalar_type().arrow();
         Bound::new(BoundNode::Literal(Some(scalar)), data_type, "".into())
     }
+}
+
+fn refused(found: &Bound, text: &str) -> Error {
+    Error::invalid(format!("`{text}` does not accept {}", shown(&found.data_type))).hint("CAST the argument")
+}
+
+/// Returns a call whose first argument is a date or a timestamp.
+fn on_moments(function: Function, arguments: Vec<Bound>, text: &Arc<str>) -> Result<Bound> {
+    let first = arguments.first().map_or(DataType::Null, |first| first.data_type.clone());
+    if let Some(wrong) = arguments.first().filter(|_| !is_moment(&first) && first != DataType::Null) {
+        return Err(refused(wrong, text));
+    }
+    if function != Function::Plus {
+        return Ok(Bound::new(BoundNode::Call(function, arguments), DataType::Int32, text.clone()));
+    }
+    // A time of day makes a timestamp of a date.
+    let has_time = arguments.last().is_some_and(|micros| micros.node != zero());
+    let data_type = if first == DataType::Date32 && has_time { timestamp(TimeUnit::Microsecond, false) } else { first };
+    let widen = |(i, argument): (usize, Bound)| if i == 0 { argument } else { argument.widen(&DataType::Int64) };
+    let arguments = arguments.into_iter().enumerate().map(widen).collect();
+    Ok(Bound::new(BoundNode::Call(function, arguments), data_type, text.clone()))
+}
+
+fn is_moment(data_type: &DataType) -> bool {
+    matches!(data_type, DataType::Date32 | DataType::Timestamp(..))
+}
+
+fn zero() -> BoundNode {
+    BoundNode::Literal(Some(Scalar::Int32(0)))
 }
 
 /// Returns the day of a time in microseconds since the epoch, in UTC.

@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Date32Type, Int64Type};
+use arrow_array::types::{Date32Type, Decimal128Type, DecimalType, Float64Type, Int64Type};
 use arrow_array::{
     Array, ArrayRef, Int64Array, ListArray, MapArray, PrimitiveArray, StringArray, StructArray, new_null_array,
 };
-use arrow_buffer::NullBuffer;
+use arrow_buffer::{NullBuffer, i256};
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{DataType, Field, TimeUnit};
 
+use super::arithmetic::rescaled;
 use super::types::{literal_type, normal_type, scalar_type, shown};
 use crate::error::{Error, Result};
 use crate::file_values::lost_row;
@@ -128,7 +129,28 @@ pub(super) fn cast(array: &ArrayRef, to: &DataType, tried: bool) -> Result<Array
         }
         (from, D::Utf8) if is_read(from) => written(array),
         (D::Date32 | D::Timestamp(..), D::Date32 | D::Timestamp(..)) => moments(array, to, tried),
+        (D::Float32 | D::Float64, D::Decimal128(precision, scale)) => decimals(array, (*precision, *scale), to, tried),
         _ => by_arrow(array, to, tried),
+    }
+}
+
+/// Converts floats to decimals, rounding the digits of the shortest representation, halves away from zero.
+fn decimals(array: &ArrayRef, (precision, scale): (u8, i8), to: &DataType, tried: bool) -> Result<ArrayRef> {
+    let doubles = arrow_cast::cast(array, &DataType::Float64)?;
+    let decimal = |value: f64| {
+        let text = value.to_string();
+        let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
+        let unscaled = i256::from_string(&format!("{whole}{fraction}"))?;
+        let places = i16::try_from(fraction.len()).ok()?;
+        let unscaled = rescaled(unscaled, places, scale.into())?.to_i128()?;
+        Decimal128Type::is_valid_decimal_precision(unscaled, precision).then_some(unscaled)
+    };
+    let doubles = doubles.as_primitive::<Float64Type>();
+    let found: PrimitiveArray<Decimal128Type> = doubles.iter().map(|value| value.and_then(decimal)).collect();
+    let found: ArrayRef = Arc::new(found.with_precision_and_scale(precision, scale)?);
+    match lost_row(doubles, &found) {
+        Some(row) if !tried => Err(refused(array, row, to)),
+        _ => Ok(found),
     }
 }
 

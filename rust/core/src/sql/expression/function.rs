@@ -10,9 +10,9 @@ use arrow_buffer::i256;
 use arrow_schema::{ArrowError, DataType};
 use arrow_select::zip::zip;
 
-use super::Function;
 use super::arithmetic::rescaled;
 use super::compare::compare;
+use super::{Function, civil_fields};
 use crate::error::{Error, Result};
 use crate::floats::canonical;
 use crate::sql::predicate::CompareOp;
@@ -34,6 +34,8 @@ pub(super) fn apply(function: Function, arguments: &[ArrayRef], to: &DataType, t
         Function::Length => Ok(length(first)),
         Function::Substring => substring(first, arguments),
         Function::Concat => concat(arguments),
+        Function::Part(part) => civil_fields::part(first, part),
+        Function::Plus => civil_fields::plus(first, arguments, to).ok_or_else(|| overflow(text)),
         Function::Coalesce | Function::CurrentTimestamp | Function::CurrentDate => {
             Err(Error::internal("the function does not take arrays"))
         }

@@ -14,9 +14,11 @@ pub mod bind;
 mod bound;
 mod call;
 mod cast;
+mod civil_fields;
 mod compare;
 mod eval;
 mod function;
+mod interval;
 mod literal;
 mod parse;
 mod print;
@@ -123,6 +125,27 @@ pub enum Function {
     CurrentTimestamp,
     /// The day of the statement, in UTC.
     CurrentDate,
+    /// A part of a date or timestamp, in UTC.
+    Part(CivilPart),
+    /// A date or timestamp plus numbers of months, days and microseconds. The day is at most the last one of its month.
+    Plus,
+}
+
+/// A part of a date or timestamp in the proleptic Gregorian calendar.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CivilPart {
+    /// The year.
+    Year,
+    /// The month, from 1 to 12.
+    Month,
+    /// The day of the month.
+    Day,
+    /// The hour of the day, which is 0 for a date.
+    Hour,
+    /// The minute of the hour.
+    Minute,
+    /// The second of the minute, without its fraction.
+    Second,
 }
 
 impl Expression {

@@ -5,8 +5,10 @@
 //! and      := not (AND not)*
 //! not      := NOT not | test
 //! test     := sum [op sum | <=> sum | IS [NOT] (NULL | NAN | TRUE | FALSE | DISTINCT FROM sum)
-//!           | [NOT] IN '(' or (',' or)* ')' | [NOT] BETWEEN sum AND sum | [NOT] LIKE 'pattern' [ESCAPE 'c']]
-//! sum      := product (('+' | '-' | '||') product)*
+//!           | [NOT] IN '(' or (',' or)* ')' | [NOT] BETWEEN sum AND sum
+//!           | [NOT] (LIKE | ILIKE) 'pattern' [ESCAPE 'c']]
+//! sum      := product (('+' | '-' | '||') product | ('+' | '-') interval)*
+//! interval := INTERVAL ('number unit …' | number unit | 'number' unit)+
 //! product  := sign (('*' | '/' | '%') sign)*
 //! sign     := [+-] sign | value
 //! value    := '(' or ')' | literal | name | name '(' [or (',' or)*] ')'
@@ -15,9 +17,12 @@
 
 use std::sync::Arc;
 
+use arrow_schema::DataType;
+
 use super::bind::now_micros;
+use super::interval::Interval;
 use super::types::type_named;
-use super::{ArithmeticOp, Expression, Function};
+use super::{ArithmeticOp, CivilPart, Expression, Function};
 use crate::error::{Error, Result};
 use crate::sql::predicate::lex::{Language, Token, excerpt};
 use crate::sql::predicate::parse::{MAX_DEPTH, Parser, is_reserved, special_number};
@@ -120,6 +125,7 @@ impl TokenReader<'_> {
     }
 
     fn test(&mut self) -> Result<Expression> {
+        let start = self.parser.at;
         let left = self.sum()?;
         if let Token::Compare(op) = self.parser.token {
             self.parser.advance()?;
@@ -154,8 +160,12 @@ impl TokenReader<'_> {
             ])
         } else if self.parser.take_word("like")? {
             Expression::Like(Box::new(left), LikePattern::parse(&self.parser.pattern()?)?)
+        } else if self.parser.take_word("ilike")? {
+            let pattern = LikePattern::parse(&self.parser.pattern()?.to_lowercase())?;
+            let lower = Expression::Call(Function::Lower, vec![left], self.since(start));
+            Expression::Like(Box::new(lower), pattern)
         } else if negated {
-            return Err(self.parser.expected("IN, BETWEEN or LIKE after NOT"));
+            return Err(self.parser.expected("IN, BETWEEN, LIKE or ILIKE after NOT"));
         } else {
             return Ok(left);
         };
@@ -215,12 +225,46 @@ impl TokenReader<'_> {
                 _ => return Ok(left),
             };
             self.operator()?;
+            if let (Some(op), true) = (op, self.begins_interval()) {
+                let interval = self.interval()?;
+                let interval = if op == ArithmeticOp::Subtract { interval.negated() } else { interval };
+                left = Expression::Call(Function::Plus, interval.added_to(left), self.since(start));
+                continue;
+            }
             let right = self.product()?;
             left = match op {
                 Some(op) => Expression::Arithmetic(op, Box::new(left), Box::new(right), self.since(start)),
                 None => Expression::Call(Function::Concat, vec![left, right], self.since(start)),
             };
         }
+    }
+
+    /// Returns whether an INTERVAL begins here. The word alone is a name.
+    fn begins_interval(&self) -> bool {
+        let next = || self.parser.lexer.clone().next();
+        self.parser.at_word("interval") && matches!(next(), Ok((Token::Text(_) | Token::Number(_), _)))
+    }
+
+    fn interval(&mut self) -> Result<Interval> {
+        let start = self.parser.at;
+        self.parser.advance()?;
+        let mut text = String::new();
+        while let Token::Text(number) | Token::Number(number) = self.parser.token.clone() {
+            text = format!("{text} {number}");
+            self.parser.advance()?;
+            if let Token::Word(unit) = self.parser.token.clone()
+                && Interval::is_unit(&unit)
+            {
+                text = format!("{text} {unit}");
+                self.parser.advance()?;
+            }
+        }
+        Interval::parse(&text).filter(|_| !self.parser.at_word("to")).ok_or_else(|| {
+            self.parser
+                .lexer
+                .error(start, format!("`{}` is not a supported interval", self.since(start)))
+                .hint("write INTERVAL '7' DAY, INTERVAL 1 MONTH, or INTERVAL '1 hour 30 minutes'")
+        })
     }
 
     fn product(&mut self) -> Result<Expression> {
@@ -337,7 +381,7 @@ impl TokenReader<'_> {
     fn begins_case(&self) -> bool {
         match &self.parser.token {
             Token::Word(next) => {
-                const AFTER_A_NAME: [&str; 7] = ["and", "or", "not", "is", "in", "between", "like"];
+                const AFTER_A_NAME: [&str; 8] = ["and", "or", "not", "is", "in", "between", "like", "ilike"];
                 let ends_operand = self.is_keyword_here(next) && !next.eq_ignore_ascii_case("when");
                 !AFTER_A_NAME.iter().any(|word| next.eq_ignore_ascii_case(word)) && !ends_operand
             }
@@ -443,6 +487,10 @@ impl TokenReader<'_> {
                 return Ok(Expression::Case(vec![(same, null)], Some(Box::new(value))));
             }
             ("nullif", _) => return wrong("two arguments"),
+            ("date", [value]) => {
+                return Ok(Expression::Cast(Box::new(take(value)), DataType::Date32, false, text));
+            }
+            ("date", _) => return wrong("one argument"),
             _ => {}
         }
         let Some((function, least, most)) = function_named(lower) else {
@@ -475,6 +523,12 @@ fn function_named(lower: &str) -> Option<(Function, usize, usize)> {
         "concat" => (Function::Concat, 1, usize::MAX),
         "current_timestamp" => (Function::CurrentTimestamp, 0, 0),
         "current_date" => (Function::CurrentDate, 0, 0),
+        "year" => (Function::Part(CivilPart::Year), 1, 1),
+        "month" => (Function::Part(CivilPart::Month), 1, 1),
+        "day" | "dayofmonth" => (Function::Part(CivilPart::Day), 1, 1),
+        "hour" => (Function::Part(CivilPart::Hour), 1, 1),
+        "minute" => (Function::Part(CivilPart::Minute), 1, 1),
+        "second" => (Function::Part(CivilPart::Second), 1, 1),
         _ => return None,
     })
 }

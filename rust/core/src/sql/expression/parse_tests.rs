@@ -118,6 +118,13 @@ fn text_parses_to(#[case] filter: &str, #[case] expected: Expression) {
     "CASE WHEN a THEN CASE WHEN b THEN 1 ELSE 2 END ELSE 3 END = CASE WHEN CASE WHEN x = 1 THEN NULL ELSE x END = 2 THEN NULL ELSE CASE WHEN x = 1 THEN NULL ELSE x END END"
 )]
 #[case("x = \"inf\" and \"nan\" <> y", "x = \"inf\" AND \"nan\" <> y")]
+#[case("year(d) = 2024 and dayofmonth(ts) = hour(ts)", "year(d) = 2024 AND day(ts) = hour(ts)")]
+#[case("date(ts) = d", "CAST(ts AS date) = d")]
+#[case("s not ilike 'A$_%' escape '$'", r"lower(s) NOT LIKE 'a\_%'")]
+#[case(
+    "ts - interval 1 day + interval '0.5' second > interval and interval + 1 = 2",
+    "(ts + INTERVAL '0 months -1 days 0.000000 seconds' + INTERVAL '0 months 0 days 0.500000 seconds') > interval AND (interval + 1) = 2"
+)]
 #[case("1 = 2", "1 = 2")]
 #[case("(x > 1) = (y > 1)", "(x > 1) = (y > 1)")]
 #[case("x % 2 = nan or y is not nan", "(x % 2) = nan OR y IS NOT NAN")]
@@ -183,7 +190,7 @@ fn between_binds_tighter_than_and() {
 #[case("(x = 1", "character 7: expected an operator or `)`, found the end")]
 #[case("x = 1)", "character 6: expected an operator or the end, found `)`")]
 #[case("x is 1", "character 6: expected NULL, NAN, TRUE, FALSE or DISTINCT FROM after IS, found the number 1")]
-#[case("x not 1", "character 7: expected IN, BETWEEN or LIKE after NOT")]
+#[case("x not 1", "character 7: expected IN, BETWEEN, LIKE or ILIKE after NOT")]
 #[case("x in 1", "character 6: expected `(` after IN")]
 #[case("x in (1 2)", "character 9: expected `,` or `)`, found the number 2")]
 #[case("x in (1,)", "character 9: expected a column, a literal, a function or `(`, found `)`")]

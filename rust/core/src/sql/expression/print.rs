@@ -2,8 +2,9 @@
 
 use std::fmt::{self, Display, Formatter};
 
+use super::interval::Interval;
 use super::types::name_of;
-use super::{ArithmeticOp, Expression, Function};
+use super::{ArithmeticOp, CivilPart, Expression, Function};
 use crate::scalar::print::write_text;
 use crate::sql::predicate::ColumnName;
 
@@ -53,6 +54,14 @@ impl Display for Printed<'_> {
                 if let (Function::Concat, [left, right]) = (function, arguments.as_slice()) {
                     return self.chain(f, left, ("||", false), right);
                 }
+                if let (Function::Plus, [value, parts @ ..]) = (function, arguments.as_slice()) {
+                    let interval = Interval::of(parts).ok_or(fmt::Error)?;
+                    match value {
+                        E::Call(Function::Plus, ..) => self.of(value).fmt(f)?,
+                        _ => self.operand(f, value)?,
+                    }
+                    return write!(f, " + {interval}");
+                }
                 f.write_str(function.name())?;
                 f.write_str("(")?;
                 self.list(f, arguments)?;
@@ -98,6 +107,7 @@ impl<'a> Printed<'a> {
         use Expression as E;
         let is_closed = match part {
             E::Literal(_) | E::Column(_) | E::Word(..) | E::Case(..) | E::Cast(..) => true,
+            E::Call(Function::Plus, ..) => false,
             E::Call(function, arguments, _) => *function != Function::Concat || arguments.len() != 2,
             _ => false,
         };
@@ -189,6 +199,13 @@ impl Function {
             Self::Concat => "concat",
             Self::CurrentTimestamp => "current_timestamp",
             Self::CurrentDate => "current_date",
+            Self::Part(CivilPart::Year) => "year",
+            Self::Part(CivilPart::Month) => "month",
+            Self::Part(CivilPart::Day) => "day",
+            Self::Part(CivilPart::Hour) => "hour",
+            Self::Part(CivilPart::Minute) => "minute",
+            Self::Part(CivilPart::Second) => "second",
+            Self::Plus => "plus",
         }
     }
 }

@@ -1,8 +1,10 @@
 use std::sync::Arc;
 
+use arrow_array::cast::AsArray;
+use arrow_array::types::Decimal128Type;
 use arrow_array::{
     Array, ArrayRef, BooleanArray, Date32Array, Decimal128Array, FixedSizeBinaryArray, Float64Array, Int32Array,
-    LargeListArray, NullArray, RecordBatch, StringArray, StructArray,
+    LargeListArray, NullArray, RecordBatch, StringArray, StructArray, TimestampMicrosecondArray,
 };
 use arrow_buffer::OffsetBuffer;
 use arrow_schema::{DataType, Field, Schema};
@@ -116,12 +118,15 @@ fn only_rows_that_need_it_are_divided() {
 #[case("f", "i", false)]
 #[case("0.1", "f", true)]
 #[case("i", "f", true)]
-#[case("i * 1.0", "f", false)]
+#[case("i * 1.0", "f", true)]
+#[case("i + 3000000000", "i", true)]
+#[case("i * 1.5", "i", false)]
+#[case("f * 1.5", "i", false)]
 #[case("'1'", "i", false)]
 #[case("cast('1' as int)", "i", true)]
 #[case("i", "s", false)]
 #[case("null", "s", true)]
-fn columns_take_values_that_lose_nothing(#[case] text: &str, #[case] column: &str, #[case] taken: bool) {
+fn columns_take_numbers_that_keep_their_whole_part(#[case] text: &str, #[case] column: &str, #[case] taken: bool) {
     let schema = numbers().schema();
     let bound = Scope::new(vec![("t", Some(&schema))], 0).bind(&Expression::parse(text).unwrap()).unwrap();
     let assigned = bound.assign(schema.field_with_name(column).unwrap());
@@ -249,4 +254,98 @@ fn a_statement_has_one_moment() {
     assert!(bound.holds(&Rows::new(1, vec![])).unwrap().value(0));
     let day = scope.bind(&Expression::parse("current_date = date '2023-11-14'").unwrap()).unwrap();
     assert!(day.holds(&Rows::new(1, vec![])).unwrap().value(0));
+}
+
+#[rstest]
+#[case("cast(1.005e0 as decimal(9, 2))", Some("1.01"))]
+#[case("cast(-2.5e0 as decimal(9, 0))", Some("-3"))]
+#[case("cast(1.0049e0 as decimal(9, 2))", Some("1.00"))]
+#[case("cast(1e-30 as decimal(38, 38))", Some("0.00000000000000000000000000000100000000"))]
+#[case("cast(999.995e0 as decimal(5, 2))", None)]
+#[case("cast(1e300 as decimal(38, 0))", None)]
+#[case("cast(cast('nan' as double) as decimal(9, 2))", None)]
+fn doubles_become_decimals_by_their_shortest_digits(#[case] text: &str, #[case] expected: Option<&str>) {
+    let one = batch(vec![("x", Arc::new(Int32Array::from(vec![1])))]);
+    let found = values(text, &one);
+    match expected {
+        Some(expected) => assert_eq!(found.unwrap().as_primitive::<Decimal128Type>().value_as_string(0), expected),
+        None => assert_eq!(found.unwrap_err().kind(), ErrorKind::InvalidArgument),
+    }
+    let tried = values(&text.replacen("cast", "try_cast", 1), &one).unwrap();
+    assert_eq!(tried.is_null(0), expected.is_none());
+}
+
+#[rstest]
+#[case("DATE '2024-01-31' + INTERVAL 1 MONTH", "DATE '2024-02-29'")]
+#[case("DATE '2024-02-29' - INTERVAL '1' YEAR", "DATE '2023-02-28'")]
+#[case("DATE '2024-03-01' - INTERVAL '1 week 1 day'", "DATE '2024-02-22'")]
+#[case("DATE '2024-03-01' - INTERVAL 12 HOURS", "TIMESTAMP '2024-02-29 12:00:00'")]
+#[case("TIMESTAMP '1970-01-01 00:00:00' - INTERVAL '0.000001' SECOND", "TIMESTAMP '1969-12-31 23:59:59.999999'")]
+#[case(
+    "TIMESTAMP '2024-01-31 23:59:59.123456789' + INTERVAL 1 MONTH 1 DAY",
+    "TIMESTAMP '2024-03-01 23:59:59.123456789'"
+)]
+#[case("TIMESTAMP '2024-01-01 00:00:00Z' + INTERVAL '-1 hour'", "TIMESTAMP '2023-12-31 23:00:00Z'")]
+#[case("DATE '2024-01-01' + INTERVAL 1 DAY - INTERVAL 2 DAYS", "DATE '2023-12-31'")]
+fn intervals_are_added_as_in_spark(#[case] text: &str, #[case] expected: &str) {
+    let row = batch(vec![("x", Arc::new(Int32Array::from(vec![1])))]);
+    let parsed = Expression::parse(text).unwrap();
+    assert_eq!(values(text, &row).unwrap().as_ref(), values(expected, &row).unwrap().as_ref());
+    assert_eq!(values(&parsed.to_string(), &row).unwrap().as_ref(), values(expected, &row).unwrap().as_ref());
+}
+
+#[rstest]
+#[case("DATE '2024-01-01' + INTERVAL 99999999 YEARS", "does not fit")]
+#[case("x + INTERVAL 1 DAY", "does not accept int")]
+#[case("DATE '2024-01-01' + INTERVAL '1-2' YEAR TO MONTH", "not a supported interval")]
+#[case("DATE '2024-01-01' + INTERVAL '1' FORTNIGHT", "not a supported interval")]
+#[case("DATE '2024-01-01' + INTERVAL 1.5 DAYS", "not a supported interval")]
+#[case("year('2024-01-01')", "does not accept string")]
+fn unsupported_intervals_and_parts_are_refused(#[case] text: &str, #[case] expected: &str) {
+    let error = values(text, &batch(vec![("x", Arc::new(Int32Array::from(vec![1])))])).unwrap_err();
+    assert!(error.to_string().contains(expected), "{error}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    /// A range of a column, to which a filter is converted, keeps the rows for which the condition holds.
+    #[test]
+    fn years_and_days_are_compared_as_ranges(
+        micros in prop::collection::vec(prop::option::weighted(0.9, -70_000_000_000_000_000..70_000_000_000_000_000_i64), 1..20),
+        year in prop::sample::select(vec!["-248", "1", "1969", "1970", "1970.5", "2024", "3e9", "null"]),
+        op in prop::sample::select(vec!["=", "<>", "<", "<=", ">", ">=", "in", "not in"]),
+    ) {
+        let days: Vec<Option<i32>> =
+            micros.iter().map(|value| value.map(|value| i32::try_from(value.div_euclid(86_400_000_000)).unwrap())).collect();
+        let times = TimestampMicrosecondArray::from(micros);
+        let batch = batch(vec![
+            ("d", Arc::new(Date32Array::from(days))),
+            ("ts", Arc::new(times.clone())),
+            ("tz", Arc::new(times.with_timezone("UTC"))),
+        ]);
+        let types = ["d", "ts", "tz"].map(|name| {
+            let field = batch.schema().field_with_name(name).unwrap().clone();
+            (name, scalar_type(field.data_type()).unwrap())
+        });
+        let columns = testing::Rows((0..).zip(batch.columns().iter().cloned()).collect());
+        let schema = batch.schema();
+        for name in ["d", "ts", "tz"] {
+            let day = format!("date '{:0>4}-03-01'", year.trim_start_matches('-'));
+            let right = |value: &str| if op.ends_with("in") { format!("({value}, {value})") } else { value.to_string() };
+            let mut texts = vec![format!("year({name}) {op} {}", right(year))];
+            if year.parse::<u16>().is_ok() {
+                texts.push(format!("date({name}) {op} {}", right(&day)));
+            }
+            for text in texts.iter().flat_map(|text| [text.clone(), format!("not ({text})")]) {
+                let condition = Expression::parse(&text).unwrap();
+                let bound = bind(&condition, &testing::Names(types.to_vec()), true).unwrap();
+                prop_assert!(!bound.has_condition() || year == "null" || year == "3e9" || year == "1970.5", "{text}");
+                let kept = evaluate(&bound, &columns, batch.num_rows()).unwrap();
+                let rows = Rows::new(batch.num_rows(), vec![Some(Relation::whole(&batch))]);
+                let expected = Scope::new(vec![("t", Some(&schema))], 0).bind_condition(&condition).unwrap();
+                prop_assert_eq!(kept, expected.holds(&rows).unwrap(), "{}", text);
+            }
+        }
+    }
 }

@@ -157,9 +157,21 @@ pub(super) fn common(a: &DataType, b: &DataType) -> Option<DataType> {
     })
 }
 
-/// Returns whether a column can be set to values of another type without CAST.
+/// Returns whether a column can be set to values of another type, all of which it can hold.
 pub fn takes(from: &DataType, to: &DataType) -> bool {
     widens(&normal_type(from), &normal_type(to))
+}
+
+/// Returns whether values are rounded or checked when a column of type `to` is set to them: numbers, except that those
+/// with a fraction do not become integers, and timestamps, which become dates.
+pub(super) fn assigned_by_cast(from: &DataType, to: &DataType) -> bool {
+    use DataType as D;
+    match (from, to) {
+        _ if widens(from, to) => false,
+        (from, to) if is_numeric(from) && is_numeric(to) => is_integer(from) || !is_integer(to),
+        (D::Date32, D::Timestamp(..)) | (D::Timestamp(..), D::Date32) => true,
+        _ => false,
+    }
 }
 
 /// Returns whether `to` can hold every value of `from`. Digits that may not fit are not considered, because the cast

@@ -8,11 +8,13 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use arrow_schema::DataType;
+
 use super::literal::{Compared, Place};
 use super::{BoundColumn, BoundPredicate, ColumnName, CompareOp, Condition, LikePart, LikePattern, Literal, Test};
 use crate::error::{Error, Result};
-use crate::scalar::{Scalar, ScalarType};
-use crate::sql::expression::Expression;
+use crate::scalar::{Scalar, ScalarType, civil};
+use crate::sql::expression::{CivilPart, Expression, Function};
 
 /// The maximum nesting depth of predicates.
 const MAX_DEPTH: usize = 1000;
@@ -79,6 +81,9 @@ impl Binder<'_> {
             E::Literal(Literal::Boolean(value)) => constant(*value != negated),
             E::Column(name) | E::Word(name, _) => self.boolean(name, negated)?,
             E::Compare(op, left, right) => {
+                if let Some(range) = self.of_steps(*op, left, right, negated)? {
+                    return Ok(Some(range));
+                }
                 let Some((name, constant, is_flipped)) = operands(left, right) else { return Ok(None) };
                 let column = self.comparable(name)?;
                 let Some(literal) = literal_of(constant, &column) else { return Ok(None) };
@@ -104,6 +109,11 @@ impl Binder<'_> {
                     }
                 }
             }
+            E::In(value, members) if CivilStep::of(value).is_some() => {
+                let parts = members.iter().map(|member| self.of_steps(CompareOp::Eq, value, member, negated));
+                let Some(parts) = parts.collect::<Result<Option<Vec<_>>>>()? else { return Ok(None) };
+                if negated { BoundPredicate::and(parts) } else { BoundPredicate::or(parts) }
+            }
             E::In(value, members) => {
                 let Some(name) = name_of(value) else { return Ok(None) };
                 let column = self.comparable(name)?;
@@ -124,6 +134,47 @@ impl Binder<'_> {
                 None => return Ok(None),
             },
             _ => return Ok(None),
+        }))
+    }
+
+    /// Binds the comparison of the year or the day of a column with a literal as a range of the column. Returns None for
+    /// any other comparison.
+    fn of_steps(
+        &self,
+        op: CompareOp,
+        left: &Expression,
+        right: &Expression,
+        negated: bool,
+    ) -> Result<Option<BoundPredicate>> {
+        let (step, constant, op) = match (CivilStep::of(left), CivilStep::of(right)) {
+            (Some(step), None) => (step, right, op),
+            (None, Some(step)) => (step, left, op.flipped()),
+            _ => return Ok(None),
+        };
+        let column = self.comparable(step.column)?;
+        if !matches!(column.data_type, ScalarType::Date | ScalarType::Timestamp { .. }) {
+            return Ok(None);
+        }
+        let literal = match constant {
+            Expression::Literal(literal) => Some(literal.clone()),
+            other => other.constant().filter(|(data_type, _)| step.takes(*data_type)).map(|(_, literal)| literal),
+        };
+        let Some(literal) = literal else { return Ok(None) };
+        let op = if negated { op.negated() } else { op };
+        let place = super::literal::place(&literal, step.data_type(), format_args!("the column `{}`", column.name))?;
+        let Compared::With(op, value) = place.compared(op) else { return Ok(None) };
+        let Some((first, next)) = days_of(&value) else { return Ok(None) };
+        let from = |op: CompareOp, day: i32| -> Result<BoundPredicate> {
+            let place = column.place(&Literal::Typed(Scalar::Date(day)))?;
+            Ok(compare(column.clone(), op, place))
+        };
+        Ok(Some(match op {
+            CompareOp::Lt => from(CompareOp::Lt, first)?,
+            CompareOp::LtEq => from(CompareOp::Lt, next)?,
+            CompareOp::Gt => from(CompareOp::GtEq, next)?,
+            CompareOp::GtEq => from(CompareOp::GtEq, first)?,
+            CompareOp::Eq => BoundPredicate::and([from(CompareOp::GtEq, first)?, from(CompareOp::Lt, next)?]),
+            CompareOp::NotEq => BoundPredicate::or([from(CompareOp::Lt, first)?, from(CompareOp::GtEq, next)?]),
         }))
     }
 
@@ -203,6 +254,42 @@ impl Binder<'_> {
     }
 }
 
+/// The year or the day of a column of dates or timestamps, which never decreases when the column increases.
+struct CivilStep<'a> {
+    column: &'a ColumnName,
+    is_year: bool,
+}
+
+impl<'a> CivilStep<'a> {
+    fn of(expression: &'a Expression) -> Option<Self> {
+        let (value, is_year) = match expression {
+            Expression::Call(Function::Part(CivilPart::Year), parts, _) => (parts.first()?, true),
+            Expression::Cast(value, DataType::Date32, ..) => (&**value, false),
+            _ => return None,
+        };
+        Some(Self { column: name_of(value)?, is_year })
+    }
+
+    fn data_type(&self) -> ScalarType {
+        if self.is_year { ScalarType::Int32 } else { ScalarType::Date }
+    }
+
+    /// Returns whether the step can be compared with a literal of this type.
+    fn takes(&self, data_type: ScalarType) -> bool {
+        if self.is_year { is_exact_number(data_type) } else { data_type == ScalarType::Date }
+    }
+}
+
+/// Returns the first day of a year or a day, and that of the next one.
+fn days_of(value: &Scalar) -> Option<(i32, i32)> {
+    let first_of = |year: i64| i32::try_from(civil::days_from_civil(year, 1, 1)).ok();
+    match value {
+        Scalar::Int32(year) => Some((first_of(i64::from(*year))?, first_of(i64::from(*year) + 1)?)),
+        Scalar::Date(day) => Some((*day, day.checked_add(1)?)),
+        _ => None,
+    }
+}
+
 fn incomparable(column: &BoundColumn) -> Error {
     Error::invalid(format!("the values of the column `{}` cannot be compared", column.name))
         .hint("only IS NULL and IS NOT NULL are supported for it")
@@ -224,7 +311,18 @@ fn literal_of<'a>(expression: &'a Expression, column: &BoundColumn) -> Option<Co
     }
     let (data_type, literal) = expression.constant()?;
     let are_exact = is_exact_number(data_type) && is_exact_number(column.data_type);
-    (data_type == column.data_type || are_exact).then_some(Cow::Owned(literal))
+    let are_moments = are_moments(data_type, column.data_type);
+    (data_type == column.data_type || are_exact || are_moments).then_some(Cow::Owned(literal))
+}
+
+/// Returns whether both types are dates, or timestamps that both have a zone or none, which are compared exactly.
+fn are_moments(a: ScalarType, b: ScalarType) -> bool {
+    use ScalarType as S;
+    match (a, b) {
+        (S::Timestamp { utc: a, .. }, S::Timestamp { utc: b, .. }) => a == b,
+        (S::Date | S::Timestamp { .. }, S::Date | S::Timestamp { .. }) => true,
+        _ => false,
+    }
 }
 
 fn is_exact_number(data_type: ScalarType) -> bool {

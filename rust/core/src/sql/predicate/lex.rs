@@ -52,6 +52,7 @@ pub(crate) enum Token {
 }
 
 /// The text and the current position.
+#[derive(Clone)]
 pub(crate) struct Lexer<'a> {
     text: &'a str,
     at: usize,
