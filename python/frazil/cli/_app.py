@@ -38,7 +38,7 @@ COMMANDS = {
     "count": Command("_data", "Count rows."),
     "explain": Command("_data", "Show which files a filter skips."),
     "changes": Command("_data", "Read the changes between two snapshots."),
-    "append": Command("_data", "Append the rows of Parquet, CSV, JSON or Arrow files."),
+    "append": Command("_data", "Append the rows of CSV, JSON, Parquet, ORC, Avro or Arrow files."),
     "delete": Command("_data", "Delete the rows that match a filter."),
     "compact": Command("_maintenance", "Rewrite data files that are too small, too large or have many deletes."),
     "expire": Command("_maintenance", "Remove old snapshots and the files that only they reference."),

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from frazil._virtual_table import VirtualTable
+from frazil.cli._input import FORMATS, inputs_of, rows_of
 from frazil.cli._names import moment, of_table, open_named, open_table, row_filter_of
 from frazil.cli._output import limit_option, output_option, write_rows
 from frazil.cli._terminal import confirmed, say
-from frazil.errors import InvalidArgumentError, MissingFileError
+from frazil.cli._typed import ROW_KIND
+from frazil.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -123,45 +124,34 @@ def changes(
 @of_table
 @click.argument("files", nargs=-1, required=True)
 @click.option("--branch", default="main", show_default=True, help="The branch to append to.")
-def append(table: str, files: tuple[str, ...], branch: str, **place: Any) -> None:
-    """Append the rows of FILES to TABLE in one commit.
+@click.option("--format", "kind", type=click.Choice(FORMATS), help="The format of all files, instead of their names'.")
+@click.option("--delimiter", metavar="CHARACTER", help=r"The delimiter of CSV files, such as ; or \t.")
+def append(
+    table: str, files: tuple[str, ...], branch: str, kind: str | None, delimiter: str | None, **place: Any
+) -> None:
+    """Append the rows of FILES to TABLE in one commit; - is standard input.
 
-    The file name determines the format: .parquet, .csv, .json (one object per line), .arrow or .feather.
+    The file name determines the format: .csv, .tsv, .json, .jsonl, .ndjson (one object per line), the same with .gz,
+    .parquet, .orc, .avro, .arrow or .feather. The values of CSV and JSON are read in the types of the table.
     """
+    inputs = inputs_of(files, kind, delimiter)
     opened = open_table(table, **place)
     if branch != "main" and opened.format == "paimon":
         opened = opened.with_branch(branch)
-    rows = _read(files)
+    rows = rows_of(inputs, _columns(opened))
     result = opened.append(rows, branch=branch) if opened.format == "iceberg" else opened.append(rows)
     say(f"{result.added_records} rows in {result.added_files} files, snapshot {result.snapshot_id}")
 
 
-def _read(files: tuple[str, ...]) -> pa.RecordBatchReader:
-    """Stream the rows of all files, with the columns of the first file."""
+def _columns(opened: Any) -> pa.Schema:
+    """Return the columns that the rows of a file may have."""
     import pyarrow as pa
-    import pyarrow.dataset as ds
 
-    formats = {"parquet": "parquet", "csv": "csv", "json": "json", "arrow": "feather", "feather": "feather"}
-    parts = []
-    for file in files:
-        path = Path(file)
-        kind = formats.get(path.suffix.lower().lstrip("."))
-        if kind is None:
-            message = f"the format of {file} cannot be determined from its name: expected .{', .'.join(formats)}"
-            raise InvalidArgumentError(message)
-        if not path.is_file():
-            message = f"file {file} does not exist"
-            raise MissingFileError(message, context={"file": file})
-        try:
-            parts.append(ds.dataset(str(path), format=kind))
-        except (pa.ArrowInvalid, OSError) as error:
-            message = f"{file} cannot be read as {kind}: {error}"
-            raise InvalidArgumentError(message, context={"file": file}) from None
-    try:
-        return ds.dataset(parts).scanner().to_reader()
-    except pa.ArrowException as error:
-        message = f"the files {', '.join(files)} have different columns: {error}"
-        raise InvalidArgumentError(message, hint="append them one at a time") from None
+    if opened.format == "iceberg":
+        columns: pa.Schema = opened.schema().as_arrow()
+        return columns
+    columns = opened.schema().arrow()
+    return columns.append(pa.field(ROW_KIND, pa.string())) if opened.primary_keys else columns
 
 
 @click.command()

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import base64
-import datetime as dt
 import json
-import math
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -13,9 +10,10 @@ import click
 import pyarrow as pa
 
 from frazil.cli._terminal import printable, say
+from frazil.cli._values import csv_line, json_values, text_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 __all__ = ["human_size", "limit_option", "output_option", "write_rows"]
 
@@ -53,42 +51,35 @@ def write_rows(reader: pa.RecordBatchReader | pa.Table, output: str) -> None:
         case "csv":
             _write_csv(reader)
         case "json":
+            names = reader.schema.names
             for batch in reader:
-                for row in batch.to_pylist():
-                    click.echo(json.dumps(_plain(row), ensure_ascii=False))
+                for row in _rows(batch):
+                    click.echo(json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=False))
         case _:
             _write_table(reader)
 
 
 def _write_csv(reader: pa.RecordBatchReader) -> None:
-    import csv
-
-    writer = csv.writer(sys.stdout)
-    writer.writerow(reader.schema.names)
+    sys.stdout.write(csv_line(tuple(reader.schema.names)))
     for batch in reader:
-        columns = [column.to_pylist() for column in batch.columns]
-        writer.writerows([_cell(value) for value in row] for row in zip(*columns, strict=True))
+        sys.stdout.writelines(map(csv_line, _rows(batch)))
 
 
-def _cell(value: Any) -> Any:
-    if value is None:
-        return ""
-    if isinstance(value, list | dict | bytes | bool | dt.date | dt.time | dt.timedelta):
-        return _text(value)
-    return value
+def _rows(batch: pa.RecordBatch) -> Iterator[tuple[Any, ...]]:
+    return zip(*map(json_values, batch.columns), strict=True)
 
 
 def _write_table(reader: pa.RecordBatchReader) -> None:
-    rows: list[dict[str, Any]] = []
+    rows: list[tuple[Any, ...]] = []
     is_cut = False
     for batch in reader:
-        rows += batch.to_pylist()
+        rows += _rows(batch.slice(0, _MOST_ROWS + 1))
         is_cut = len(rows) > _MOST_ROWS
         if is_cut:
             break
     names = reader.schema.names
     numbers = [pa.types.is_integer(t) or pa.types.is_floating(t) or pa.types.is_decimal(t) for t in reader.schema.types]
-    cells = [[_short(row[name]) for name in names] for row in rows[:_MOST_ROWS]]
+    cells = [list(map(_short, row)) for row in rows[:_MOST_ROWS]]
     _print_cells([printable(name) for name in names], numbers, cells)
     if is_cut:
         say(f"only the first {_MOST_ROWS} rows are shown; use -o json, csv or arrow for all rows", err=True)
@@ -111,38 +102,12 @@ def _print_cells(names: list[str], numbers: list[bool], cells: list[list[str]]) 
 
 
 def _short(value: Any) -> str:
-    text = printable("NULL" if value is None else _text(value))
+    text = printable("NULL" if value is None else text_of(value))
     if len(text) <= _MOST_WIDTH:
         return text
     # A path is truncated at its start, because its end identifies the file.
     is_path = "/" in text and not text.startswith(("{", "["))
     return f"…{text[1 - _MOST_WIDTH :]}" if is_path else f"{text[: _MOST_WIDTH - 1]}…"
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, str):
-        return value
-    if isinstance(value, list | dict | bool):
-        return json.dumps(_plain(value), ensure_ascii=False)
-    return str(_plain(value))
-
-
-def _plain(value: Any) -> Any:  # noqa: PLR0911 - one line for each type
-    """Return a JSON value for a value; numbers that JSON lacks become strings, and bytes become base64."""
-    match value:
-        case None | bool() | int() | str():
-            return value
-        case float():
-            return value if math.isfinite(value) else str(value)
-        case bytes():
-            return base64.b64encode(value).decode()
-        case dt.date() | dt.time():
-            return value.isoformat()
-        case dict():
-            return {str(key): _plain(one) for key, one in value.items()}
-        case list() | tuple():
-            return [_plain(one) for one in value]
-    return str(value)
 
 
 def human_size(count: int) -> str:
