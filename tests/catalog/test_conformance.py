@@ -239,7 +239,7 @@ def test_reading_a_folder_that_does_not_exist_fails(kind: str, tmp_path: Path) -
     folder = tmp_path / "misspelt"
     catalog = frazil.load_catalog("c", type=kind, **{"path" if kind == "local" else "warehouse": str(folder)})
     read: list[Callable[[], object]] = [
-        catalog.list_namespaces,
+        *([catalog.list_namespaces] if kind == "local" else []),
         catalog.list_tables,
         lambda: catalog.list_namespaces("ns"),
         lambda: catalog.list_tables("ns"),
@@ -255,6 +255,20 @@ def test_reading_a_folder_that_does_not_exist_fails(kind: str, tmp_path: Path) -
         assert caught.value.context == {"catalog": "c", "file": str(folder)}
     assert not catalog.table_exists("ns.t")
     assert not folder.exists()
+
+
+@pytest.mark.parametrize("kind", ["hadoop", "paimon"])
+def test_a_new_warehouse_has_no_namespaces(kind: str, tmp_path: Path) -> None:
+    folder = tmp_path / "new"
+    catalog = frazil.load_catalog("c", type=kind, warehouse=str(folder))
+    assert catalog.list_namespaces() == catalog.list_namespaces(()) == []
+    for call in (lambda: catalog.list_namespaces("ns"), lambda: catalog.load_table("ns.t")):
+        with pytest.raises(errors.MissingFileError, match=f"{folder}.*does not exist"):
+            call()
+    assert not folder.exists()
+    folder.touch()
+    with pytest.raises(errors.MissingFileError, match="is not a folder"):
+        catalog.list_namespaces()
 
 
 @pytest.mark.parametrize("kind", ["hadoop", "local"])

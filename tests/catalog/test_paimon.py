@@ -55,10 +55,23 @@ def test_tables_are_folders_with_schemas(catalog: Catalog[Any]) -> None:
     assert [catalog.table_exists(name) for name in names] == [True, False, False, False]
 
 
+@pytest.mark.parametrize("kind", ["filesystem", "jdbc"])
+def test_tables_of_other_connectors_are_refused(tmp_path: Path, kind: str) -> None:
+    properties = {"warehouse": str(tmp_path), "metastore": kind}
+    properties |= {"uri": f"sqlite:///{tmp_path}/catalog.db"} if kind == "jdbc" else {}
+    catalog = frazil.load_catalog("p", type="paimon", **properties)
+    catalog.create_namespace("d")
+    for connector in ("kafka", "", "Paimon"):
+        with pytest.raises(errors.UnsupportedError, match=f"connector {connector!r}"):
+            catalog.create_table("d.t", {"id": "BIGINT"}, options={"connector": connector})
+        assert not catalog.table_exists("d.t")
+    catalog.create_table("d.t", {"id": "BIGINT"}, options={"connector": "paimon"})
+
+
 def test_tables_are_purged_and_databases_dropped(tmp_path: Path) -> None:
     catalog = frazil.load_catalog("p", type="paimon", warehouse=str(tmp_path / "new"))
     with pytest.raises(errors.MissingFileError, match="new"):
-        catalog.list_namespaces()
+        catalog.list_tables("d")
     catalog.create_namespace("d")
     catalog.create_table("d.t", {"id": "BIGINT"}).append([{"id": 1}])
     with pytest.raises(errors.UnsupportedError, match="keep its files"):

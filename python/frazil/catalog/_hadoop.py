@@ -41,6 +41,9 @@ class HadoopCatalog(Catalog[CatalogTable]):
     def _check_folder(self) -> None:
         self._warehouse.check_exists()
 
+    def _is_new(self) -> bool:
+        return self._warehouse.is_new
+
     def _child_namespaces(self, levels: Levels) -> set[Levels]:
         found = self._warehouse.folders_where(levels, lambda folder: METADATA not in self._warehouse.folders(folder))
         return {(*levels, name) for name in found}

@@ -85,10 +85,14 @@ class Lookups(ABC, Generic[T]):
     def list_namespaces(self, namespace: Identifier = ()) -> list[tuple[str, ...]]:
         """List the namespaces directly below a namespace, or the top-level namespaces.
 
+        A warehouse folder that does not exist yet has no namespaces.
+
         Raises:
             MissingFileError: The folder of the catalog does not exist.
             NoSuchNamespaceError: The namespace does not exist.
         """
+        if not namespace_levels(namespace) and self._is_new():
+            return []
         return sorted(self._child_namespaces(self._existing(namespace)))
 
     def list_tables(self, namespace: Identifier = ()) -> list[tuple[str, ...]]:
@@ -214,6 +218,10 @@ class Lookups(ABC, Generic[T]):
 
     def _check_folder(self) -> None:
         """Raise `MissingFileError` if the catalog is a local folder that does not exist."""
+
+    def _is_new(self) -> bool:
+        """Return whether the first write will create the folder of the catalog's warehouse."""
+        return False
 
     def _existing(self, namespace: Identifier) -> Levels:
         levels = namespace_levels(namespace)

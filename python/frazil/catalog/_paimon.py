@@ -142,7 +142,8 @@ class PaimonCatalog(Catalog[PaimonCatalogTable]):
             AlreadyExistsError: A table of this name exists, or a concurrent writer created it first.
             NoSuchNamespaceError: The database does not exist.
             InvalidArgumentError: Paimon does not support a type, or the name or an option is not allowed.
-            UnsupportedError: frazil cannot write this type of table yet, or the catalog does not create tables.
+            UnsupportedError: frazil cannot write this type of table yet, the option `connector` is not `paimon`, or the
+                catalog does not create tables.
 
         >>> import frazil, tempfile
         >>> catalog = frazil.load_catalog(type="paimon", warehouse=tempfile.mkdtemp())
@@ -155,6 +156,7 @@ class PaimonCatalog(Catalog[PaimonCatalogTable]):
         self._check_namespace_of_new(levels[:-1])
         made_of = (schema, partition_keys, primary_keys, options, comment)
         new = NewTable("", *made_of)
+        new.check_connector()
         own_locations = new.own_locations()
         if new.table_type() == FORMAT_TABLE:
             for place in own_locations:
@@ -302,6 +304,9 @@ class PaimonFolderCatalog(PaimonCatalog):
 
     def _check_folder(self) -> None:
         self._warehouse.check_exists()
+
+    def _is_new(self) -> bool:
+        return self._warehouse.is_new
 
     def _create_new(self, levels: Levels, made_of: tuple[Any, ...]) -> None:
         check_table_levels(levels, self.name)

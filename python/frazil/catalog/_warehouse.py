@@ -57,6 +57,12 @@ class Warehouse:
         if root is not None and not root.is_dir():
             raise missing_folder(self._catalog, root)
 
+    @property
+    def is_new(self) -> bool:
+        """Whether the warehouse is a local folder that does not exist yet."""
+        root = _local_path(self.location)
+        return root is not None and not root.exists()
+
     def place(self, *names: str) -> str:
         """Return the location of a folder below the warehouse."""
         return "/".join((self.location.rstrip("/"), *names))

@@ -10,7 +10,7 @@ from frazil import _native
 from frazil._arguments import field_names, optional_text, property_texts
 from frazil._boundary import operation
 from frazil._folders import local_path, removed_on_failure
-from frazil.errors import InvalidArgumentError
+from frazil.errors import InvalidArgumentError, UnsupportedError
 from frazil.paimon._default_values import check_defaults
 from frazil.paimon._option_names import check_options
 from frazil.paimon._plain_tables import PLAIN_TYPES, plain_location, plain_schema
@@ -48,6 +48,17 @@ class NewTable:
         if options.get(f"{_EXTERNAL_PATHS}.strategy", "none").strip().lower() == "none":
             return []
         return [path.strip() for path in options.get(_EXTERNAL_PATHS, "").split(",") if path.strip()]
+
+    def check_connector(self) -> None:
+        """Check the option `connector`, by which Flink selects the type of a table.
+
+        Raises:
+            UnsupportedError: It is not `paimon`.
+        """
+        connector = self._options().get("connector", "paimon")
+        if connector != "paimon":
+            message = f"a Paimon catalog contains only Paimon tables, not tables of the connector {connector!r}"
+            raise UnsupportedError(message, hint="omit the option `connector`")
 
     def create(self, files: _native.Files) -> _native.PaimonTable:
         """Create the table in its folder, which must not contain a table yet."""
