@@ -83,6 +83,11 @@ class MergePlan:
     target_alias: str
     clauses: tuple[MergeClause, ...]
 
+    def assigns_all(self) -> bool:
+        """Return whether a clause assigns each column of the source to the column of the same name."""
+        all_columns = (Action.UPDATE_ALL, Action.INSERT_ALL)
+        return any(clause.action in all_columns and not clause.except_columns for clause in self.clauses)
+
     def merger(self, target_schema: pa.Schema, source_schema: pa.Schema, *, now_us: int) -> _native.Merger:
         """Check the plan against both schemas and compile it; `now_us` is the time of the statement.
 

@@ -875,6 +875,9 @@ class PaimonTable:
     @property
     def branch(self) -> str:
         """Return the branch that is read."""
+    def source_batches(self, batches: Sequence[pa.RecordBatch], *, exact: bool) -> list[pa.RecordBatch]:
+        """Return the rows of a merge in the types of the table's columns; with `exact`, a column that `append` rejects
+        is an error."""
     def hides_new_rows(self) -> bool:
         """Return whether readers see new rows only after a compaction."""
     def moves_keys(self) -> bool:

@@ -125,9 +125,9 @@ def test_unsupported_row_types_suggest_a_conversion(table: Any, rows: Callable[[
 @pytest.mark.parametrize(
     ("data", "expected"),
     [
-        (pa.table({"id": ["a"]}), "the column `id` has the type string, which cannot be widened to long"),
-        (pa.table({"name": [[1]]}), "the column `name` has the type list<long>, which cannot be widened to string"),
-        (pa.table({"id": pa.array([1], pa.uint64())}), "the column `id` has the type uint64"),
+        (pa.table({"id": ["a"]}), "the column `id` has the type string, which cannot be converted to long"),
+        (pa.table({"name": [[1]]}), "the column `name` has the type list<long>, which cannot be converted to string"),
+        (pa.table({"name": pa.array([1], pa.uint64())}), "the column `name` has the type uint64"),
         ([{"id": "a"}], "the value of `id` in row 0 does not fit long: 'a'"),
     ],
 )

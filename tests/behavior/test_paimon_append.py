@@ -214,7 +214,7 @@ def test_variants_are_read_as_they_were_written(tmp_path: Path) -> None:
         (pa.table([pa.array([1]), pa.array([2])], names=["id", "id"]), "two columns have the same name `id`"),
         (pa.table({"name": ["a"]}), "`id` is NOT NULL, but NULL in row 0"),
         ([{"id": 1}, {"id": 2, "name": "b"}, {"name": "c"}], "`id` is NOT NULL, but NULL in row 2"),
-        (pa.table({"id": ["1"]}), "`id` has the type utf8, which cannot be widened to BIGINT NOT NULL"),
+        (pa.table({"id": ["1"]}), "`id` has the type utf8, which cannot be converted to BIGINT NOT NULL"),
         ([{"id": 1, "name": 5}], "the value of `name` in row 0 does not fit STRING"),
         ([{"id": 1}, {"id": 2**63}], "the value of `id` in row 1 does not fit BIGINT"),
         (pa.table({"nome": pa.array([], pa.string())}), "no column `nome`"),

@@ -134,11 +134,16 @@ VALUES: dict[str, Any] = {
 NULLS = {"pandas.NA", "pandas.NaT", "numpy NaT"}
 BYTES = ["bytes", "bytearray", "memoryview"]
 
+WHOLE = {"whole float": 2, "whole Decimal": 2, "Decimal zero": 0}
+EIGHT_DIGITS = {"Decimal of eight digits": 12345678}
+
 # The values that a type accepts, and the value that is read: None for the same value.
 TAKEN: dict[str, dict[str, Any]] = {
     "boolean": {"bool": True, "numpy.bool": False},
-    "int": {"int": 1, "2**24 + 1": 2**24 + 1, "numpy.int8": 5, "pyarrow scalar": 7},
+    "int": {"int": 1, "2**24 + 1": 2**24 + 1, "numpy.int8": 5, "pyarrow scalar": 7} | WHOLE | EIGHT_DIGITS,
     "long": {
+        **WHOLE,
+        **EIGHT_DIGITS,
         "int": 1,
         "2**24 + 1": 2**24 + 1,
         "2**31": 2**31,
@@ -148,6 +153,9 @@ TAKEN: dict[str, dict[str, Any]] = {
         "pyarrow scalar": 7,
     },
     "float": {
+        **WHOLE,
+        **EIGHT_DIGITS,
+        "Decimal with zeros": 1.5,
         "int": 1.0,
         "2**31": 2.0**31,
         "2**60": 2.0**60,
@@ -163,6 +171,9 @@ TAKEN: dict[str, dict[str, Any]] = {
         "pyarrow scalar": 7.0,
     },
     "double": {
+        **WHOLE,
+        **EIGHT_DIGITS,
+        "Decimal with zeros": 1.5,
         "int": 1.0,
         "2**24 + 1": 2.0**24 + 1,
         "2**31": 2.0**31,
@@ -189,8 +200,11 @@ TAKEN: dict[str, dict[str, Any]] = {
         "whole Decimal": D("2.00"),
         "Decimal with zeros": D("1.50"),
         "Decimal zero": D("0.00"),
+        "float": D("1.50"),
+        "whole float": D("2.00"),
+        "numpy.float32": D("1.50"),
     },
-    "date": {"date": DAY, "numpy day": DAY},
+    "date": {"date": DAY, "midnight": DAY, "numpy day": DAY},
     "time": {"time": TIME},
     "timestamp": {
         "datetime": NAIVE,
@@ -282,7 +296,7 @@ NESTED: dict[str, tuple[pa.DataType, Any, str]] = {
     "struct in a list": (pa.list_(POINT), [{"x": 1}, None, {"y": b"a"}], "c.element.y"),
     "key of a map": (pa.map_(pa.int64(), pa.int64()), {1: 1, "2": 2}, "c.key"),
     "NULL key of a map": (pa.map_(pa.int64(), pa.int64()), {None: 1}, "c.key"),
-    "value of a map": (pa.map_(pa.int64(), POINT), {1: {"x": 1}, 2: {"x": D(1)}}, "c.value.x"),
+    "value of a map": (pa.map_(pa.int64(), POINT), {1: {"x": 1}, 2: {"x": D("1.5")}}, "c.value.x"),
     "text for a map": (pa.map_(pa.string(), pa.string()), "ab", "c"),
     "list in a struct": (pa.struct([("l", pa.list_(pa.date32()))]), {"l": [DAY, NAIVE]}, "c.l.element"),
 }

@@ -213,7 +213,7 @@ def test_columns_and_types_are_checked_before_a_task_runs(spark: SparkSession, t
     table = frazil.create_table(tmp_path / "t", schema)
     with pytest.raises(InvalidArgumentError, match="colour"):
         write(spark.sql("select 1L id, 'a' colour"), table)
-    with pytest.raises(InvalidArgumentError, match="`c` has the type int, which cannot be widened to string"):
+    with pytest.raises(InvalidArgumentError, match="`c` has the type int, which cannot be converted to string"):
         write(spark.sql("select 1L id, 1 c"), table)
     with pytest.raises(PythonException, match="`id` is required, but NULL in row 2"):
         write(spark.sql("select if(id = 2, null, id) id from range(0, 5, 1, 1)"), table)

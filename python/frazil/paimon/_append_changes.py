@@ -84,7 +84,7 @@ class Merge(Rewrite):
     def _rewriter(self, state: TableState, ready: Ready) -> FileRewriter:
         rules = TableRules(state, "merge")
         target = target_schema(state.native)
-        source = ready.source(target)
+        source = ready.source(state.native, exact=self.merge.assigns_all())
         merger = self.merge.merger(target, source[0].schema, now_us=self.now_us)
         return _merging(state, self.options, merger, source, rules)
 
@@ -106,7 +106,7 @@ class Upsert(Rewrite):
             raise InvalidArgumentError(message, context={"table": state.native.location}, hint=hint)
         rules = TableRules(state, "upsert")
         target = target_schema(state.native)
-        source = ready.source(target)
+        source = ready.source(state.native, exact=True)
         merger = _native.Merger.upsert(
             list(self.keys),
             update=self.update,

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from frazil import _native
     from frazil._run import States
     from frazil.paimon._merge_source import MergeSource
     from frazil.paimon._messages import Messages
@@ -26,9 +27,9 @@ class Ready:
         self._source = source
         self._files: Messages | None = None
 
-    def source(self, target: pa.Schema) -> list[pa.RecordBatch]:
-        """Return the source rows, in the types of the columns in `target`."""
-        return [] if self._source is None else self._source.hold(target)
+    def source(self, table: _native.PaimonTable, *, exact: bool) -> list[pa.RecordBatch]:
+        """Return the source rows in the types of the columns of a table; see `MergeSource.hold`."""
+        return [] if self._source is None else self._source.hold(table, exact=exact)
 
     def fit(self, state: TableState) -> Self:  # noqa: ARG002 - as of `Ready`
         """Return self, because each attempt is planned on its state."""

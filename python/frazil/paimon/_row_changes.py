@@ -179,7 +179,7 @@ class Merge(_Merging):
             if clause.when is not When.NOT_MATCHED:
                 rules.check_columns((name for name, _ in clause.assignments), self.merge.target_alias)
         target = target_schema(state.native)
-        source = ready.source(target)
+        source = ready.source(state.native, exact=self.merge.assigns_all())
         merger = self.merge.merger(target, source[0].schema, now_us=self.now_us)
         missing = missing_keys(merger, rules.keys)
         if missing:
@@ -210,7 +210,7 @@ class Upsert(_Merging):
             message = f"join_cols must be the primary key of the table: {names}"
             raise InvalidArgumentError(message, context={"table": state.native.location}, hint="omit join_cols")
         target = target_schema(state.native)
-        source = ready.source(target)
+        source = ready.source(state.native, exact=True)
         merger = _native.Merger.upsert(
             list(rules.keys),
             update=self.update,

@@ -210,12 +210,11 @@ class RowVerbs(Writing):
             CommitStateUnknownError: As in `append`.
         """
         from frazil.paimon._merge_source import MergeSource
-        from frazil.paimon._scan import target_schema
 
         options = self._commit_options(commit_user, identifier, watermark, snapshot_properties)
         rows = MergeSource(source)
         # Another writer may have altered the table since it was opened.
-        rows.hold(target_schema(self._native.refresh()))
+        rows.hold(self._native.refresh(), exact=False)
 
         def execute(plan: MergePlan) -> WriteResult:
             with operation("merge", self._place):

@@ -139,7 +139,7 @@ def check_columns(table: Table, schema: StructType) -> None:
     """Check before any task runs that Spark rows have the columns and types of the table.
 
     Raises:
-        InvalidArgumentError: A column does not exist, or its type cannot be widened.
+        InvalidArgumentError: A column does not exist, or its type cannot be converted.
     """
     rows = _native.RowWriter(state_of(table).native, memory_bytes=1 << 20)
     rows.split(Taking(rows.schema()).apply(no_rows(arrow_schema(schema))))

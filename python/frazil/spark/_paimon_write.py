@@ -141,7 +141,7 @@ def _check_columns(frame: DataFrame, state: TableState) -> None:
     """Check before any task runs that Spark rows have the columns and types of the table.
 
     Raises:
-        InvalidArgumentError: The table does not have a column, or its type cannot be widened.
+        InvalidArgumentError: The table does not have a column, or its type cannot be converted.
     """
     rows = _native.PaimonRows(state.native, memory_bytes=1 << 20, utc_offset_ms=0, overwrites=False)
     rows.split(no_rows(arrow_schema(frame.schema)))

@@ -6,7 +6,7 @@
 | binary | fixed |
 | variant | variant, whose parts are in a different order |
 
-All other types are accepted unchanged, or rejected if they cannot be widened to the type of the table.
+All other types are accepted unchanged, or rejected if they cannot be converted to the type of the table.
 """
 
 from __future__ import annotations

@@ -2,19 +2,21 @@
 //!
 //! | Arrow | accepted as |
 //! |---|---|
-//! | int8, int16, int32, uint8, uint16 | wider integers that can hold every value |
-//! | int64, uint32 | int64 |
-//! | float16, float32 | float32, float64 |
-//! | decimal(P, S) | decimal(P', S'), P <= P' and S <= S', if no value has too many digits |
+//! | integers, floats, decimals | numbers that represent every value exactly; a double may be rounded to a float |
 //! | timestamps of any unit, any zone | timestamps with or without zone, as in the source, if no digit is lost |
+//! | timestamps without zone | dates, if every value is at midnight |
 //! | times of any unit | times, if no digit is lost |
+//! | binary values | fixed binary values of the same length |
 //! | large and view forms, dictionaries, run ends | the type of their values |
+//! | NULL | any type |
 //!
-//! Types are never narrowed, and strings never become numbers.
+//! Values are checked only if their type does not fit. Strings never become numbers, nor numbers booleans.
 
+mod exact;
 mod hidden;
 mod keys;
 mod rows;
+mod source;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -23,12 +25,13 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{ByteArrayType, Int64Type};
 use arrow_array::{Array, ArrayRef, GenericByteArray};
 use arrow_buffer::OffsetBuffer;
-use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{DataType, Fields, TimeUnit};
 
 pub use hidden::filled;
 pub use rows::{Aligner, Limit, RowShape, Rules, Target, align_column};
+pub use source::source_batches;
 
+use self::exact::exact_or_null;
 use crate::error::{Error, Result};
 use crate::file_values::lost_row;
 
@@ -115,7 +118,7 @@ fn rebased<T: ByteArrayType<Offset = i64>>(array: &GenericByteArray<T>) -> Resul
 
 /// Returns whether one Arrow type can hold every value of another. Fractional digits of times, and decimals whose scale
 /// is extended, may not fit; [`cast_exactly`] checks their values.
-pub fn widens(from: &DataType, to: &DataType) -> bool {
+fn widens(from: &DataType, to: &DataType) -> bool {
     use DataType as D;
     match to {
         D::Boolean | D::Date32 => from == to,
@@ -151,8 +154,8 @@ pub enum Loss {
     Digits,
 }
 
-/// Converts values to `to` without changing any. `unfit` returns the error for a value that would change, given its
-/// position and the loss.
+/// Converts values to `to` without changing any, except that doubles are rounded to floats. `unfit` returns the error
+/// for a value that would change, given its position and the loss.
 ///
 /// # Errors
 /// The errors of `unfit`, and `InvalidArgument` for types that cannot be converted.
@@ -160,8 +163,7 @@ pub fn cast_exactly(values: &ArrayRef, to: &DataType, unfit: impl Fn(usize, Loss
     if values.data_type() == to {
         return Ok(values.clone());
     }
-    let options = CastOptions { safe: true, ..CastOptions::default() };
-    let cast = cast_with_options(values, to, &options)?;
+    let cast = exact_or_null(values, to)?;
     if let Some(row) = lost_row(values, &cast) {
         return Err(unfit(row, Loss::Value));
     }
@@ -237,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_narrowed() {
+    fn only_types_that_hold_every_value_are_wider() {
         use DataType as D;
         for (from, to) in [
             (D::Int8, D::Int16),

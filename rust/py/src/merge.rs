@@ -9,7 +9,7 @@ use frazil_core::merge::merger::Merger as CoreMerger;
 use frazil_core::merge::update::Updater as CoreUpdater;
 use frazil_core::merge::{Action, Clause, MergePlan as CoreMergePlan, When};
 use frazil_core::sql::expression::Expression;
-use frazil_iceberg::write::merge_source;
+use frazil_iceberg::write::align;
 use pyo3::prelude::*;
 
 use crate::arrow::{self, ArrowBatch, ArrowSchema};
@@ -219,7 +219,7 @@ pub(crate) fn source_batches<'py>(
 ) -> PyResult<Vec<Bound<'py, PyAny>>> {
     let batches: Vec<_> = batches.into_iter().map(|ArrowBatch(batch)| batch).collect();
     let schema = || table.0.metadata().current_schema();
-    let batches = detached(py, || merge_source::source_batches(schema()?, &batches, exact))?;
+    let batches = detached(py, || align::source_batches(schema()?, &batches, exact))?;
     batches.into_iter().map(|batch| arrow::record_batch(py, batch)).collect()
 }
 

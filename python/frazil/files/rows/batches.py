@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from frazil.files.rows.python_values import TypeNames
 
-__all__ = ["batches", "no_rows", "size_bytes", "unnamed_levels"]
+__all__ = ["batches", "no_rows", "size_bytes", "source_parts", "unnamed_levels"]
 
 _BAD_DATA = (pa.ArrowException, TypeError, ValueError, OverflowError, NotImplementedError)
 _UNNAMED_LEVEL = re.compile(r"__index_level_\d+__")
@@ -42,6 +42,23 @@ def batches(data: Any, schema: pa.Schema, type_names: TypeNames, *, source: bool
     """
     for batch in _batches(data, schema, 0, type_names, source=source):
         yield _without_pandas_index(batch, schema)
+
+
+def source_parts(data: Any, schema: pa.Schema, type_names: TypeNames) -> list[pa.RecordBatch]:
+    """Read the source of a merge into memory; the result has at least one batch.
+
+    Args:
+        data: The rows, as for `batches`.
+        schema: The columns of the table, which determine the types of Python values.
+        type_names: The names of types in messages.
+
+    Raises:
+        InvalidArgumentError: As for `batches`.
+    """
+    parts = list(batches(data, schema, type_names, source=True))
+    filled = [part for part in parts if part.num_rows]
+    # Parts without rows are omitted, because they may lack columns that other parts have: an empty list has no columns.
+    return filled or [part for part in parts if part.num_columns][:1] or [no_rows(schema)]
 
 
 def _batches(

@@ -1,16 +1,16 @@
 """Conversion of Python values in dictionaries to Arrow; each value must match the type of its column.
 
-Python numbers have no width. They take the width of the column if it can represent them exactly; a float may be rounded
-to the nearest value of a float column. Otherwise the rules for Arrow input apply: nothing is narrowed, and values of
-other types are rejected.
+The rules are those for Arrow input: a number takes the type of the column if that represents it exactly, except that a
+float may be rounded to the nearest value of a float column. Values of other types are rejected.
 
 | Column | Python |
 |---|---|
 | boolean | bool |
-| integer | int |
-| float | float; int if exactly representable |
-| decimal | Decimal, int, if no digit is lost |
-| date, time | date, time without a time zone |
+| integer | int; float, Decimal without a fraction |
+| float | float; int, Decimal if exactly representable |
+| decimal | Decimal, int, float, if no digit is lost |
+| date | date; datetime, numpy.datetime64, pandas.Timestamp without a time zone, at midnight |
+| time | time without a time zone |
 | timestamp | datetime, with a time zone if the column has one; numpy.datetime64, pandas.Timestamp if no digit is lost |
 | string | str |
 | binary | bytes, bytearray, memoryview |
@@ -61,10 +61,12 @@ _UTC = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _MICROSECOND = dt.timedelta(microseconds=1)
 _EPOCH_DAY = dt.date(1970, 1, 1).toordinal()
 _NANOS = {"h": 3_600_000_000_000, "m": 60_000_000_000, "s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
+_NANOS_OF_DAY = 24 * _NANOS["h"]
 _UUID_BYTES = 16
 _MOST_SHOWN = 60
 _PANDAS_NULLS = ("NAType", "NaTType")
 _LONG_LIMIT = 1 << 63
+_MOST_DIGITS = 19
 
 
 class _UnfitError(Exception):
@@ -314,8 +316,10 @@ def _boolean(value: Any) -> bool:
 
 
 def _integer(value: Any, bits: int) -> int:
-    if not isinstance(value, int) or isinstance(value, bool):
+    if not _is_number(value):
         raise _UnfitError
+    if not isinstance(value, int):
+        value = _whole(value)
     limit = 1 << (bits - 1)
     if not -limit <= value < limit:
         message = "out of range"
@@ -323,15 +327,40 @@ def _integer(value: Any, bits: int) -> int:
     return value
 
 
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
+
+
+def _whole(value: float | Decimal) -> int:
+    """Return the integer that is equal to a number."""
+    number = Decimal(value)
+    if not number.is_finite():
+        message = "which is not a finite number"
+        raise _UnfitError(message)
+    if not number:
+        return 0
+    # The integer of a Decimal with a large exponent would need much memory.
+    if number.adjusted() > _MOST_DIGITS:
+        message = "out of range"
+        raise _UnfitError(message)
+    if number != number.to_integral_value():
+        message = "which has a fraction"
+        raise _UnfitError(message)
+    return int(number)
+
+
 def _double(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if not _is_number(value):
         raise _UnfitError
+    if isinstance(value, Decimal) and not value.is_finite():
+        message = "which is not a finite number"
+        raise _UnfitError(message)
     try:
         number = float(value)
     except OverflowError as error:
         message = "out of range"
         raise _UnfitError(message) from error
-    if isinstance(value, int) and int(number) != value:
+    if not isinstance(value, float) and number != value:
         message = "which cannot be represented exactly"
         raise _UnfitError(message)
     return number
@@ -344,17 +373,16 @@ def _float(value: Any) -> float:
     except OverflowError as error:
         message = "out of range"
         raise _UnfitError(message) from error
-    if (isinstance(value, int) and rounded != number) or (rounded == 0 and number != 0):
+    if (not isinstance(value, float) and rounded != number) or (rounded == 0 and number != 0):
         message = "which cannot be represented exactly"
         raise _UnfitError(message)
     return number
 
 
 def _decimal(value: Any, data_type: pa.DataType) -> Decimal:
-    if isinstance(value, int) and not isinstance(value, bool):
-        value = Decimal(value)
-    if not isinstance(value, Decimal):
+    if not _is_number(value):
         raise _UnfitError
+    value = Decimal(value)
     sign, digits, exponent = value.as_tuple()
     if not isinstance(exponent, int):
         message = "which is not a finite number"
@@ -378,12 +406,13 @@ def _date(value: Any) -> int:
     if numpy is not None and isinstance(value, numpy.datetime64) and numpy.datetime_data(value)[0] == "D":
         days = int(value.astype("int64")) * int(numpy.datetime_data(value)[1])
         return _integer(days, 32)
-    if not isinstance(value, dt.date):
-        raise _UnfitError
-    if isinstance(value, dt.datetime):
+    if isinstance(value, dt.date) and not isinstance(value, dt.datetime):
+        return value.toordinal() - _EPOCH_DAY
+    days, lost = divmod(_nanoseconds(value, with_zone=False), _NANOS_OF_DAY)
+    if lost:
         message = "which has a time of day"
         raise _UnfitError(message)
-    return value.toordinal() - _EPOCH_DAY
+    return _integer(days, 32)
 
 
 def _time(value: Any) -> int:
@@ -404,16 +433,7 @@ def _milliseconds(value: Any) -> int:
 
 
 def _timestamp(value: Any, data_type: pa.TimestampType) -> int:
-    numpy = _numpy()
-    if numpy is not None and isinstance(value, numpy.datetime64):
-        unit, count = numpy.datetime_data(value)
-        if unit not in _NANOS or data_type.tz is not None:
-            raise _UnfitError
-        nanos = int(value.astype("int64")) * int(count) * _NANOS[unit]
-    elif isinstance(value, dt.datetime):
-        nanos = _nanos(value, with_zone=data_type.tz is not None)
-    else:
-        raise _UnfitError
+    nanos = _nanoseconds(value, with_zone=data_type.tz is not None)
     ticks, lost = divmod(nanos, _NANOS[data_type.unit])
     if lost:
         message = "which has nanoseconds" if data_type.unit == "us" else "which has microseconds"
@@ -424,7 +444,16 @@ def _timestamp(value: Any, data_type: pa.TimestampType) -> int:
     return ticks
 
 
-def _nanos(value: dt.datetime, *, with_zone: bool) -> int:
+def _nanoseconds(value: Any, *, with_zone: bool) -> int:
+    """Return the number of nanoseconds since 1970."""
+    numpy = _numpy()
+    if numpy is not None and isinstance(value, numpy.datetime64):
+        unit, count = numpy.datetime_data(value)
+        if unit not in _NANOS or with_zone:
+            raise _UnfitError
+        return int(value.astype("int64")) * int(count) * _NANOS[unit]
+    if not isinstance(value, dt.datetime):
+        raise _UnfitError
     has_zone = value.utcoffset() is not None
     if has_zone != with_zone:
         raise _UnfitError("which has a time zone" if has_zone else "which has no time zone")

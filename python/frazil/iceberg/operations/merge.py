@@ -103,7 +103,7 @@ class Merge:
 
     def prepare(self, table: States[TableState], rows: SourceInput) -> Source:
         """Read the source."""
-        return rows.hold(table.newest(), exact=False)
+        return rows.hold(table.newest(), exact=self.merge.assigns_all())
 
     def plan(self, state: TableState, ready: Source, tasks: bytes | None = None) -> Merging:
         """Plan the files whose rows may match."""

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from frazil import _native
 from frazil.errors import CommitConflictError
-from frazil.files.rows.batches import batches, no_rows
+from frazil.files.rows.batches import source_parts
 from frazil.files.rows.python_values import TypeNames
 from frazil.iceberg._scan import Scan
 from frazil.iceberg._type_name import type_name
@@ -118,12 +118,7 @@ class ArrowInput:
     def read(self, state: TableState) -> list[pa.RecordBatch]:
         """Read all rows into memory once; values without an Arrow type get the types of the columns in `state`."""
         if self._held is None:
-            schema = state.arrow_schema()
-            parts = list(batches(self._data, schema, TypeNames(type_name), source=True))
-            filled = [part for part in parts if part.num_rows]
-            # Parts without rows are omitted, because they may lack columns that other parts have: an empty list has no
-            # columns.
-            self._held = filled or [part for part in parts if part.num_columns][:1] or [no_rows(schema)]
+            self._held = source_parts(self._data, state.arrow_schema(), TypeNames(type_name))
         return self._held
 
     def hold(self, state: TableState, *, exact: bool) -> Source:

@@ -11,12 +11,17 @@ use arrow_array::{
     Array, ArrayRef, ListArray, MapArray, RecordBatch, RecordBatchOptions, StructArray, UInt32Array, new_null_array,
 };
 use arrow_buffer::{NullBuffer, OffsetBuffer};
+use arrow_cast::display::array_value_to_string;
 use arrow_schema::{DataType, FieldRef, Fields, Schema, SchemaRef};
 
+use super::exact::is_convertible;
 use super::keys::first_repeated;
-use super::{Loss, RowNumbers, cast_exactly, is_list, lost_digits, places, unpacked, widens};
+use super::{Loss, RowNumbers, cast_exactly, is_list, lost_digits, places, unpacked};
 use crate::error::{Error, Result};
 use crate::nested::{Repeated, child};
+
+/// The maximum number of characters of a value in errors.
+const MOST_SHOWN: usize = 60;
 
 /// A limit on the values of a column that is stricter than its Arrow type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,7 +108,7 @@ impl Aligner {
     /// Returns the batch as rows of the table. Missing columns are NULL or have the default of the column.
     ///
     /// # Errors
-    /// `InvalidArgument` with the column, if it is duplicated or its type cannot be widened to that of the table; also
+    /// `InvalidArgument` with the column, if it is duplicated or its type cannot be converted to that of the table; also
     /// with the row, if a column that cannot be NULL is NULL or a value does not fit. The error of `unknown` for a
     /// column that the table does not have.
     pub fn align(&mut self, batch: &RecordBatch, unknown: impl Fn(&str) -> Error) -> Result<RecordBatch> {
@@ -193,7 +198,7 @@ impl AlignedPlace<'_> {
         let found = values.data_type();
         match &target.shape {
             RowShape::Variant if found.is_nested() => self.cast(target, Limit::None, values),
-            RowShape::Leaf(limit) if widens(found, data_type) => self.cast(target, *limit, values),
+            RowShape::Leaf(limit) if is_convertible(found, data_type) => self.cast(target, *limit, values),
             RowShape::Struct(fields) if matches!(found, DataType::Struct(_)) => {
                 self.converted_struct(target, fields, values.as_struct())
             }
@@ -216,6 +221,9 @@ impl AlignedPlace<'_> {
                 let DataType::Struct(fields) = entries_field.data_type() else { return Err(unfit()) };
                 let entries = StructArray::try_new_with_length(fields.clone(), columns, None, entries.len())?;
                 Ok(Arc::new(MapArray::try_new(entries_field.clone(), parts.offsets, entries, parts.nulls, *sorted)?))
+            }
+            _ if !values.is_empty() && values.logical_null_count() == values.len() => {
+                Ok(new_null_array(data_type, values.len()))
             }
             _ => Err(self.unfit(target, values)),
         }
@@ -260,7 +268,8 @@ impl AlignedPlace<'_> {
     fn cast(&self, target: &Target, limit: Limit, values: &ArrayRef) -> Result<ArrayRef> {
         let unfit = |row: usize, loss: Loss| {
             let (name, to) = (self.name, &target.type_name);
-            let message = format!("the value of `{name}` in row {} does not fit {to}", self.rows.number(row));
+            let (number, value) = (self.rows.number(row), shown(values, row));
+            let message = format!("the value of `{name}` in row {number} does not fit {to}: {value}");
             let error = Error::invalid(message).with("column", name);
             match loss {
                 Loss::Value => error,
@@ -278,8 +287,17 @@ impl AlignedPlace<'_> {
     fn unfit(&self, target: &Target, values: &ArrayRef) -> Error {
         let (name, found) = (self.name, (self.rules.type_name)(values.data_type()));
         let message =
-            format!("the column `{name}` has the type {found}, which cannot be widened to {}", target.type_name);
+            format!("the column `{name}` has the type {found}, which cannot be converted to {}", target.type_name);
         Error::invalid(message).with("column", name).hint("cast it, or change the column of the table first")
+    }
+}
+
+/// Returns a value as text, shortened for errors.
+fn shown(values: &dyn Array, row: usize) -> String {
+    let text = array_value_to_string(values, row).unwrap_or_else(|_| "a value".to_string());
+    match text.char_indices().nth(MOST_SHOWN) {
+        Some((end, _)) => format!("{}...", text.get(..end).unwrap_or_default()),
+        None => text,
     }
 }
 

@@ -1,21 +1,11 @@
 //! Converts the rows of users to rows of a table: matches columns by name, and converts them to the table's types and
 //! order.
 //!
-//! | Arrow | accepted as |
-//! |---|---|
-//! | null | any type |
-//! | int8, int16, int32, uint8, uint16 | int, long |
-//! | int64, uint32 | long |
-//! | float16, float32 | float, double |
-//! | decimal(P, S) | decimal(P', S'), P <= P' and S <= S', if no value has too many digits |
-//! | timestamps of any unit, any zone | timestamps with or without zone, as in the source, if no digit is lost |
-//! | large and view forms, dictionaries, run ends | the type of their values |
-//!
-//! Structs, lists and maps are converted part by part. Types are never narrowed, and strings never become numbers.
+//! The permitted conversions are listed in [`frazil_core::align`].
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, RecordBatch};
+use arrow_array::RecordBatch;
 use arrow_schema::{DataType, SchemaRef};
 use frazil_core::align::{self, Aligner, Limit, RowShape, Rules, Target};
 use frazil_core::error::Result;
@@ -58,18 +48,20 @@ impl Align {
     ///
     /// # Errors
     /// `InvalidArgument` with the column: one that the table does not have, that is duplicated, or whose type cannot be
-    /// widened to the table's. Also, with the row, if a required column is NULL or a value does not fit.
+    /// converted to the table's. Also, with the row, if a required column is NULL or a value does not fit.
     pub fn align(&mut self, batch: &RecordBatch) -> Result<RecordBatch> {
         self.aligner.align(batch, |name| self.schema.no_such_column(name))
     }
 }
 
-/// Returns the values of one column in the table's type; they may be NULL. `first_row` is the number of the first row.
+/// Returns the rows of the source of a merge in the types of the table's columns. With `exact`, a column that
+/// [`Align::align`] rejects is an error; otherwise it keeps its type.
 ///
 /// # Errors
-/// See [`Align::align`].
-pub fn align_column(field: &NestedField, values: &ArrayRef, first_row: usize) -> Result<ArrayRef> {
-    align::align_column(&target(field)?, &RULES, values, first_row)
+/// See [`align::source_batches`].
+pub fn source_batches(schema: &Schema, batches: &[RecordBatch], exact: bool) -> Result<Vec<RecordBatch>> {
+    let targets: Vec<_> = schema.fields.fields.iter().map(target).collect::<Result<_>>()?;
+    align::source_batches(&targets, &RULES, batches, exact)
 }
 
 fn target(field: &NestedField) -> Result<Target> {

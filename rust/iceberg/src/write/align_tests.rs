@@ -43,18 +43,20 @@ fn columns_are_found_by_name_and_put_in_the_order_of_the_table() {
 }
 
 #[test]
-fn types_widen_and_never_narrow() {
+fn values_are_converted_only_if_that_keeps_them() {
     assert_eq!(
         taken(r#""long""#, Arc::new(UInt32Array::from(vec![u32::MAX]))).unwrap().as_ref(),
         &Int64Array::from(vec![4_294_967_295])
     );
     assert!(taken(r#""double""#, Arc::new(Float32Array::from(vec![1.5]))).is_ok());
+    assert_eq!(taken(r#""int""#, Arc::new(Int64Array::from(vec![5]))).unwrap().as_ref(), &Int32Array::from(vec![5]));
+    assert_eq!(taken(r#""string""#, Arc::new(Int64Array::from(vec![None, None]))).unwrap().null_count(), 2);
     assert_eq!(taken(r#""int""#, Arc::new(NullArray::new(2))).unwrap().null_count(), 2);
     let dictionary: DictionaryArray<Int8Type> = vec!["x", "y", "x"].into_iter().collect();
     assert_eq!(taken(r#""string""#, Arc::new(dictionary)).unwrap().as_ref(), &StringArray::from(vec!["x", "y", "x"]));
     for (field_type, array) in [
-        (r#""int""#, Arc::new(Int64Array::from(vec![1])) as ArrayRef),
-        (r#""float""#, Arc::new(Int32Array::from(vec![1]))),
+        (r#""int""#, Arc::new(Int64Array::from(vec![1 << 40])) as ArrayRef),
+        (r#""float""#, Arc::new(Int32Array::from(vec![(1 << 24) + 1]))),
         (r#""string""#, Arc::new(Int32Array::from(vec![1]))),
         (r#""long""#, Arc::new(StringArray::from(vec!["1"]))),
         (r#""timestamptz""#, Arc::new(TimestampSecondArray::from(vec![1]))),

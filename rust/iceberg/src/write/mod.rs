@@ -4,7 +4,6 @@ pub mod align;
 pub mod contents;
 pub mod data_file;
 mod location;
-pub mod merge_source;
 pub mod message;
 pub mod metrics;
 pub mod metrics_mode;

@@ -1,13 +1,13 @@
 //! Converts user rows to rows of a table: columns by name, in the types and order of the table.
 //!
-//! The permitted type widenings are listed in [`frazil_core::align`]. Strings and bytes that are longer than the
+//! The permitted conversions are listed in [`frazil_core::align`]. Strings and bytes that are longer than the
 //! column, times with more digits than it has, and NULL in a NOT NULL column are rejected.
 
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType as ArrowType, Field, Fields, SchemaRef, TimeUnit};
-use frazil_core::align::{Aligner, Limit, RowShape, Rules, Target};
+use frazil_core::align::{self, Aligner, Limit, RowShape, Rules, Target};
 use frazil_core::error::{Error, Result};
 
 use crate::spec::columns::ROW_KIND;
@@ -67,10 +67,20 @@ impl Align {
     ///
     /// # Errors
     /// `InvalidArgument` naming a column that the table does not have, that occurs twice, or whose type cannot be
-    /// widened to the table's; also naming the row where a NOT NULL column is NULL or a value does not fit.
+    /// converted to the table's; also naming the row where a NOT NULL column is NULL or a value does not fit.
     pub fn align(&mut self, batch: &RecordBatch) -> Result<RecordBatch> {
         self.aligner.align(batch, |name| no_such_column(&self.schema.fields, name))
     }
+}
+
+/// Returns the rows of the source of a merge in the types of the table's columns. With `exact`, a column whose values
+/// the table rejects is an error; otherwise it keeps its type.
+///
+/// # Errors
+/// See [`align::source_batches`].
+pub fn source_batches(schema: &TableSchema, batches: &[RecordBatch], exact: bool) -> Result<Vec<RecordBatch>> {
+    let targets: Vec<_> = schema.fields.iter().map(target_of).collect();
+    align::source_batches(&targets, &NEW_ROWS, batches, exact)
 }
 
 /// Returns the target of a column.

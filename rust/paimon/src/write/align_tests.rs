@@ -66,7 +66,7 @@ fn columns_that_do_not_fit_are_named() {
     assert!(message(vec![("b", integers())]).contains("`a` is NOT NULL, but NULL in row 0"));
     let text: ArrayRef = Arc::new(StringArray::from(vec!["1"]));
     let narrow = message(vec![("a", text)]);
-    assert!(narrow.contains("`a` has the type utf8, which cannot be widened to INT NOT NULL"), "{narrow}");
+    assert!(narrow.contains("`a` has the type utf8, which cannot be converted to INT NOT NULL"), "{narrow}");
 }
 
 #[test]

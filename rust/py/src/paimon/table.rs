@@ -9,6 +9,7 @@ use frazil_paimon::scan::mode::hides_new_rows;
 use frazil_paimon::schema::Change;
 use frazil_paimon::schema::alter::alter;
 use frazil_paimon::table::Table;
+use frazil_paimon::write::align::source_batches;
 use frazil_paimon::write::postponed::has_waiting_rows;
 use pyo3::prelude::*;
 
@@ -44,6 +45,20 @@ impl PaimonTable {
     #[getter]
     fn branch(&self) -> &str {
         self.0.branch()
+    }
+
+    /// Returns the rows of a merge in the types of the table's columns; with `exact`, a column that `append` rejects is
+    /// an error.
+    #[pyo3(signature = (batches, *, exact))]
+    fn source_batches<'py>(
+        &self,
+        py: Python<'py>,
+        batches: Vec<ArrowBatch>,
+        exact: bool,
+    ) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        let batches: Vec<_> = batches.into_iter().map(|ArrowBatch(batch)| batch).collect();
+        let batches = detached(py, || source_batches(self.0.schema(), &batches, exact))?;
+        batches.into_iter().map(|batch| arrow::record_batch(py, batch)).collect()
     }
 
     /// Returns whether readers see new rows only after a compaction.

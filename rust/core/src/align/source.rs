@@ -1,4 +1,4 @@
-//! Prepares source rows for a merge: converts them to the types of the table's columns, by the rules of `append`.
+//! Prepares source rows for a merge: converts them to the types of the table's columns, as new rows are converted.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -9,25 +9,27 @@ use arrow_array::{
 };
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema as ArrowSchema, TimeUnit};
-use frazil_core::error::{Error, Result};
-use frazil_core::nested::{Repeated, child};
-use frazil_core::sql::expression::takes;
 
-use crate::spec::arrow::arrow_type;
-use crate::spec::schema::Schema;
-use crate::spec::types::NestedField;
-use crate::write::align::align_column;
+use super::{Rules, Target, align_column};
+use crate::error::{Error, Result};
+use crate::nested::{Repeated, child};
+use crate::sql::expression::takes;
 
 /// Converts batches to one schema, which a merge requires.
 ///
-/// A column of the table gets the table's type if `append` would accept it. Other columns keep their type, because
-/// conditions and values may read them; with `exact` they are errors. Large string and binary types are kept, because
+/// A column of the table, which is in `targets`, gets the table's type if the table accepts all of its values. Otherwise
+/// it keeps its type, because conditions and values may read it; with `exact` that is an error. Large string and binary types are kept, because
 /// the whole source becomes one batch.
 ///
 /// # Errors
 /// `InvalidArgument` for batches with different columns and for two columns with the same name; with `exact`, also the
-/// errors of [`Align::align`](crate::write::align::Align::align).
-pub fn source_batches(schema: &Schema, batches: &[RecordBatch], exact: bool) -> Result<Vec<RecordBatch>> {
+/// errors of [`Aligner::align`](super::Aligner::align).
+pub fn source_batches(
+    targets: &[Target],
+    rules: &Rules,
+    batches: &[RecordBatch],
+    exact: bool,
+) -> Result<Vec<RecordBatch>> {
     let Some(first) = batches.first() else { return Ok(Vec::new()) };
     let names = names_of(first)?;
     let mut columns: Vec<Vec<ArrayRef>> = Vec::with_capacity(names.len());
@@ -35,8 +37,8 @@ pub fn source_batches(schema: &Schema, batches: &[RecordBatch], exact: bool) -> 
     for name in &names {
         let parts = batches.iter().map(|batch| batch.column_by_name(name).cloned());
         let parts = parts.collect::<Option<Vec<_>>>().ok_or_else(|| other_columns(name))?;
-        let known = schema.fields.fields.iter().find(|field| field.name == *name);
-        let parts = column(known, name, parts, exact)?;
+        let known = targets.iter().find(|target| target.field.name() == name);
+        let parts = column(known.map(|target| (target, rules)), name, parts, exact)?;
         let data_type = parts.first().map_or(DataType::Null, |part| part.data_type().clone());
         fields.push(Field::new(*name, data_type, true));
         columns.push(parts);
@@ -71,21 +73,21 @@ fn other_columns(name: &str) -> Error {
 }
 
 /// Returns a column of all batches, in one type.
-fn column(known: Option<&NestedField>, name: &str, parts: Vec<ArrayRef>, exact: bool) -> Result<Vec<ArrayRef>> {
+fn column(known: Option<(&Target, &Rules)>, name: &str, parts: Vec<ArrayRef>, exact: bool) -> Result<Vec<ArrayRef>> {
     let first = parts.first().map_or(DataType::Null, |part| part.data_type().clone());
     let is_one_type = parts.iter().all(|part| *part.data_type() == first);
-    if let Some(field) = known {
-        let to = arrow_type(&field.field_type);
+    if let Some((target, rules)) = known {
+        let to = target.field.data_type();
         if parts.iter().all(Array::is_empty) {
-            return Ok(parts.iter().map(|_| new_empty_array(&to)).collect());
+            return Ok(parts.iter().map(|_| new_empty_array(to)).collect());
         }
-        let is_taken = is_one_type && takes(&first, &to);
+        let is_taken = is_one_type && takes(&first, to);
         if is_taken && !to.is_nested() {
             return Ok(parts);
         }
         let mut first_row = 0;
         let aligned = parts.iter().map(|part| {
-            let values = align_column(field, part, first_row);
+            let values = align_column(target, rules, part, first_row);
             first_row += part.len();
             values
         });
