@@ -73,6 +73,7 @@ __all__ = [
     "create_table",
     "deleted_positions",
     "encode_positions",
+    "encode_variant",
     "evaluate_expression",
     "file_groups",
     "filter_batch",
@@ -876,8 +877,9 @@ class PaimonTable:
     def branch(self) -> str:
         """Return the branch that is read."""
     def source_batches(self, batches: Sequence[pa.RecordBatch], *, exact: bool) -> list[pa.RecordBatch]:
-        """Return the rows of a merge in the types of the table's columns; with `exact`, a column that `append` rejects
-        is an error."""
+        """Return the rows of a merge in the types of the table's columns; with `exact`, a column that `append`
+        rejects is an error.
+        """
     def hides_new_rows(self) -> bool:
         """Return whether readers see new rows only after a compaction."""
     def moves_keys(self) -> bool:
@@ -1494,6 +1496,12 @@ def encode_positions(positions: pa.Array) -> bytes:
 
 def apply_transform(transform: str, array: pa.Array) -> pa.Array:
     """Apply a transform, by its text in the spec, to an Arrow array."""
+
+def encode_variant(value: object) -> tuple[bytes, bytes]:
+    """Return the metadata and the value of a variant: None, a bool, an int of 64 bits, a float, a str, bytes, a
+    list, a dict with str keys, or a tuple of a type and its parts: `("decimal", unscaled, scale)`, `("date", days)`
+    or `("timestamp", units, is_nanoseconds, is_instant)`.
+    """
 
 def variant_to_json(array: pa.Array) -> pa.Array:
     """Convert an array of variants (structs of `metadata` and `value`) to JSON text."""

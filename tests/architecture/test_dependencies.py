@@ -22,7 +22,7 @@ ABOVE_FORMATS = ("frazil._formats", "frazil._table", "frazil.catalog", "frazil.s
 OUTERMOST = ("frazil.spark", "frazil.cli", "frazil.__main__", "pyspark_frazil")
 DATA_FILES = "frazil.files"
 # The members of the native module that are independent of formats.
-SHARED_NATIVES = {"BatchReader", "Files", "Upload", "int96_timestamps"}
+SHARED_NATIVES = {"BatchReader", "Files", "Upload", "encode_variant", "int96_timestamps"}
 INNERMOST = ("frazil.errors", "frazil.config", "frazil._secrets")
 # Modules that are imported on demand, never with `import frazil`.
 HEAVY = ("pyarrow", "pyspark", "pandas", "polars", "duckdb", "numpy", "click")

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 import frazil
 from frazil.errors import InvalidArgumentError
-from frazil.files.rows.python_values import TypeNames, batch_of
+from frazil.files.rows.places import TypeNames
+from frazil.files.rows.python_values import batch_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -240,7 +241,7 @@ NUMBERS = st.one_of(
     st.sampled_from([t for t in COLUMNS if COLUMNS[t] != pa.bool_()]),
     st.lists(NUMBERS, min_size=1, max_size=5),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_random_frames_of_numbers_have_the_values_of_dictionaries(
     tmp_path_factory: pytest.TempPathFactory, form: str, column: str, values: list[Any]
 ) -> None:

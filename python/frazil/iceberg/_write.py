@@ -10,7 +10,7 @@ from frazil import _native
 from frazil._progress import reported
 from frazil.config import config
 from frazil.files.rows.batches import batches
-from frazil.files.rows.python_values import TypeNames
+from frazil.files.rows.places import TypeNames
 from frazil.files.write.writer import DataFileWriter, write_memory
 from frazil.iceberg._type_name import type_name
 from frazil.iceberg._writer_options import writer_options

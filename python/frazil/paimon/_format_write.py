@@ -26,7 +26,7 @@ from frazil._progress import reported
 from frazil.config import config
 from frazil.errors import FrazilError, InvalidArgumentError, StorageError
 from frazil.files.rows.batches import batches
-from frazil.files.rows.python_values import TypeNames
+from frazil.files.rows.places import TypeNames
 from frazil.files.write.writer import DataFileWriter, write_memory
 from frazil.paimon._format_file import DEFAULT_PARTITION
 from frazil.paimon._text_write import TextFormat

@@ -10,7 +10,7 @@ from frazil._progress import reported
 from frazil._read_ahead import read_ahead
 from frazil.config import config
 from frazil.files.rows.batches import batches
-from frazil.files.rows.python_values import TypeNames
+from frazil.files.rows.places import TypeNames
 from frazil.files.write.writer import DataFileWriter, write_memory
 from frazil.paimon._read import read_split
 from frazil.paimon._scan import scan_arguments

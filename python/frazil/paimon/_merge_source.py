@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from frazil._merge import Action, When
 from frazil.files.rows.batches import source_parts
-from frazil.files.rows.python_values import TypeNames
+from frazil.files.rows.places import TypeNames
 from frazil.paimon._scan import target_schema
 from frazil.paimon._writer_options import type_name
 

@@ -26,6 +26,7 @@ mod task;
 mod tasks;
 mod transaction;
 mod transforms;
+mod variants;
 mod virtual_table;
 mod write;
 
@@ -84,7 +85,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(deletion_vector::deleted_positions, module)?)?;
     module.add_function(wrap_pyfunction!(deletion_vector::encode_positions, module)?)?;
     module.add_function(wrap_pyfunction!(transforms::apply_transform, module)?)?;
-    module.add_function(wrap_pyfunction!(transforms::variant_to_json, module)?)?;
+    module.add_function(wrap_pyfunction!(variants::variant_to_json, module)?)?;
+    module.add_function(wrap_pyfunction!(variants::encode_variant, module)?)?;
     module.add_function(wrap_pyfunction!(scan::normalize_predicate, module)?)?;
     module.add_function(wrap_pyfunction!(features::iceberg_features, module)?)?;
     module.add_function(wrap_pyfunction!(features::paimon_features, module)?)?;

@@ -1,8 +1,7 @@
-//! Applies partition transforms to Arrow arrays, and converts variants.
+//! Applies partition transforms to Arrow arrays.
 
 use std::sync::Arc;
 
-use arrow_array::cast::AsArray;
 use arrow_schema::Field;
 use frazil_core::error::Error;
 use frazil_iceberg::spec::arrow::{arrow_primitive, primitive_of};
@@ -25,16 +24,4 @@ pub(crate) fn apply_transform(py: Python<'_>, transform: &str, array: ArrowArray
         Ok((transform.apply(array.as_ref(), &source)?, arrow_primitive(&result_type)))
     })?;
     arrow::array(py, result, Arc::new(Field::new("", data_type, true)))
-}
-
-/// Converts an array of variants (structs of `metadata` and `value`) to JSON text.
-#[pyfunction]
-pub(crate) fn variant_to_json(py: Python<'_>, array: ArrowArray) -> PyResult<Py<PyAny>> {
-    let ArrowArray(array, _) = array;
-    let text = detached(py, || {
-        let variants =
-            array.as_struct_opt().ok_or_else(|| Error::invalid("variants must be structs of metadata and value"))?;
-        frazil_core::variant::to_json_array(variants)
-    })?;
-    arrow::array(py, Arc::new(text), Arc::new(Field::new("", arrow_schema::DataType::Utf8, true)))
 }

@@ -16,7 +16,7 @@ from frazil.files.rows.python_values import batch_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from frazil.files.rows.python_values import TypeNames
+    from frazil.files.rows.places import TypeNames
 
 __all__ = ["batches", "no_rows", "size_bytes", "source_parts", "unnamed_levels"]
 

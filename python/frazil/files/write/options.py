@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from frazil.files.rows.python_values import TypeName
+    from frazil.files.rows.places import TypeName
 
 __all__ = [
     "AvroEncoder",

@@ -9,7 +9,7 @@ import pyarrow as pa
 from frazil import _native
 from frazil.errors import CommitConflictError
 from frazil.files.rows.batches import source_parts
-from frazil.files.rows.python_values import TypeNames
+from frazil.files.rows.places import TypeNames
 from frazil.iceberg._scan import Scan
 from frazil.iceberg._type_name import type_name
 from frazil.iceberg._write import write_rows

@@ -100,7 +100,7 @@ fn from_floats(values: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
             let decimals = decimals.with_data_type(DataType::Decimal128(38, scale));
             cast(&decimals, &DataType::Decimal128(precision, scale))
         }
-        _ => cast(&doubles.unary_opt::<_, Float64Type>(|value| (value.trunc() == value).then_some(value)), to),
+        _ => cast(&doubles.unary_opt::<_, Float64Type>(|value| (value.fract() == 0.0).then_some(value)), to),
     }
 }
 
@@ -133,12 +133,12 @@ fn scaled(value: f64, scale: u32) -> Option<i128> {
 
 /// Converts decimals to floats whose significand has this number of bits.
 fn from_decimals(values: &ArrayRef, digits: u32, to: &DataType) -> Result<ArrayRef> {
-    let scale = match *values.data_type() {
-        DataType::Decimal32(_, scale)
-        | DataType::Decimal64(_, scale)
-        | DataType::Decimal128(_, scale)
-        | DataType::Decimal256(_, scale) => scale,
-        _ => return Err(unexpected()),
+    let (DataType::Decimal32(_, scale)
+    | DataType::Decimal64(_, scale)
+    | DataType::Decimal128(_, scale)
+    | DataType::Decimal256(_, scale)) = *values.data_type()
+    else {
+        return Err(unexpected());
     };
     // A decimal of more than 38 digits is not exact in a double unless most of them are zeros.
     let decimals = cast(values, &DataType::Decimal128(38, scale))?;

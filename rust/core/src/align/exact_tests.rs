@@ -21,12 +21,25 @@ fn decimals(values: &[i128], precision: u8, scale: i8) -> ArrayRef {
     Arc::new(Decimal128Array::from(values.to_vec()).with_precision_and_scale(precision, scale).unwrap())
 }
 
+type Case<'a> = (ArrayRef, DataType, &'a [Option<&'a str>]);
+
+fn assert_exact(cases: &[Case<'_>]) {
+    for (values, to, expected) in cases {
+        assert!(is_convertible(values.data_type(), to), "{} {to}", values.data_type());
+        let found = exact_or_null(values, to).unwrap();
+        assert_eq!(found.data_type(), to);
+        let shown = (0..found.len()).map(|i| found.is_valid(i).then(|| array_value_to_string(&found, i).unwrap()));
+        let expected: Vec<_> = expected.iter().map(|text| text.map(str::to_string)).collect();
+        assert_eq!(shown.collect::<Vec<_>>(), expected, "{} {to}", values.data_type());
+    }
+}
+
 #[test]
-fn a_value_is_exact_or_null() {
+fn integers_and_decimals_are_exact_or_null() {
     use DataType as D;
     let ends = longs(&[i64::MIN, -129, -128, 0, 127, 128, 16_777_216, 16_777_217, i64::MAX]);
     let wide = 9_007_199_254_740_993;
-    let cases: [(ArrayRef, DataType, &[Option<&str>]); 22] = [
+    assert_exact(&[
         (ends.clone(), D::Int8, &[None, None, Some("-128"), Some("0"), Some("127"), None, None, None, None]),
         (longs(&[1 << 24, (1 << 24) + 1, 1 << 40]), D::Float32, &[Some("16777216.0"), None, Some("1099511600000.0")]),
         (
@@ -38,6 +51,29 @@ fn a_value_is_exact_or_null() {
         (Arc::new(UInt64Array::from(vec![u64::MAX, 1 << 62])), D::Int64, &[None, Some("4611686018427387904")]),
         (Arc::new(UInt64Array::from(vec![u64::MAX, 1 << 63])), D::Float64, &[None, Some("9.223372036854776e18")]),
         (Arc::new(UInt64Array::from(vec![u64::MAX])), D::Decimal128(20, 0), &[Some("18446744073709551615")]),
+        (decimals(&[200, 250, 13_000], 9, 2), D::Int8, &[Some("2"), None, None]),
+        (decimals(&[250, 270, 0, -125], 9, 2), D::Float32, &[Some("2.5"), None, Some("0.0"), Some("-1.25")]),
+        (decimals(&[25 * 10_i128.pow(29), 10_i128.pow(37) + 1], 38, 30), D::Float64, &[Some("2.5"), None]),
+        (decimals(&[1250, 1255, 100_000], 9, 2), D::Decimal128(4, 1), &[Some("12.5"), None, None]),
+        (
+            Arc::new(
+                Decimal256Array::from(vec![i256::from_i128(150), i256::MAX]).with_precision_and_scale(76, 2).unwrap(),
+            ),
+            D::Decimal128(3, 1),
+            &[Some("1.5"), None],
+        ),
+        (
+            Arc::new(BinaryArray::from(vec![&b"ab"[..], b"a", b"abc", b""])),
+            D::FixedSizeBinary(2),
+            &[Some("6162"), None, None, None],
+        ),
+    ]);
+}
+
+#[test]
+fn floats_are_exact_or_null() {
+    use DataType as D;
+    assert_exact(&[
         (
             doubles(&[1.0, -0.0, 1.5, f64::NAN, f64::INFINITY, 2_147_483_648.0]),
             D::Int32,
@@ -67,31 +103,7 @@ fn a_value_is_exact_or_null() {
         (doubles(&[2_f64.powi(-37)]), D::Decimal128(38, 37), &[Some("0.0000000000072759576141834259033203125")]),
         (Arc::new(Float32Array::from(vec![2.0, 0.5])), D::Int8, &[Some("2"), None]),
         (Arc::new(Float16Array::from_iter_values([2.0, 0.5].map(half))), D::Int8, &[Some("2"), None]),
-        (decimals(&[200, 250, 13_000], 9, 2), D::Int8, &[Some("2"), None, None]),
-        (decimals(&[250, 270, 0, -125], 9, 2), D::Float32, &[Some("2.5"), None, Some("0.0"), Some("-1.25")]),
-        (decimals(&[25 * 10_i128.pow(29), 10_i128.pow(37) + 1], 38, 30), D::Float64, &[Some("2.5"), None]),
-        (decimals(&[1250, 1255, 100_000], 9, 2), D::Decimal128(4, 1), &[Some("12.5"), None, None]),
-        (
-            Arc::new(
-                Decimal256Array::from(vec![i256::from_i128(150), i256::MAX]).with_precision_and_scale(76, 2).unwrap(),
-            ),
-            D::Decimal128(3, 1),
-            &[Some("1.5"), None],
-        ),
-        (
-            Arc::new(BinaryArray::from(vec![&b"ab"[..], b"a", b"abc", b""])),
-            D::FixedSizeBinary(2),
-            &[Some("6162"), None, None, None],
-        ),
-    ];
-    for (values, to, expected) in cases {
-        assert!(is_convertible(values.data_type(), &to), "{} {to}", values.data_type());
-        let found = exact_or_null(&values, &to).unwrap();
-        assert_eq!(found.data_type(), &to);
-        let shown = (0..found.len()).map(|i| found.is_valid(i).then(|| array_value_to_string(&found, i).unwrap()));
-        let expected: Vec<_> = expected.iter().map(|text| text.map(str::to_string)).collect();
-        assert_eq!(shown.collect::<Vec<_>>(), expected, "{} {to}", values.data_type());
-    }
+    ]);
 }
 
 fn half(value: f32) -> <arrow_array::types::Float16Type as arrow_array::ArrowPrimitiveType>::Native {

@@ -3,12 +3,32 @@
 
 use crate::error::{Error, ErrorKind, Result};
 
+/// The version of the metadata, and the flag that its names are sorted.
+const VERSION: u8 = 1;
+const SORTED: u8 = 0x10;
+
 /// A field of an object under construction, with the offset of its value in the buffer.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FieldEntry<'a> {
     pub(super) name: &'a str,
     pub(super) id: usize,
     pub(super) start: usize,
+}
+
+/// Returns the metadata with these names, which are sorted and unique.
+pub(super) fn metadata<'a>(names: impl ExactSizeIterator<Item = &'a str> + Clone) -> Result<Vec<u8>> {
+    let text: String = names.clone().collect();
+    let width = width(text.len().max(names.len()))?;
+    let mut out = vec![(width - 1) << 6 | SORTED | VERSION];
+    push_number(&mut out, names.len(), width);
+    let mut end = 0;
+    push_number(&mut out, end, width);
+    for name in names {
+        end += name.len();
+        push_number(&mut out, end, width);
+    }
+    out.extend(text.bytes());
+    Ok(out)
 }
 
 /// Appends a primitive: its type id and its bytes.

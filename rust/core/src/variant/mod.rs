@@ -19,6 +19,7 @@
 
 mod build;
 mod decode;
+mod encode;
 mod json;
 mod unshred;
 
@@ -26,6 +27,7 @@ mod unshred;
 mod tests;
 
 pub use decode::{Array, Metadata, Object, Value};
+pub use encode::{NewVariant, encode};
 pub use json::{to_json, to_json_array};
 pub use unshred::{is_shredded, unshred};
 

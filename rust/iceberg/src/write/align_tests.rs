@@ -1,8 +1,8 @@
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int8Type;
 use arrow_array::{
-    Array, DictionaryArray, Float32Array, Int8Array, Int32Array, Int64Array, LargeStringArray, ListArray, NullArray,
-    StringArray, StructArray, TimestampNanosecondArray, TimestampSecondArray, UInt32Array,
+    Array, ArrayRef, DictionaryArray, Float32Array, Int8Array, Int32Array, Int64Array, LargeStringArray, ListArray,
+    NullArray, StringArray, StructArray, TimestampNanosecondArray, TimestampSecondArray, UInt32Array,
 };
 use arrow_buffer::NullBuffer;
 use arrow_schema::Field;
