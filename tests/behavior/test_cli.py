@@ -431,7 +431,7 @@ def test_files_with_types_that_do_not_fit_are_refused(run: Run, tmp_path: Path, 
     for name, value in (("x", 1), ("y", "one")):
         pq.write_table(pa.table({"id": [value], "p": ["a"]}), tmp_path / f"{name}.parquet")
     code, _, err = run("append", table.location, str(tmp_path / "x.parquet"), str(tmp_path / "y.parquet"))
-    assert (code, "cannot be widened to long" in err, table.refresh().scan().count()) == (2, True, 6)
+    assert (code, "cannot be converted to long" in err, table.refresh().scan().count()) == (2, True, 6)
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")

@@ -282,7 +282,6 @@ REJECTED = [
     "INSERT OVERWRITE DIRECTORY '/x' USING parquet SELECT * FROM local.db.table",
     "WITH c AS (SELECT 1, 'x') INSERT INTO local.db.table WITH d AS (SELECT 1) SELECT * FROM c",
     "INSERT INTO spark_catalog.default.t SELECT * FROM local.db.table",
-    "CACHE TABLE c AS SELECT * FROM local.db.table",
     "COMMENT ON COLUMN local.db.table.id IS 'x'",
     "SHOW PARTITIONS local.db.table",
     "SHOW TBLPROPERTIES local.db.table.files",

@@ -1,4 +1,4 @@
-"""Tests of what Spark's connectors for Iceberg and Paimon accept in SQL beside tables and changes of rows."""
+"""Tests of columns, functions, statements and types that the connectors for Java add to Spark SQL."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def syntax_error_of(explain: Callable[[str], Any], text: str) -> InvalidArgument
     from frazil.sql._lexer import syntax_error
 
     try:
-        # On a line of its own, the keyword does not change positions in the line.
+        # On a separate line, the keyword does not change positions in the others.
         explain(f"EXPLAIN\n{text}")
     except ParseException as error:
         found = _PLACE.search(str(error))

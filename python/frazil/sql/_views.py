@@ -61,7 +61,7 @@ class Views(Generic[Frame]):
             if view is None or name in self._running:
                 continue
             if not view.engine.is_view_of(name, view.frame):
-                del self._views[name]  # It was dropped, or replaced in another way.
+                del self._views[name]  # The view was dropped, or replaced in another way.
                 continue
             self._running.add(name)
             try:
