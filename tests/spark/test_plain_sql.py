@@ -135,8 +135,10 @@ def test_statements_of_spark_run_unchanged(spark: SparkSession, tmp_path: Path) 
 
 def test_other_sessions_do_not_know_the_catalogs(spark: SparkSession, tmp_path: Path) -> None:
     with connect(spark, tmp_path):
-        for error_of in (error(spark.newSession().sql, "SELECT * FROM local.db.t"), error(spark.table, "local.db.t")):
-            assert isinstance(error_of, AnalysisException)
+        other = spark.newSession()
+        assert isinstance(error(other.sql, "SELECT * FROM local.db.t"), AnalysisException)
+        assert isinstance(error(other.table, "local.db.t"), AnalysisException)
+        assert isinstance(error(other.read.table, "local.db.t"), AnalysisException)
 
 
 def test_threads_run_statements(spark: SparkSession, tmp_path: Path) -> None:

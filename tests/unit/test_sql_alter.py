@@ -212,9 +212,52 @@ def test_partitions_of_paimon_tables_are_dropped(tmp_path: Path) -> None:
     for statement, message in [
         ("DROP PARTITION (id = 1)", "`id` is not a partition column"),
         ("DROP PARTITION (dt)", "`dt` has no value"),
+        ("DROP PARTITION (dt = 'b'), PARTITION (dt = 'nope')", "the table has no partition with dt = nope"),
     ]:
         with pytest.raises(FrazilError, match=message):
-            lake_of(catalog).sql(f"ALTER TABLE lake.db.t {statement}")
+            lake_of(catalog, ["b", "nope"]).sql(f"ALTER TABLE lake.db.t {statement}")
+    assert catalog.load_table("db.t").scan().count() == 1
+    before = catalog.load_table("db.t").current_snapshot().snapshot_id
+    lake_of(catalog, ["nope"]).sql("ALTER TABLE lake.db.t DROP IF EXISTS PARTITION (dt = 'nope')")
+    assert catalog.load_table("db.t").current_snapshot().snapshot_id == before
+    lake_of(catalog, ["b", "nope"]).sql(
+        "ALTER TABLE lake.db.t DROP IF EXISTS PARTITION (dt = 'b'), PARTITION (dt = 'x')"
+    )
+    assert catalog.load_table("db.t").scan().count() == 0
+
+
+@pytest.mark.parametrize("legacy", ["true", "false"])
+def test_partitions_of_any_type_are_dropped(tmp_path: Path, legacy: str) -> None:
+    catalog = frazil.load_catalog("c", type="paimon", warehouse=str(tmp_path))
+    catalog.create_namespace("db")
+    columns = [("id", "INT"), ("d", "DATE"), ("n", "BIGINT"), ("s", "STRING")]
+    options = {"partition.legacy-name": legacy}
+    table = catalog.create_table("db.t", columns, partition_keys=["d", "n", "s"], options=options)
+    row = {"id": 1, "d": dt.date(2024, 2, 29), "n": 5, "s": "a/b=c"}
+    table.append([row, {**row, "n": None}, {**row, "s": None, "d": None}])
+    for partition, constants, count in [
+        ("d = DATE'2024-02-29', n = 5", ["2024-02-29", "5"], 2),
+        ("s = 'a/b=c', n = NULL", ["a/b=c", None], 1),
+        ("d = NULL, n = 5, s = NULL", [None, "5", None], 0),
+    ]:
+        with pytest.raises(FrazilError, match="has no partition"):
+            lake_of(catalog, ["2023-01-01"]).sql("ALTER TABLE lake.db.t DROP PARTITION (d = '2023-01-01')")
+        lake_of(catalog, constants).sql(f"ALTER TABLE lake.db.t DROP PARTITION ({partition})")
+        assert catalog.load_table("db.t").scan().count() == count
+
+
+def test_truncate_of_a_partition(tmp_path: Path) -> None:
+    catalog = frazil.load_catalog("c", type="paimon", warehouse=str(tmp_path))
+    catalog.create_namespace("db")
+    table = catalog.create_table("db.t", [("id", "INT"), ("p", "STRING")], partition_keys=["p"])
+    table.append([{"id": 1, "p": "a"}, {"id": 2, "p": "b"}])
+    lake_of(catalog, ["a"]).sql("TRUNCATE TABLE lake.db.t PARTITION (p = 'a')")
+    assert catalog.load_table("db.t").scan().to_arrow().to_pylist() == [{"id": 2, "p": "b"}]
+    assert catalog.load_table("db.t$FILES").scan().count() == 1
+    with pytest.raises(FrazilError, match="not empty"):
+        lake_of(catalog).sql("DROP DATABASE lake.db")
+    lake_of(catalog).sql("DROP DATABASE lake.db CASCADE")
+    assert ("db",) not in catalog.list_namespaces()
 
 
 @pytest.fixture

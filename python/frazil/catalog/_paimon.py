@@ -386,14 +386,14 @@ def check_name(name: str) -> None:
 def _parts(name: str) -> tuple[str, str | None, str | None]:
     """Split a name such as `orders$branch_b1$files` into table, branch and system table.
 
-    >>> _parts("t"), _parts("t$branch_b"), _parts("t$files"), _parts("t$branch_b$files")
+    >>> _parts("t"), _parts("t$branch_b"), _parts("t$FILES"), _parts("t$branch_b$files")
     (('t', None, None), ('t', 'b', None), ('t', None, 'files'), ('t', 'b', 'files'))
     """
     table, separator, rest = name.partition("$")
     if not rest.startswith(BRANCH):
-        return table, None, rest if separator else None
+        return table, None, rest.lower() if separator else None
     branch, separator, system = rest.removeprefix(BRANCH).partition("$")
-    return table, branch, system if separator else None
+    return table, branch, system.lower() if separator else None
 
 
 def _is_system(namespace: Identifier) -> bool:

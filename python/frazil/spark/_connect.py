@@ -6,6 +6,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from frazil.errors import InvalidArgumentError
+from frazil.spark._connected import remember
 from frazil.spark._engine import SparkEngine
 from frazil.spark._worker_python import check_session
 from frazil.sql import Lake
@@ -51,9 +52,10 @@ def connect(
             USE. Catalogs configured as `spark.sql.catalog.<name>.*` with the `SparkCatalog` classes of the Java
             connectors are added. Those given here take precedence.
         plain: Whether `spark.sql` of this session object runs its statements in the lake, until `lake.disconnect()`.
-            `lake.sql` is called, so that statements that reference no table of the lake run in Spark unchanged. Other
-            methods, such as `spark.table` and `DataFrame.writeTo`, and other sessions, such as those of
-            `spark.newSession()`, do not know the catalogs. Of several such lakes, the last one runs the statements.
+            `lake.sql` is called, so that statements that reference no table of the lake run in Spark unchanged.
+            `spark.table`, `spark.read.table`, `spark.catalog` and `DataFrame.writeTo` find the tables, too. Other
+            sessions, such as those of `spark.newSession()`, do not know the catalogs. Of several such lakes, the last
+            one runs the statements.
 
     If `spark.sql.catalog.spark_catalog` is set to a class of the Java connectors, the setting is removed from the
     session and a warning is logged. Without the jars of the connectors, every query would fail.
@@ -77,6 +79,7 @@ def connect(
         raise InvalidArgumentError(message, hint="use another catalog name")
     engine = SparkEngine(spark)
     lake = Lake(found, engine, foreign - found.keys())
+    remember(spark, lake)
     if plain:
         engine.replace_sql(lake)
     return lake

@@ -6,6 +6,8 @@ import functools
 from typing import TYPE_CHECKING, Any
 
 from frazil.errors import InvalidArgumentError
+from frazil.spark._plain_names import PlainNames
+from frazil.spark._plain_writes import connect_writes, disconnect_writes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,6 +27,8 @@ class PlainSql:
         self._before = vars(spark).get("sql")
         functools.update_wrapper(self, self.own)  # for `help` and completion
         vars(spark)["sql"] = self
+        self._names = PlainNames(spark, lake)
+        connect_writes(spark, lake)
 
     def __call__(self, sqlQuery: str, args: Any = None, **kwargs: Any) -> DataFrame:  # noqa: N803 - the names of Spark
         """Run a statement as `spark.sql` does."""
@@ -40,6 +44,8 @@ class PlainSql:
         if attributes.get("sql") is not self:
             message = "cannot restore spark.sql: it was replaced again after this lake was connected"
             raise InvalidArgumentError(message, hint="disconnect the lake that was connected last first")
+        self._names.restore()
+        disconnect_writes(self._spark, self._lake)
         if self._before is None:
             del attributes["sql"]
         else:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from frazil._arguments import field_names, filter_text, row_limit, snapshot_choice
 from frazil.errors import FrazilError, InvalidArgumentError
+from frazil.spark._connected import named_table
 from frazil.spark._options import AUDIT_OPTIONS, NATIVE_FILES, READ_LANES, READ_SNAPSHOT, parse, quote_name
 from frazil.spark._worker_python import check_session
 
@@ -63,7 +64,8 @@ def read(  # noqa: PLR0913 - the arguments of `Table.scan`
 
     Args:
         spark: The session.
-        table: A folder or metadata file, or a loaded table, including its relocations and storage options.
+        table: A folder or metadata file, or a loaded table, including its relocations and storage options. A name such
+            as `cat.db.t` is that of a table in a lake that is connected to the session.
         row_filter: An SQL expression such as `id > 10 and name like 'a%'`; True for all rows.
         selected_fields: Column names, `s.x` for a field of a struct, `*` for all, and metadata columns.
         case_sensitive: Whether column names are case-sensitive.
@@ -87,6 +89,7 @@ def read(  # noqa: PLR0913 - the arguments of `Table.scan`
         pyspark.errors.AnalysisException: The table cannot be read; the message contains the frazil error.
     """
     check_session(spark)
+    table = named_table(spark, table)
     limit = row_limit(limit)
     given: dict[str, Any] = {
         "case-sensitive": str(case_sensitive).lower(),

@@ -10,6 +10,7 @@ from frazil.errors import InvalidArgumentError
 from frazil.iceberg import Transaction
 from frazil.iceberg._table import replaces_definition
 from frazil.spark._branch_read import snapshot_read_by
+from frazil.spark._connected import named_table
 from frazil.spark._iceberg_write import insert_into_iceberg, write_iceberg
 from frazil.spark._paimon_write import insert_into_paimon, write_paimon
 from frazil.spark._session_options import check_paimon_change, session_values
@@ -86,8 +87,8 @@ def write(  # noqa: PLR0913 - keyword-only, what a write is
     Args:
         frame: The rows. Columns are matched by name and widened as in `Table.append`; strings are accepted for uuid,
             and binary for fixed.
-        table: A folder, or a loaded table, which then has the new state. For a transaction, the rows are committed with
-            its other changes.
+        table: A folder, or a loaded table, which then has the new state, or the name of a table in a lake that is
+            connected to the session. For a transaction, the rows are committed with its other changes.
         mode: `append`, `overwrite` as in `Table.overwrite`, or `dynamic` as in `Table.dynamic_partition_overwrite`.
         branch: The branch to change; by default `main`, or the branch `spark.wap.branch` of the session.
         partitions: Paimon: the partitions that `overwrite` replaces, as in `Table.overwrite`; None for all rows.
@@ -114,7 +115,9 @@ def write(  # noqa: PLR0913 - keyword-only, what a write is
     if overwrite_filter is not True and mode != "overwrite":
         message = "overwrite_filter requires the mode `overwrite`"
         raise InvalidArgumentError(message)
-    check_session(session_of(frame, "frame"))
+    session = session_of(frame, "frame")
+    check_session(session)
+    table = named_table(session, table)
     began = time.perf_counter()
     target = table if isinstance(table, Transaction) else opened_table(table, relocate, storage)
     branch, creates_branch, properties = _snapshot_arguments(frame, target, branch, snapshot_properties)

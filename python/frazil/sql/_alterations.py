@@ -169,6 +169,7 @@ class DropPartitions:
     """`DROP PARTITION (column = constant, …), …`, for Paimon tables."""
 
     partitions: tuple[tuple[PartitionValue, ...], ...]
+    if_exists: bool = False
 
 
 Alteration = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Generic
 
 from frazil._arguments import text as argument_text
-from frazil.errors import FrazilError, InvalidArgumentError, NoSuchTableError
+from frazil.errors import FrazilError, InvalidArgumentError, NoSuchNamespaceError, NoSuchTableError
 from frazil.sql import _run_alter as alter
 from frazil.sql import _run_catalogs as catalogs
 from frazil.sql import _run_describe as described
@@ -227,6 +227,30 @@ class Lake(Generic[Frame]):
             raise NoSuchTableError(message, context={"table": str(found)}, hint=self._catalogs_hint())
         return where.catalog.catalog.load_table(where.levels)
 
+    def has_name(self, name: str) -> bool:
+        """Return whether a name of a table refers to a catalog of this lake, whether or not the table exists."""
+        parts = _parts(name)
+        return parts is not None and not self._is_view(parts) and self._names.table(parts) is not None
+
+    def has_table(self, name: str) -> bool:
+        """Return whether a table of this lake exists."""
+        try:
+            return self.has_name(name) and self.table(name) is not None
+        except (NoSuchTableError, NoSuchNamespaceError):
+            return False
+
+    def has_namespace_name(self, name: str | None) -> bool:
+        """Return whether a name of a namespace refers to a catalog of this lake; None for the current namespace."""
+        parts = None if name is None else _parts(name)
+        return (name is None or parts is not None) and self._names.listed_namespace(parts) is not None
+
+    def has_catalog(self, name: str) -> bool:
+        """Return whether a name begins with a catalog of this lake."""
+        return (_parts(name) or ("",))[0] in self._names.catalogs
+
+    def _is_view(self, parts: tuple[str, ...]) -> bool:
+        return len(parts) == 1 and self._names.current is not None and self._engine.has_temporary_view(parts[0])
+
     def catalog(self, name: str) -> Catalog[Any]:
         """Return a catalog by its SQL name.
 
@@ -242,6 +266,17 @@ class Lake(Generic[Frame]):
     def _catalogs_hint(self) -> str:
         names = ", ".join(self._names.catalogs)
         return f"the catalogs are {names}" if names else "this lake has no catalogs"
+
+
+def _parts(name: str) -> tuple[str, ...] | None:
+    """Return the parts of a name; None for another text."""
+    try:
+        reader = Reader(name)
+        parts = reader.name("a name").parts
+        reader.end()
+    except FrazilError:
+        return None
+    return parts
 
 
 def _concerns_lake(run: Run[Any]) -> bool:

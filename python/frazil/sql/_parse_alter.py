@@ -309,12 +309,12 @@ def _rename_table(reader: Reader) -> Changes:
     yield alter.RenameTable(reader.name("the new name"))
 
 
-def _drop_partitions(reader: Reader) -> Changes:
+def _drop_partitions(reader: Reader, *, if_exists: bool = False) -> Changes:
     found = [tuple(partition_values(reader))]
     while reader.accept(","):
         reader.expect("PARTITION")
         found.append(tuple(partition_values(reader)))
-    yield alter.DropPartitions(tuple(found))
+    yield alter.DropPartitions(tuple(found), if_exists)
     reader.accept("PURGE")
 
 
@@ -335,7 +335,7 @@ _FORMS: tuple[tuple[tuple[str, ...], Callable[[Reader], Changes]], ...] = (
     (("DROP", "PARTITION", "FIELD"), _drop_partition_field),
     (("DROP", "IDENTIFIER", "FIELDS"), _drop_identifier_fields),
     (("DROP", "PARTITION"), _drop_partitions),
-    (("DROP", "IF", "EXISTS", "PARTITION"), _drop_partitions),
+    (("DROP", "IF", "EXISTS", "PARTITION"), lambda reader: _drop_partitions(reader, if_exists=True)),
     (("DROP", "COLUMN"), _drop_columns),
     (("DROP", "COLUMNS"), _drop_columns),
     (("RENAME", "COLUMN"), _rename_column),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from frazil._expression import col
 from frazil.sql import _alterations as alter
 from frazil.sql._keys import partition_column
 from frazil.sql._lexer import invalid, unsupported
@@ -11,17 +12,18 @@ from frazil.sql._row_targets import named
 from frazil.sql._table_schemas import paimon_type
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from frazil.paimon import Table
     from frazil.paimon._data_types import DataType
     from frazil.paimon._update_schema import UpdateSchema
     from frazil.sql._column_types import ColumnType
+    from frazil.sql._parts import PartitionValue
     from frazil.sql._reader import Name
     from frazil.sql._run import Run
     from frazil.sql._statements import AlterTable
 
-__all__ = ["alter_paimon_table"]
+__all__ = ["alter_paimon_table", "partitions_of"]
 
 _COMMENT = "comment"
 
@@ -48,13 +50,44 @@ def alter_paimon_table(statement: AlterTable, table: Table, run: Run[Any]) -> No
 
 
 def _drop_partitions(change: alter.DropPartitions, table: Table, run: Run[Any]) -> None:
-    constants = [one for partition in change.partitions for one in partition]
+    found = partitions_of(change.partitions, table, run)
+    exists = [_has_rows(one, table) for one in found]
+    if not all(exists) and not change.if_exists:
+        place = exists.index(False)
+        shown = ", ".join(f"{name} = {value}" for name, value in found[place].items())
+        problem = f"PARTITION: the table has no partition with {shown}"
+        raise invalid(run.text, change.partitions[place][0].start, problem, "write IF EXISTS to ignore it")
+    if any(exists):
+        table.drop_partitions([one for one, is_there in zip(found, exists, strict=True) if is_there])
+
+
+def partitions_of(
+    partitions: Sequence[Sequence[PartitionValue]], table: Table, run: Run[Any]
+) -> list[dict[str, str | None]]:
+    """Return partitions as values by column, which are texts.
+
+    Raises:
+        InvalidArgumentError: A column is not a partition column, or has no value.
+    """
+    constants = [one for partition in partitions for one in partition]
     columns = {one: partition_column(one, table.partition_keys, run.text) for one in constants}
     for one in constants:
         if one.constant is None:
             raise invalid(run.text, one.start, f"PARTITION: `{one.column}` has no value")
     values = iter(run.engine.constants([one.constant.text for one in constants if one.constant is not None]))
-    table.drop_partitions([{columns[one]: next(values) for one in partition} for partition in change.partitions])
+    return [{columns[one]: next(values) for one in partition} for partition in partitions]
+
+
+def _has_rows(partition: Mapping[str, str | None], table: Table) -> bool:
+    """Return whether a partition, or one of several with these values, has data files."""
+    import pyarrow as pa
+
+    schema, row_filter = table.scan().schema(), None
+    for name, value in partition.items():
+        typed = None if value is None else pa.scalar(value).cast(schema.field(name).type).as_py()
+        one = col(name).is_null() if typed is None else col(name) == typed
+        row_filter = one if row_filter is None else row_filter & one
+    return table.scan(True if row_filter is None else row_filter).plan().to_arrow().num_rows > 0
 
 
 class _Columns:

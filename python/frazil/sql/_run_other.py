@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from typing import TYPE_CHECKING
 
 from frazil.errors import NoSuchNamespaceError, NoSuchTableError
-from frazil.sql._lexer import unsupported
+from frazil.sql._lexer import invalid, unsupported
 from frazil.sql._other import instead, is_statement
 from frazil.sql._procedure_types import Context
 from frazil.sql._procedures import arguments, procedure, typed
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from frazil.sql._engine import Frame
     from frazil.sql._run import Run
     from frazil.sql._statements import Analyze, CacheTable, Call, DropView, Other, RefreshTable, UncacheTable
+
+_FRACTION = re.compile(r"[+-]?(\d+\.\d*|\.\d+|\d+(\.\d*)?[eE][+-]?\d+)([DdFf]|[Bb][Dd])?")
 
 __all__ = ["analyze", "cache", "call", "drop_view", "other", "refresh", "uncache"]
 
@@ -53,6 +56,10 @@ def call(statement: Call, run: Run[Frame]) -> Frame:
         return run.pass_on()
     found = procedure(where, run.text, statement.procedure.start)
     given = arguments(found, statement, run.text)
+    for kind, value in given.values():
+        if kind == "timestamp" and _is_fraction(value.text):
+            problem = f"expected a timestamp, not the number {value.text}"
+            raise invalid(run.text, value.start, problem, "write TIMESTAMP '2024-02-29 12:00:00', for example")
     values = run.engine.values([typed(kind, value.text) for kind, value in given.values()])
     context = Context(run.names, where.catalog, run.engine)
     rows = found.run(context, dict(zip(given, values, strict=True)))
@@ -98,6 +105,10 @@ def uncache(statement: UncacheTable, run: Run[Frame]) -> Frame:
     with contextlib.suppress(*(NoSuchTableError, NoSuchNamespaceError) if statement.if_exists else ()):
         run.tables.source(statement.name.parts)
     return run.done()
+
+
+def _is_fraction(text: str) -> bool:
+    return bool(_FRACTION.fullmatch(text.strip()))
 
 
 def other(statement: Other, run: Run[Frame]) -> Frame:

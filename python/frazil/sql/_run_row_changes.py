@@ -14,6 +14,7 @@ from frazil.sql._reader import Text
 from frazil.sql._row_change import Change, Selection
 from frazil.sql._row_queries import rows_to_delete, rows_to_update
 from frazil.sql._row_targets import Opened, new_values, open_target
+from frazil.sql._run_alter_paimon import partitions_of
 
 if TYPE_CHECKING:
     from frazil.sql._engine import Frame
@@ -90,14 +91,18 @@ def update(statement: Update, run: Run[Frame]) -> Frame:
 
 
 def truncate(statement: Truncate, run: Run[Frame]) -> Frame:
-    """Delete all rows of a table.
+    """Delete all rows of a table, or of a partition of a Paimon table.
 
     Raises:
-        UnsupportedError: The statement has a PARTITION clause.
+        UnsupportedError: The statement has a PARTITION clause, and the table is not one of Paimon.
     """
     opened = open_target("TRUNCATE", statement.name, run)
     if opened is None:
         return run.pass_on()
+    if statement.partition and opened.table.format == "paimon":
+        partitions = partitions_of([statement.partition], opened.table, run)
+        run.results.append(opened.table.with_branch(opened.branch).drop_partitions(partitions))
+        return run.done()
     if statement.partition:
         problem = "PARTITION is not supported for TRUNCATE TABLE"
         hint = "write DELETE FROM with a condition on the partition columns"

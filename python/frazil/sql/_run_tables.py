@@ -123,16 +123,20 @@ def create_namespace(statement: CreateNamespace, run: Run[Frame]) -> Frame:
 
 
 def drop_namespace(statement: DropNamespace, run: Run[Frame]) -> Frame:
-    """Drop an empty namespace.
+    """Drop a namespace: an empty one, or with CASCADE one of Paimon tables, which are dropped first.
 
     Raises:
         NoSuchNamespaceError: The namespace does not exist, and the statement does not have IF EXISTS.
-        UnsupportedError: The statement has CASCADE.
+        UnsupportedError: The statement has CASCADE, and the catalog is one of Iceberg tables.
     """
     where = run.names.new_namespace(statement.name.parts)
     if where is None:
         return run.unchanged()
-    if statement.cascade:
+    if statement.cascade and where.catalog.format == "paimon":
+        with contextlib.suppress(*(NoSuchNamespaceError,) if statement.if_exists else ()):
+            for table in where.catalog.catalog.list_tables(where.levels):
+                where.catalog.catalog.purge_table(table)
+    elif statement.cascade:
         message = "DROP NAMESPACE … CASCADE is not supported"
         raise UnsupportedError(message, hint="drop its tables first")
     try:
