@@ -87,7 +87,9 @@ def _has_rows(partition: Mapping[str, str | None], table: Table) -> bool:
         typed = None if value is None else pa.scalar(value).cast(schema.field(name).type).as_py()
         one = col(name).is_null() if typed is None else col(name) == typed
         row_filter = one if row_filter is None else row_filter & one
-    return table.scan(True if row_filter is None else row_filter).plan().to_arrow().num_rows > 0
+    plan = table.scan(True if row_filter is None else row_filter).plan().to_arrow()
+    count: int = plan.num_rows
+    return count > 0
 
 
 class _Columns:
