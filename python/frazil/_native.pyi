@@ -200,6 +200,8 @@ class Table:
         """Return one field of the table's metadata as JSON text, by its name in the spec; `null` if the table does
         not have it.
         """
+    def snapshot_json(self, snapshot_id: int) -> str:
+        """Return one snapshot as JSON text; `null` if the table does not have it."""
 
 @final
 class RowWriter:

@@ -95,6 +95,16 @@ def test_numbers_of_other_libraries_are_taken(tmp_path: Path) -> None:
     assert ids_of(table) == [1]
 
 
+def test_one_snapshot_is_found_without_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = made(tmp_path)
+    snapshots = table.snapshots()
+    metadata = type(table.metadata)
+    monkeypatch.setattr(metadata, "snapshots", property(lambda _: pytest.fail("all snapshots are read")))
+    assert [table.snapshot_by_id(one.snapshot_id) for one in snapshots] == snapshots
+    assert table.current_snapshot() == table.snapshot_by_name("main") == snapshots[-1]
+    assert table.snapshot_by_id(1) is None
+
+
 def test_rollback_accepts_only_ancestors(tmp_path: Path) -> None:
     table = made(tmp_path)
     first, second, third = snapshot_ids(table)

@@ -147,7 +147,8 @@ class TableMetadata:
 
     def snapshot_by_id(self, snapshot_id: int) -> Snapshot | None:
         """Return a snapshot; None if the table does not have it."""
-        return next((snapshot for snapshot in self.snapshots if snapshot.snapshot_id == snapshot_id), None)
+        found = json.loads(self._native.snapshot_json(whole_number("snapshot_id", snapshot_id)))
+        return None if found is None else Snapshot.from_json(found)
 
     def snapshot_by_name(self, name: str) -> Snapshot | None:
         """Return the snapshot of a branch or a tag; None if the ref does not exist or has no snapshot."""

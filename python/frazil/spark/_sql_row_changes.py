@@ -171,7 +171,7 @@ def is_small(table: Table, branch: str, limit_bytes: int | None = None) -> bool:
 
 def _size_bytes(table: Table, snapshot_id: int) -> int:
     """Return the size of the files of a snapshot; of the data files only, if the summary has no total."""
-    snapshot = next((one for one in table.snapshots() if one.snapshot_id == snapshot_id), None)
+    snapshot = table.snapshot_by_id(snapshot_id)
     total = "" if snapshot is None else snapshot.summary.get("total-files-size", "")
     if total.isdecimal():
         return int(total)

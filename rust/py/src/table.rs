@@ -109,4 +109,9 @@ impl Table {
     fn metadata_json(&self, py: Python<'_>, name: &str) -> PyResult<String> {
         detached(py, || self.0.metadata().part_json(name))
     }
+
+    /// Returns one snapshot as JSON text; `null` if the table does not have it.
+    fn snapshot_json(&self, py: Python<'_>, snapshot_id: i64) -> PyResult<String> {
+        detached(py, || self.0.metadata().snapshot_json(snapshot_id))
+    }
 }

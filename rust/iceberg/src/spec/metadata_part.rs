@@ -37,6 +37,14 @@ impl TableMetadata {
             other => Err(Error::invalid(format!("table metadata has no field {other:?} to show"))),
         }
     }
+
+    /// Returns one snapshot as JSON; `null` if the table does not have it.
+    ///
+    /// # Errors
+    /// `Internal` if it cannot be written as JSON.
+    pub fn snapshot_json(&self, id: i64) -> Result<String> {
+        json(&self.find_snapshot(id).map(|snapshot| snapshot.as_ref()))
+    }
 }
 
 fn json(value: &impl Serialize) -> Result<String> {

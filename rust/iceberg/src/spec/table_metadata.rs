@@ -281,7 +281,7 @@ impl TableMetadata {
         self.refs.get(MAIN_BRANCH).map(|main| main.snapshot_id)
     }
 
-    fn find_snapshot(&self, id: i64) -> Option<&Arc<Snapshot>> {
+    pub(super) fn find_snapshot(&self, id: i64) -> Option<&Arc<Snapshot>> {
         // The latest snapshots are at the end and are requested most often.
         self.snapshots.iter().rev().find(|snapshot| snapshot.snapshot_id == id)
     }
