@@ -177,6 +177,9 @@ def test_temporary_views_read_the_latest_rows(lake: Lake[DataFrame], spark: Spar
     lake.sql("SELECT * FROM own").createOrReplaceTempView("own")
     lake.sql("INSERT INTO ice.d.t VALUES (5)")
     assert (1,) in rows(lake, "SELECT * FROM own")
+    lake.script("CREATE OR REPLACE TEMPORARY VIEW own AS SELECT * FROM ice.d.t; DROP TABLE ice.d.t")
+    with pytest.raises(NoSuchTableError):
+        lake.sql("SELECT * FROM own")
     lake.sql("DROP VIEW own")
     with pytest.raises(Exception, match="own"):
         lake.sql("SELECT * FROM own")

@@ -246,6 +246,40 @@ def test_partitions_of_any_type_are_dropped(tmp_path: Path, legacy: str) -> None
         assert catalog.load_table("db.t").scan().count() == count
 
 
+def test_statements_of_flink(tmp_path: Path) -> None:
+    catalog = frazil.load_catalog("c", type="paimon", warehouse=str(tmp_path))
+    catalog.create_namespace("db")
+    table = catalog.create_table("db.t", [("id", "INT"), ("a", "INT")])
+    table.append([{"id": 1, "a": 2}])
+    lake = lake_of(catalog)
+    for change in (
+        "ADD (b STRING COMMENT 'new', c INT FIRST)",
+        "ADD (d INT)",
+        "MODIFY a BIGINT COMMENT 'wider' AFTER b",
+        "MODIFY (c BIGINT, d BIGINT FIRST)",
+        "SET ('snapshot.num-retained.max' = '70', 'x.y' = 'z')",
+        "RESET ('x.y')",
+        "CREATE TAG v",
+        "RENAME TAG v TO w",
+    ):
+        lake.sql(f"ALTER TABLE lake.db.t {change}")
+    table = catalog.load_table("db.t")
+    found = [(one.name, str(one.data_type), one.description) for one in table.schema().fields]
+    assert found == [
+        ("d", "BIGINT", None),
+        ("c", "BIGINT", None),
+        ("id", "INT", None),
+        ("b", "STRING", "new"),
+        ("a", "BIGINT", "wider"),
+    ]
+    assert table.options["snapshot.num-retained.max"] == "70"
+    assert "x.y" not in table.options
+    assert list(table.tags()) == ["w"]
+    assert lake_of(catalog).sql("SHOW TAGS FROM lake.db.t") is not None
+    with pytest.raises(FrazilError, match="no tag `v`"):
+        lake.sql("ALTER TABLE lake.db.t RENAME TAG v TO x")
+
+
 def test_truncate_of_a_partition(tmp_path: Path) -> None:
     catalog = frazil.load_catalog("c", type="paimon", warehouse=str(tmp_path))
     catalog.create_namespace("db")

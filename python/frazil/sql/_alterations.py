@@ -165,6 +165,14 @@ class RenameTable:
 
 
 @dataclass(frozen=True, slots=True)
+class RenameTag:
+    """`RENAME TAG name TO new_name`, for Paimon tables."""
+
+    name: str
+    new_name: str
+
+
+@dataclass(frozen=True, slots=True)
 class DropPartitions:
     """`DROP PARTITION (column = constant, …), …`, for Paimon tables."""
 
@@ -189,5 +197,6 @@ Alteration = (
     | UnsetProperties
     | SetLocation
     | RenameTable
+    | RenameTag
     | DropPartitions
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any, Generic
 
 from frazil._arguments import text as argument_text
@@ -73,6 +74,7 @@ _HANDLERS: dict[type[Any], Callable[[Any, Run[Any]], Any]] = {
     st.ShowProperties: described.show_properties,
     st.ShowTableExtended: described.show_table_extended,
     st.ShowTables: show.show_tables,
+    st.ShowTags: described.show_tags,
     st.Truncate: changes.truncate,
     st.UncacheTable: others.uncache,
     st.Update: changes.update,
@@ -164,7 +166,8 @@ class Lake(Generic[Frame]):
         except FrazilError:
             raise
         except Exception as error:
-            engine.clarify(error, run.sql, run.tables.columns(), self._names.all())
+            with contextlib.suppress(FrazilError):
+                engine.clarify(error, run.sql, run.tables.columns(), self._names.all())
             raise
 
     def _started(self, text: str, args: Args, engine: Engine[Frame], names: Names) -> Run[Frame]:

@@ -39,6 +39,10 @@ def alter_table(reader: Reader) -> AlterTable:
     for words, read in _FORMS:
         if reader.accept(*words):
             return AlterTable(name, tuple(read(reader)))
+    for word, read in _OF_FLINK.items():
+        if reader.at(word, "("):
+            reader.accept(word)
+            return AlterTable(name, tuple(read(reader)))
     for words, (problem, hint) in _REJECTED.items():
         if reader.at(*words):
             reader.reject(f"{problem} is not supported", hint)
@@ -309,6 +313,27 @@ def _rename_table(reader: Reader) -> Changes:
     yield alter.RenameTable(reader.name("the new name"))
 
 
+def _rename_tag(reader: Reader) -> Changes:
+    name = reader.identifier("the name of a tag")
+    reader.expect("TO")
+    yield alter.RenameTag(name, reader.identifier("the new name"))
+
+
+def _modify_columns(reader: Reader) -> Changes:
+    """Parse the columns of MODIFY, as in Flink: each with its type, and with a comment or a position.
+
+    >>> from frazil.sql._reader import Reader
+    >>> alter_table(Reader("ALTER TABLE t MODIFY (a BIGINT COMMENT 'x' FIRST)")).changes[0].comment
+    'x'
+    """
+    is_list = reader.accept("(")
+    for one in separated(reader, _add_column):
+        required = True if one.required else None
+        yield alter.AlterColumn(one.path, one.type, required, one.comment, one.default, one.position)
+    if is_list:
+        reader.expect(")")
+
+
 def _drop_partitions(reader: Reader, *, if_exists: bool = False) -> Changes:
     found = [tuple(partition_values(reader))]
     while reader.accept(","):
@@ -340,14 +365,21 @@ _FORMS: tuple[tuple[tuple[str, ...], Callable[[Reader], Changes]], ...] = (
     (("DROP", "COLUMNS"), _drop_columns),
     (("RENAME", "COLUMN"), _rename_column),
     (("RENAME", "TO"), _rename_table),
+    (("RENAME", "TAG"), _rename_tag),
     (("REPLACE", "PARTITION", "FIELD"), _replace_partition_field),
     (("SET", "IDENTIFIER", "FIELDS"), _set_identifier_fields),
     (("SET", "TBLPROPERTIES"), _set_properties),
     (("SET", "LOCATION"), _set_location),
     (("UNSET", "TBLPROPERTIES"), _unset_properties),
     (("WRITE",), _write),
+    # Flink's forms of ADD COLUMN, ALTER COLUMN, SET TBLPROPERTIES and UNSET TBLPROPERTIES.
+    (("MODIFY",), _modify_columns),
+    (("RESET",), _unset_properties),
 )
 """The keywords after the table name, with the parsers of the text that follows them."""
+
+_OF_FLINK = {"ADD": _add_columns, "SET": _set_properties}
+"""Keywords that are followed by a list in parentheses, as in Flink."""
 
 _REJECTED = {
     ("REPLACE", "COLUMNS"): ("REPLACE COLUMNS", "use ADD, DROP and ALTER COLUMN, which keep the other columns"),

@@ -53,6 +53,13 @@ def show_current(reader: Reader) -> st.ShowCurrent:
     return st.ShowCurrent()
 
 
+def show_tags(reader: Reader) -> st.ShowTags:
+    """Parse `SHOW TAGS FROM name`."""
+    reader.expect("SHOW", "TAGS")
+    reader.accept_any("FROM", "IN")
+    return st.ShowTags(reader.name("the name of a table"))
+
+
 def show_create(reader: Reader) -> st.ShowCreate:
     """Parse SHOW CREATE TABLE."""
     reader.expect("SHOW", "CREATE", "TABLE")

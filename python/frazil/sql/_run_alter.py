@@ -258,6 +258,12 @@ def _set_reference(changes: Transaction, change: alter.SetReference, run: Run[An
     refs.commit()
 
 
+def _rename_tag(changes: Transaction, change: alter.RenameTag, run: Run[Any]) -> None:
+    del changes, change
+    hint = "create a tag of the same snapshot, and drop the other one"
+    raise unsupported(run.text, run.start, "RENAME TAG is not supported for Iceberg tables", hint)
+
+
 def _drop_reference(changes: Transaction, change: alter.DropReference, run: Run[Any]) -> None:
     del run
     if change.if_exists and change.name not in changes.table().refs():
@@ -343,6 +349,7 @@ _CHANGES: dict[type[Any], Callable[[Transaction, Any, Run[Any]], None]] = {
     alter.DropPartitions: _drop_partitions,
     alter.DropReference: _drop_reference,
     alter.RenameColumn: _rename_column,
+    alter.RenameTag: _rename_tag,
     alter.ReplacePartitionField: _replace_partition_field,
     alter.SetIdentifierFields: _set_identifier_fields,
     alter.SetLocation: _set_location,

@@ -39,6 +39,9 @@ def alter_paimon_table(statement: AlterTable, table: Table, run: Run[Any]) -> No
     if isinstance(first, alter.DropPartitions):
         _drop_partitions(first, table, run)
         return
+    if isinstance(first, alter.RenameTag):
+        table.manage_snapshots().rename_tag(first.name, first.new_name).commit()
+        return
     if isinstance(first, alter.SetReference | alter.DropReference):
         _change_reference(first, table, run)
         return

@@ -32,6 +32,7 @@ __all__ = [
     "show_partitions",
     "show_properties",
     "show_table_extended",
+    "show_tags",
 ]
 
 _RESERVED = ("comment", "location", "owner")
@@ -173,6 +174,23 @@ def show_partitions(statement: st.ShowPartitions, run: Run[Frame]) -> Frame:
     listed = _partitions(table)
     rows = [(name,) for name in listed if all(f"/{part}/" in f"/{name}/" for part in wanted)]
     return run.frame(("partition",), rows)
+
+
+def show_tags(statement: st.ShowTags, run: Run[Frame]) -> Frame:
+    """Return the names of the tags of a Paimon table.
+
+    Raises:
+        UnsupportedError: The table is an Iceberg table, or has no tags.
+    """
+    found = _found(statement.name, run)
+    if found is None:
+        return run.unchanged()
+    table, description = found
+    if description.provider != "paimon" or not hasattr(table, "tags"):
+        problem = "SHOW TAGS is only supported for Paimon tables with snapshots"
+        hint = f"read the metadata table {statement.name}.refs" if description.provider == "iceberg" else None
+        raise unsupported(run.text, statement.name.start, problem, hint)
+    return run.frame(("tag",), [(name,) for name in sorted(table.tags())])
 
 
 def _partitions(table: Any) -> list[str]:

@@ -382,6 +382,13 @@ class CreateView:
 
 
 @dataclass(frozen=True, slots=True)
+class ShowTags:
+    """`SHOW TAGS name`, of a Paimon table."""
+
+    name: Name
+
+
+@dataclass(frozen=True, slots=True)
 class DropView:
     """`DROP VIEW name`."""
 
@@ -428,6 +435,7 @@ Statement = (
     | DropTable
     | AlterTable
     | CacheTable
+    | ShowTags
     | DropView
     | RefreshTable
     | UncacheTable

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Generic
 
 from frazil.sql._engine import Frame
+from frazil.sql._lexer import Lexed
 from frazil.sql._references import names_in
 
 if TYPE_CHECKING:
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from frazil.sql._names import Names
 
 __all__ = ["View", "Views"]
+
+_DEFINITIONS = ("CACHE", "CREATE", "DROP", "REFRESH", "UNCACHE")
+"""The first words of statements that may name a view without reading it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +59,12 @@ class Views(Generic[Frame]):
         return any(len(parts) == 1 and parts[0] in self._views for parts in _lower(text)) if self._views else False
 
     def refresh(self, text: str, query: Callable[[View[Frame]], Frame]) -> None:
-        """Run the queries of the views that a statement names, and create the views again."""
+        """Run the queries of the views that a statement names, and create the views again.
+
+        If the query of a view fails, for example because a table was dropped, the view can be dropped or replaced.
+        """
+        sql = Lexed(text)
+        is_definition = bool(sql.significant) and sql.significant[0].is_word(*_DEFINITIONS)
         for (name,) in (parts for parts in _lower(text) if len(parts) == 1) if self._views else ():
             view = self._views.get(name)
             if view is None or name in self._running:
@@ -66,6 +75,10 @@ class Views(Generic[Frame]):
             self._running.add(name)
             try:
                 frame = query(view)
+            except Exception:
+                if is_definition:
+                    continue
+                raise
             finally:
                 self._running.discard(name)
             view.engine.create_view(frame, name, view.columns, replaces=True, is_global=False)
