@@ -103,6 +103,14 @@ def test_other_refusals(table: Table) -> None:
         only.update_schema().delete_column("a").commit()
 
 
+@pytest.mark.parametrize("name", ["partition", "primary-key"])
+def test_keys_are_set_only_when_a_table_is_created(tmp_path: Path, name: str) -> None:
+    table = frazil.create_table(tmp_path / "t", {"id": "INT", "p": "INT"}, format="paimon")
+    with pytest.raises(errors.InvalidArgumentError, match="set when it is created"):
+        table.set_properties({name: "p"})
+    assert name not in frazil.load_table(tmp_path / "t").options
+
+
 def test_a_builder_that_raises_publishes_nothing(table: Table) -> None:
     with pytest.raises(errors.InvalidArgumentError, match="must be a string"), table.update_schema() as update:
         update.add_column("n", "INT").rename_column("n", 5)  # type: ignore[arg-type]

@@ -161,7 +161,7 @@ def test_branches_that_cannot_be_taken_change_nothing(tmp_path: Path) -> None:
     table.append([{"id": 1, "day": DAYS[0], "n": 1}])
     table.manage_snapshots().create_branch(None, "empty").commit()
     before = files_in(table)
-    for name, problem in (("main", "main branch"), ("nope", "no branch"), ("empty", "no snapshot")):
+    for name, problem in (("main", "to itself"), ("nope", "no branch"), ("empty", "no snapshot")):
         with pytest.raises(errors.FrazilError, match=problem):
             table.manage_snapshots().fast_forward(name).commit()
     assert files_in(table) == before

@@ -33,6 +33,9 @@ def lake(spark: SparkSession, tmp_path: Path) -> Iterator[Lake[DataFrame]]:
             spark.range(3).selectExpr("CAST(id AS INT) AS id", "'a' AS p").writeTo(f"{name}.d.t").create()
         yield lake
     assert (type(spark), type(spark.range(1)).writeTo) == (before, frames)
+    assert spark.catalog.currentCatalog() == "spark_catalog"
+    assert not spark.catalog.tableExists("d.t")
+    assert "tableExists" not in vars(spark.catalog)
 
 
 def rows(frame: DataFrame) -> list[tuple[Any, ...]]:
@@ -106,5 +109,5 @@ def test_the_catalog_of_the_session(spark: SparkSession, lake: Lake[DataFrame]) 
     assert [(one.name, one.dataType) for one in catalog.listColumns("t")] == [("id", "int"), ("p", "string")]
     catalog.refreshTable("t")
     catalog.setCurrentCatalog("spark_catalog")
-    assert lake.catalog("ice") is not None
     assert catalog.currentDatabase() == "default"
+    lake.sql("USE ice.d")

@@ -303,7 +303,6 @@ REJECTED = [
     "EXPLAIN INSERT INTO local.db.table SELECT 1",
     "ANALYZE TABLE local.db.table COMPUTE STATISTICS",
     "SELECT * FROM local.db.table TIMESTAMP AS OF id",
-    "SELECT * FROM local.db.table VERSION AS OF id",
     "SELECT * FROM local.db.table TABLESAMPLE (10 PERCENT)",
     "INSERT INTO local.db.table.files VALUES (1)",
     "FROM local.db.table INSERT INTO local.db.tableV2 SELECT *",

@@ -136,7 +136,7 @@ def test_plans_have_the_columns_of_the_query_only(
 
     read = []
     relation = _engine.relation
-    monkeypatch.setattr(_engine, "relation", lambda *args: (read.append(relation(*args)), read[-1])[1])
+    monkeypatch.setattr(_engine, "relation", lambda *args, **more: (read.append(relation(*args, **more)), read[-1])[1])
     frame = lake.sql(query)
     assert read[0].columns == columns
     plan = frame._jdf.queryExecution().analyzed().toString()  # type: ignore[attr-defined] - of Classic

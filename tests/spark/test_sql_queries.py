@@ -126,8 +126,8 @@ def test_all_names_of_a_table_read_one_state(lake: Lake[DataFrame], monkeypatch:
     )
     relation, tables = _engine.relation, [lake.table("twice"), lake.table("lake.db.twice")]
 
-    def with_a_commit(*arguments: Any) -> DataFrame:
-        frame = relation(*arguments)
+    def with_a_commit(*arguments: Any, **options: Any) -> DataFrame:
+        frame = relation(*arguments, **options)
         for table in tables:
             table.append(pa.table({"id": pa.array([len(table.snapshots()) + 1], pa.int32())}))
         return frame

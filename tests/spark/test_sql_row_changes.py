@@ -250,7 +250,6 @@ REFUSED = [
     "UPDATE lake.db.t SET z = TIMESTAMP '+12000-01-01 00:00:00'",
     "TRUNCATE TABLE lake.db.t PARTITION (id = 1)",
     "TRUNCATE TABLE lake.db.t.tag_v",
-    "TRUNCATE TABLE p.default.t PARTITION (id = 1)",
     "MERGE INTO judge USING lake.db.t ON t.id = judge.id WHEN MATCHED THEN DELETE",
     "MERGE WITH SCHEMA EVOLUTION INTO lake.db.t USING judge ON true WHEN MATCHED THEN DELETE",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 from typing import TYPE_CHECKING, Any
 
@@ -50,7 +51,8 @@ def _session_class(spark: SparkSession, lake: Lake[DataFrame]) -> Any:
         @property
         def catalog(self) -> Any:
             """Return the catalog of Spark, some of whose methods find the tables of the lake."""
-            return with_lake(super().catalog, lake) if self is spark else super().catalog
+            # Spark keeps this object, also after the lake is disconnected.
+            return with_lake(copy.copy(super().catalog), lake) if self is spark else super().catalog
 
         def table(self, tableName: str) -> DataFrame:  # noqa: N803 - the name of Spark
             """Return a table of the lake or of Spark."""

@@ -43,7 +43,7 @@ impl TableMetadata {
     /// # Errors
     /// `Internal` if it cannot be written as JSON.
     pub fn snapshot_json(&self, id: i64) -> Result<String> {
-        json(&self.find_snapshot(id).map(|snapshot| snapshot.as_ref()))
+        json(&self.find_snapshot(id).map(AsRef::as_ref))
     }
 }
 

@@ -30,6 +30,9 @@ const IMMUTABLE: &[&str] = &[
     "rowkind.field",
 ];
 
+/// Options of new tables that set columns of the schema.
+const KEYS: &[&str] = &["partition", "primary-key"];
+
 /// Options that cannot change from `true` to `false`: readers would expect records that were not written.
 const NEVER_BACK: &[&str] = &["ignore-delete", "ignore-update-before"];
 
@@ -48,6 +51,10 @@ pub(crate) fn check_option(
 ) -> Result<()> {
     if name.eq_ignore_ascii_case("path") {
         return Err(refused(name, "the location of a table cannot change"));
+    }
+    if KEYS.contains(&name) {
+        return Err(refused(name, "the keys of a table are set when it is created, and the option would have no effect")
+            .hint("create a table with this option and copy the rows"));
     }
     if !has_snapshots {
         return Ok(());
