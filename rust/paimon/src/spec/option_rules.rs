@@ -53,8 +53,11 @@ pub(crate) fn check_option(
         return Err(refused(name, "the location of a table cannot change"));
     }
     if KEYS.contains(&name) {
-        return Err(refused(name, "the keys of a table are set when it is created, and the option would have no effect")
-            .hint("create a table with this option and copy the rows"));
+        return Err(refused(
+            name,
+            "the keys of a table are set when it is created, and the option would have no effect",
+        )
+        .hint("create a table with this option and copy the rows"));
     }
     if !has_snapshots {
         return Ok(());
